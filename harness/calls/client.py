@@ -116,8 +116,7 @@ class Client:
     retries, store. Every reply is kept among the run's own answers, but only those that ended by
     themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
     leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
-    answers that came in batches, and may put questions off for the next batch. A client that comes
-    `after` another one continues its budget and its counts.
+    answers that came in batches, and may put questions off for the next batch.
     """
 
     def __init__(
@@ -133,10 +132,9 @@ class Client:
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
         own: OwnAnswers | None = None,
-        after: Client | None = None,
     ) -> None:
-        self.usage: UsageBook = UsageBook() if after is None else after.usage
-        self.meter: Meter = Meter(budget or Budget(), prices) if after is None else after.meter
+        self.usage = UsageBook()
+        self.meter = Meter(budget or Budget(), prices)
         self._store = store
         self._run_id = run_id
         self._patience = patience or Patience()
@@ -154,6 +152,10 @@ class Client:
         self._in_flight = 0
         self._landed = asyncio.Event()
         self._landed.set()
+
+    def follow(self, earlier: Client) -> None:
+        """Continue the budget and the counts of an earlier client; call it before `ask`."""
+        self.usage, self.meter = earlier.usage, earlier.meter
 
     async def ask(
         self,

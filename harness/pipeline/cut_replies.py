@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.contracts.model import Model, Reply, Sampling
-from harness.pipeline.roles import CANDIDATE
+from harness.contracts.stage import CANDIDATE
 from harness.pipeline.stage_context import REASONING_TOKENS
 
 SURE = 0.1

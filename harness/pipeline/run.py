@@ -205,22 +205,8 @@ async def arun(
     taken = lock_folder(settings, prepared, display=display)
     try:
         with taken.removed_on_failure():
-            early = Client(
-                store=None,
-                run_id=taken.run_id,
-                patience=PATIENCE,
-                budget=settings.budget,
-                prices=settings.prices or taken.manifest.prices,
-                engines=EngineGate(models=prepared.models),
-            )
-            thinks = await who_thinks(
-                prepared.models,
-                client=early,
-                run_id=taken.run_id,
-                known=said_before(taken.folder, taken.manifest),
-                store=settings.store or default_path() if settings.use_store else None,
-                warn=functools.partial(display.show_line, problem=True),
-                ask=requests_to is None,
+            early, thinks = await _who_thinks(
+                settings, prepared, taken, display=display, ask=requests_to is None
             )
             thinking = frozenset(model for model, known in thinks.items() if known)
             contexts = {
@@ -266,6 +252,30 @@ async def arun(
         return result
     finally:
         taken.folder.unlock()
+
+
+async def _who_thinks(
+    settings: RunSettings, prepared: Prepared, taken: LockedFolder, *, display: Display, ask: bool
+) -> tuple[Client, Mapping[Model, bool | None]]:
+    """The client that asked the models whether they think, and what is known of each."""
+    client = Client(
+        store=None,
+        run_id=taken.run_id,
+        patience=PATIENCE,
+        budget=settings.budget,
+        prices=settings.prices or taken.manifest.prices,
+        engines=EngineGate(models=prepared.models),
+    )
+    thinks = await who_thinks(
+        prepared.models,
+        client=client,
+        run_id=taken.run_id,
+        known=said_before(taken.folder, taken.manifest),
+        store=settings.store or default_path() if settings.use_store else None,
+        warn=functools.partial(display.show_line, problem=True),
+        ask=ask,
+    )
+    return client, thinks
 
 
 async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -> RunResult:
@@ -344,13 +354,13 @@ async def _ask_everything(
             store=store,
             run_id=run.taken.run_id,
             patience=settings.patience,
-            after=run.early,
             engines=engines,
             fresh=run.taken.run_id if settings.fresh else None,
             announce=announce,
             mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
             own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
         )
+        client.follow(run.early)
         executor = LocalExecutor(
             plan=Plan(runs=runs, resource=engines.resource),
             client=client,

@@ -51,8 +51,6 @@ REASONING_ONLY = "no_content"
 GIB = 1024**3
 LITTLE = 1 * GIB
 """Below this free space, a long run may not finish."""
-TOO_LITTLE = GIB // 20
-"""Below this free space, no run should be started."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,7 +369,6 @@ def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:
         f"; on {kind}, over the network" if kind else ""
     )
     if free < LITTLE:
-        state = bad if free < TOO_LITTLE else doubtful
-        yield state(about, where, f"free some space, or {advice}")
+        yield (doubtful if free else bad)(about, where, f"free some space, or {advice}")
     else:
         yield good(about, where)

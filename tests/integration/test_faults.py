@@ -117,7 +117,8 @@ def test_retry_after_as_a_date_is_waited_for(harness, serve, clean):
 )
 def test_replies_that_are_no_answers_are_typed_kept_and_never_stored(harness, serve, fault, cause):
     server = serve(harness, faults=of_judge(fault, again=True))
-    harness.run(*FAST, "--max_failures", "1").ok()
+    # No item of the judge has a value.
+    assert harness.run(*FAST, "--max_failures", "1").code == 3
     judged = harness.records("support")
     assert {one["outcome"]["type"] for one in judged} == {"no_verdict"}
     assert {one["outcome"]["cause"] for one in judged} == {cause}
@@ -170,7 +171,7 @@ def test_a_server_that_was_never_there_is_an_error_with_its_address(harness):
     harness.url = "http://127.0.0.1:9/v1"
     done = harness.run("--attempts", "2")
     assert done.code == 1
-    assert "connection" in done.err and "127.0.0.1:9" in done.err
+    assert "http://127.0.0.1:9/v1 cannot be reached" in done.err
 
 
 def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
@@ -277,7 +278,8 @@ def test_a_store_on_a_full_disk_is_a_failed_run(harness, serve, small):
     arguments = harness.arguments(*FAST, "--store", "small/calls.sqlite")
     done = harness.command(small.command(arguments))
     assert done.code == 1
-    assert "small/calls.sqlite" in done.err and "--store" in done.err
+    place = "small/calls.sqlite" if small.most_of_a_file else "store's folder: "
+    assert place in done.err and "--store" in done.err
     assert "Traceback" not in done.err
     assert harness.manifest()["status"] == "failed"
     small.make_room()

@@ -115,8 +115,8 @@ def test_a_run_is_resumed_by_the_command_that_began_it_alone(harness, serve):
     asked = server.count
 
     for changed, found, expected in (
-        (("--limit", "5"), "limit: None", "limit: 5"),
-        (("--seed", "3"), "seed: 0", "seed: 3"),
+        (("--limit", "5"), "limit: 5", "limit: None"),
+        (("--seed", "3"), "seed: 3", "seed: 0"),
     ):
         refused = harness.run("--resume", f"runs/{folder.name}", *changed)
         assert refused.code == 2

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from builders.runs import write_sealed
 
 from harness.testing.faults import TRUNCATED
 from harness.testing.server import FaultyServer, think_to_the_limit
@@ -99,7 +100,7 @@ def test_a_run_from_before_anybody_asked_keeps_its_answers(harness, serve):
     (file,) = (harness.folder / "runs").glob("*/manifest.json")
     manifest = json.loads(file.read_text())
     del manifest["roles"]["candidate"]["thinks"]
-    file.write_text(json.dumps(manifest))
+    write_sealed(file, manifest)
     server.thinks = True
     asked = server.count
     run(harness, "interests", *options, "--retry_failures").ok()
@@ -143,7 +144,7 @@ def test_an_unanswered_question_leaves_the_run_to_say_what_is_wrong(harness):
         harness.url = server.url
     done = run(harness, "interests", "--judge", "lexical", "--limit", "2", "--attempts", "1")
     assert done.code == 1
-    assert "the model cannot be used" in done.err
+    assert "cannot be reached" in done.err
     assert manifest_in(harness)["roles"]["candidate"]["thinks"] is None
 
 

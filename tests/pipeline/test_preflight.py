@@ -281,11 +281,11 @@ def test_a_folder_that_will_be_made_on_a_network_file_system(monkeypatch, tmp_pa
     ]
 
 
-@pytest.mark.parametrize(("gib", "told"), [(0.5, doubtful), (0.04, bad)])
+@pytest.mark.parametrize(("gib", "told"), [(0.5, doubtful), (0.04, doubtful), (0, bad)])
 def test_little_space(monkeypatch, tmp_path, gib, told):
     space(monkeypatch, gib)
     mount(monkeypatch, tmp_path, "ext4")
-    shown = {0.5: "0.5", 0.04: "0.0"}[gib]
+    shown = {0.5: "0.5", 0.04: "0.0", 0: "0.0"}[gib]
     assert list(folder("runs", tmp_path, option=OPTION)) == [
         told(
             "runs",

@@ -40,6 +40,10 @@ def choice_of(prompt: str) -> str:
     return ", ".join(labels[::2])
 
 
+NAMES = ("candidate", "judge", "profiler")
+"""The models that the server lists."""
+
+
 class AnsweringServer:
     """The server in a thread of its own; a context manager."""
 
@@ -53,7 +57,7 @@ class AnsweringServer:
             wbufsize = -1  # head and body leave together: otherwise the client waits for the second
 
             def do_GET(self) -> None:
-                names = [{"id": name, "object": "model"} for name in ("candidate", "judge")]
+                names = [{"id": name, "object": "model"} for name in NAMES]
                 self.reply({"object": "list", "data": names})
 
             def do_POST(self) -> None:

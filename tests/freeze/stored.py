@@ -121,6 +121,8 @@ def lines_of_record(
         calls.append(
             {
                 **{key: call[key] for key in kept if key in call},
+                # Whether an identical question was answered before or was in flight is a race.
+                **({"source": "store"} if call.get("source") == "shared" else {}),
                 "messages": sha(call["messages"]),
                 "text": brief(call.get("text"), 60),
             }

@@ -10,7 +10,7 @@ SURE = 0.1
 """The temperature up to which a question that was cut would be cut again."""
 
 SHOWN = 80
-"""Characters of the end of an answer in a failure."""
+"""Characters of an answer in a failure."""
 
 
 def cut_again(reply: Reply | None, sampling: Sampling) -> bool:
@@ -25,7 +25,7 @@ def why_cut(
 
     `text` is the answer without its reasoning, `thought` the reasoning.
     """
-    end = f"ends in {_shorten(text[-SHOWN:])!r}"
+    end = f"ends in {shorten(text[-SHOWN:])!r}"
     amount, answered = _amount(reply, thought), bool(text.strip())
     if amount is None and answered:
         return end
@@ -72,6 +72,7 @@ def _cures(sampling: Sampling, model: Model, role: str) -> str:
     return f"{allow}, or switch thinking off ({place} {model.thinking_switch})"
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
+    """The beginning of a text, on one line."""
     flat = " ".join(text.split())
     return flat if len(flat) <= SHOWN else flat[: SHOWN - 1] + "…"

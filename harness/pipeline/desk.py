@@ -24,7 +24,7 @@ from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 from harness.contracts.records import CallRecord, Judged
 from harness.contracts.stage import Item
 from harness.parsing import Reader, split_reasoning
-from harness.pipeline.cut_replies import cut_again, why_cut
+from harness.pipeline.cut_replies import cut_again, shorten, why_cut
 from harness.pipeline.stage_context import StageContext
 
 T = TypeVar("T")
@@ -219,7 +219,7 @@ class ItemDesk:
             return answer.failure or CallFailed("unknown")
         reply = answer.reply
         if reply.finish == "refused":
-            return Unreadable("refused", _shorten(reply.text))
+            return Unreadable("refused", shorten(reply.text))
         if reply.finish == "length" and (truncated == "fail" or not text.strip()):
             detail = why_cut(
                 reply, text, thought, sampling=request.sampling, model=call.model, role=call.role
@@ -366,8 +366,3 @@ def _record(
         logprobs=reply.logprobs if reply else None,
         failure=None if isinstance(outcome, Parsed) else outcome,
     )
-
-
-def _shorten(text: str, length: int = 80) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= length else flat[: length - 1] + "…"

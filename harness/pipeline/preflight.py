@@ -279,7 +279,7 @@ def _named(roles: Iterable[str]) -> str:
 def _other_ways(model: Model, players: Sequence[Player], found: Finding) -> str | None:
     """What to do about weights: for a role that is not the candidate, other models as well."""
     roles = [one.role for one in players]
-    if CANDIDATE in roles:
+    if CANDIDATE in roles or found.to_do is None:
         return found.to_do
     option = option_of(JUDGE if JUDGE in roles else roles[0]).replace("SPEC", "")
     return (

@@ -252,6 +252,12 @@ async def test_weights_that_do_not_fit_come_first_with_other_ways_for_a_judge():
     assert first.to_do == "use more"
 
 
+async def test_weights_of_unknown_size_come_without_advice():
+    model = Asked(doubtful("weights", "the size is not known"), occupies="gpu")
+    (only,) = await found_of(player(model, source="the default of t"))
+    assert (only.state, only.to_do) == ("doubtful", None)
+
+
 def space(monkeypatch, gib):
     free = int(gib * 1024**3)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))

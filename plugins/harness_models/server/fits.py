@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.contracts.finding import WEIGHTS, Finding, bad, doubtful, good
@@ -61,14 +62,10 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
         if size < room:
             return None
         return f"do not fit in the {room / GIB:.1f} GiB of memory here", "use smaller weights"
-    try:
-        gpus = look_at(ALL, os.environ).gpus if shutil.which(SMI) else ()
-    except GpusUnknown:
-        return None
-    totals = [gpu.total for gpu in gpus if gpu.total is not None]
+    totals = _gpu_memories(memory.chosen)
     if not totals:
         return None
-    each = min(totals) * MIB
+    each = min(totals)
     room = each * memory.share
     if size <= room * TIGHT * shards:
         return None
@@ -82,12 +79,16 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
 
 def _memory_of_machine() -> int:
     """The bytes of this machine's memory and of its GPUs."""
-    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + sum(_gpu_memories({}))
+
+
+def _gpu_memories(chosen: Mapping[str, str]) -> list[int]:
+    """The bytes of each GPU that these variables and the environment leave; none if unknown."""
     try:
-        gpus = look_at(ALL, os.environ).gpus if shutil.which(SMI) else ()
+        gpus = look_at(ALL, {**os.environ, **chosen}).gpus if shutil.which(SMI) else ()
     except GpusUnknown:
-        gpus = ()
-    return pages + sum((gpu.total or 0) * MIB for gpu in gpus)
+        return []
+    return [gpu.total * MIB for gpu in gpus if gpu.total is not None]
 
 
 def _no_access(model: str) -> Finding | None:

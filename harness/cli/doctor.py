@@ -95,8 +95,7 @@ async def _findings(
         settings = settings_from(options, whole=False)
         found, players = await _of_tasks(settings, load_plugins(), effective)
     except HarnessError as error:
-        told = effective.with_source(error) if isinstance(error, UsageError) else error
-        return [*first, bad_by("options", told)]
+        return [*first, _at_fault("options", error, effective)]
     looks = [*looks_at_models(players, ask=args.ask), *looks_at_disks(settings)]
     if settings.use_store:
         looks.append(Look(about="store", find=lambda: store(settings.store or default_path())))
@@ -188,8 +187,7 @@ async def _of_tasks(
         except DataError as error:
             problem = bad_by("data", error)
         except HarnessError as error:
-            told = effective.with_source(error) if isinstance(error, UsageError) else error
-            problem = bad_by("tasks", told)
+            problem = _at_fault("tasks", error, effective)
         else:
             contexts = [context for each in prepared.tasks for context in each.contexts("")]
             data = dict.fromkeys(f"{one.task.name}: {one.dataset.origin}" for one in prepared.tasks)
@@ -200,8 +198,7 @@ async def _of_tasks(
         known = []
     errors, players = await in_thread(lambda: players_one_by_one(settings, loaded, named_in))
     for role, failed in errors.items():
-        told = effective.with_source(failed) if isinstance(failed, UsageError) else failed
-        finding = bad_by(role, told)
+        finding = _at_fault(role, failed, effective)
         known = [*(one for one in known if one.says != finding.says), finding]
     return known, players
 
@@ -230,3 +227,8 @@ def store(path: Path) -> Iterator[Finding]:
         yield bad("store", says, "--store FILE names another store, --no_store runs without one")
     else:
         yield good("store", f"{path}; {path.stat().st_size / 1024**2:,.1f} MiB")
+
+
+def _at_fault(about: str, error: HarnessError, effective: EffectiveSettings) -> Finding:
+    """The finding of an error, with the file or variable of the setting at fault."""
+    return bad_by(about, effective.with_source(error) if isinstance(error, UsageError) else error)

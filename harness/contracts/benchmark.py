@@ -83,6 +83,9 @@ class Oracle:
     metrics: tuple[str, ...]
     """The metrics that change with the set of runs."""
 
+    main: tuple[str, ...] = ()
+    """The main metrics where runs are compared, the main one first; by default the benchmark's."""
+
     users: Callable[[Any], Collection[str]] | None = None
     """The users that an oracle covers."""
 
@@ -122,6 +125,10 @@ class Benchmark:
 
     metrics: Mapping[str, Metric]
     """The metrics by name."""
+
+    main: tuple[str, ...] = ()
+    """The metrics that a short table shows, the main one first; by default the first metric that is
+    no baseline."""
 
     options: type[msgspec.Struct] = NoOptions
     """The type of the options; each field is one."""

@@ -28,6 +28,7 @@ def simple(
     read: Reader[Any],
     score: Callable[[dict[str, Any], Any], dict[str, float]],
     metrics: Mapping[str, Metric],
+    main: tuple[str, ...] = (),
     version: int = 1,
     tries: int = 1,
     id_column: str = "id",
@@ -40,7 +41,8 @@ def simple(
                metrics={"accuracy": Metric(description="share of right genres")})
 
     `build` makes the variables of `prompts/<name>/answer.candidate.j2` from a row, `read` turns
-    the reply into a value, `score` turns row and value into a number for each metric.
+    the reply into a value, `score` turns row and value into a number for each metric. `main` names
+    the metrics that a short table shows, the main one first; a single metric needs no `main`.
     `version` has to be raised when one of these functions changes. `tries` is how often a question
     is asked until its reply can be read. `id_column` names the column of unique ids, `user_column`
     the column of users; without one every row is its own user.
@@ -76,5 +78,5 @@ def simple(
     )
     return Benchmark(
         name=name, version=version, stages=(stage,), load=load, score=scores, metrics=metrics,
-        options=NoOptions,
+        main=main or (tuple(metrics) if len(metrics) == 1 else ()), options=NoOptions,
     )  # fmt: skip

@@ -11,16 +11,16 @@ from harness.base.errors import DataError, HarnessError
 from harness.runs.manifest import Manifest, Status, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import read_summary, unfinished_stages
-from harness.scoring.summary import TaskSummary, over_repeats
+from harness.scoring.summary import TaskSummary, main_metrics, over_repeats
 from harness.tasks.repeats import task_and_repeat
 
 
 class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task of a run with its repeats: its progress and its main metric.
 
-    The main metric is the first that the task names; with several `repeats` the value is their
-    mean. `metric` is None until every repeat is finished and scored; `value` is None if the metric
-    has none. `missing` counts the units without a score. `problem` is why a summary is unreadable.
+    With several `repeats` the value is their mean. `metric` is None until every repeat is finished
+    and scored; `value` is None if the metric has none. `missing` counts the units without a score.
+    `problem` is why a summary is unreadable.
     """
 
     task: str
@@ -146,11 +146,12 @@ def _tasks(folder: RunFolder, manifest: Manifest) -> Iterator[ListedTask]:
 
 
 def _with_metric(listed: ListedTask, summaries: list[TaskSummary]) -> ListedTask:
-    """The task with its first metric that is no baseline, if it has one."""
+    """The task with its main metric, if it has one."""
     scored = msgspec.structs.replace(listed, scored=True)
-    main = next((name for name, one in summaries[0].metrics.items() if not one.baseline), None)
-    if main is None:
+    named = main_metrics(summaries[0].main, summaries[0].metrics)
+    if not named:
         return scored
+    main = named[0]
     result = summaries[0].metrics[main]
     alone = len(summaries) == 1
     mean = None if alone else over_repeats(summaries)[0].metrics[main].mean

@@ -24,7 +24,7 @@ from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import Columns, sound
 from harness.scoring.run_costs import cost_of_role
-from harness.scoring.summary import RoleUse, StageSummary, TaskSummary
+from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def score_into(
         counts=dict(sorted(counts.items())),
         notes=(tuple(benchmark.notes(records, options)) if benchmark.notes else ())
         or msgspec.UNSET,
+        main=main_metrics(benchmark.main, metrics),
         metrics=columns.results(
             interval=task.interval,
             seed=manifest.seed,

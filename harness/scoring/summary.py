@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from harness.base.errors import DataError
 from harness.calls.pricing import Cost
 from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Metric
 
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +88,8 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one task; a task without this file is unfinished.
 
     `repeat` is the number of the repeat within the run, from 1. `thinks` is whether the candidate
-    thought before it answered; None if that is not known.
+    thought before it answered; None if that is not known. `main` names the metrics that a short
+    table shows, the main one first.
     """
 
     format: int
@@ -105,8 +109,17 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     units: int
     counts: dict[str, int] = {}
     notes: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    main: tuple[str, ...] = ()
     metrics: dict[str, MetricResult]
     stages: dict[str, StageSummary]
+
+
+def main_metrics(
+    named: Sequence[str], metrics: Mapping[str, Metric] | Mapping[str, MetricResult]
+) -> tuple[str, ...]:
+    """The main metrics of a task: those of `named` that it has, else its first own metric."""
+    own = [name for name, metric in metrics.items() if not metric.baseline]
+    return tuple(name for name in named if name in metrics) or tuple(own[:1])
 
 
 ALONE = "one value alone has no spread"

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, TooManyFailures
+from harness.contracts.benchmark import Benchmark
 from harness.contracts.model import CallError, Reply, Request
 from harness.contracts.records import Record, record_type
 from harness.pipeline.run import RunResult
@@ -191,9 +192,11 @@ def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
 
 
 def metrics(trial: SampleRuns) -> Iterator[Finding]:
-    """Every metric has a description, and a finite number as its worst value."""
+    """Every metric has a description, and a finite number as its worst value; the main ones are
+    named."""
     for name in trial.plugin.benchmarks:
         benchmark = trial.plugin.plugins.benchmark(name)
+        yield from _main_metrics(benchmark)
         for name_of_metric, metric in benchmark.metrics.items():
             where = f"metric {name_of_metric} of {name}"
             if not metric.description.strip():
@@ -206,6 +209,23 @@ def metrics(trial: SampleRuns) -> Iterator[Finding]:
                     where, f"its worst value is {metric.worst}",
                     "give a finite number, or worst=None where no value is the worst",
                 )  # fmt: skip
+
+
+def _main_metrics(benchmark: Benchmark) -> Iterator[Finding]:
+    own = [name for name, metric in benchmark.metrics.items() if not metric.baseline]
+    where = f"benchmark {benchmark.name}"
+    if own and not benchmark.main:
+        yield Finding(
+            where, "it names no main metric",
+            f"name the metrics that a short table shows, the main one first: main=({own[0]!r},)",
+        )  # fmt: skip
+    of_oracle = benchmark.oracle.main if benchmark.oracle else ()
+    for main in dict.fromkeys((*benchmark.main, *of_oracle)):
+        if main not in own:
+            yield Finding(
+                where, f"its main metric {main!r} is none of its metrics, or a baseline",
+                f"name one of {', '.join(own)}",
+            )  # fmt: skip
 
 
 def baseline(trial: SampleRuns) -> Iterator[Finding]:

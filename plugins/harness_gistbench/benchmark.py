@@ -25,6 +25,7 @@ GISTBENCH = Benchmark(
     load=load,
     score=score,
     metrics=METRICS,
+    main=("ig_p", "is"),
     scored_with=SCORED_WITH,
     details=Profile,
     oracle=ORACLE,

@@ -144,4 +144,5 @@ ORACLE = Oracle(
     doubts=doubts,
     users=lambda known: known.users,
     metrics=("ig_f1", "ig_r", "hm", "mean_ig_f1", "mean_ig_r"),
+    main=("ig_f1",),
 )

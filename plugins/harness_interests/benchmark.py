@@ -18,4 +18,5 @@ INTERESTS = Benchmark(
     load=load,
     score=score,
     metrics=METRICS,
+    main=("support",),
 )

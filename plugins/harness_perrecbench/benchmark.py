@@ -20,6 +20,7 @@ PERRECBENCH = Benchmark(
     load=load,
     score=score,
     metrics=METRICS,
+    main=("ptc",),
     details=GroupResult,
     counts=counts,
     notes=notes,

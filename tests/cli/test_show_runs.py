@@ -111,7 +111,7 @@ def test_damaged_and_foreign_folders_are_told_and_hide_nothing(
     assert "summary" in toy["problem"]
 
 
-def test_the_main_metric_is_the_first_that_tells_of_the_model_over_repeats_their_mean(
+def test_the_main_metric_is_over_repeats_their_mean(
     kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
 ) -> None:
     scored(kept_run)
@@ -122,8 +122,10 @@ def test_the_main_metric_is_the_first_that_tells_of_the_model_over_repeats_their
     metric = summary["metrics"]["many"]
     for name, repeat, value in (("toy", 1, 2.0), ("toy@2", 2, 5.0)):
         kept_run.task(name).mkdir(exist_ok=True)
-        metrics = {"chance": metric | {"baseline": True}, "many": metric | {"value": value}}
-        changed = summary | {"task": name, "repeat": repeat, "metrics": metrics}
+        metrics = {"first": metric, "many": metric | {"value": value}}
+        changed = summary | {
+            "task": name, "repeat": repeat, "metrics": metrics, "main": ["many"]
+        }  # fmt: skip
         write_sealed(kept_run.summary(name), changed)
     assert "  toy  many 3.500, mean of 2 repeats, 4 missing\n" in shown()
     [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]

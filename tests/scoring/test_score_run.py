@@ -58,6 +58,7 @@ BENCHMARK = make_benchmark(
     make_stage("check", Claim, bool, judges=("judge",), after=("name",)),
     score=score,
     metrics={"right": Metric(description="share right"), "unused": Metric(description="")},
+    main=("unused", "right"),
     options=Options,
 )
 TASK = make_task("toy/small", version=3, metrics=("right",), options={"bonus": 0.5})
@@ -130,6 +131,7 @@ def test_a_task_is_scored_as_it_was_run(tmp_path: Path) -> None:
     summary = score_task(folder, manifest, TASK.name, BENCHMARK)
     right = summary.metrics["right"]
     assert list(summary.metrics) == ["right"]
+    assert summary.main == ("right",)
     assert right.value == pytest.approx((1.52 + 0.51) / 2)
     assert (right.n, right.users, right.missing) == (2, 2, {"no_json": 1})
     assert right.counted_as_worst == pytest.approx((1.52 + 0.51) / 3)

@@ -7,7 +7,7 @@ import pytest
 from builders.runs import make_metric, make_summary
 
 from harness.base.errors import DataError
-from harness.scoring.summary import ALONE, TaskSummary, over_repeats
+from harness.scoring.summary import ALONE, TaskSummary, main_metrics, over_repeats
 
 
 def summary(task: str, repeat: int, value: float | None) -> TaskSummary:
@@ -51,3 +51,16 @@ def test_repeats_that_hold_different_metrics_are_an_error_that_names_them():
         with pytest.raises(DataError, match="not scored by the same metrics") as caught:
             over_repeats(summaries)
         assert caught.value.found == "not in all of them: b"
+
+
+@pytest.mark.parametrize(
+    ("named", "main"), [(("b", "a"), ("b", "a")), (("gone", "a"), ("a",)), (("gone",), ("b",))]
+)
+def test_the_main_metrics_are_those_named_that_the_task_has_or_its_first_own_one(named, main):
+    chance = make_metric(0.5, n=2, baseline=True)
+    own = make_metric(0.5, n=2)
+    assert main_metrics(named, {"chance": chance, "b": own, "a": own}) == main
+
+
+def test_a_task_of_baselines_alone_has_no_main_metric():
+    assert main_metrics((), {"chance": make_metric(0.5, n=2, baseline=True)}) == ()

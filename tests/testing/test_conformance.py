@@ -58,6 +58,26 @@ FAULTS = {
         "baseline",
         "no respondent 'default' answers the prompt 'answer'",
     ),
+    "several metrics of which none is the main one": (
+        ("benchmark.py", 'predicted")}', 'predicted"), "r": Metric(description="r", of="right")}'),
+        "metrics",
+        "name the metrics that a short table shows, the main one first: main=('right',)",
+    ),
+    "a main metric that is misspelt": (
+        ("benchmark.py", 'predicted")},', 'predicted")}, main=("rigth",),'),
+        "metrics",
+        "its main metric 'rigth' is none of its metrics, or a baseline\n    to do: name one",
+    ),
+    "a main metric that is a baseline": (
+        (
+            "benchmark.py",
+            'predicted")},',
+            'predicted"), "base": Metric(description="b", of="right", baseline=True)},'
+            ' main=("base",),',
+        ),
+        "metrics",
+        "its main metric 'base' is none of its metrics, or a baseline",
+    ),
     "a score that is not a number": (
         ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer"),
         "baseline",

@@ -91,4 +91,5 @@ SPEED = Benchmark(
     ),
     score=score,
     metrics={"right": Metric(description="Share of messages answered as expected.")},
+    main=("right",),
 )

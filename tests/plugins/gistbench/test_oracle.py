@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+from harness_gistbench.benchmark import GISTBENCH
 from harness_gistbench.metrics import METRICS
 from harness_gistbench.oracle import ORACLE, Categories, doubts, gather, rescore, write
 from harness_gistbench.oracle import read as read_bytes
@@ -260,3 +261,10 @@ def test_the_published_oracle_holds_91_054_pairs_of_997_users_and_is_written_who
     assert set().union(*oracle.users.values()) <= set(range(1, 326))
     assert json.loads(write(oracle)) == json.loads(text)
     assert list(read(write(oracle)).users) == list(json.loads(text)["oracle"])
+
+
+def test_recall_is_the_main_metric_only_where_an_oracle_of_several_runs_is():
+    assert GISTBENCH.main == ("ig_p", "is")
+    assert ORACLE.main == ("ig_f1",)
+    assert "ig_f1" in ORACLE.metrics
+    assert not {*GISTBENCH.main} & {*ORACLE.metrics}

@@ -39,6 +39,7 @@ def test_the_task_says_what_the_code_takes_as_usual():
 
     assert task["options"] == msgspec.to_builtins(Options())
     assert task["metrics"] == list(INTERESTS.metrics)
+    assert INTERESTS.main == ("support",)
 
 
 def test_the_candidate_reads_numbers_reactions_and_titles():

@@ -5,12 +5,14 @@ import shutil
 from itertools import product
 
 import pytest
+from harness_perrecbench.benchmark import PERRECBENCH
 from samples.perrecbench import SAMPLE
 
 import harness
 from harness.data import open_dataset
 from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
+from harness.scoring.summary import main_metrics
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
 
@@ -116,6 +118,12 @@ def test_a_cell_is_asked_as_the_paper_asks_it(tasks, options, level, ask):
     assert task.roles["profiler"].default is None
     assert task.metrics[:2] == ("ptc", "ptc_published")
     assert task.least_scored == 0.85
+
+
+def test_the_main_metric_is_ptc_and_of_ratings_alone_their_error(tasks):
+    for name, main in (("perrec_easy_pairwise", "ptc"), ("perrec_rating", "mae")):
+        metrics = {metric: PERRECBENCH.metrics[metric] for metric in tasks[name].metrics}
+        assert main_metrics(PERRECBENCH.main, metrics) == (main,)
 
 
 @pytest.mark.parametrize(("variant", "changes"), VARIANTS.items())

@@ -135,16 +135,17 @@ def safe_text(text: str) -> str:
     return redacted
 
 
-def without_echoes(text: str, secrets: Iterable[str]) -> str:
+def without_echoes(text: str, secrets: Iterable[str], *, whole: bool = False) -> str:
     """The text of a server without these secrets, in all forms in which servers repeat them.
 
     That is: as they are, escaped as in JSON, HTML or an address, in base64 (also with other text
-    before and after them, as in `Bearer KEY`), and cut after their first characters.
+    before and after them, as in `Bearer KEY`), and, unless only `whole` ones count, cut after their
+    first characters.
     """
     for secret in secrets:
         if len(secret) >= _SHORTEST_ECHO:
             for form in (secret, *_in_base64(secret)):
-                text = _without_form(text, form)
+                text = _without_form(text, form, len(form) if whole else _TOLD)
     return text
 
 
@@ -159,15 +160,15 @@ def _in_base64(secret: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(forms))
 
 
-def _without_form(text: str, form: str) -> str:
+def _without_form(text: str, form: str, told: int) -> str:
     signs = _signs(form)
-    start = _start(form)
+    start = _start(form[:told])
     kept, at = [], 0
     for found in start.finditer(text):
         if found.start() < at:
             continue
         end = found.end()
-        for sign in signs[_TOLD:]:
+        for sign in signs[told:]:
             more = sign.match(text, end)
             if more is None:
                 break
@@ -179,7 +180,9 @@ def _without_form(text: str, form: str) -> str:
 
 @lru_cache(maxsize=512)
 def _start(form: str) -> re.Pattern[str]:
-    return re.compile("".join(sign.pattern for sign in _signs(form)[:_TOLD]))
+    # Within backslashes nothing begins that does not begin with the first of them.
+    signs = "".join(sign.pattern for sign in _signs(form))
+    return re.compile(rf"(?:(?<!\\)|(?=[%&])){signs}")
 
 
 @lru_cache(maxsize=512)

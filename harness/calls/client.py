@@ -170,7 +170,8 @@ class Client:
     ) -> Answer:
         """Answer one request; `refresh` asks the model even if the store has an answer.
 
-        An `asker` that an earlier session answered gets the same answer, with what it cost.
+        An `asker` that an earlier session answered gets the same answer, with what it cost; an item
+        that is asked again because it failed is another asker.
         Raises ModelError, BudgetSpent or StorageError if the run must end; a failure of this one
         request is returned in the answer.
         """
@@ -179,14 +180,14 @@ class Client:
         use.calls += 1
         if model.identity.scope == "call":
             return await self._call(model, _seeded(request, repeat), key=key, use=use, asker=asker)
-        own = None if refresh else self._own.earlier(key)
+        own = self._own.earlier(key)
         if own is not None and own.asker == asker:
             return self._given_before(key, own, use)
         if not refresh and (answer := self._from_store(key, use)) is not None:
             return answer
         if not refresh and (answer := self._from_batch(key, use, asker)) is not None:
             return answer
-        if own is not None:
+        if own is not None and not refresh:
             use.shared += 1
             use.save(own.reply)
             return Answer(reply=own.reply, failure=None, key=key, source="shared")

@@ -48,8 +48,8 @@ class Screen:
         return without_echoes(text, self._secrets)
 
     def line(self, text: str) -> str:
-        """A line of recorded answers without the secrets, except short ones."""
-        return without_echoes(text, self._long)
+        """A line of recorded answers without the secrets, except short ones and parts of them."""
+        return without_echoes(text, self._long, whole=True)
 
     def reply(self, reply: Reply) -> Reply:
         """The reply without the secrets, except short ones."""

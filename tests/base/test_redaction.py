@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from harness.base.redaction import (
@@ -123,3 +125,16 @@ def test_every_form_in_which_servers_repeat_a_secret(text: str, left: str) -> No
 
 def test_words_are_no_secrets_that_servers_repeat() -> None:
     assert without_echoes("a test of hunter2", ["test", "", "hunter2"]) == "a test of ***"
+
+
+def test_what_a_model_said_loses_whole_secrets_only() -> None:
+    said = r'{"text": "understanding people; understanding-of-\u0070eople"}'
+    left = '{"text": "understanding people; ***"}'
+    assert without_echoes(said, ["understanding-of-people"], whole=True) == left
+
+
+@pytest.mark.parametrize("sign", ["\\", "%25", "&#0", "\\u0"])
+def test_hostile_texts_take_no_time(sign: str) -> None:
+    began = time.process_time()
+    assert without_echoes(sign * 100_000, ["s3cret+value/1"]) == sign * 100_000
+    assert time.process_time() - began < 5

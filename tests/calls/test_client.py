@@ -12,6 +12,7 @@ from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.client import Answer, Client
 from harness.calls.fair_queue import AT_A_TIME
 from harness.calls.keys import call_seed
+from harness.calls.own_answers import OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
 from harness.calls.store import Store
@@ -97,6 +98,22 @@ async def test_refresh_asks_again_and_keeps_the_new_answer(store):
     assert (await ask(to, model, refresh=True)).reply == Reply(text="new")
     assert (await ask(to, model)).reply == Reply(text="new")
     assert len(model.requests) == 2
+
+
+async def test_a_repeated_question_that_a_kill_left_without_a_record_is_not_paid_twice(store):
+    model = Script(Reply(text="old"), Reply(text="new"), Reply(text="newest"))
+
+    async def session(number: int, asker: str, **more: Any) -> str:
+        to = client(own=OwnAnswers(store, session=number))
+        answer = await ask(to, model, asker=asker, **more)
+        assert answer.reply is not None
+        return answer.reply.text
+
+    assert await session(1, "item") == "old"
+    assert await session(2, "item that failed", refresh=True) == "new"
+    assert await session(3, "item that failed", refresh=True) == "new"
+    assert await session(4, "item that failed again", refresh=True) == "newest"
+    assert len(model.requests) == 3
 
 
 @pytest.mark.parametrize(

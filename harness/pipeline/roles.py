@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.base.errors import HarnessError, PluginError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, PluginError, TaskError, UsageError, did_you_mean
 from harness.base.hashing import digest
 from harness.calls.engines import overlap
 from harness.calls.usage import player_name
@@ -16,6 +17,7 @@ from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Task
 from harness.pipeline.specs import Spec, hosts_in, parse_spec, split_members
+from harness.tasks.locate import locate
 
 if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings
@@ -30,6 +32,9 @@ IDENTITY_ARGS = frozenset({
     "extra_body",
 })  # fmt: skip
 """Arguments that are part of a model's identity, in whatever spelling."""
+
+OF_THE_USER = re.compile(r"\b(api_key_file|python)\s*=[^,+]*")
+"""Arguments whose file is sent or run: only the user names these."""
 
 MODEL_JUDGE = "llm"
 """The judge adapter for a judge's role that is bound to a model."""
@@ -295,6 +300,7 @@ class RoleBinder:
         if wanted is not None and wanted.same_as is not None:
             return self._spec_of(wanted.same_as, task, seen=(*seen, role))
         if wanted is not None and wanted.default is not None:
+            _check_names_no_file(wanted.default, role, task)
             return self._default_spec(wanted.default)
         option = option_of(role)
         raise UnboundRole(
@@ -422,6 +428,22 @@ def _with_reason(error: UnboundRole, role: str, stages: Sequence[Stage]) -> Unbo
     hints = [stage.role_hint for stage in asking if stage.role_hint]
     error.hint = "; ".join(hints) or error.hint
     return error
+
+
+def _check_names_no_file(text: str, role: str, task: Task) -> None:
+    """Raise TaskError for a task's own default that reads a key from a file, or starts a program.
+
+    A task comes from elsewhere, and what it names would be sent or run.
+    """
+    found = OF_THE_USER.search(text)
+    if found is not None:
+        raise TaskError(
+            "a task's default may not name a file of this machine",
+            where=locate(task, ("roles", role, "default")),
+            found=found[0],
+            expected="a model that is described without it",
+            hint=f"{option_of(role)} gives the whole model with it",
+        )
 
 
 def option_of(role: str) -> str:

@@ -32,6 +32,7 @@ from harness_models.openai_args import (
     host_of,
     identity_of,
     logprob_fields,
+    may_have_key,
     models_url_of,
     read_args,
     read_key,
@@ -122,6 +123,7 @@ class OpenAIModel(Model):
         self.concurrency = args.concurrency or settings.concurrency or self.concurrency
         self._args = args
         self._own = own
+        self._trusted = may_have_key(base_url_of(args), settings.given_hosts)
         self._socket = socket
         self._fields = fields
         self._timeout = settings.attempt_timeout
@@ -177,7 +179,11 @@ class OpenAIModel(Model):
         if self._session is not None:
             return
         self.require()
-        headers = headers_with(self._key() or NO_KEY, azure=self._args.azure_endpoint is not None)
+        headers = headers_with(
+            self._key() or NO_KEY,
+            azure=self._args.azure_endpoint is not None,
+            trusted=self._trusted,
+        )
         self._url, credentials = without_credentials(url_of(self._args))
         if credentials is not None:
             # As in the official client: credentials in the address take precedence over the key.
@@ -306,7 +312,8 @@ class OpenAIModel(Model):
             token = azure_token()
         if token is None:
             self.require()
-        return OpenAIBatches(args, self._key(), token, Screen(self._secrets()))
+        screen = Screen(self._secrets())
+        return OpenAIBatches(args, self._key(), token, screen, trusted=self._trusted)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body = request_body(

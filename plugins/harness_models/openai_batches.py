@@ -21,8 +21,8 @@ from harness_models.openai_args import (
     address_of,
     base_url_of,
 )
-from harness_models.openai_screen import Screen
-from harness_models.openai_wire import LARGEST_BODY, LONGEST_DETAIL, headers_with, pointing
+from harness_models.openai_screen import Screen, custom_headers
+from harness_models.openai_wire import LARGEST_BODY, LONGEST_DETAIL, NAMED, headers_with, pointing
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 SHOWN_ERRORS = 3
@@ -35,11 +35,17 @@ class OpenAIBatches(Batches):
     """Files and batches at the address of a model's arguments, with its key or Azure's token."""
 
     def __init__(
-        self, args: OpenAIArgs, key: str | None, token: Token | None, screen: Screen
+        self,
+        args: OpenAIArgs,
+        key: str | None,
+        token: Token | None,
+        screen: Screen,
+        *,
+        trusted: bool = True,
     ) -> None:
         self._args = args
         self._screen = screen
-        self._client = client_of(args, key, token)
+        self._client = client_of(args, key, token, trusted=trusted)
         place = args.api_key_file or args.api_key_env
         look = f"check the key in {place}" if place else NAME_KEY
         self._hints = {401: look, 403: look, 404: "check whether this server supports batches"}
@@ -142,9 +148,16 @@ class OpenAIBatches(Batches):
             ) from None
 
 
-def client_of(args: OpenAIArgs, key: str | None, token: Token | None) -> openai.OpenAI:
-    """The official client; it takes organisation, project and headers from the environment."""
-    headers = {"User-Agent": headers_with("")["User-Agent"]}
+def client_of(
+    args: OpenAIArgs, key: str | None, token: Token | None, *, trusted: bool
+) -> openai.OpenAI:
+    """The official client; it takes organisation, project and headers from the environment.
+
+    Only a `trusted` host gets these.
+    """
+    kept = () if trusted else (*NAMED, *custom_headers())
+    headers: dict[str, Any] = dict.fromkeys(kept, openai.Omit())
+    headers["User-Agent"] = headers_with("", trusted=trusted)["User-Agent"]
     base = base_url_of(args).rstrip("/")
     http = openai.DefaultHttpxClient(follow_redirects=False)
     if args.api_version is not None:

@@ -83,15 +83,18 @@ HINTS = (
 """Patterns of refusals, and the hint to the `--model_args` that avoids each."""
 
 
-def headers_with(key: str, *, azure: bool = False) -> dict[str, str]:
-    """The official client's headers with the harness's user agent; Azure has its own key header."""
+def headers_with(key: str, *, azure: bool = False, trusted: bool = True) -> dict[str, str]:
+    """The official client's headers with the harness's user agent; Azure has its own key header.
+
+    Only a `trusted` host gets those that the environment adds, which may hold keys.
+    """
     environment = os.environ
+    named = {name: environment[given] for name, given in NAMED.items() if given in environment}
     return {
         "Accept": "application/json",
         "Content-Type": "application/json",
         "User-Agent": f"{DISTRIBUTION}/{version(DISTRIBUTION)}",
-        **{name: environment[given] for name, given in NAMED.items() if given in environment},
-        **custom_headers(),
+        **({**named, **custom_headers()} if trusted else {}),
         **({"api-key": key} if azure else {"Authorization": f"Bearer {key}"}),
     }
 

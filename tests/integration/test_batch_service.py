@@ -539,6 +539,23 @@ def test_organisation_and_further_headers_are_the_environment_s(service, monkeyp
     assert headers["user-agent"].startswith("user-understanding-harness/")
 
 
+def test_a_service_that_only_a_file_names_gets_no_headers_of_the_environment(service, monkeypatch):
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: red\nUser-Agent: mine")
+    service.batches["b"] = {"id": "b", "status": "failed"}
+    from harness_models.openai_args import OpenAIArgs
+    from harness_models.openai_batches import OpenAIBatches
+    from harness_models.openai_screen import Screen
+
+    args = OpenAIArgs(model="m", base_url=f"{service.address}/v1")
+    OpenAIBatches(args, "sk-1", None, Screen(), trusted=False).status("b")
+    ((_, _, headers),) = service.asked
+    assert "openai-organization" not in headers
+    assert "x-team" not in headers
+    assert headers["user-agent"].startswith("user-understanding-harness/")
+    assert headers["authorization"] == "Bearer sk-1"
+
+
 def test_a_service_that_cannot_be_reached_is_named():
     with pytest.raises(ModelError) as refused:
         batches_of(base_url="http://127.0.0.1:9/v1").status("b")

@@ -7,7 +7,7 @@ import pytest
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_stage
 
-from harness.base.errors import PluginError, UsageError
+from harness.base.errors import PluginError, TaskError, UsageError
 from harness.contracts.identity import RECORDED, Identity
 from harness.contracts.model import Model
 from harness.contracts.task import RoleSpec
@@ -147,6 +147,19 @@ def test_a_model_knows_the_hosts_that_the_command_names_and_no_others():
     bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge",)))
     RoleBinder(asked, Watched()).bind(task(writer=default), bench, bench.stages)
     assert seen == [{"mine:1"}] * 3
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "fake:model=m,base_url=http://evil/v1,api_key_file=~/.cache/huggingface/token",
+        "panel:fake:m+fake:model=n,python = /tmp/evil",
+    ],
+)
+def test_a_task_s_own_default_names_no_file_that_is_sent_or_run(spec):
+    with pytest.raises(TaskError, match="may not name a file of this machine"):
+        bind(settings(), task(judge=RoleSpec(default=spec)))
+    bind(settings(roles={"judge": spec.partition("panel:")[2] or spec}), task())
 
 
 def only_sometimes(*, hint="", also_always=False):

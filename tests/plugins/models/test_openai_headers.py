@@ -1,9 +1,12 @@
 from importlib.metadata import version
 
 import pytest
+from harness_models.openai import make
 from harness_models.openai_args import OpenAIArgs, base_url_of
 from harness_models.openai_wire import headers_with
 from openai import AsyncOpenAI
+
+from harness.contracts.model import ModelSettings
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,20 @@ def test_requests_say_that_they_are_the_harness_unless_the_user_says_otherwise(m
     assert headers_with("sk-1")["User-Agent"] == f"user-understanding-harness/{installed}"
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "User-Agent: mine")
     assert headers_with("sk-1")["User-Agent"] == "mine"
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_host_that_only_a_file_names_gets_no_headers_of_the_environment(monkeypatch, named):
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Gateway-Key: gateway-secret")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
+    monkeypatch.setenv("THEIR_KEY", "a-key-of-their-own")
+    args = {"model": "m", "base_url": "http://far.invalid/v1", "api_key_env": "THEIR_KEY"}
+    hosts = frozenset({"far.invalid"} if named else ())
+    seen = []
+    monkeypatch.setattr("aiohttp.ClientSession", lambda **given: seen.append(given["headers"]))
+    await make(ModelSettings(args=args, given_hosts=hosts)).open()
+    assert ("X-Gateway-Key" in seen[0], "OpenAI-Project" in seen[0]) == (named, named)
+    assert seen[0]["Authorization"] == "Bearer a-key-of-their-own"
 
 
 @pytest.mark.parametrize("given", [None, "http://127.0.0.1:8000/v1", "https://u:p@host.org/v1/"])

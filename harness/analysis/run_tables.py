@@ -37,8 +37,9 @@ METRICS: dict[str, Kind] = {
     "run": "text", "model": "text", "task": "text", "version": "whole", "benchmark": "text",
     "metric": "text", "value": "number", "undefined": "text", "low": "number", "high": "number",
     "no_interval": "text", "confidence": "number", "n": "whole", "users": "whole",
-    "fell_out": "whole", "causes": "text", "counted_as_worst": "number", "left_out": "number",
-    "higher_is_better": "truth", "baseline": "truth", "comparable": "truth", "note": "text",
+    "fell_out": "whole", "causes": "text", "missing_share": "number",
+    "counted_as_worst": "number", "left_out": "number", "higher_is_better": "truth",
+    "baseline": "truth", "comparable": "truth", "note": "text",
 }  # fmt: skip
 RECORDS: dict[str, Kind] = {
     "task": "text", "stage": "text", "id": "text", "user": "text", "outcome": "text",
@@ -98,6 +99,7 @@ def _metrics(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
                 "no_interval": metric.no_interval, "confidence": metric.confidence,
                 "n": metric.n, "users": metric.users, "fell_out": sum(metric.missing.values()),
                 "causes": _json(metric.missing) if metric.missing else None,
+                "missing_share": metric.missing_share or 0.0,
                 "counted_as_worst": metric.counted_as_worst, "left_out": metric.left_out,
                 "higher_is_better": metric.higher_is_better, "baseline": metric.baseline,
                 "comparable": summary.comparable, "note": metric.note or None,

@@ -55,6 +55,7 @@ def test_csv_has_a_row_for_each_unit_record_and_call(harness, run):
         assert float(metrics[name]["low"]) == found["interval"][0]
         assert json.loads(metrics[name]["causes"]) == found["missing"]
         assert metrics[name]["fell_out"] == "2"
+        assert float(metrics[name]["missing_share"]) == 2 / 6
 
     scores = rows_of(out / "scores.csv")
     assert len(scores) == 6

@@ -32,8 +32,17 @@ WIDENING = ("batch", "center", "indent", "round", "slice")
 
 GROWING = (str, list, tuple)
 
-WIDE = re.compile(r"%[^a-zA-Z%]*\d{8}|\{[^{}]*:[^{}]*\d{8}")
-"""A width or precision of a format that has eight digits."""
+FORMAT = re.compile(r"%(?:\([^()%]*\))?[^a-zA-Z%]*|\{[^{}]*:[^{}]*\{?")
+"""A format, with its width and precision; those of `%*d` and `{:{w}}` are among the values."""
+
+PER_CALL = 25
+"""The steps that a call counts as, since it takes longer than a round of a loop."""
+
+PER_BIT = 500
+"""The characters that a number's bit counts as: Python prints no number of 20,000 bits."""
+
+CHARACTERS_A_STEP = 1000
+"""Copying as many takes as long as a round of a loop."""
 
 
 class Steps(Sequence[int]):
@@ -84,6 +93,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         for name in WIDENING:
             self.filters[name] = narrow(self.filters[name])
         self.filters["format"] = _formatted(self.filters["format"])
+        self.filters["replace"] = self._replacing(self.filters["replace"])
+        self.filters["join"] = self._joining(self.filters["join"])
 
     def walk(self, steps: int) -> None:
         """Count steps; OverflowError where one rendering takes too many."""
@@ -98,43 +109,87 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         Counting().visit(tree)
         return tree.set_environment(self)  # type: ignore[return-value]
 
+    def make(self, length: int) -> None:
+        """Count the steps of making a text, list or number; OverflowError where it is too long."""
+        check_length(length)
+        self.walk(length // CHARACTERS_A_STEP)
+
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
         """The parts as one text; OverflowError where it is too long."""
-        texts = parts if type(parts) is list else list(parts)
-        check_length(sum(map(len, texts)))
-        return "".join(texts)
+        return "".join(gathered(parts))
 
     def call(self, context: Context, called: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """The result of a call in a template, which counts as a step."""
-        self.walk(1)
-        if args and isinstance(getattr(called, "__self__", None), str):
-            _check_numbers(args)
+        """The result of a call in a template, which counts as steps."""
+        self.walk(PER_CALL)
+        text = getattr(called, "__self__", None)
+        if args and isinstance(text, str):
+            args = self._grown(text, called.__name__, args)
         return super().call(context, called, *args, **kwargs)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         """The method of a text that formats it, if the value is one; no width is too large."""
         found = super().wrap_str_format(value)
-        if found is not None:
-            _check_format(value.__self__)
-        return found
+        if found is None:
+            return None
+
+        def checked(*args: Any, **kwargs: Any) -> str:
+            _check_format(value.__self__, [*args, *kwargs.values()])
+            return found(*args, **kwargs)
+
+        return checked
+
+    def _grown(self, text: str, method: str, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The arguments of a text's method, whose result is not too long."""
+        first, *others = args
+        _check_numbers(args)
+        if method == "replace" and others:
+            self.make(text.count(first) * len(others[0]))
+        elif method == "join":
+            first = [*self._each(first)]
+            self.make(len(text) * len(first) + sum(map(len, first)))
+        elif method == "expandtabs":
+            self.make(text.count("\t") * first)
+        elif method == "translate":
+            self.make(len(text) * max((len(str(one)) for one in first.values()), default=0))
+        return (first, *others)
+
+    def _replacing(self, made: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(made)
+        def checked(context: Any, value: Any, old: Any, new: Any, *more: Any, **named: Any) -> Any:
+            self.make(str(value).count(str(old)) * len(str(new)))
+            return made(context, value, old, new, *more, **named)
+
+        return checked
+
+    def _joining(self, made: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(made)
+        def checked(context: Any, value: Any, d: Any = "", *more: Any, **named: Any) -> Any:
+            values = [*self._each(value)]
+            texts = sum(len(one) for one in values if isinstance(one, str))
+            self.make(len(str(d)) * len(values) + texts)
+            return made(context, values, d, *more, **named)
+
+        return checked
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The result of an operator; a text, list or number that is too large is not made."""
         if operator == "+":
             made = left + right
             if isinstance(made, GROWING):
-                check_length(len(made))
+                self.make(len(made))
             return made
         if operator == "*":
             for one, times in ((left, right), (right, left)):
                 if isinstance(one, GROWING) and isinstance(times, int):
-                    check_length(len(one) * times)
+                    self.make(len(one) * times)
+            if isinstance(left, int) and isinstance(right, int):
+                self.make(PER_BIT * (left.bit_length() + right.bit_length()))
         elif operator == "**":
             if isinstance(left, int) and isinstance(right, int):
-                check_length(left.bit_length() * right)
+                self.make(PER_BIT * left.bit_length() * right)
         elif operator == "%" and isinstance(left, str):
-            _check_format(left)
+            _check_format(left, right if isinstance(right, tuple) else ())
         return super().call_binop(context, operator, left, right)
 
     def get_template(self, *args: Any, **kwargs: Any) -> jinja2.Template:
@@ -162,8 +217,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def _joined(self, context: Context, *values: Any) -> str:
         """The text that `~` makes."""
         made = (markup_join if context.eval_ctx.autoescape else str_join)(values)
-        if len(made) > LONGEST:
-            check_length(len(made))
+        self.make(len(made))
         return made
 
 
@@ -198,9 +252,22 @@ def _check_numbers(values: Iterable[Any]) -> None:
             check_length(abs(value))
 
 
-def _check_format(text: str) -> None:
-    if WIDE.search(text):
-        check_length(LONGEST + 1)
+def gathered(parts: Iterable[str]) -> list[str]:
+    """The parts of a text; OverflowError as soon as they are too long."""
+    texts, length = [], 0
+    for part in parts:
+        texts.append(part)
+        length += len(part)
+        check_length(length)
+    return texts
+
+
+def _check_format(text: str, values: Iterable[Any]) -> None:
+    """Raise OverflowError where the widths in a format, or its values, would make a long text."""
+    formats: list[str] = FORMAT.findall(text)
+    check_length(sum(int(width) for one in formats for width in re.findall(r"\d+", one)))
+    if any(one.endswith("{") or "*" in one for one in formats):
+        _check_numbers(values)
 
 
 def narrow(made: Callable[..., Any]) -> Callable[..., Any]:
@@ -217,7 +284,7 @@ def narrow(made: Callable[..., Any]) -> Callable[..., Any]:
 def _formatted(made: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(made)
     def checked(value: Any, *args: Any, **kwargs: Any) -> Any:
-        _check_format(str(value))
+        _check_format(str(value), args)
         return made(value, *args, **kwargs)
 
     return checked

@@ -35,7 +35,7 @@ from jinja2 import meta, nodes
 from harness.base.errors import PromptError
 from harness.base.hashing import digest, digest_bytes
 from harness.contracts.model import Message
-from harness.prompts.bounds import BoundedEnvironment, check_length, narrow
+from harness.prompts.bounds import BoundedEnvironment, gathered, narrow
 
 RENDERING_VERSION = 1
 """To be raised when the same file and variables give other messages than before."""
@@ -116,8 +116,7 @@ class Compiled:
         cast(PromptEnvironment, template.environment).steps = 0
         try:
             context = template.new_context(dict(variables))
-            parts = list(template.root_render_func(context))
-            check_length(sum(map(len, parts)))
+            parts = gathered(template.root_render_func(context))
         except Exception as error:
             raise _render_error(error, template, variables) from error
         if self.has_turns:

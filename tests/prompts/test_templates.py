@@ -68,6 +68,7 @@ def test_loops_in_loops_end_before_they_hang(tmp_path: Path) -> None:
         "{% for a in long|map('upper') %}{% for b in long|map('upper') %}{% endfor %}{% endfor %}",
         "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}"
         "{{ m(60) }}",
+        "{% for n in 'a' * 1000 %}{% set x = 'a' * 1000000 %}{% endfor %}",
         "{% for n in [60] recursive %}{% if n %}{{ loop([n - 1]) }}{{ loop([n - 1]) }}{% endif %}"
         "{% endfor %}",
     ],
@@ -104,6 +105,19 @@ def test_a_file_that_includes_itself_twice_ends_before_it_hangs(
         "{{ '%9999999999d' % 1 }}",
         "{{ '%9999999999d'|format(1) }}",
         "{{ '{:>9999999999}'.format(1) }}",
+        "{{ ('a' * 1000000).replace('a', 'b' * 100000) }}",
+        "{{ ('a' * 1000000)|replace('a', 'b' * 100000) }}",
+        "{{ ('b' * 1000000).join('a' * 1000) }}",
+        "{{ ('a' * 1000)|join('b' * 1000000) }}",
+        "{{ (['b' * 1000000] * 1000)|join }}",
+        "{{ ('\t' * 1000000).expandtabs(9000000) }}",
+        "{{ ('a' * 1000000).translate({97: 'b' * 100000}) }}",
+        "{{ '%*d' % (999999999, 1) }}",
+        "{{ '%*d'|format(999999999, 1) }}",
+        "{{ '%(a)999999999d' % {'a': 1} }}",
+        "{{ '{:{w}}'.format(1, w=999999999) }}",
+        "{{ ('%999999d' * 1000) % range(1000) }}",
+        "{{ 10 ** 5000 * 10 ** 5000 }}",
         "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
         "{% set s.x = s.x ~ s.x %}{% endfor %}",
         "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
@@ -131,6 +145,14 @@ def test_no_text_list_or_number_is_made_that_is_too_large(tmp_path: Path, text: 
         ("{% for a in [] %}{{ a }}{% else %}none{% endfor %}", "none"),
         ("{% for a in range(3) %}{{ a }}{{ loop.last }}{% endfor %}", "0False1False2True"),
         ("{{ '%-5s|'|format('ab') }}{{ '%03d' % 7 }}{{ '{:>3}'.format('b') }}", "ab   |007  b"),
+        ("{{ 'a-b'.replace('-', '+') }}{{ 'ab'|replace('b', 'c') }}", "a+bac"),
+        ("{{ ', '.join(['a', 'b']) }}{{ [1, 'c']|join('-') }}", "a, b1-c"),
+        ("{{ [{'n': 1}, {'n': 2}]|join(', ', attribute='n') }}", "1, 2"),
+        (
+            "{{ '%(a)3d' % {'a': 7} }}{{ '{:{w}}'.format('b', w=2) }}{{ '%*d' % (3, 8) }}",
+            "  7b   8",
+        ),
+        ("{{ '50%' }}{{ '{:,}'.format(10 ** 9) }}", "50%1,000,000,000"),
         ("{{ 2 ** 10 + 3 * 2 }}{{ 'ab' * 2 }}{{ 17 % 5 }}", "1030abab2"),
         ("{{ ' 99: 20231104'.split(': ')[1] }}", "20231104"),
         ("{{ {5000000000: 'x'}.get(5000000000) }}", "x"),

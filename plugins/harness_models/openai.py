@@ -486,6 +486,11 @@ def connection_error(error: BaseException, screen: Screen = NO_SCREEN) -> CallEr
     connecting = isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientOSError)
     cause = "timeout" if late and not connecting else "connection"
     forged = isinstance(error, aiohttp.ClientConnectorCertificateError)
-    reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    reason: object = error
+    if isinstance(error, aiohttp.ClientConnectorError):
+        reason = error.os_error
+    elif isinstance(error, aiohttp.ClientResponseError):
+        # A proxy's, whose own text has the proxy's address with its password.
+        reason = f"the proxy answers {error.status}: {error.message}"
     text = screen.error(" ".join(str(reason).split())) or type(error).__name__
     return CallError(cause, text, retryable=not forged)

@@ -349,3 +349,15 @@ async def test_a_line_of_a_batch_is_read_without_the_key_of_a_file(tmp_path):
     with pytest.raises(CallError) as caught:
         model.read_batch(400, {"error": {"message": f"no {KEY[:20]}"}})
     assert caught.value.detail == "HTTP 400: no ***"
+
+
+async def test_a_proxy_that_refuses_is_named_without_its_password(monkeypatch):
+    with FaultyServer(faults=lambda asked: Fault(status=407, body={})) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://bob:pw1@127.0.0.1:{proxy.port}")
+        model = make(ModelSettings(args={"model": "m", "base_url": "https://far.invalid/v1"}))
+        await model.open()
+        with pytest.raises(CallError) as caught:
+            await model.ask(REQUEST)
+        await model.close()
+    assert caught.value.detail.startswith("https://far.invalid/v1: the proxy answers ")
+    assert "pw1" not in caught.value.detail

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -23,17 +23,15 @@ from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
-from harness.calls.own_answers import OwnAnswer, OwnAnswers
+from harness.calls.own_answers import Answer, OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import PriceTable
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
 from harness.calls.usage import Attempts, UsageBook, Use
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Model, Reply, Request, Usage
+from harness.contracts.model import CallError, Model, Reply, Request
 from harness.contracts.outcomes import CallFailed
-
-Source = Literal["model", "store", "shared"]
 
 HINTS = {
     "auth": "check the API key that the model uses",
@@ -43,25 +41,6 @@ HINTS = {
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Reply).decode
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one call: a reply, or a typed failure.
-
-    `attempts` counts the requests that this call sent itself: 0 for answers from the store or from
-    an identical call in flight. `wasted`: the tokens of attempts that brought no reply.
-    `unreported`: attempts, with or without a reply, that may have been billed but reported no
-    usage.
-    """
-
-    reply: Reply | None
-    failure: CallFailed | None
-    key: str
-    source: Source
-    attempts: int = 0
-    seconds: float = 0.0
-    wasted: Usage | None = None
-    unreported: int = 0
 
 
 @dataclass(kw_only=True, slots=True)
@@ -182,15 +161,19 @@ class Client:
             return await self._call(model, _seeded(request, repeat), key=key, use=use, asker=asker)
         own = self._own.earlier(key)
         if own is not None and own.asker == asker:
-            return self._given_before(key, own, use)
+            use.from_store += 1
+            use.save(own.answer.reply)
+            # From now on as in the session that asked: its next question is answered by the store.
+            self._own.keep(asker, own.answer)
+            return own.answer
         if not refresh and (answer := self._from_store(key, use)) is not None:
             return answer
         if not refresh and (answer := self._from_batch(key, use, asker)) is not None:
             return answer
         if own is not None and not refresh:
             use.shared += 1
-            use.save(own.reply)
-            return Answer(reply=own.reply, failure=None, key=key, source="shared")
+            use.save(own.answer.reply)
+            return Answer(reply=own.answer.reply, key=key, source="shared")
         seeded = _seeded(request, repeat)
         if self._mailbox.defers(model):
             use.calls -= 1
@@ -237,23 +220,6 @@ class Client:
         """Close every model that was opened."""
         await self._engines.close()
 
-    def _given_before(self, key: str, own: OwnAnswer, use: Use) -> Answer:
-        """The answer that an earlier session got for this item, which that session paid."""
-        use.from_store += 1
-        use.save(own.reply)
-        # From now on as in the session that asked: the next one that asks finds it in the store.
-        self._own.keep(key, msgspec.structs.replace(own, session=self._own.session))
-        return Answer(
-            reply=own.reply,
-            failure=None,
-            key=key,
-            source="model",
-            attempts=own.attempts,
-            seconds=own.seconds,
-            wasted=own.wasted,
-            unreported=own.unreported,
-        )
-
     def _from_store(self, key: str, use: Use) -> Answer | None:
         began = time.monotonic()
         value = None if self._store is None else self._store.get(bytes.fromhex(key))
@@ -266,7 +232,7 @@ class Client:
         use.from_store += 1
         use.save(reply)
         seconds = time.monotonic() - began
-        return Answer(reply=reply, failure=None, key=key, source="store", seconds=seconds)
+        return Answer(reply=reply, key=key, source="store", seconds=seconds)
 
     def _from_batch(self, key: str, use: Use, asker: str) -> Answer | None:
         """The answer that came in a batch, counted and stored like the reply of a call."""
@@ -279,15 +245,9 @@ class Client:
             use.failed += 1
         else:
             tries.count(arrived.reply, use)
-            self._keep(key, arrived.reply, tries, asker=asker)
-        return Answer(
-            reply=arrived.reply,
-            failure=arrived.failure,
-            key=key,
-            source="model",
-            attempts=tries.sent,
-            unreported=tries.unreported,
-        )
+        answer = _answered(key, tries, reply=arrived.reply, failure=arrived.failure)
+        self._keep(answer, asker)
+        return answer
 
     async def _from_flight(self, key: str, use: Use) -> Answer | None:
         """The answer of an identical call in flight; None if this call has to fly."""
@@ -344,23 +304,13 @@ class Client:
         if not flight.pass_on():
             del self._flights[key]
 
-    def _keep(
-        self, key: str, reply: Reply, tries: Attempts, *, asker: str, seconds: float = 0.0
-    ) -> None:
-        if self._store is not None and reply.finish == "stop":
-            self._store.put(bytes.fromhex(key), _encode(reply))
-        self._own.keep(
-            key,
-            OwnAnswer(
-                session=self._own.session,
-                asker=asker,
-                reply=reply,
-                attempts=tries.sent,
-                seconds=seconds,
-                wasted=tries.wasted,
-                unreported=tries.unreported,
-            ),
-        )
+    def _keep(self, answer: Answer, asker: str) -> None:
+        """Keep the reply of an answer, if it has one."""
+        if answer.reply is None:
+            return
+        if self._store is not None and answer.reply.finish == "stop":
+            self._store.put(bytes.fromhex(answer.key), _encode(answer.reply))
+        self._own.keep(asker, answer)
 
     async def _call(
         self, model: Model, request: Request, *, key: str, use: Use, asker: str
@@ -373,29 +323,18 @@ class Client:
                 outcome, tries = await self._attempts(line, request, use)
         except CallError as error:
             raise self._give_up(line, error) from error
-        reply = failure = None
         if isinstance(outcome, CallError):
             use.failed += 1
             failure = CallFailed(outcome.cause, outcome.detail)
-        else:
-            reply = outcome
-            try:
-                if line.limiter.busy:
-                    await self._turns.wait()
-            finally:
-                if model.identity.scope != "call":
-                    seconds = time.monotonic() - began
-                    self._keep(key, reply, tries, asker=asker, seconds=seconds)
-        return Answer(
-            reply=reply,
-            failure=failure,
-            key=key,
-            source="model",
-            attempts=tries.sent,
-            seconds=time.monotonic() - began,
-            wasted=tries.wasted,
-            unreported=tries.unreported,
-        )
+            return _answered(key, tries, failure=failure, seconds=time.monotonic() - began)
+        try:
+            if line.limiter.busy:
+                await self._turns.wait()
+        finally:
+            answer = _answered(key, tries, reply=outcome, seconds=time.monotonic() - began)
+            if model.identity.scope != "call":
+                self._keep(answer, asker)
+        return answer
 
     async def _attempts(
         self, line: _ModelState, request: Request, use: Use
@@ -538,6 +477,27 @@ class Client:
             if self._stopped is not None:
                 line.end(self._stopped)
         return line
+
+
+def _answered(
+    key: str,
+    tries: Attempts,
+    *,
+    reply: Reply | None = None,
+    failure: CallFailed | None = None,
+    seconds: float = 0.0,
+) -> Answer:
+    """The answer of the model, with what its attempts cost."""
+    return Answer(
+        reply=reply,
+        failure=failure,
+        key=key,
+        source="model",
+        attempts=tries.sent,
+        seconds=seconds,
+        wasted=tries.wasted,
+        unreported=tries.unreported,
+    )
 
 
 def _timeout(seconds: float) -> CallError:

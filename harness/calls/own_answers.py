@@ -5,22 +5,42 @@ Imported only by modules that run stages.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from harness.calls.store import Store
 from harness.contracts.model import Reply, Usage
+from harness.contracts.outcomes import CallFailed
+
+Source = Literal["model", "store", "shared"]
 
 
-class OwnAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A reply of a model with what it cost, the session that got it, and the item that asked."""
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The outcome of one call: a reply, or a typed failure.
+
+    `attempts` counts the requests that this call sent itself: 0 for answers from the store or from
+    an identical call in flight. `wasted`: the tokens of attempts that brought no reply.
+    `unreported`: attempts, with or without a reply, that may have been billed but reported no
+    usage.
+    """
+
+    reply: Reply | None
+    failure: CallFailed | None = None
+    key: str
+    source: Source
+    attempts: int = 0
+    seconds: float = 0.0
+    wasted: Usage | None = None
+    unreported: int = 0
+
+
+class OwnAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's answer with the session that got it, and the item that asked."""
 
     session: int
     asker: str
-    reply: Reply
-    attempts: int
-    seconds: float
-    wasted: Usage | None = None
-    unreported: int = 0
+    answer: Answer
 
 
 _encode = msgspec.json.Encoder().encode
@@ -36,11 +56,11 @@ class OwnAnswers:
 
     def __init__(self, store: Store | None = None, *, session: int = 1) -> None:
         self._store = store
-        self.session = session
+        self._session = session
 
     def earlier(self, key: str) -> OwnAnswer | None:
         """The answer that an earlier session got; None if there is none."""
-        if self._store is None or self.session == 1:
+        if self._store is None or self._session == 1:
             return None
         value = self._store.get(bytes.fromhex(key))
         if value is None:
@@ -49,9 +69,10 @@ class OwnAnswers:
             answer = _decode(value)
         except msgspec.DecodeError:
             return None  # written by another version
-        return answer if answer.session != self.session else None
+        return answer if answer.session != self._session else None
 
-    def keep(self, key: str, answer: OwnAnswer) -> None:
-        """Keep an answer; it replaces an earlier one."""
+    def keep(self, asker: str, answer: Answer) -> None:
+        """Keep an answer of this session; it replaces an earlier one."""
         if self._store is not None:
-            self._store.put(bytes.fromhex(key), _encode(answer))
+            own = OwnAnswer(session=self._session, asker=asker, answer=answer)
+            self._store.put(bytes.fromhex(answer.key), _encode(own))

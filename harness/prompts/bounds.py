@@ -1,21 +1,21 @@
 """A Jinja sandbox in which a template takes neither endless time nor endless memory.
 
-Steps are counted: those of every loop, and each call and each included file, since a macro, a
-recursive loop and a file may use themselves. So are the characters that a template prints or puts
-together. Both counts start again with each rendering.
+Steps are counted: those of every loop and filter, and each call and each included file, since a
+macro, a recursive loop and a file may use themselves. So are the characters that a template prints
+or puts together. Both counts start again with each rendering.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, cast
 
 import jinja2
 from jinja2 import nodes
 from jinja2.runtime import Context, markup_join, str_join
-from jinja2.sandbox import ImmutableSandboxedEnvironment, safe_range
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 MOST_STEPS = 10_000_000
@@ -24,8 +24,9 @@ MOST_STEPS = 10_000_000
 LONGEST = 10_000_000
 """The most characters, or entries of a list, that a template may make: more than a model reads."""
 
-WALKED, JOINED = "walked over", "joined to"
-"""The filters that take the place of loops' values and of `~`; no template can name them."""
+WALKED, JOINED, TAKEN = "walked over", "joined to", "taken by a filter"
+"""The filters in the place of loops' values, of `~` and of filters' values; no template can name
+them."""
 
 WIDENING = ("batch", "center", "indent", "round", "slice")
 """The filters whose result is as large as a number says."""
@@ -45,40 +46,6 @@ CHARACTERS_A_STEP = 1000
 """Copying as many takes as long as a round of a loop."""
 
 
-class Steps(Sequence[int]):
-    """Jinja's `range`; calls `walk` with the number of steps whenever an iteration begins."""
-
-    def __init__(self, numbers: range, walk: Callable[[int], None]) -> None:
-        self._numbers = numbers
-        self._walk = walk
-
-    def __iter__(self) -> Iterator[int]:
-        self._walk(len(self._numbers))
-        return iter(self._numbers)
-
-    def __reversed__(self) -> Iterator[int]:
-        return iter(self[::-1])
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Steps: ...
-
-    def __getitem__(self, place: int | slice) -> int | Steps:
-        found = self._numbers[place]
-        return Steps(found, self._walk) if isinstance(found, range) else found
-
-    def __contains__(self, value: object) -> bool:
-        return value in self._numbers
-
-    def __repr__(self) -> str:
-        return repr(self._numbers)
-
-
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """Jinja's sandbox; OverflowError where a rendering takes too many steps or characters."""
 
@@ -87,9 +54,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.steps = 0
-        self.globals["range"] = lambda *bounds: Steps(safe_range(*bounds), self.walk)
         self.filters[WALKED] = self._walked
         self.filters[JOINED] = self._joined
+        self.filters[TAKEN] = self._taken
         for name in WIDENING:
             self.filters[name] = narrow(self.filters[name])
         self.filters["format"] = _formatted(self.filters["format"])
@@ -201,12 +168,19 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def _walked(self, context: Context, values: Any) -> Any:
         """The values of a loop, whose number counts when the loop begins or, if unknown, as it
         goes on."""
-        if isinstance(values, Steps):
-            return values
         if hasattr(values, "__len__"):
             self.walk(len(values))
             return values
         return self._each(values) if isinstance(values, Iterable) else values
+
+    @jinja2.pass_context
+    def _taken(self, context: Context, value: Any) -> Any:
+        """The value that a filter takes, which may go through all of it."""
+        if isinstance(value, str):
+            self.walk(len(value) // CHARACTERS_A_STEP)
+        elif isinstance(value, Sized) and not isinstance(value, jinja2.Undefined):
+            self.walk(len(value))
+        return value
 
     def _each(self, values: Iterable[Any]) -> Iterator[Any]:
         for value in values:
@@ -222,7 +196,14 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
 
 class Counting(NodeTransformer):
-    """Puts filters that count around the values of loops, and in the place of `~`."""
+    """Puts filters that count around the values of loops and filters, and in the place of `~`."""
+
+    def visit_Filter(self, node: nodes.Filter) -> nodes.Node:
+        """The filter, whose value counts; a block that a filter takes has none."""
+        self.generic_visit(node)
+        if node.node is not None:
+            node.node = _filter(TAKEN, node.node, [])
+        return node
 
     def visit_For(self, node: nodes.For) -> nodes.Node:
         """The loop, whose values count."""

@@ -9,10 +9,10 @@ from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUnreported
 from harness.calls.batch_answers import BatchAnswer, BatchAnswers
-from harness.calls.client import Answer, Client
+from harness.calls.client import Client
 from harness.calls.fair_queue import AT_A_TIME
 from harness.calls.keys import call_seed
-from harness.calls.own_answers import OwnAnswers
+from harness.calls.own_answers import Answer, OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
 from harness.calls.store import Store

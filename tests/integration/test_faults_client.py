@@ -17,7 +17,8 @@ from builders.requests import make_request
 from harness_models.openai import make
 
 from harness.base.errors import BudgetSpent, ModelError
-from harness.calls.client import Answer, Client
+from harness.calls.client import Client
+from harness.calls.own_answers import Answer
 from harness.calls.policy import Budget, Patience
 from harness.calls.store import Store
 from harness.contracts.model import ModelSettings

@@ -68,6 +68,8 @@ def test_loops_in_loops_end_before_they_hang(tmp_path: Path) -> None:
         "{% for a in long|map('upper') %}{% for b in long|map('upper') %}{% endfor %}{% endfor %}",
         "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}"
         "{{ m(60) }}",
+        "{% for n in long %}{% set x = range(99999)|sum %}{% endfor %}",
+        "{% for n in long %}{% set x = ('a' * 999999)|upper %}{% endfor %}",
         "{% for n in 'a' * 1000 %}{% set x = 'a' * 1000000 %}{% endfor %}",
         "{% for n in [60] recursive %}{% if n %}{{ loop([n - 1]) }}{{ loop([n - 1]) }}{% endif %}"
         "{% endfor %}",
@@ -153,6 +155,10 @@ def test_no_text_list_or_number_is_made_that_is_too_large(tmp_path: Path, text: 
             "  7b   8",
         ),
         ("{{ '50%' }}{{ '{:,}'.format(10 ** 9) }}", "50%1,000,000,000"),
+        (
+            "{{ none_such|default('b') }}{{ range(2, 5)|list }}{{ range(3)[1:] }}",
+            "b[2, 3, 4]range(1, 3)",
+        ),
         ("{{ 2 ** 10 + 3 * 2 }}{{ 'ab' * 2 }}{{ 17 % 5 }}", "1030abab2"),
         ("{{ ' 99: 20231104'.split(': ')[1] }}", "20231104"),
         ("{{ {5000000000: 'x'}.get(5000000000) }}", "x"),

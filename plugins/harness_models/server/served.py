@@ -68,7 +68,7 @@ LINES_READ = 1000
 """The last lines of a log that are searched for a failure's reason: a traceback per process."""
 
 SIGNALLED = 128
-"""Exit codes above it mean that a signal ended the process."""
+"""The exit code is so much more than the number of a signal that ended the process."""
 
 LONGEST_REASON = 400
 ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*: \S|\S.*: error: ")
@@ -106,7 +106,18 @@ def trouble(pattern: str, cause: str, cure: str | Callable[[re.Match[str]], str]
     )
 
 
-HUB_TROUBLES = (
+COMMON_TROUBLES = (
+    trouble(
+        r"default chat template is no longer|tokenizer\.chat_template is not set"
+        r"|does not have a chat template",
+        "the checkpoint has no chat template, so it cannot answer messages",
+        "give the template that it was trained with: chat_template=FILE.jinja",
+    ),
+    trouble(
+        r"`trust_remote_code=True`",
+        "the checkpoint contains code of its own",
+        "read that code, then set trust_remote_code=true",
+    ),
     trouble(
         r"GatedRepoError|gated repo|401 Client Error",
         "the hub restricts access to these weights",
@@ -118,8 +129,13 @@ HUB_TROUBLES = (
         "the weights are not in the cache, and the hub cannot be reached",
         "give the weights as pretrained=FOLDER, or start with a network connection",
     ),
+    trouble(
+        r"No space left on device",
+        "a disk is full",
+        "free disk space for the weights and the compiled code",
+    ),
 )
-"""Failures of starts that need weights of the hub."""
+"""Failures of all servers of weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -559,12 +575,12 @@ async def _has_ended(server: _Server) -> bool:
 
 def killed_by(code: int | None) -> str | None:
     """The signal that ended a server; None if it ended by itself."""
-    if code is None or code <= SIGNALLED:
+    number = (code or 0) - SIGNALLED
+    if number not in signal.valid_signals():
         return None
-    name = signal.Signals(code - SIGNALLED).name
-    return f"killed by {name}" + (
-        ", as the system does when memory runs out" if name == "SIGKILL" else ""
-    )
+    if number == signal.SIGKILL:
+        return "killed by SIGKILL, as the system does when memory runs out"
+    return f"killed by {signal.Signals(number).name}"
 
 
 def last_error(text: str) -> str:

@@ -128,11 +128,7 @@ def _bytes_on_hub(repository: str, revision: str | None) -> int | None:
 
 def attention_heads(model: str, *, revision: str | None = None) -> int | None:
     """The number of the model's attention heads, from its config; None if it has none."""
-    for part in _parts(_settings(model, revision, "config.json")):
-        if isinstance(part.get("num_attention_heads"), int):
-            heads: int = part["num_attention_heads"]
-            return heads
-    return None
+    return _in_config(model, revision, "num_attention_heads")
 
 
 def weights_identity(
@@ -251,7 +247,8 @@ def _whole_size(path: Path) -> int | None:
 
 def has_chat_template(folder: Path) -> bool:
     """True if a folder of weights has a chat template."""
-    return any((folder / name).exists() for name in TEMPLATES) or _has_template(folder / TOKENIZER)
+    kept = any((folder / name).exists() for name in TEMPLATES)
+    return kept or bool(_settings(str(folder), None, TOKENIZER).get("chat_template"))
 
 
 def cached_without_template(repository: str, commit: str) -> Path | None:
@@ -324,14 +321,6 @@ def check_template(model: str, *, folder: Path | None, commit: str | None) -> No
         )
 
 
-def _has_template(settings: Path) -> bool:
-    try:
-        found = json.loads(settings.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(found, dict) and bool(found.get("chat_template"))
-
-
 def commit_of(repository: str, revision: str | None) -> str | None:
     """The current commit of a repository's revision, from the hub or its cache; None if unknown."""
     if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
@@ -344,11 +333,7 @@ def commit_of(repository: str, revision: str | None) -> str | None:
 
 def longest_context(model: str, *, revision: str | None = None) -> int | None:
     """The number of tokens that a model supports, from its config; None if it has none."""
-    for part in _parts(_settings(model, revision, "config.json")):
-        if isinstance(part.get("max_position_embeddings"), int):
-            length: int = part["max_position_embeddings"]
-            return length
-    return None
+    return _in_config(model, revision, "max_position_embeddings")
 
 
 def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
@@ -359,6 +344,12 @@ def end_tokens(model: str, *, revision: str | None = None) -> list[int]:
             if found is not None:
                 return found if isinstance(found, list) else [found]
     return []
+
+
+def _in_config(model: str, revision: str | None, name: str) -> int | None:
+    """A whole number of a model's config; None if it has none."""
+    found = (part.get(name) for part in _parts(_settings(model, revision, "config.json")))
+    return next((number for number in found if isinstance(number, int)), None)
 
 
 def _parts(settings: dict[str, Any]) -> list[dict[str, Any]]:

@@ -268,6 +268,7 @@ async def test_a_refused_system_message_names_the_argument_and_auto_finds_it(ser
         (0, None),
         (1, None),
         (143, "killed by SIGTERM"),
+        (255, None),
         (137, "killed by SIGKILL, as the system does when memory runs out"),
     ],
 )

@@ -40,6 +40,7 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(7)
         if question.startswith("hang") and int(question.split()[1]) >= START:
             os.kill(os.getpid(), signal.SIGSTOP)
+            time.sleep(600)  # this thread may run on for a moment
         if question == "slow":
             time.sleep(600)
         if options.refuse:

@@ -129,11 +129,7 @@ COMMON_TROUBLES = (
         "the weights are not in the cache, and the hub cannot be reached",
         "give the weights as pretrained=FOLDER, or start with a network connection",
     ),
-    trouble(
-        r"No space left on device",
-        "a disk is full",
-        "free disk space for the weights and the compiled code",
-    ),
+    trouble("No space left on device", "a disk is full", "free space for weights and their code"),
 )
 """Failures of all servers of weights."""
 

@@ -48,8 +48,8 @@ def test_a_thinking_model_is_asked_once_a_question_with_room_to_think(harness, s
     assert failures_in(harness, "rank")[0]["detail"] == (
         "7,999 characters of thinking spent the limit of 4,896 tokens (max_tokens 800, "
         "reasoning_tokens 4,096); allow more (--gen_kwargs reasoning_tokens=8192), or switch "
-        "thinking off (--model_args extra_body.chat_template_kwargs.enable_thinking=false or "
-        "extra_body.reasoning_effort=…)"
+        "thinking off (among --model_args: extra_body.chat_template_kwargs.enable_thinking=false "
+        "or extra_body.reasoning_effort=…)"
     )
     assert "openai:m, with thinking" in done.out
     assert "rank, candidate: 60 of 60 replies spent their limit on thinking" in done.out

@@ -93,11 +93,13 @@ def said_before(folder: RunFolder, manifest: Manifest) -> dict[str, bool | None]
 
 
 def shows_thinking(reply: Reply) -> bool:
-    """Whether a reply to the question contains reasoning, or ended before any answer."""
-    text, thought = split_reasoning(reply.text)
+    """Whether a reply to the question contains reasoning, or was cut.
+
+    A number needs no thousand tokens: what was cut is thinking, also where no tag opens it.
+    """
+    _, thought = split_reasoning(reply.text)
     counted = reply.usage is not None and reply.usage.reasoning_tokens > 0
-    cut = reply.finish == "length" and not text.strip()
-    return bool(thought or reply.reasoning or counted or cut)
+    return bool(thought or reply.reasoning or counted or reply.finish == "length")
 
 
 def _stored(

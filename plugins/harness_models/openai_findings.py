@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from harness.base.errors import UsageError, did_you_mean
-from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
+from harness.contracts.finding import NAME, Finding, bad, bad_by, doubtful, good
 from harness_models.openai_args import (
     NAME_KEY,
     OpenAIArgs,
@@ -123,7 +123,7 @@ def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding
         return good(SERVER, f"{lists}, including {args.model!r}")
     preview = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     return doubtful(
-        SERVER,
+        NAME,
         f"{lists}, but not {args.model!r}" + (f": {preview}" if names else ""),
         did_you_mean(args.model, names) or "correct the model's name",
     )

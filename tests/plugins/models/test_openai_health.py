@@ -35,13 +35,13 @@ async def test_a_model_that_the_server_lists():
 async def test_a_model_that_the_server_does_not_list():
     url, found = await server_finding(["smal", "big"])
     assert found == doubtful(
-        "server",
+        "name",
         f"{url} lists 2 models without a key, but not 'small': smal, big",
         "did you mean 'smal'?",
     )
     url, found = await server_finding([f"q{n}" for n in range(8)])
     assert found == doubtful(
-        "server",
+        "name",
         f"{url} lists 8 models without a key, but not 'small': q0, q1, q2, q3, q4, q5, …",
         "correct the model's name",
     )

@@ -302,7 +302,9 @@ class RoleBinder:
             f"no plugin offers a judge or a kind of model named {kind!r}",
             where=f"role {role}",
             expected=f"one of {', '.join(known)}",
-            hint=did_you_mean(kind, known),
+            hint=did_you_mean(kind, known)
+            or f"a server's model is named by {giving_option(role)} "
+            f"openai:base_url=URL,model={kind}",
         )
 
     def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:

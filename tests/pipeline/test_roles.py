@@ -315,6 +315,17 @@ def test_an_argument_that_is_wrong_is_found_in_the_option_that_holds_it(role, ro
     assert (error.where, error.hint) == (where, None)
 
 
+def test_the_name_of_a_model_alone_comes_with_the_way_to_its_server():
+    for role, option in (("judge", "--judge"), ("verifier", "--role verifier")):
+        with pytest.raises(UsageError, match="no plugin offers a judge") as caught:
+            bind(
+                settings(roles={role: "xyzzy"}), task(), benchmark(("s", (), ("judge", "verifier")))
+            )
+        assert caught.value.hint == (
+            f"a server's model is named by {option} openai:base_url=URL,model=xyzzy"
+        )
+
+
 def test_a_role_that_a_command_names_without_a_task_has_its_option_too():
     binder = RoleBinder(RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"}), Strict())
     with pytest.raises(UsageError) as caught:

@@ -163,10 +163,11 @@ async def test_a_server_that_hangs_up_or_says_nothing(monkeypatch):
     [({}, "OPENAI_API_KEY"), ({"base_url": "http://x/v1", "api_key_env": "MY_KEY"}, "MY_KEY")],
 )
 async def test_without_its_key_no_server_is_looked_for(args, name):
+    there = "" if args else ", and without base_url= the model is asked at api.openai.com"
     assert await found_of(model="small", **args) == [
         bad(
             "key",
-            f"{name} is not set",
+            f"{name} is not set{there}",
             f"set {name}, or give a file with the key: api_key_file=FILE",
         )
     ]

@@ -317,10 +317,9 @@ def test_an_argument_that_is_wrong_is_found_in_the_option_that_holds_it(role, ro
 
 def test_the_name_of_a_model_alone_comes_with_the_way_to_its_server():
     for role, option in (("judge", "--judge"), ("verifier", "--role verifier")):
+        asked = settings(roles={role: "xyzzy"})
         with pytest.raises(UsageError, match="no plugin offers a judge") as caught:
-            bind(
-                settings(roles={role: "xyzzy"}), task(), benchmark(("s", (), ("judge", "verifier")))
-            )
+            bind(asked, task(), benchmark(("s", (), (role,))))
         assert caught.value.hint == (
             f"a server's model is named by {option} openai:base_url=URL,model=xyzzy"
         )

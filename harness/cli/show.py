@@ -165,9 +165,12 @@ def _heading(
     from harness.reporting.money import session_line
     from harness.reporting.run_lines import rate_limited
     from harness.reporting.text import clean_text
+    from harness.scoring.finished_task import pinned_name
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
-    yield clean_text(f"run {folder.path}: {manifest.model}, begun {began}, {manifest.status}")
+    yield clean_text(
+        f"run {folder.path}: {pinned_name(manifest)}, begun {began}, {manifest.status}"
+    )
     if manifest.problem:
         yield clean_text(manifest.problem, lines=True)
     killed = sum(each.ended is None for each in manifest.sessions)

@@ -11,6 +11,12 @@ from harness.base.errors import HarnessError
 State = Literal["good", "doubtful", "bad"]
 """No problem; a problem that a run may survive; a problem that makes a run fail."""
 
+NAME = "name"
+"""What findings are about that say whether a server knows the model by its name.
+
+One that is not good, about a model that only a task names, is shown with the way to name another.
+"""
+
 WEIGHTS = "weights"
 """What findings are about that say whether a model's weights can be had, and fit on the GPUs.
 

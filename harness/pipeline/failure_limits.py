@@ -14,6 +14,9 @@ from harness.pipeline.settings import FailureLimits
 FEWEST = 2
 """Failures that it takes to exceed a limit: one bad item never ends a run."""
 
+TRUNCATED = "truncated"
+"""The cause of a reply that its limit of tokens cut."""
+
 FEWEST_TO_STOP_EARLY = 20
 """Failures that it takes to stop a stage before its last item."""
 
@@ -61,15 +64,21 @@ class FailureWatch:
         family = self._over(FEWEST) or "errors"
         causes = ", ".join(f"{cause} {count}" for cause, count in self.causes.most_common())
         limit = getattr(self.limits, family)
+        often = [cause for cause, _ in self.causes.most_common(1)]
+        again = "repeat the command with --retry_failures to ask again, or"
+        if often == [TRUNCATED]:
+            again = (
+                "most answers would be cut again at the same limit, so change it as the first "
+                "failure says, or repeat the command"
+            )
         return TooManyFailures(
             "too many items failed",
             where=label,
             found=f"{self.families[family]} of {self.total} by {family} ({causes})"
             + (f"; the first: {first}" if (first := self.first.get(family)) else ""),
             expected=f"at most {limit:.0%} (--max_failures {family}={limit:g})",
-            hint="all records are kept: `harness show RUN --failures` lists the failures; repeat "
-            "the command with --retry_failures to ask again, or with a larger --max_failures to "
-            "accept them",
+            hint="all records are kept: `harness show RUN --failures` lists the failures; "
+            f"{again} with a larger --max_failures to accept them",
         )
 
     def _over(self, fewest: int) -> str | None:

@@ -21,11 +21,11 @@ from harness.base.home import expanded
 from harness.base.redaction import safe_text
 from harness.calls.network_fs import network_type
 from harness.calls.store import default_path
-from harness.contracts.finding import WEIGHTS, Finding, bad, bad_by, doubtful, good
+from harness.contracts.finding import NAME, WEIGHTS, Finding, bad, bad_by, doubtful, good
 from harness.contracts.model import CallError, Message, Model, Request, Sampling
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
-from harness.pipeline.roles import JUDGE, Binding, RoleBinder, option_of
+from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, named_by, option_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.registry.task_catalogue import Catalogue
@@ -47,6 +47,9 @@ QUESTION = Request(
 )
 REASONING_ONLY = "no_content"
 """The cause of failure if the tokens were enough for reasoning only."""
+
+DEFAULT_OF = "the default of"
+"""How the place of a model begins that only a task names."""
 
 GIB = 1024**3
 LITTLE = 1 * GIB
@@ -72,6 +75,11 @@ class Player:
     role: str
     source: str
     binding: Binding
+
+    @property
+    def is_default(self) -> bool:
+        """Whether only a task names what plays the role."""
+        return self.source.startswith(DEFAULT_OF)
 
 
 class NotReady(ModelError):
@@ -197,20 +205,16 @@ def _by_settings(binder: RoleBinder) -> Iterator[tuple[str, None, Callable[[], B
         yield role, None, partial(binder.bind_given, role)
 
 
-def _option(role: str) -> str:
-    return "--model" if role == CANDIDATE else "--judge" if role == JUDGE else f"--role {role}"
-
-
 def source_of(
     role: str, task: Task | None, settings: RunSettings, named_in: Mapping[str, str]
 ) -> str:
     """Where a role's model was named: by the command or settings, or as the task's default."""
     if task is None or role == CANDIDATE or role in settings.roles:
-        return f"from {named_in.get(role, _option(role))}"
-    wanted = task.roles.get(role)
-    if wanted is not None and wanted.same_as is not None:
-        return source_of(wanted.same_as, task, settings, named_in)
-    return f"the default of {task.name}"
+        return f"from {named_in.get(role, giving_option(role))}"
+    named = named_by(role, task, settings.roles)
+    if named != role:
+        return source_of(named, task, settings, named_in)
+    return f"{DEFAULT_OF} {task.name}"
 
 
 def looks_at_models(
@@ -259,7 +263,11 @@ async def _at_model(
             lines.append(good(about, f"{name}: {fine or 'can be used'}"))
     for one in sorted(found, key=lambda one: (one.state, one.about != WEIGHTS)):
         if one.state != "good":
-            to_do = _other_ways(model, players, one) if one.about == WEIGHTS else one.to_do
+            to_do = one.to_do
+            if one.about == WEIGHTS:
+                to_do = _other_ways(model, players, one)
+            elif one.about == NAME and all(each.is_default for each in players):
+                to_do = _instead_of_default(players)
             lines.append(
                 Finding(about=about, state=one.state, says=f"{name}: {one.says}", to_do=to_do)
             )
@@ -288,6 +296,14 @@ def _other_ways(model: Model, players: Sequence[Player], found: Finding) -> str 
     )
 
 
+def _instead_of_default(players: Sequence[Player]) -> str:
+    """What to do about a task's own choice that the candidate's server does not know."""
+    roles = [one.role for one in players]
+    option = option_of(JUDGE if JUDGE in roles else roles[0]).replace("SPEC", "")
+    trial = f"; {option}lexical judges by word overlap, for a trial" if JUDGE in roles else ""
+    return f"name a model and its server, {option}openai:base_url=…,model=…{trial}"
+
+
 async def _checked(model: Model, *, ask: bool, local: bool) -> list[Finding]:
     """A model's own findings, and those of a small question where they leave a doubt."""
     if local and model.occupies is None:
@@ -306,7 +322,7 @@ async def _checked(model: Model, *, ask: bool, local: bool) -> list[Finding]:
         return [*rest, *kept, answer]
     if answer.state == "bad" and doubts:
         says = "; ".join(one.says for one in (*doubts, answer))
-        return [*rest, bad(answer.about, says, doubts[0].to_do)]
+        return [*rest, bad(doubts[0].about, says, doubts[0].to_do)]
     return [*rest, *doubts, answer]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import secrets
 import shutil
 import subprocess
@@ -46,6 +47,8 @@ The same name may stand for other weights by then, as with a nightly checkpoint,
 not mix the two.
 """
 
+
+ADDRESS = re.compile(r"https?://[^\s,;'\"}+]+")
 
 PLAYERS = {"model_args", "roles"}
 """The settings that may change in a run, as long as all that was answered stays valid."""
@@ -151,12 +154,15 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
         found.lock()
         manifest = found.manifest()
         if settings.resume is not None or not _stale(manifest, prepared, display, found.path):
-            display.show_line(f"resuming {found.path} ({manifest.status} before)")
+            status = manifest.status.replace("_", " ")
+            display.show_line(f"resuming {found.path} ({status} before)")
             for name, (before, now) in _differences(manifest, settings).items():
-                display.show_line(f"{name} was {_shown(before)}, and is now {_shown(now)}")
+                display.show_line(f"{name}: before {_shown(before)}; now {_shown(now)}")
             manifest = msgspec.structs.replace(manifest, run_key=run_key, asked=settings.asked())
             return LockedFolder(folder=found, manifest=manifest, resumed=True)
         found.unlock()
+    elif settings.resume is None:
+        _show_moved(settings, label, display)
     folder = RunFolder.create(settings.output_path, label, run_key)
     manifest = Manifest(
         run_id=folder.path.name,
@@ -205,7 +211,7 @@ def _folder_to_resume(
             expected=", ".join(
                 f"{name}: {_shown(before)}" for name, (before, _) in reasons.items()
             ),
-            hint="repeat the command that began the run, with --resume",
+            hint=_way_back(reasons) or "repeat the command that began the run, with --resume",
         )
     return folder
 
@@ -230,6 +236,48 @@ def _corrected(
             continue  # damaged, or another process is at work in it
         return folder
     return None
+
+
+def _show_moved(settings: RunSettings, label: str, display: Display) -> None:
+    """Say why the newest unfinished run with answers is not resumed, if only addresses differ."""
+    for folder in RunFolder.find_of_model(settings.output_path, label):
+        try:
+            manifest = folder.manifest()
+            way = _way_back(_differences(manifest, settings))
+            if manifest.status == "done" or way is None or not _has_answers(folder, manifest):
+                continue
+            folder.lock()
+        except HarnessError:
+            continue  # damaged, or another process is at work in it
+        folder.unlock()
+        display.show_line(
+            f"{folder.path} is unfinished and differs only in an address. Its answers are not "
+            "reused: without revision= or identity=, another address may serve other weights. "
+            f"A new run begins; to finish the old one instead, {way}",
+            problem=True,
+        )
+        return
+
+
+def _way_back(different: Mapping[str, tuple[Any, Any]]) -> str | None:
+    """How to go on with a run that differs only in addresses; None if other things differ."""
+    if not different or not different.keys() <= PLAYERS:
+        return None
+    texts = [(str(then), str(now)) for then, now in different.values()]
+    if any(ADDRESS.sub("", then) != ADDRESS.sub("", now) for then, now in texts):
+        return None
+    before = dict.fromkeys(
+        url for then, now in texts for url in ADDRESS.findall(then) if url not in now
+    )
+    return f"make the server answer at {' and '.join(before)} and repeat the first command"
+
+
+def _has_answers(folder: RunFolder, manifest: Manifest) -> bool:
+    return any(
+        None in recorded(folder.task(name) / stage.file, stage.key).values()
+        for name, task in manifest.tasks.items()
+        for stage in task.stages
+    )
 
 
 def _unlike(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +35,9 @@ IDENTITY_ARGS = frozenset({
 
 OF_THE_USER = re.compile(r"\b(api_key_file|python)\s*=[^,+]*")
 """Arguments whose file is sent or run: only the user names these."""
+
+CANDIDATE_ARGS = "--model_args"
+"""Where a kind of model says that an argument is wrong: it does not know its role."""
 
 MODEL_JUDGE = "llm"
 """The judge adapter for a judge's role that is bound to a model."""
@@ -190,9 +193,13 @@ class RoleBinder:
     def bind_given(self, role: str) -> Binding:
         """The binding of a role that the command names, without a task."""
         spec = self.given[role]
-        return self._of_spec(
-            spec, role, as_judge=role == JUDGE or spec.kind in self._plugins.judges
-        )
+        as_judge = role == JUDGE or spec.kind in self._plugins.judges
+        try:
+            return self._of_spec(spec, role, as_judge=as_judge)
+        except UsageError as error:
+            if role != CANDIDATE and error.where in (None, CANDIDATE_ARGS):
+                error.where = giving_option(role)
+            raise
 
     def _check_task_roles(self, task: Task, benchmark: Benchmark) -> None:
         for role in task.roles:
@@ -205,7 +212,33 @@ class RoleBinder:
 
     def bind_role(self, role: str, task: Task, *, as_judge: bool) -> Binding:
         """The binding of one role of a task."""
-        return self._of_spec(self._spec_of(role, task, seen=()), role, as_judge=as_judge)
+        spec = self._spec_of(role, task, seen=())
+        try:
+            return self._of_spec(spec, role, as_judge=as_judge)
+        except UsageError as error:
+            raise self._at_its_place(error, spec, role, task) from error
+
+    def _at_its_place(self, error: UsageError, spec: Spec, role: str, task: Task) -> UsageError:
+        """The error of a spec at the option that gave it, or with the task's default named."""
+        named = named_by(role, task, self._settings.roles)
+        if named == CANDIDATE or error.where not in (None, CANDIDATE_ARGS):
+            return error
+        if named in self._settings.roles:
+            error.where = giving_option(named)
+            return error
+        way = option_of(named)
+        known = self._plugins.model(spec.kind).arguments
+        if "model" in spec.args and known and "model" not in known:
+            return UsageError(
+                f"no server is known for the default model of {task.name}",
+                where=f"role {named}",
+                found=spec.args["model"],
+                expected=f"{way}, as in {way.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
+                hint=_lexical_hint(named),
+            )
+        error.where = f"role {named}, as {spec.label}, the default of {task.name}"
+        error.hint = error.hint or f"{way} binds another model to this role"
+        return error
 
     def _of_spec(self, spec: Spec, role: str, *, as_judge: bool) -> Binding:
         if as_judge:
@@ -274,7 +307,9 @@ class RoleBinder:
             f"no plugin offers a judge or a kind of model named {kind!r}",
             where=f"role {role}",
             expected=f"one of {', '.join(known)}",
-            hint=did_you_mean(kind, known),
+            hint=did_you_mean(kind, known)
+            or f"a server's model is named by {giving_option(role)} "
+            f"openai:base_url=URL,model={kind}",
         )
 
     def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
@@ -306,9 +341,7 @@ class RoleBinder:
         raise UnboundRole(
             f"the role {role!r} of task {task.name} has no model or judge",
             expected=f"{option}, as in {option.replace('SPEC', 'openai:model=NAME,base_url=URL')}",
-            hint=f"{option.replace('SPEC', 'lexical')} judges by word overlap, for demos and tests"
-            if role == JUDGE
-            else None,
+            hint=_lexical_hint(role),
         )
 
     def _spec(self, text: str) -> Spec:
@@ -343,13 +376,7 @@ class RoleBinder:
             except PluginError as error:
                 error.where = error.where or f"role {role}"
                 raise
-            try:
-                model = call_factory(spec.kind, lambda: registration.factory(settings))
-            except UsageError as error:
-                if role != CANDIDATE:
-                    error.where = error.where or f"role {role}, as {spec.label}"
-                    error.hint = error.hint or f"{option_of(role)} binds another model to this role"
-                raise
+            model = call_factory(spec.kind, lambda: registration.factory(settings))
             if not isinstance(model, Model):
                 raise PluginError(
                     f"the factory of the model kind {spec.kind!r} returned no model",
@@ -444,6 +471,23 @@ def _check_names_no_file(text: str, role: str, task: Task) -> None:
             expected="a model that is described without it",
             hint=f"{option_of(role)} gives the whole model with it",
         )
+
+
+def _lexical_hint(role: str) -> str | None:
+    return "--judge lexical judges by word overlap, for demos and tests" if role == JUDGE else None
+
+
+def named_by(role: str, task: Task, given: Collection[str]) -> str:
+    """The role whose spec a role has: its own, or that of the role that it is `same_as`."""
+    wanted = task.roles.get(role)
+    if role in given or role == CANDIDATE or wanted is None or wanted.same_as is None:
+        return role
+    return named_by(wanted.same_as, task, given)
+
+
+def giving_option(role: str) -> str:
+    """The option by which a command names the model of a role, without its value."""
+    return "--model" if role == CANDIDATE else "--judge" if role == JUDGE else f"--role {role}"
 
 
 def option_of(role: str) -> str:

@@ -45,8 +45,9 @@ async def who_thinks(
     """Whether each model thinks; None if that is not known.
 
     `known` is what earlier sessions of the run knew, by the digest of the identity's key.
-    Models that nobody knows are asked one small question, whose answer is kept in the store of
-    this path. Without `ask` they count as not thinking, so that no later session says otherwise.
+    Models that nobody knows are asked one small question. The answer is kept in the store of this
+    path if the identity says which weights answered: a name may mean others in the next run.
+    Without `ask` they count as not thinking, so that no later session says otherwise.
     """
     found: dict[Model, bool | None] = {}
     unknown = []
@@ -57,10 +58,14 @@ async def who_thinks(
             unknown.append(model)
     if not unknown:
         return found
-    keys = {model: digest(model.identity.key("")) for model in unknown}
+    keys = {
+        model: digest(model.identity.key(""))
+        for model in unknown
+        if model.identity.scope == "everywhere"
+    }
     stored = _stored(store, keys.values(), warn)
     found |= {model: stored[key] == YES for model, key in keys.items() if key in stored}
-    missing = [model for model, key in keys.items() if key not in stored]
+    missing = [model for model in unknown if keys.get(model) not in stored]
     if not ask:
         return found | dict.fromkeys(missing, False)
     try:
@@ -68,7 +73,11 @@ async def who_thinks(
     finally:
         await client.close()
     answered = dict(zip(missing, answers, strict=True))
-    new = {keys[model]: YES if yes else NO for model, yes in answered.items() if yes is not None}
+    new = {
+        keys[model]: YES if yes else NO
+        for model, yes in answered.items()
+        if model in keys and yes is not None
+    }
     _keep(store, new, warn)
     return found | answered
 
@@ -93,11 +102,13 @@ def said_before(folder: RunFolder, manifest: Manifest) -> dict[str, bool | None]
 
 
 def shows_thinking(reply: Reply) -> bool:
-    """Whether a reply to the question contains reasoning, or ended before any answer."""
-    text, thought = split_reasoning(reply.text)
+    """Whether a reply to the question contains reasoning, or was cut.
+
+    A number needs no thousand tokens: what was cut is thinking, also where no tag opens it.
+    """
+    _, thought = split_reasoning(reply.text)
     counted = reply.usage is not None and reply.usage.reasoning_tokens > 0
-    cut = reply.finish == "length" and not text.strip()
-    return bool(thought or reply.reasoning or counted or cut)
+    return bool(thought or reply.reasoning or counted or reply.finish == "length")
 
 
 def _stored(

@@ -13,6 +13,7 @@ import msgspec
 from harness.base.checksums import LINE, damage
 from harness.base.errors import DataError, PluginError
 from harness.contracts.records import JudgedRecord, Records, Score, record_type
+from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, TaskEntry
@@ -100,10 +101,30 @@ class FinishedTask:
 
 
 def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:
-    """The label of each run in tables: its model, with the run's name if models repeat."""
-    models = {manifest.run_id: manifest.model for manifest in manifests}
-    times = Counter(models.values())
-    return {run: model if times[model] == 1 else f"{model} {run}" for run, model in models.items()}
+    """The label of each run in tables: its model, with what tells models of one name apart.
+
+    That is the candidate's revision, and the run's name where models and revisions repeat.
+    """
+    found = {manifest.run_id: manifest for manifest in manifests}
+    models = Counter(manifest.model for manifest in found.values())
+    labels = {
+        run: manifest.model if models[manifest.model] == 1 else pinned_name(manifest)
+        for run, manifest in found.items()
+    }
+    times = Counter(labels.values())
+    return {
+        run: f"{label} {run}" if models[label] > 1 or times[label] > 1 else label
+        for run, label in labels.items()
+    }
+
+
+def pinned_name(manifest: Manifest) -> str:
+    """A run's model, with its revision or identity if the command gave one."""
+    candidate = manifest.roles.get(CANDIDATE)
+    model = candidate.identity.get("model", {}) if candidate else {}
+    details = model.get("details", {})
+    pins = [f"{name}={details[name]}" for name in ("revision", "identity") if details.get(name)]
+    return " ".join([manifest.model, *pins])
 
 
 def finished_task(

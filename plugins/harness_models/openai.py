@@ -47,6 +47,7 @@ from harness_models.openai_findings import (
     listing_finding,
     redirected,
     unreachable,
+    why_there,
     withheld,
 )
 from harness_models.openai_screen import (
@@ -164,7 +165,7 @@ class OpenAIModel(Model):
         raise UsageError(
             f"{variable} is not set in the environment",
             where=f"openai:{self._args.model}",
-            found=f"no key for {host_of(self._args)}"
+            found=f"no key for {host_of(self._args)}{why_there(self._args)}"
             if variable == DEFAULT_KEY_ENV
             else f"api_key_env={variable}",
             expected="api_key_env=NAME, a variable that holds the key, or api_key_file=FILE",

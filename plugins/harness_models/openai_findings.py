@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from harness.base.errors import UsageError, did_you_mean
-from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
+from harness.contracts.finding import NAME, Finding, bad, bad_by, doubtful, good
 from harness_models.openai_args import (
+    DEFAULT_HOST,
     NAME_KEY,
     OpenAIArgs,
     address_of,
@@ -53,10 +54,17 @@ def key_finding(args: OpenAIArgs) -> Finding:
     if wants_key(args):
         return bad(
             KEY,
-            unset,
+            unset + why_there(args),
             f"set {variable}, or give a file with the key: api_key_file=FILE",
         )
     return good(KEY, f"{unset}: requests carry no key")
+
+
+def why_there(args: OpenAIArgs) -> str:
+    """Why a model is asked at OpenAI's own servers, if no argument or variable names a host."""
+    if args.base_url or args.azure_endpoint or host_of(args) != DEFAULT_HOST:
+        return ""
+    return f", and without base_url= the model is asked at {DEFAULT_HOST}"
 
 
 def withheld(args: OpenAIArgs) -> str:
@@ -123,7 +131,7 @@ def _name_finding(args: OpenAIArgs, names: list[str], *, keyed: bool) -> Finding
         return good(SERVER, f"{lists}, including {args.model!r}")
     preview = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     return doubtful(
-        SERVER,
+        NAME,
         f"{lists}, but not {args.model!r}" + (f": {preview}" if names else ""),
         did_you_mean(args.model, names) or "correct the model's name",
     )

@@ -154,6 +154,18 @@ def test_options_that_mean_nothing_are_findings(capsys, arguments, about, says):
     assert found["plugins"][0] == "good", "all else is looked at"
 
 
+def test_a_judge_with_a_misspelt_argument_is_one_finding_at_its_option(capsys):
+    code, found = findings(
+        capsys, "--model", "openai:m,base_url=http://127.0.0.1:9/v1", "--tasks", "gist_synthetic",
+        "--data", "sample", "--judge", "openai:j,baseurl=http://127.0.0.1:9/v1",
+    )  # fmt: skip
+    assert code == 1
+    assert "taxonomist" not in found and "tasks" not in found
+    state, says = found["judge and 3 other roles"]
+    assert state == "bad"
+    assert says.startswith("--judge: an openai model has no argument 'baseurl'; expected one of ")
+
+
 def test_options_of_one_run_mean_nothing_here(printed):
     assert printed("doctor", "--dry-run", code=2).err == (
         "harness: --dry_run cannot be used with `harness doctor`\n"

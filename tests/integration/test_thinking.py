@@ -48,8 +48,8 @@ def test_a_thinking_model_is_asked_once_a_question_with_room_to_think(harness, s
     assert failures_in(harness, "rank")[0]["detail"] == (
         "7,999 characters of thinking spent the limit of 4,896 tokens (max_tokens 800, "
         "reasoning_tokens 4,096); allow more (--gen_kwargs reasoning_tokens=8192), or switch "
-        "thinking off (--model_args extra_body.chat_template_kwargs.enable_thinking=false or "
-        "extra_body.reasoning_effort=…)"
+        "thinking off (among --model_args: extra_body.chat_template_kwargs.enable_thinking=false "
+        "or extra_body.reasoning_effort=…)"
     )
     assert "openai:m, with thinking" in done.out
     assert "rank, candidate: 60 of 60 replies spent their limit on thinking" in done.out
@@ -75,12 +75,20 @@ def test_thinking_alone_is_cut_and_not_empty(harness, serve, message, said):
     assert server.count == len(found)
 
 
-def test_a_model_is_asked_once_whether_it_thinks_and_not_once_a_run(harness, serve):
+@pytest.mark.parametrize(("pin", "times", "second"), [(",revision=a", 1, True), ("", 2, False)])
+def test_weights_are_asked_once_whether_they_think_and_a_mere_name_once_a_run(
+    harness, serve, pin, times, second
+):
     server = serve(harness, thinks=True)
-    for out in ("one", "two"):
-        run(harness, "interests", "--judge", "lexical", "--limit", "2", out=out).ok()
-        assert manifest_in(harness, out)["roles"]["candidate"]["thinks"] is True
-    assert server.asked_if_thinking == 1
+    for out, thinks in (("one", True), ("two", second)):
+        harness.here(
+            "--model", "openai", "--model_args", f"base_url={harness.url},model=m{pin}", "--tasks",
+            "interests", "--data", "sample", "--judge", "lexical", "--limit", "2",
+            "--output_path", out,
+        ).ok()  # fmt: skip
+        assert manifest_in(harness, out)["roles"]["candidate"]["thinks"] is thinks
+        server.thinks = False
+    assert server.asked_if_thinking == times
 
 
 def test_what_a_run_knows_holds_for_its_next_session(harness, serve):

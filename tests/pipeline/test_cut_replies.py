@@ -19,25 +19,44 @@ SWITCH = "chat_template_kwargs=enable_thinking=false"
 
 @pytest.fixture
 def detail(scripted):
-    def of(text="", thought=None, *, counted=0, sampling=NARROW, role="candidate", switch=SWITCH):
+    def of(
+        text="", thought=None, *, counted=0, sampling=NARROW, role="candidate", switch=SWITCH,
+        asked=False,
+    ):  # fmt: skip
         usage = Usage(prompt_tokens=9, completion_tokens=800, reasoning_tokens=counted)
         reply = Reply(text=text, finish="length", usage=usage if counted else None)
         model = scripted("m")
-        model.thinking_switch = switch
+        model.thinking_switch, model.asked_if_thinking = switch, asked
         return why_cut(reply, text, thought, sampling=sampling, model=model, role=role)
 
     return of
 
 
-def test_an_answer_that_was_cut_ends_somewhere(detail):
-    assert detail("x" * 100 + " and so") == f"ends in '{'x' * 73} and so'"
+def test_an_answer_that_was_cut_ends_somewhere_and_at_a_limit_that_may_be_raised(detail):
+    cut = (
+        f"ends in '{'x' * 73} and so' at the limit of 800 tokens (max_tokens); "
+        "allow more (--gen_kwargs max_tokens=4896)"
+    )
+    text = "x" * 100 + " and so"
+    assert detail(text) == cut
+    room = "4,096 tokens for thinking (among --model_args: thinking=true)"
+    assert detail(text, asked=True) == f"{cut}; if it thinks, allow {room}"
+
+
+def test_a_model_that_was_not_known_to_think_gets_room_by_its_own_argument(detail):
+    room = "4,096 tokens for thinking (among --model_args: thinking=true)"
+    seen = detail(thought="hmm", asked=True)
+    assert f"; allow {room}, or switch thinking off (" in seen
+    unseen = detail(asked=True)
+    assert f"; allow more (--gen_kwargs max_tokens=4896), or {room}, or switch" in unseen
+    assert room not in detail(thought="hmm", asked=True, sampling=WIDE)
 
 
 def test_thinking_that_took_the_whole_limit_is_said_with_both_cures(detail):
     assert detail(thought="hmm " * 500) == (
         "2,000 characters of thinking spent the limit of 800 tokens (max_tokens); "
         "allow more (--gen_kwargs max_tokens=4896), or switch thinking off "
-        "(--model_args chat_template_kwargs=enable_thinking=false)"
+        "(among --model_args: chat_template_kwargs=enable_thinking=false)"
     )
 
 

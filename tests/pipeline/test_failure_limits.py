@@ -44,6 +44,14 @@ def test_the_error_names_causes_the_limit_and_both_ways_on():
     assert "--retry_failures" in text
 
 
+def test_what_was_mostly_cut_is_not_to_be_asked_again_at_the_same_limit():
+    mostly = [Unreadable("truncated")] * 6 + [Unreadable("no_json")]
+    hint = watch(10, mostly, parsing=0.5).error("t/name").hint or ""
+    assert "--retry_failures" not in hint
+    assert "would be cut again at the same limit" in hint
+    assert "a larger --max_failures" in hint
+
+
 def test_of_an_error_in_several_lines_the_first_is_shown():
     watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
     for _ in range(2):

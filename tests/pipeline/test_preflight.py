@@ -252,6 +252,26 @@ async def test_weights_that_do_not_fit_come_first_with_other_ways_for_a_judge():
     assert first.to_do == "use more"
 
 
+REFUSED = CallError("not_found", "no model m", fatal=True)
+
+
+@pytest.mark.parametrize("reply", [REFUSED, Reply(text="yes")])
+async def test_a_default_that_the_server_does_not_list_comes_with_the_way_to_name_another(reply):
+    unknown = doubtful("name", "lists 1 model, but not 'm'", "correct the model's name")
+    model = Asked(unknown, reply=reply)
+    mine = player(model, source="from --judge")
+    assert {one.to_do for one in await found_of(mine)} >= {"correct the model's name"}
+    default = await found_of(player(model, source="the default of t"))
+    (to_do,) = {one.to_do for one in default} - {None}
+    assert to_do == (
+        "name a model and its server, --judge openai:base_url=…,model=…; "
+        "--judge lexical judges by word overlap, for a trial"
+    )
+    default = await found_of(player(model, "profiler", "the default of t"))
+    (to_do,) = {one.to_do for one in default} - {None}
+    assert to_do == "name a model and its server, --role profiler=openai:base_url=…,model=…"
+
+
 async def test_weights_of_unknown_size_come_without_advice():
     model = Asked(doubtful("weights", "the size is not known"), occupies="gpu")
     (only,) = await found_of(player(model, source="the default of t"))

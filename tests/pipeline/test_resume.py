@@ -134,7 +134,7 @@ def test_what_was_left_unfinished_is_taken_up(take, status):
     taken = take()
     assert (taken.folder.path, taken.resumed) == (path, True)
     assert taken.run_id == before.run_id
-    assert take.told == [f"resuming {path} ({status} before)"]
+    assert take.told == [f"resuming {path} ({status.replace('_', ' ')} before)"]
     assert [session.status for session in taken.manifest.sessions] == [status, "running"]
 
 
@@ -316,7 +316,7 @@ def test_a_stage_without_an_answer_may_have_another_judge(take, resume):
     corrected = {**PINNED, "roles": {"judge": JUDGES[1]}}
     taken = take(**corrected, resume=path if resume else None)
     assert (taken.folder.path, taken.resumed) == (path, True)
-    assert take.told[-1] == f"roles was judge={JUDGES[0]}, and is now judge={JUDGES[1]}"
+    assert take.told[-1] == f"roles: before judge={JUDGES[0]}; now judge={JUDGES[1]}"
     assert taken.manifest.asked["roles"] == {"judge": JUDGES[1]}
     left(taken, "failed")
     take.told.clear()
@@ -367,6 +367,34 @@ def test_what_may_be_other_weights_is_another_run(take, args):
     with pytest.raises(UsageError, match="settings differ from the run's"):
         take(**{**SERVED, "model_args": args}, resume=path)
     assert left(take(**{**SERVED, "model_args": args})) != path
+
+
+MOVED = {**SERVED, "model_args": "base_url=http://other-node:8000/v1"}
+BACK = "make the server answer at http://127.0.0.1:9/v1 and repeat the first command"
+
+
+def test_a_run_that_another_address_would_pay_again_says_so(take):
+    before = take(**SERVED)
+    recorded(before, 1, "name")
+    path = left(before)
+    with pytest.raises(UsageError) as caught:
+        take(**MOVED, resume=path)
+    assert caught.value.hint == BACK
+    assert left(take(**MOVED)) != path
+    (said,) = take.told
+    assert said.startswith(f"{path} is unfinished and differs only in an address. ")
+    assert said.endswith(f"A new run begins; to finish the old one instead, {BACK}")
+
+
+@pytest.mark.parametrize("case", ["no answers", "at work", "another limit", "done"])
+def test_nothing_is_said_of_runs_that_lose_nothing_by_another_address(take, case):
+    before = take(**SERVED, **({"limit": 3} if case == "another limit" else {}))
+    if case != "no answers":
+        recorded(before, 1, "name")
+    if case != "at work":
+        left(before, "done" if case == "done" else "interrupted")
+    left(take(**MOVED))
+    assert take.told == []
 
 
 def test_a_run_at_work_and_a_damaged_one_are_not_corrected(take):

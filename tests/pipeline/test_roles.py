@@ -286,14 +286,74 @@ def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
                     raise UsageError("no such argument", found="model")
                 return FakeModel(Identity(kind=name, name=name))
 
-            return SimpleNamespace(factory=make, shared=SHARED)
+            return SimpleNamespace(factory=make, shared=SHARED, arguments={})
 
     binder = RoleBinder(RunSettings(tasks=("t",), model="fake"), Narrow())
     with pytest.raises(UsageError) as caught:
         wanted = task(judge=RoleSpec(default="org/Judge-70B"))
         binder.bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
-    assert caught.value.where == "role judge, as fake:org/Judge-70B"
+    assert caught.value.where == "role judge, as fake:org/Judge-70B, the default of t"
     assert caught.value.hint == "--judge SPEC binds another model to this role"
+
+
+class Strict(FakePlugins):
+    """A kind of model that refuses arguments as the bundled kinds do."""
+
+    def model(self, name):
+        def make(settings):
+            if settings.args:
+                raise UsageError("no such argument", where="--model_args", found="model")
+            return FakeModel(Identity(kind=name, name=name))
+
+        return SimpleNamespace(factory=make, shared=SHARED, arguments={"respondent": "a rule"})
+
+
+def error_of(wanted, role="judge", **roles):
+    binder = RoleBinder(RunSettings(tasks=("t",), model="fake", roles=roles), Strict())
+    with pytest.raises(UsageError) as caught:
+        binder.bind_role(role, wanted, as_judge=True)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("role", "roles", "where"),
+    [
+        ("judge", {"judge": "fake:big"}, "--judge"),
+        ("verifier", {"judge": "fake:big"}, "--judge"),
+        ("verifier", {"judge": "words", "verifier": "fake:big"}, "--role verifier"),
+    ],
+)
+def test_an_argument_that_is_wrong_is_found_in_the_option_that_holds_it(role, roles, where):
+    error = error_of(task(verifier=RoleSpec(same_as="judge")), role, **roles)
+    assert (error.where, error.hint) == (where, None)
+
+
+def test_the_name_of_a_model_alone_comes_with_the_way_to_its_server():
+    for role, option in (("judge", "--judge"), ("verifier", "--role verifier")):
+        asked = settings(roles={role: "xyzzy"})
+        with pytest.raises(UsageError, match="no plugin offers a judge") as caught:
+            bind(asked, task(), benchmark(("s", (), (role,))))
+        assert caught.value.hint == (
+            f"a server's model is named by {option} openai:base_url=URL,model=xyzzy"
+        )
+
+
+def test_a_role_that_a_command_names_without_a_task_has_its_option_too():
+    binder = RoleBinder(RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"}), Strict())
+    with pytest.raises(UsageError) as caught:
+        binder.bind_given("judge")
+    assert caught.value.where == "--judge"
+
+
+def test_a_candidate_that_answers_by_rule_has_no_place_for_the_tasks_judge():
+    wanted = task(judge=RoleSpec(default="org/Judge-70B"), verifier=RoleSpec(same_as="judge"))
+    for role in ("judge", "verifier"):
+        assert str(error_of(wanted, role)) == (
+            "role judge: no server is known for the default model of t\n"
+            "  found:    org/Judge-70B\n"
+            "  expected: --judge SPEC, as in --judge openai:model=NAME,base_url=URL\n"
+            "  to do:    --judge lexical judges by word overlap, for demos and tests"
+        )
 
 
 def test_the_option_beats_the_tasks_default():

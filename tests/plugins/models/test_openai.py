@@ -268,7 +268,9 @@ def test_openais_own_servers_are_not_asked_without_a_key(monkeypatch):
     model = make(ModelSettings(args={"model": "m"}))
     with pytest.raises(UsageError, match="OPENAI_API_KEY") as caught:
         model.require()
-    assert caught.value.found == "no key for api.openai.com"
+    assert caught.value.found == (
+        "no key for api.openai.com, and without base_url= the model is asked at api.openai.com"
+    )
     assert str(caught.value).endswith(
         "to do:    export OPENAI_API_KEY with your key, then repeat the command"
     )

@@ -35,13 +35,13 @@ async def test_a_model_that_the_server_lists():
 async def test_a_model_that_the_server_does_not_list():
     url, found = await server_finding(["smal", "big"])
     assert found == doubtful(
-        "server",
+        "name",
         f"{url} lists 2 models without a key, but not 'small': smal, big",
         "did you mean 'smal'?",
     )
     url, found = await server_finding([f"q{n}" for n in range(8)])
     assert found == doubtful(
-        "server",
+        "name",
         f"{url} lists 8 models without a key, but not 'small': q0, q1, q2, q3, q4, q5, …",
         "correct the model's name",
     )
@@ -163,10 +163,11 @@ async def test_a_server_that_hangs_up_or_says_nothing(monkeypatch):
     [({}, "OPENAI_API_KEY"), ({"base_url": "http://x/v1", "api_key_env": "MY_KEY"}, "MY_KEY")],
 )
 async def test_without_its_key_no_server_is_looked_for(args, name):
+    there = "" if args else ", and without base_url= the model is asked at api.openai.com"
     assert await found_of(model="small", **args) == [
         bad(
             "key",
-            f"{name} is not set",
+            f"{name} is not set{there}",
             f"set {name}, or give a file with the key: api_key_file=FILE",
         )
     ]

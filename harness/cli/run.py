@@ -142,6 +142,8 @@ def _dry_run(
     plugins = load_plugins()
     prepared = prepare(settings, plugins)
     forecast = asyncio.run(rehearse(settings, plugins, prepared))
+    for note in prepared.notes:
+        print(note, file=sys.stderr)
     contexts = [context for each in prepared.tasks for context in each.contexts("")]
     players = players_of_stages(contexts, settings, named_in)
     looks = [*looks_at_models(players, local=not servers), *looks_at_disks(settings)]

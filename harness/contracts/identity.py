@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +13,23 @@ RECORDED = "recorded"
 SOFTWARE = "software"
 """The key in `details` of the server's name and version, if the harness starts the server: answers
 of one version are not reused under another, but runs under both may be compared."""
+
+
+def label_of(kind: str, args: Mapping[str, str], given: str = "") -> str:
+    """The label in tables: as given, else the revision, a path's last part or the model's name.
+
+    >>> label_of("vllm", {"pretrained": "/ckpts/run7/step-1000"})
+    'step-1000'
+    """
+    name = args.get("model") or args.get("pretrained") or kind
+    return given or args.get("revision") or (path_parts(name) or [name])[-1]
+
+
+def path_parts(name: str) -> list[str]:
+    """The parts of a path; none for a name, such as `org/model` at a hub."""
+    if name.startswith(("/", "./", "../", "~")) or name.rstrip("/").count("/") > 1:
+        return [part for part in name.split("/") if part]
+    return []
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

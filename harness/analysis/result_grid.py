@@ -320,11 +320,16 @@ def row_name(model: str, apart: str, setting: str) -> str:
     return ", ".join(filter(None, (f"{model} {apart}".rstrip(), setting)))
 
 
-def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[FinishedTask]) -> list[str]:
-    """The text that distinguishes rows of the same name: of their runs, and tasks if needed."""
+def additions(tasks: Iterable[FinishedTask]) -> dict[str, str]:
+    """By run what tells the runs of these tasks apart where their labels do not."""
     from harness.scoring.finished_task import additions_of
 
-    runs = additions_of(task.manifest for task in firsts)
+    return additions_of(task.manifest for task in tasks)
+
+
+def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[FinishedTask]) -> list[str]:
+    """The text that distinguishes rows of the same name: of their runs, and tasks if needed."""
+    runs = additions(firsts)
     times = Counter(owners)
     within = Counter((owner, task.run) for owner, task in zip(owners, firsts, strict=True))
     texts = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
 from harness.cli.command import option
@@ -40,13 +41,15 @@ def open_run(
     path = Path(named)
     if path.name == "manifest.json":
         path = path.parent
-    place = default_folder() if among is None else among
-    for folder in (RunFolder(path), RunFolder(place / named)):
-        if folder.manifest_file.exists():
-            manifest = folder.manifest()
-            if tags and not has_tags(manifest, tags):
-                raise _none_tagged(str(folder.path), tags, [(folder, manifest)])
-            return folder, manifest
+    folder = RunFolder(path)
+    if not folder.manifest_file.exists():
+        place = default_folder() if among is None else among
+        folder = RunFolder(place / named)
+    if folder.manifest_file.exists():
+        manifest = folder.manifest()
+        if tags and not has_tags(manifest, tags):
+            raise _none_tagged(str(folder.path), tags, [(folder, manifest)])
+        return folder, manifest
     if found := _called(named, place, tags or {}):
         return found
     if path.is_dir():
@@ -63,12 +66,20 @@ def open_run(
     )
 
 
+def with_resumed_run(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a run, with the folder of the run that --resume names."""
+    if options["resume"] is None:
+        return dict(options)
+    folder, _ = open_run(str(options["resume"]), among=options["output_path"])
+    return {**options, "resume": folder.path}
+
+
 def named_runs(named: Sequence[str], tags: Mapping[str, str]) -> list[str]:
     """The runs that a command names; without names the folders of all runs with these tags."""
     if named:
         return [*named]
     if not tags:
-        raise UsageError("RUN is missing", expected="the name of a run, or --tag KEY=VALUE")
+        raise UsageError("RUN is missing", expected="the name of a run, or --tag")
     place = default_folder()
     kept = kept_runs(place)
     found = [str(folder.path) for folder, manifest in kept if has_tags(manifest, tags)]

@@ -212,7 +212,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
 
     unchanged = (
         "tasks", "model", "model_args", "limit", "seed", "num_repeats", "structured",
-        "allow_self_judging", "prompts", "include_path", "output_path", "fresh",
+        "allow_self_judging", "prompts", "include_path", "output_path", "resume", "fresh",
         "retry_failures", "concurrency", "one_engine_at_a_time", "prices", "store",
         "max_calls", "max_tokens", "max_cost", "name",
     )  # fmt: skip
@@ -226,7 +226,6 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         **{name: options[name] for name in unchanged},
         "roles": _roles(options),
         "tags": tags_from(options["tag"]),
-        "resume": _resumed(options),
         "data": _data(options["data"]),
         "changes": changes_from(options["set"]),
         "sampling": _sampling(options["gen_kwargs"]),
@@ -295,16 +294,6 @@ def _roles(options: Mapping[str, Any]) -> dict[str, str]:
             )
         roles["judge"] = options["judge"]
     return roles
-
-
-def _resumed(options: Mapping[str, Any]) -> Path | None:
-    """The folder of the run that --resume names."""
-    if options["resume"] is None:
-        return None
-    from harness.cli.kept_runs import open_run
-
-    folder, _ = open_run(str(options["resume"]), among=options["output_path"])
-    return folder.path
 
 
 def _sampling(text: str) -> dict[str, Any]:

@@ -275,7 +275,7 @@ def test_roles_that_differ_between_tasks_are_told_apart(take, tmp_path):
     other.write_text("task: differently\nextends: interests\nroles: {judge: {default: lexical}}\n")
     roles = take(tasks=[str(file), str(other)], roles={}).manifest.roles
     assert {role: entry.name for role, entry in roles.items()} == {
-        "candidate": "baseline", "judge": "openai:j", "differently/judge": "lexical",
+        "candidate": "baseline", "judge": "j", "differently/judge": "lexical",
     }  # fmt: skip
 
 

@@ -315,15 +315,17 @@ def test_an_option_for_a_role_that_no_task_has_is_refused():
         binder.check_known_roles([NAMED_THEN_JUDGED])
 
 
-def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
+def test_a_judge_whose_stage_is_left_out_is_noted():
     binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
     binder.check_known_roles([NAMED_THEN_JUDGED])
     bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1])
     assert set(bound) == {"candidate"}
-    with pytest.raises(UsageError, match="no chosen task asks a 'judge'"):
-        binder.check_used_roles()
-    binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     binder.check_used_roles()
+    assert binder.notes == ["no chosen task asks a judge, so --judge is not used"]
+    asked = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
+    asked.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    asked.check_used_roles()
+    assert asked.notes == []
 
 
 class Nameless(FakePlugins):

@@ -49,22 +49,15 @@ def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
     by_size = sorted(runs, key=lambda run: run.options.window)
-    groups = grouped(by_size, lambda run: f"{run.dataset}: {run.candidate}").values()
     sheets: list[Sheet] = []
     figures: list[Figure] = []
-    for group in groups:
-        title = f"{group[0].dataset}: {name_of(group)} by window size"
+    for group in grouped(by_size, lambda run: f"{run.dataset} {run.candidate}").values():
+        title = f"{group[0].dataset}: {group[0].task.summary.model} by window size"
         found = [results(run, scores) for run, scores in rescored(group)]
         sheets.append(table(title, group, found))
         figures.append(figure(title, group, found))
     sheets += published(options, "window_size")
     return Report(sheets=(*sheets, people(runs)), figures=tuple(figures), notes=(OWN_ORACLE,))
-
-
-def name_of(runs: Sequence[Run]) -> str:
-    """The label of the runs of one model, or its name where these have several."""
-    labels = {run.task.summary.model for run in runs}
-    return labels.pop() if len(labels) == 1 else runs[0].task.manifest.model
 
 
 def differing(runs: Sequence[Run]) -> list[str]:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.result_grid import row_name
+from harness.analysis.result_grid import additions, row_name
 from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Points, Report, Sheet
-from harness.scoring.finished_task import additions_of
 from harness_perrecbench.analyses.grid import no_task, rows_of, setting_of
 from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES
 
@@ -66,7 +65,7 @@ def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
     """Each pointwise task, with the errors of the rating task in the same setting if it exists."""
     alone = {_asked(task): task for task in tasks if task.options.ask == "rating"}
     pointwise = [task for task in tasks if task.options.ask == "pointwise"]
-    runs = additions_of(task.manifest for task in pointwise)
+    runs = additions(pointwise)
     times = Counter(map(_named, pointwise))
     for task in pointwise:
         key = _asked(task)

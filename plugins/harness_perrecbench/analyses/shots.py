@@ -6,16 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.analysis.result_grid import mean_of
+from harness.analysis.result_grid import additions, mean_of
 from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Grid, Report, Sheet
-from harness.scoring.finished_task import additions_of
 from harness_perrecbench.analyses.grid import GRID, no_task, ranked, setting_of
 from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES, WAYS
 
 if TYPE_CHECKING:
     from harness import FinishedTask
-    from harness.runs.manifest import Manifest
     from harness_perrecbench.records import Ask
 
 Place: TypeAlias = tuple[int, int]
@@ -57,7 +55,7 @@ def grids_of(tasks: Sequence[FinishedTask], tau: str) -> dict[str, dict[Ask, Val
     If these titles are equal for different data, what tells the runs apart is added.
     """
     found: dict[tuple[Any, ...], dict[Ask, Values]] = defaultdict(lambda: defaultdict(dict))
-    runs: dict[tuple[Any, ...], Manifest] = {}
+    runs: dict[tuple[Any, ...], FinishedTask] = {}
     for task in ranked(tasks):
         options = task.options
         setting = setting_of(task, but=("shots", "k"))
@@ -65,12 +63,12 @@ def grids_of(tasks: Sequence[FinishedTask], tau: str) -> dict[str, dict[Ask, Val
         key = (title, GRID.ground(task))
         column = score_columns(task.scores(), (tau,))[tau]
         if column.values:
-            runs.setdefault(key, task.manifest)
+            runs.setdefault(key, task)
             found[key][options.ask].setdefault((options.shots, options.k), column.counted)
     times = Counter(title for title, _ in found)
-    added = additions_of(runs.values())
+    added = additions(runs.values())
     return {
-        key[0] if times[key[0]] == 1 else f"{key[0]} ({added[runs[key].run_id]})": ways
+        key[0] if times[key[0]] == 1 else f"{key[0]} ({added[runs[key].run]})": ways
         for key, ways in found.items()
     }
 

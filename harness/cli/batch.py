@@ -14,8 +14,8 @@ import click
 
 from harness.base.errors import UsageError
 from harness.cli.command import PATH, Command, CommandGroup, Option, argument, epilog, json_option
-from harness.cli.output import print_error, print_json
 from harness.cli.kept_runs import with_resumed_run
+from harness.cli.output import print_error, print_json
 from harness.cli.run_options import RunCommand, settings_from
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def test_tasks_asked_otherwise_have_a_row_of_their_own():
     rows, _, _ = lines(
         task("a", [1.0]),
         task("a", [0.0], how="strict"),
-        task("b", [0.0], model="ben"),
+        task("b", [0.0], model="ben", run="2026-ben-1"),
         task("b", [0.0], limit=5, run="2026-ada-2"),
     )
     assert [row.name for row in rows] == ["ada 1", "ada, strict", "ben", "ada 2"]

@@ -1,4 +1,4 @@
-"""Export of a stored run to the files of lm-evaluation-harness, for tools that read those."""
+"""Export of stored runs to the files of lm-evaluation-harness, for tools that read those."""
 
 from __future__ import annotations
 
@@ -33,13 +33,26 @@ HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """The categories of characters that control a terminal or change the direction of writing."""
 
 
+def write_lm_eval_of_runs(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
+    """The files written for the tasks of several runs, in a folder for each model."""
+    runs: dict[str, list[FinishedTask]] = defaultdict(list)
+    for task in tasks:
+        runs[task.run].append(task)
+    return [path for of_run in runs.values() for path in write_lm_eval(folder, of_run)]
+
+
 def write_lm_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
-    """The files written: one of results, and one of samples per task, in the model's folder."""
+    """The files written: one of results, and one of samples per task, in the model's folder.
+
+    A second run of a model that began in the same second has a folder with the run's name.
+    """
     manifest = tasks[0].manifest
-    into = folder / in_file_name(_model_name(manifest))
-    into.mkdir(parents=True, exist_ok=True)
     began = _time(manifest.sessions[0].started)
     stamp = began.strftime("%Y-%m-%dT%H-%M-%S.%f")
+    into = folder / in_file_name(_model_name(manifest))
+    if (into / f"results_{stamp}.json").exists():
+        into = folder / in_file_name(f"{_model_name(manifest)} {manifest.run_id}")
+    into.mkdir(parents=True, exist_ok=True)
     written = []
     hashes = {}
     for task in tasks:
@@ -265,6 +278,8 @@ def _offered(task: FinishedTask) -> int:
 
 def _model_name(manifest: Manifest) -> str:
     args = manifest.settings.get("model_args", {})
+    if name := manifest.settings.get("name"):
+        return str(name)
     return str(args.get("pretrained") or args.get("model") or manifest.model)
 
 

@@ -128,14 +128,15 @@ class ResultGrid(Generic[CellT]):
     def rows(self, tasks: Iterable[FinishedTask], metrics: Collection[str]) -> list[GridRow[CellT]]:
         """The tasks as rows with columns of these metrics, in the order of the tasks.
 
-        Tasks of several runs share a row if they asked the same model in the same way. If two tasks
-        have the same cell, the second starts another row. Tasks without a cell are left out.
+        Tasks of several runs of one label share a row if they asked the same model in the same way.
+        If two tasks have the same cell, the second starts another row. Tasks without a cell are
+        left out.
         """
         found: dict[tuple[Any, ...], dict[CellT, FinishedTask]] = {}
         for task in tasks:
             if (cell := self.cell(task)) not in self.headings:
                 continue
-            key, number = (task.manifest.model, self.setting(task), self.ground(task)), 0
+            key, number = (task.manifest.label, self.setting(task), self.ground(task)), 0
             while cell in found.get((*key, number), {}):
                 number += 1
             found.setdefault((*key, number), {})[cell] = task
@@ -319,22 +320,22 @@ def row_name(model: str, apart: str, setting: str) -> str:
     return ", ".join(filter(None, (f"{model} {apart}".rstrip(), setting)))
 
 
-def short_runs(runs: Iterable[str]) -> dict[str, str]:
-    """The name of each run in tables: the end of its name, or all of it if ends are equal."""
-    ends = {run: run.rpartition("-")[2] for run in runs}
-    times = Counter(ends.values())
-    return {run: end if times[end] == 1 else run for run, end in ends.items()}
+def additions(tasks: Iterable[FinishedTask]) -> dict[str, str]:
+    """By run what tells the runs of these tasks apart where their labels do not."""
+    from harness.scoring.finished_task import additions_of
+
+    return additions_of(task.manifest for task in tasks)
 
 
 def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[FinishedTask]) -> list[str]:
-    """The text that distinguishes rows of the same name: their runs, and tasks if needed."""
-    runs = short_runs(task.run for task in firsts)
+    """The text that distinguishes rows of the same name: of their runs, and tasks if needed."""
+    runs = additions(firsts)
     times = Counter(owners)
     within = Counter((owner, task.run) for owner, task in zip(owners, firsts, strict=True))
     texts = []
     for owner, task in zip(owners, firsts, strict=True):
         run = runs[task.run]
-        alone = run if within[owner, task.run] == 1 else f"{run} {task.task.name}"
+        alone = run if within[owner, task.run] == 1 else f"{run} {task.task.name}".lstrip()
         texts.append(alone if times[owner] > 1 else "")
     return texts
 

@@ -1,4 +1,4 @@
-"""Tables of a stored run for export: metrics, scores, records and calls, a row at a time.
+"""Tables of stored runs for export: metrics, scores, records and calls, a row at a time.
 
 A missing value is None; another column has its cause.
 """
@@ -42,22 +42,22 @@ METRICS: dict[str, Kind] = {
     "baseline": "truth", "comparable": "truth", "note": "text",
 }  # fmt: skip
 RECORDS: dict[str, Kind] = {
-    "task": "text", "stage": "text", "id": "text", "user": "text", "outcome": "text",
+    "run": "text", "task": "text", "stage": "text", "id": "text", "user": "text", "outcome": "text",
     "value": "text", "cause": "text", "detail": "text", "item": "text", "calls": "whole",
 }  # fmt: skip
 CALLS: dict[str, Kind] = {
-    "task": "text", "stage": "text", "id": "text", "user": "text", "number": "whole",
+    "run": "text", "task": "text", "stage": "text", "id": "text", "user": "text", "number": "whole",
     "role": "text", "prompt": "text", "key": "text", "repeat": "whole", "source": "text",
     "attempts": "whole", "seconds": "number", "messages": "text", "text": "text",
     "reasoning": "text", "finish": "text", "rung": "text", "asked_schema": "truth",
     "failure": "text", "cause": "text", "detail": "text", "prompt_tokens": "whole",
     "completion_tokens": "whole", "cached_tokens": "whole", "reasoning_tokens": "whole",
 }  # fmt: skip
-UNIT: dict[str, Kind] = {"task": "text", "id": "text", "user": "text"}
+UNIT: dict[str, Kind] = {"run": "text", "task": "text", "id": "text", "user": "text"}
 
 
 def tables_of(tasks: Sequence[FinishedTask]) -> tuple[Export, ...]:
-    """The four tables of these tasks of a run."""
+    """The four tables of these tasks."""
     return (
         Export(name="metrics", columns=METRICS, rows=lambda: _metrics(tasks)),
         Export(name="scores", columns=_score_columns(tasks), rows=lambda: _scores(tasks)),
@@ -93,7 +93,7 @@ def _metrics(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
         for name, metric in summary.metrics.items():
             low, high = metric.interval or (None, None)
             yield {
-                "run": task.run, "model": summary.model, "task": summary.task,
+                "run": task.run, "model": task.label, "task": summary.task,
                 "version": summary.version, "benchmark": summary.benchmark, "metric": name,
                 "value": metric.value, "undefined": metric.undefined, "low": low, "high": high,
                 "no_interval": metric.no_interval, "confidence": metric.confidence,
@@ -128,7 +128,7 @@ def _scores(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
         names = score_names(task)
         for score in task.scores():
             row: Row = dict.fromkeys(columns)
-            row |= {"task": task.task.name, "id": score.id, "user": score.user}
+            row |= {"run": task.run, "task": task.task.name, "id": score.id, "user": score.user}
             for name in names:
                 row[name] = score.values.get(name)
                 row[missing_column(name)] = score.missing.get(name)
@@ -141,7 +141,8 @@ def _records(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
             outcome: Any = line.outcome
             done = isinstance(outcome, Done)
             yield {
-                "task": task.task.name, "stage": stage, "id": line.id, "user": line.user,
+                "run": task.run, "task": task.task.name, "stage": stage, "id": line.id,
+                "user": line.user,
                 "outcome": str(type(outcome).__struct_config__.tag),
                 "value": _json(outcome.value) if done else None,
                 "cause": None if done else outcome.cause,
@@ -155,8 +156,8 @@ def _calls(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
         for stage, line in lines_of(task):
             for number, call in enumerate(line.calls, 1):
                 yield {
-                    "task": task.task.name, "stage": stage, "id": line.id, "user": line.user,
-                    "number": number, **_call(call),
+                    "run": task.run, "task": task.task.name, "stage": stage, "id": line.id,
+                    "user": line.user, "number": number, **_call(call),
                 }  # fmt: skip
 
 

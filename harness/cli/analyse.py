@@ -293,16 +293,18 @@ def _finished_task(
             hint=how_to_finish(manifest),
         )
     benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
-    return finished_task(folder, manifest, name, benchmark, label=manifest.model)
+    return finished_task(folder, manifest, name, benchmark, label=manifest.label)
 
 
 def _labelled(tasks: list[FinishedTask]) -> list[FinishedTask]:
-    """The tasks labelled by model, and by model and run if the same model has several runs."""
+    """The tasks, those of several runs with one label labelled so that these are told apart."""
+    from harness.scoring.finished_task import labels_of
+
     runs: dict[tuple[str, str], set[str]] = {}
     for task in tasks:
         runs.setdefault((task.task.name, task.label), set()).add(task.run)
     repeated = {label for (_, label), of_label in runs.items() if len(of_label) > 1}
+    labels = labels_of(task.manifest for task in tasks)
     return [
-        replace(task, label=f"{task.label} {task.run}") if task.label in repeated else task
-        for task in tasks
+        replace(task, label=labels[task.run]) if task.label in repeated else task for task in tasks
     ]

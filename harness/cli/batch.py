@@ -14,6 +14,7 @@ import click
 
 from harness.base.errors import UsageError
 from harness.cli.command import PATH, Command, CommandGroup, Option, argument, epilog, json_option
+from harness.cli.kept_runs import with_resumed_run
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import RunCommand, settings_from
 
@@ -102,7 +103,7 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
                 hint=f"leave --{other} out, or give it to `harness run`",
             )
     quiet, json = options["quiet"], options["json"]
-    settings = settings_from(options)
+    settings = settings_from(with_resumed_run(options))
     check_new_file(out)
     print_settings(held, quiet=quiet)
     display = make_display(quiet=quiet, json=json)

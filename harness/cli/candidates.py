@@ -34,10 +34,13 @@ def _named_models() -> Iterable[str]:
 
 
 def _runs() -> list[str]:
-    from harness.cli.kept_runs import default_folder
+    from harness.cli.kept_runs import default_folder, kept_runs
+    from harness.pipeline.specs import LATEST
 
-    found = (str(file.parent) for file in default_folder().glob("*/manifest.json"))
-    return sorted(found, reverse=True)
+    place = default_folder()
+    found = sorted((str(file.parent) for file in place.glob("*/manifest.json")), reverse=True)
+    labels = [manifest.label for _, manifest in kept_runs(place)]
+    return [*found, *([LATEST] if found else []), *labels]
 
 
 def _prompts() -> Iterable[str]:

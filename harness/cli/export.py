@@ -1,10 +1,10 @@
-"""`harness export RUN`: the results of a run as files for other programs."""
+"""`harness export RUN…`: the results of runs as files for other programs."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,9 @@ import click
 
 from harness.base.errors import DataError, HarnessError
 from harness.cli.command import PATH, argument, command, option
+from harness.cli.kept_runs import named_runs, one_of, open_run, tag_option
 from harness.cli.output import print_error
+from harness.cli.run_options import tags_from
 
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
@@ -22,22 +24,27 @@ FORMATS = ("csv", "parquet", "lm-eval")
 
 @command(
     "harness export RUN --format parquet --out tables",
+    "harness export --tag week=47 --format csv --out week47",
     "harness export RUN --format lm-eval --task interests --out results",
 )
-@argument("run", metavar="RUN", candidates="runs", help="the folder of a run")
+@argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
 @option("--format", type=click.Choice(FORMATS), required=True, help="which files to write")
 @option("--out", metavar="DIR", type=PATH, required=True, help="a new folder, or an empty one")
+@tag_option()
 @option("--task", metavar="NAME", help="this task only")
-def export(run: str, format: str, out: Path, task: str | None) -> int:
-    """Write the finished tasks of a run to a new folder: metrics, scores, records and calls as
+def export(
+    runs: Sequence[str], format: str, out: Path, tag: Sequence[str], task: str | None
+) -> int:
+    """Write the finished tasks of runs to a new folder: metrics, scores, records and calls as
     tables (csv, parquet), or results and samples as lm-evaluation-harness writes them (lm-eval).
-    No model is called, and the run is not changed.
+    No model is called, and no run is changed.
     """
     from harness.analysis.run_tables import check_new_folder
     from harness.reporting.text import clean_text
 
     check_new_folder(out)
-    tasks, errors = _tasks(run, task)
+    tags = tags_from(tag)
+    tasks, errors = _tasks(named_runs(runs, tags), tags, task)
     if not tasks:
         raise errors[0]
     for path in _write(out, format, tasks):
@@ -47,26 +54,29 @@ def export(run: str, format: str, out: Path, task: str | None) -> int:
     return 1 if errors else 0
 
 
-def _tasks(run: str, only: str | None) -> tuple[list[FinishedTask], list[HarnessError]]:
-    """The finished tasks of the run, or the task `only`, and the errors of the other tasks."""
-    from harness.cli.kept_runs import one_of, open_run
+def _tasks(
+    runs: Sequence[str], tags: Mapping[str, str], only: str | None
+) -> tuple[list[FinishedTask], list[HarnessError]]:
+    """The finished tasks of the runs, or the task `only`, and the errors of the other tasks."""
     from harness.registry import load_plugins
-    from harness.scoring.finished_task import finished_task
+    from harness.scoring.finished_task import finished_task, labels_of
 
-    folder, manifest = open_run(run)
-    names = list(manifest.tasks)
-    if only is not None:
-        names = [one_of(only, names, "task")]
-    if not names:
-        raise DataError("the run has no tasks", where=str(folder.path))
+    opened = {one[1].run_id: one for one in (open_run(run, tags=tags) for run in runs)}
+    labels = labels_of(manifest for _, manifest in opened.values())
     plugins = load_plugins()
-    tasks, errors = [], []
-    for name in names:
-        try:
-            benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
-            tasks.append(finished_task(folder, manifest, name, benchmark, label=manifest.model))
-        except HarnessError as error:
-            errors.append(error)
+    tasks: list[FinishedTask] = []
+    errors: list[HarnessError] = []
+    for folder, manifest in opened.values():
+        label = labels[manifest.run_id]
+        if not manifest.tasks:
+            errors.append(DataError("the run has no tasks", where=str(folder.path)))
+        for name in manifest.tasks if only is None else [only]:
+            try:
+                one_of(name, manifest.tasks, "task")
+                benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
+                tasks.append(finished_task(folder, manifest, name, benchmark, label=label))
+            except HarnessError as error:
+                errors.append(error)
     return tasks, errors
 
 
@@ -75,7 +85,7 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
 
     An existing folder is kept, because it may be a working directory or the target of a link.
     """
-    from harness.analysis.lm_eval_export import write_lm_eval
+    from harness.analysis.lm_eval_export import write_lm_eval_of_runs
     from harness.analysis.run_tables import tables_of
     from harness.reporting.table_files import write_csv, write_parquet
     from harness.runs.atomic_files import storage_error
@@ -86,7 +96,7 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
         draft = Path(tempfile.mkdtemp(prefix=".export.", suffix=".tmp", dir=parent))
         try:
             if format == "lm-eval":
-                written = write_lm_eval(draft, tasks)
+                written = write_lm_eval_of_runs(draft, tasks)
             else:
                 write = write_csv if format == "csv" else write_parquet
                 written = [write(draft, table) for table in tables_of(tasks)]

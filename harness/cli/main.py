@@ -16,6 +16,7 @@ from harness.cli.output import prepare_streams, print_error, to_nowhere, unwrita
 
 COMMANDS = {
     "tasks": "tasks",
+    "runs": "runs",
     "show": "show",
     "score": "score",
     "analyse": "analyse",
@@ -55,10 +56,11 @@ Find out whether a language model understands people. Try it without a model:
   harness run --help              the options of a run, and examples
   harness tasks [NAME…]           list the tasks and groups
   harness validate TASK…|FILE     check task files without running them
-  harness show [RUN]              list the runs, or show the results of one
+  harness runs                    list the runs, or remove some
+  harness show RUN                show the results of a run
   harness score RUN…              score and compare runs; calls no model
   harness analyse [NAME RUN…]     analyses of finished runs
-  harness export RUN --out DIR    results as CSV, Parquet or lm-eval's files
+  harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
   harness data [NAME]             create data or describe it
   harness models|judges|prompts|plugins [NAME…]     list what is installed
   harness config                  the settings in effect and their sources

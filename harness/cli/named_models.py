@@ -75,13 +75,18 @@ def replace_names(options: dict[str, Any], models: Mapping[str, NamedModel]) -> 
 
 
 def expand(spec: str, models: Mapping[str, NamedModel], plugins: Plugins) -> str:
-    """The SPEC with the named model in place of its name; arguments in the SPEC take precedence."""
+    """The SPEC with the named model in place of its name; arguments in the SPEC take precedence.
+
+    The name is the label of the model unless the SPEC changes what is asked.
+    """
     from harness.pipeline.specs import joined_members, parse_spec, split_members
 
     kind, colon, rest = spec.partition(":")
     if kind in models:
         named = models[kind]
-        args = {**named.args, **parse_spec(spec).args}
+        given = parse_spec(spec)
+        label = given.given or named.args.get("label") or ("" if given.args else kind)
+        args = {**named.args, **given.args, **({"label": label} if label else {})}
         try:
             text = arguments_text(args)
         except ValueError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import UsageError
+from harness.cli.kept_runs import with_resumed_run
 from harness.cli.output import print_error
 from harness.cli.run_options import RunCommand, settings_from
 
@@ -40,7 +41,7 @@ exit codes: 0 done, 1 error, 2 usage, 3 too many failures, 130 interrupted"""
 @click.pass_obj
 def run(effective: EffectiveSettings, /, **options: Any) -> int:
     """Run tasks and print the results. `harness --help` lists the other commands."""
-    settings = settings_from(options)
+    settings = settings_from(with_resumed_run(options))
     print_settings(effective, quiet=options["quiet"])
     if options["rescore_only"]:
         from harness.cli.score import rescore_only
@@ -142,6 +143,8 @@ def _dry_run(
     plugins = load_plugins()
     prepared = prepare(settings, plugins)
     forecast = asyncio.run(rehearse(settings, plugins, prepared))
+    for note in prepared.notes:
+        print(note, file=sys.stderr)
     contexts = [context for each in prepared.tasks for context in each.contexts("")]
     players = players_of_stages(contexts, settings, named_in)
     looks = [*looks_at_models(players, local=not servers), *looks_at_disks(settings)]

@@ -105,6 +105,14 @@ def _what_to_run() -> Iterator[Option]:
         "your prompts, which replace prompts of the same name: BENCHMARK/PROMPT.ROLE.j2",
         type=PATH,
     )  # fmt: skip
+    yield setting(
+        "name", "LABEL",
+        "the run's label in tables; else the model's label=, revision= or name",
+    )  # fmt: skip
+    yield setting(
+        "tag", "KEY=VALUE", "a tag that selects the run in `harness runs` and others",
+        multiple=True, table="entries",
+    )  # fmt: skip
     yield setting("allow_self_judging", None, "allow the candidate to judge its own answers")
 
 
@@ -127,7 +135,7 @@ def _how_to_run() -> Iterator[Option]:
         "print the server commands and exit",
     )
     yield Option(
-        ["--resume"], metavar="RUN", type=PATH, help="continue this run folder",
+        ["--resume"], metavar="RUN", type=PATH, help="continue this run",
         candidates="runs", section=section,
     )  # fmt: skip
     yield switch("fresh", "reuse no answers of other runs")
@@ -206,7 +214,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "tasks", "model", "model_args", "limit", "seed", "num_repeats", "structured",
         "allow_self_judging", "prompts", "include_path", "output_path", "resume", "fresh",
         "retry_failures", "concurrency", "one_engine_at_a_time", "prices", "store",
-        "max_calls", "max_tokens", "max_cost",
+        "max_calls", "max_tokens", "max_cost", "name",
     )  # fmt: skip
     patience = {
         "attempts": options["attempts"],
@@ -217,6 +225,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
     given = {
         **{name: options[name] for name in unchanged},
         "roles": _roles(options),
+        "tags": tags_from(options["tag"]),
         "data": _data(options["data"]),
         "changes": changes_from(options["set"]),
         "sampling": _sampling(options["gen_kwargs"]),
@@ -233,6 +242,17 @@ def changes_from(given: Sequence[str]) -> dict[str, Any]:
     from harness.tasks.changes import parse_change
 
     return _without_repeats("--set", [parse_change(text) for text in given])
+
+
+def tags_from(given: Sequence[str]) -> dict[str, str]:
+    """The tags of all `--tag` options, by name."""
+    found = []
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name.strip() and equals and value.strip()):
+            raise UsageError("--tag needs KEY and VALUE", found=text, expected="--tag KEY=VALUE")
+        found.append((name.strip(), value.strip()))
+    return _without_repeats("--tag", found)
 
 
 def _without_repeats(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError
 from harness.cli.command import PATH, argument, command, option
+from harness.cli.kept_runs import kept_runs, named_runs, one_of, open_run, tag_option
 from harness.cli.output import print_error, print_json
+from harness.cli.run_options import tags_from
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
@@ -66,9 +68,10 @@ class NamedRun:
     "harness score RUN --set min_support=2",
 )
 @argument(
-    "runs", metavar="RUN", nargs=-1, required=True, help="the folder of a run",
+    "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
     candidates="runs",
 )  # fmt: skip
+@tag_option()
 @option("--task", metavar="TASK", help="this task only")
 @option(
     "--set", "changes", metavar="KEY=VALUE", multiple=True,
@@ -90,7 +93,8 @@ def score(**options: Any) -> int:
     found together, the runs of a task are compared; with --compare the runs of every task are.
     """
     args = SimpleNamespace(**options)
-    runs = _open_runs(args.runs, args.task)
+    tags = tags_from(args.tag)
+    runs = _open_runs(named_runs(args.runs, tags), args.task, tags)
     _check_oracle_options(args, runs)
     with _scored(args.changes, runs):
         if not (args.json or args.compare):
@@ -120,15 +124,13 @@ def _print_run(run: NamedRun) -> None:
     print_summaries([task.summary for task in run.kept])
 
 
-def _open_runs(named: Sequence[str], only: str | None) -> list[NamedRun]:
+def _open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -> list[NamedRun]:
     """The named runs, each folder once; a run that cannot be opened has its error."""
-    from harness.cli.kept_runs import one_of, open_run
-
     runs: list[NamedRun] = []
     first: dict[Path, str] = {}
     for name in named:
         try:
-            folder, manifest = open_run(name)
+            folder, manifest = open_run(name, tags=tags)
         except HarnessError as error:
             runs.append(NamedRun(named=name, errors=[error]))
             continue
@@ -321,7 +323,7 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
     folder, manifest, rescorings = _find(settings, wanted, plugins)
     run = NamedRun(named=str(folder.path), opened=(folder, manifest))
     with TemporaryDirectory(prefix="harness-score-") as scratch:
-        _rescore_run(run, rescorings, {manifest.run_id: manifest.model}, into=Path(scratch))
+        _rescore_run(run, rescorings, {manifest.run_id: manifest.label}, into=Path(scratch))
     if json:
         print_json({"runs": [run.as_json()], "comparisons": []})
     else:
@@ -341,7 +343,7 @@ def _find(
     asked = _that_must_match(without_key_material(redacted_args(settings.asked())))
     first: HarnessError | None = None
     others = []
-    for folder, manifest in _runs(settings.output_path):
+    for folder, manifest in kept_runs(settings.output_path):
         different = differences(_that_must_match(manifest.asked), asked)
         if different:
             others.append(f"{folder.path.name}: {'; '.join(describe_differences(different))}")
@@ -379,20 +381,3 @@ def _rescorings_of(manifest: Manifest, wanted: Sequence[Task], plugins: Plugins)
 
 def _that_must_match(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in asked.items() if name not in MAY_DIFFER}
-
-
-def _runs(output_path: Path) -> Iterator[tuple[RunFolder, Manifest]]:
-    """The runs in a folder, newest first; what is not a readable run is skipped."""
-    from harness.runs.run_folder import RunFolder
-
-    found = []
-    for path in output_path.iterdir() if output_path.is_dir() else ():
-        folder = RunFolder(path)
-        try:
-            manifest = folder.manifest()
-        except HarnessError:
-            continue
-        started = manifest.sessions[0].started if manifest.sessions else ""
-        found.append((started, manifest.run_id, folder, manifest))
-    for _, _, folder, manifest in sorted(found, key=lambda each: each[:2], reverse=True):
-        yield folder, manifest

@@ -1,4 +1,4 @@
-"""`harness show [RUN]`: lists runs, or shows the results, failures or a sample of one run."""
+"""`harness show RUN`: shows the results, failures or a sample of one run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.errors import DataError, UsageError
 from harness.cli.command import PATH, argument, command, json_option, option
+from harness.cli.kept_runs import tag_option
 from harness.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -32,19 +33,20 @@ class Place(NamedTuple):
 
 
 @command(
-    "harness show",
+    "harness show latest",
     "harness show RUN",
     "harness show RUN --failures --stage name",
     "harness show RUN --sample person-01",
 )
 @argument(
     "run", metavar="RUN", required=False, candidates="runs",
-    help="the folder or name of a run; without it, all runs",
+    help="the folder or name of a run, or `latest`; without it, the list of `harness runs`",
 )  # fmt: skip
 @option(
     "--output_path", metavar="DIR", type=PATH,
     help="the folder of runs, if not the one in the settings or the default",
 )  # fmt: skip
+@tag_option()
 @option("--sample", metavar="ID", help="the id of an item or of a user")
 @option("--task", metavar="NAME", help="this task only")
 @option("--stage", metavar="NAME", help="this stage only")
@@ -52,15 +54,16 @@ class Place(NamedTuple):
 @option("--prices", metavar="FILE", type=PATH, help="prices of models (those of the run)")
 @json_option
 def show(**options: Any) -> int:
-    """List the runs, or show one RUN: its results, its failures (--failures), or every question and
-    answer about one sample or user (--sample).
+    """Show one RUN: its results, its failures (--failures), or every question and answer about one
+    sample or user (--sample). Without RUN, list the runs like `harness runs`.
     """
-    from harness.cli.kept_runs import default_folder, open_run
+    from harness.cli.kept_runs import open_run
+    from harness.cli.run_options import tags_from
 
     args = SimpleNamespace(**options)
     if args.run is None:
-        return _show_runs(args.output_path or default_folder(), args)
-    folder, manifest = open_run(args.run, among=args.output_path)
+        return _show_runs(args)
+    folder, manifest = open_run(args.run, among=args.output_path, tags=tags_from(args.tag))
     places = _places(folder, manifest, args)
     if args.sample is not None:
         return _show_sample(folder, manifest, places, args)
@@ -69,23 +72,13 @@ def show(**options: Any) -> int:
     return _show_results(folder, manifest, args)
 
 
-def _show_runs(place: Path, args: SimpleNamespace) -> int:
-    from harness.scoring.run_list import list_runs
+def _show_runs(args: SimpleNamespace) -> int:
+    from harness.cli.runs import list_kept
 
     for name in ("sample", "task", "stage", "failures", "prices"):
         if getattr(args, name):
             raise UsageError(f"--{name} needs a run", expected=f"harness show RUN --{name}")
-    if args.output_path is not None and not place.is_dir():
-        raise DataError("this folder does not exist", where="--output_path", found=str(place))
-    listing = list_runs(place)
-    if args.json:
-        print_json(listing)
-        return 0
-    from harness.reporting.run_lines import listing_lines
-
-    for line in listing_lines(listing):
-        print(line)
-    return 0
+    return list_kept(args.output_path, args.tag, json=args.json)
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
@@ -139,7 +132,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 "folder": str(folder.path),
                 "status": manifest.status,
                 "problem": manifest.problem,
-                "model": manifest.model,
+                "model": manifest.label,
                 "summaries": summaries,
                 **({"repeats": repeats} if (repeats := over_repeats(summaries)) else {}),
                 "unfinished": unfinished,
@@ -165,12 +158,9 @@ def _heading(
     from harness.reporting.money import session_line
     from harness.reporting.run_lines import rate_limited
     from harness.reporting.text import clean_text
-    from harness.scoring.finished_task import pinned_name
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
-    yield clean_text(
-        f"run {folder.path}: {pinned_name(manifest)}, begun {began}, {manifest.status}"
-    )
+    yield clean_text(f"run {folder.path}: {manifest.label}, begun {began}, {manifest.status}")
     if manifest.problem:
         yield clean_text(manifest.problem, lines=True)
     killed = sum(each.ended is None for each in manifest.sessions)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -12,6 +14,30 @@ RECORDED = "recorded"
 SOFTWARE = "software"
 """The key in `details` of the server's name and version, if the harness starts the server: answers
 of one version are not reused under another, but runs under both may be compared."""
+
+COMMIT, SHORT = re.compile("[0-9a-f]{40}"), 7
+"""A revision that is a commit, and how many of its digits a label shows."""
+
+
+def label_of(kind: str, args: Mapping[str, str], given: str = "") -> str:
+    """The label in tables: as given, else a path's last part or the model's name, and its revision.
+
+    >>> label_of("vllm", {"pretrained": "/ckpts/run7/step-1000"})
+    'step-1000'
+    >>> label_of("openai", {"model": "small", "revision": "step-1000"})
+    'small@step-1000'
+    """
+    name = args.get("model") or args.get("pretrained") or kind
+    name = (path_parts(name) or [name])[-1]
+    pin = args.get("revision") or args.get("identity")
+    return given or (f"{name}@{pin[:SHORT] if COMMIT.fullmatch(pin) else pin}" if pin else name)
+
+
+def path_parts(name: str) -> list[str]:
+    """The parts of a path; none for a name, such as `org/model` at a hub."""
+    if name.startswith(("/", "./", "../", "~")) or name.rstrip("/").count("/") > 1:
+        return [part for part in name.split("/") if part]
+    return []
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):

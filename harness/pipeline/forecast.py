@@ -305,7 +305,7 @@ def _bind_baselines(
         judge = binding.judge and _RecordingJudge(
             through_model, lexical, (model,), times=len(binding.models)
         )
-        bindings[role] = Binding(role=role, label=binding.label, model=model, judge=judge)
+        bindings[role] = replace(binding, model=model, judge=judge, members=())
     return replace(part, bindings=bindings).contexts("rehearsal", (thoughtful,))
 
 
@@ -436,7 +436,7 @@ def _bounds(context: StageContext, items: Iterable[Item]) -> tuple[int, int]:
 def _role_forecast(binding: Binding, asked: _Asked) -> RoleForecast:
     return RoleForecast(
         role=binding.role,
-        label=binding.label,
+        label=binding.shown or binding.label,
         calls=asked.calls,
         prompt_tokens=asked.characters // CHARACTERS_A_TOKEN,
         most_completion_tokens=asked.completion,

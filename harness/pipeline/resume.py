@@ -147,8 +147,8 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     finished run is otherwise reopened only by `--retry_failures` or `--resume`.
     """
     run_key = digest(settings.asked())
-    label = _candidate(settings, prepared)
-    found = _folder_to_resume(settings, prepared, run_key, label)
+    model, name = _candidate(settings, prepared)
+    found = _folder_to_resume(settings, prepared, run_key, model)
     _show_notes(prepared, display)
     if found is not None:
         found.lock()
@@ -158,32 +158,43 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
             display.show_line(f"resuming {found.path} ({status} before)")
             for name, (before, now) in _differences(manifest, settings).items():
                 display.show_line(f"{name}: before {_shown(before)}; now {_shown(now)}")
-            manifest = msgspec.structs.replace(manifest, run_key=run_key, asked=settings.asked())
+            manifest = msgspec.structs.replace(
+                manifest,
+                run_key=run_key,
+                asked=settings.asked(),
+                name=settings.name or manifest.name,
+                tags={**manifest.tags, **settings.tags},
+            )
             return LockedFolder(folder=found, manifest=manifest, resumed=True)
         found.unlock()
     elif settings.resume is None:
-        _show_moved(settings, label, display)
-    folder = RunFolder.create(settings.output_path, label, run_key)
+        _show_moved(settings, model, display)
+    folder = RunFolder.create(settings.output_path, model, run_key)
     manifest = Manifest(
         run_id=folder.path.name,
         run_key=run_key,
         status="running",
-        model=label,
+        model=model,
         seed=settings.seed,
         limit=settings.limit,
         asked=settings.asked(),
         settings=settings.as_json(),
         tasks={},
         token=secrets.token_hex(4),
+        name=name,
+        tags=settings.tags,
     )
     return LockedFolder(folder=folder, manifest=manifest, resumed=False)
 
 
-def _candidate(settings: RunSettings, prepared: Prepared) -> str:
-    """The candidate's label in tables, also where some tasks do not ask it."""
+def _candidate(settings: RunSettings, prepared: Prepared) -> tuple[str, str]:
+    """The candidate's name, and its label in tables, also where some tasks do not ask it."""
     bound = (each.bindings.get(CANDIDATE) for each in prepared.tasks)
-    spec = Spec(kind=settings.model, args=settings.model_args)
-    return next((one.label for one in bound if one is not None), spec.label)
+    spec = Spec(kind=settings.model, args=settings.model_args, given=settings.name or "")
+    found = next((one for one in bound if one is not None), None)
+    if found is None:
+        return spec.label, spec.shown
+    return found.label, found.shown or found.label
 
 
 def _show_notes(prepared: Prepared, display: Display) -> None:
@@ -388,7 +399,7 @@ def _role_entries(
     for each in prepared.tasks:
         for role, binding in players_of(each.bindings).items():
             entry = RoleEntry(
-                name=binding.label,
+                name=binding.shown or binding.label,
                 identity=binding.key(run_id),
                 by_rule=binding.by_rule,
                 thinks=None if binding.model is None else thinks.get(binding.model),

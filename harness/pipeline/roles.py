@@ -47,7 +47,8 @@ MODEL_JUDGE = "llm"
 class Binding:
     """The model or judge bound to a role. A judge is rule-based, wraps a model, or is a panel.
 
-    `label` is its name in tables, `members` are the judges of a panel.
+    `label` is its name in keys and errors, `shown` its label in tables where that differs;
+    `members` are the judges of a panel.
     """
 
     role: str
@@ -55,6 +56,7 @@ class Binding:
     model: Model | None
     judge: Judge | None = None
     members: tuple[Binding, ...] = ()
+    shown: str = ""
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -134,7 +136,9 @@ class RoleBinder:
             )
         self._settings = settings
         self._plugins = plugins
-        self._candidate = Spec(kind=settings.model, args=settings.model_args)
+        self._candidate = Spec(
+            kind=settings.model, args=settings.model_args, given=settings.name or ""
+        )
         named = hosts_in([*settings.model_args.values(), *settings.roles.values()])
         self._given_hosts = named - set(settings.file_hosts)
         self._models: dict[str, Model] = {}
@@ -167,7 +171,7 @@ class RoleBinder:
         """Raise UsageError for a role of the command that no benchmark has."""
         known = {role for benchmark in benchmarks for role in benchmark.roles}
         for role, spec in self._settings.roles.items():
-            if role not in known:
+            if role not in known and role != JUDGE:
                 raise UsageError(
                     f"no chosen task has a role {role!r}",
                     found=f"{role}={spec}",
@@ -177,7 +181,9 @@ class RoleBinder:
     def check_used_roles(self) -> None:
         """Raise UsageError for a role of the command that no task asks, given its data."""
         for role, spec in self._settings.roles.items():
-            if role not in self._bound:
+            if role not in self._bound and role == JUDGE:
+                self.notes.append("no chosen task asks a judge, so --judge is not used")
+            elif role not in self._bound:
                 raise UsageError(
                     f"no chosen task asks a {role!r} with these options and this data",
                     found=f"{role}={spec}",
@@ -244,7 +250,8 @@ class RoleBinder:
         if as_judge:
             return named_as_recorded(self._judging(spec, role))
         model = self._model(spec, role)
-        return named_as_recorded(Binding(role=role, label=spec.label, model=model))
+        binding = Binding(role=role, label=spec.label, model=model, shown=_shown(spec, model))
+        return named_as_recorded(binding)
 
     def _judging(self, spec: Spec, role: str) -> Binding:
         if spec.kind not in self._plugins.judges:
@@ -255,7 +262,7 @@ class RoleBinder:
             judge = call_factory(
                 spec.kind, lambda: registration.factory(JudgeParts(args=spec.args))
             )
-            return Binding(role=role, label=spec.label, model=None, judge=judge)
+            return Binding(role=role, label=spec.label, model=None, judge=judge, shown=spec.given)
         if registration.on == "judges":
             return self._judge_of_several(spec, role)
         if not spec.rest:
@@ -296,8 +303,14 @@ class RoleBinder:
         )
         factory = self._plugins.judge(spec.kind).factory
         judge = call_factory(spec.kind, lambda: factory(parts))
-        label = f"{spec.kind}:{'+'.join(one.label for one in members)}"
-        return Binding(role=role, label=label, model=None, judge=judge, members=tuple(members))
+        return Binding(
+            role=role,
+            label=f"{spec.kind}:{'+'.join(one.label for one in members)}",
+            model=None,
+            judge=judge,
+            members=tuple(members),
+            shown=f"{spec.kind}:{'+'.join(one.shown or one.label for one in members)}",
+        )
 
     def _check_judge_kind(self, kind: str, role: str) -> None:
         if kind in self._plugins.models or self._plugins.broken:
@@ -316,7 +329,10 @@ class RoleBinder:
         model = self._model(spec, role)
         factory = self._plugins.judge(adapter).factory
         judge = call_factory(adapter, lambda: factory(JudgeParts(model=model)))
-        return Binding(role=role, label=label, model=model, judge=judge)
+        shown = _shown(spec, model)
+        if adapter != MODEL_JUDGE and shown and not spec.given:
+            shown = f"{adapter}:{shown}"
+        return Binding(role=role, label=label, model=model, judge=judge, shown=shown)
 
     def _spec_of(self, role: str, task: Task, *, seen: Sequence[str]) -> Spec:
         if role in seen:
@@ -414,6 +430,11 @@ class RoleBinder:
                     expected="another model as judge, or revision= for both if weights differ",
                     hint="--allow_self_judging allows it, and tables then mark the result",
                 )
+
+
+def _shown(spec: Spec, model: Model) -> str:
+    """The label of a model in tables; empty for a recording, which is named as its model."""
+    return spec.given if model.identity.recorded else spec.shown
 
 
 def _check_distinct(members: Sequence[Binding], kind: str, role: str) -> None:

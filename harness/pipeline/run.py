@@ -227,7 +227,7 @@ async def arun(
         ]
         progress = RunProgress(
             folder=taken.folder.path,
-            model=taken.manifest.model,
+            model=taken.manifest.label,
             resumed=taken.resumed,
             stages=[stage_run.progress for stage_run in runs],
         )
@@ -286,7 +286,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         _notify(run, "on_run_start", RunStarted(
             folder=run.taken.folder.path,
             tasks=tuple(each.task.name for each in run.prepared.tasks),
-            model=run.taken.manifest.model,
+            model=run.taken.manifest.label,
             resumed=run.taken.resumed,
         ))  # fmt: skip
         await _ask_everything(run, runs, errors, handle_signals=handle_signals)

@@ -12,7 +12,7 @@ import msgspec
 from harness.base.errors import UsageError, did_you_mean
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import PriceTable, price_table
-from harness.pipeline.specs import parse_args, parse_spec
+from harness.pipeline.specs import checked_label, parse_args, parse_spec, without_labels
 
 ALL_OTHERS = "*"
 """The key of `data` for all tasks that it does not name."""
@@ -35,8 +35,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked` gives the settings that decide results, and so which unfinished run the same command
     resumes. `data` is one place for all tasks, or a place by task with `*` for all other tasks.
-    `file_hosts` are hosts of models that only settings files name, so that keys which no argument
-    names are not sent there.
+    `name` is the run's label in tables, and `tags` select the run among others. `file_hosts` are
+    hosts of models that only settings files name, so that keys which no argument names are not
+    sent there.
     """
 
     tasks: tuple[str, ...]
@@ -54,6 +55,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     include_path: tuple[Path, ...] = ()
     num_repeats: int = 1
 
+    name: str | None = None
+    tags: dict[str, str] = {}
     output_path: Path = Path("runs")
     resume: Path | None = None
     fresh: bool = False
@@ -75,6 +78,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
             "sampling", "structured", "fresh",
         )  # fmt: skip
         asked = {name: msgspec.to_builtins(getattr(self, name)) for name in names}
+        asked["roles"] = {role: without_labels(spec) for role, spec in self.roles.items()}
         # A setting that a run does not use must not change its identity.
         if self.num_repeats > 1:
             asked["num_repeats"] = self.num_repeats
@@ -115,10 +119,13 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
     args = parse_args(args) if isinstance(args, str) else args
     spec = parse_spec(str(values.get("model") or ""))
     values["model"] = spec.kind
-    values["model_args"] = {
-        **spec.args,
-        **{name: value if isinstance(value, str) else _text(value) for name, value in args.items()},
-    }
+    args = {name: value if isinstance(value, str) else _text(value) for name, value in args.items()}
+    changed = args.keys() & {"model", "pretrained", "revision"}
+    label = args.pop("label", "" if changed else spec.given)
+    values["model_args"] = {**spec.args, **args}
+    values["name"] = values.get("name") or label or None
+    if values["name"] is not None:
+        checked_label(str(values["name"]), "--name")
     if values.get("prices") is not None:
         values["prices"] = msgspec.to_builtins(price_table(given["prices"]))
     if "max_failures" in values:

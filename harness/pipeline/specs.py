@@ -7,23 +7,38 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from harness.base.errors import UsageError
+from harness.contracts.identity import label_of
 
+LATEST = "latest"
+"""The newest run, where a command takes a run."""
+
+_LABEL = re.compile(r"\w[\w.@-]{0,39}")
+_LABEL_IN_SPEC = re.compile(r"(?<=[:,])label=[^,+]*,?")
 _HOST = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/@,+?#\"']+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A model or judge as a user or a task names it; `rest` is the text after `KIND:`."""
+    """A model or judge as a user or a task names it; `rest` is the text after `KIND:`.
+
+    `given` is the argument `label=`, which decides nothing but the label and is not in `args`.
+    """
 
     kind: str
     args: Mapping[str, str]
     rest: str = ""
+    given: str = ""
 
     @property
     def label(self) -> str:
-        """The name in tables: the kind and the model's name."""
+        """The kind and the model's name, as keys and errors have it."""
         name = self.args.get("model") or self.args.get("pretrained")
         return f"{self.kind}:{name}" if name else self.kind
+
+    @property
+    def shown(self) -> str:
+        """The label in tables."""
+        return label_of(self.kind, self.args, self.given)
 
 
 def parse_args(text: str) -> dict[str, str]:
@@ -55,8 +70,30 @@ def parse_spec(text: str) -> Spec:
     first, _, others = rest.partition(",")
     name, equals, _ = first.partition("=")
     if rest and not (equals and is_argument(name.strip())):
-        return Spec(kind=kind, args={"model": first, **parse_args(others)}, rest=rest)
-    return Spec(kind=kind, args=parse_args(rest), rest=rest)
+        args = {"model": first, **parse_args(others)}
+    else:
+        args = parse_args(rest)
+    given = args.pop("label", "")
+    return Spec(kind=kind, args=args, rest=rest, given=given and checked_label(given, "label="))
+
+
+def checked_label(text: str, where: str) -> str:
+    """The text, if it can be the label of a model or the name of a run; UsageError otherwise."""
+    if not _LABEL.fullmatch(text) or text == LATEST:
+        raise UsageError(
+            "this cannot be a label",
+            where=where,
+            found=text,
+            expected="at most 40 letters, digits, `_`, `-`, `.` and `@`, and not `latest`",
+        )
+    return text
+
+
+def without_labels(text: str) -> str:
+    """The text of a SPEC without `label=`, which decides nothing."""
+    if not _LABEL_IN_SPEC.search(text):
+        return text
+    return re.sub(r"[:,]+(?=\+|$)", "", _LABEL_IN_SPEC.sub("", text))
 
 
 def hosts_in(texts: Iterable[str]) -> frozenset[str]:

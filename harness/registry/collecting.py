@@ -13,6 +13,7 @@ from harness.base.errors import PluginError
 from harness.registry.hookspecs import (
     DATA,
     TAKEN,
+    TAKEN_TOOLS,
     AnalysisFactory,
     BenchmarkFactory,
     DataToolFactory,
@@ -150,4 +151,9 @@ def check_command(command: str, *, tool: str) -> None:
         raise PluginError(
             f"the tool {tool!r} cannot belong to {taken}{command!r}",
             expected=f"a command of letters, digits and _, other than {', '.join(TAKEN)}",
+        )
+    if command == DATA and tool in TAKEN_TOOLS:
+        raise PluginError(
+            f"the tool {tool!r} cannot belong to {command!r}, where the harness has this name",
+            expected=f"a name other than {', '.join(TAKEN_TOOLS)}, or another command",
         )

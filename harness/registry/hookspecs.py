@@ -25,10 +25,14 @@ ANY_BENCHMARK = "*"
 
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
-    "batch", "export", "new-plugin", "run", "ls",
+    "batch", "export", "new-plugin", "run", "runs", "ls",
     "plugins", "models", "judges", "prompts",
+    "compare", "report", "suite", "leaderboard", "embedders",
 )  # fmt: skip
-"""The commands of `harness` that data tools cannot belong to."""
+"""The commands of `harness` that data tools cannot belong to, with those that it will have."""
+
+TAKEN_TOOLS = ("fetch", "where")
+"""The names under `harness data` that data tools cannot have."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)

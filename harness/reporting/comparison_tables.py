@@ -56,7 +56,7 @@ def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """Every metric of every run, ordered by metric."""
     others = other_policies(each for run in comparison.runs for each in run.metrics.values())
     numbers = ("value", _interval_header(comparison), "n", "missing", *others)
-    table = _by_metric("run", numbers=numbers)
+    table = _by_metric("run", names, numbers=numbers)
     for shown, metric, run in _rows(comparison):
         cells = result_cells(run.metrics[metric], others)
         table.add_row(Text(shown), Text(names[run.run]), *cells)
@@ -65,7 +65,9 @@ def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 
 def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """The metrics over the units that every run with a value of the metric has scored."""
-    table = _by_metric("on common units", numbers=("value", _interval_header(comparison), "n"))
+    table = _by_metric(
+        "on common units", names, numbers=("value", _interval_header(comparison), "n")
+    )
     for shown, metric, run in _rows(comparison):
         result = run.common.get(metric)
         table.add_row(
@@ -81,7 +83,7 @@ def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """Each pair of runs by metric: difference, interval, p, and p adjusted after Holm."""
     numbers = ("difference", _interval_header(comparison), "p", "p (Holm)", "n")
-    table = _by_metric("first − second", numbers=numbers)
+    table = _by_metric("first − second", names, numbers=numbers)
     before = ""
     for each in comparison.differences:
         table.add_row(
@@ -161,8 +163,10 @@ def _rows(comparison: Comparison) -> Iterator[tuple[str, str, ComparedRun]]:
             shown = ""
 
 
-def _by_metric(who: str, *, numbers: Sequence[str]) -> Table:
+def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) -> Table:
+    """A table whose second column is never too narrow for the longest word of a label."""
     table = plain_table("metric", who, numbers=())
+    table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
     for header in numbers:
         table.add_column(header, justify="right", no_wrap=len(header) < len("counted as"))
     return table

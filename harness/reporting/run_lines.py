@@ -34,7 +34,14 @@ def listing_lines(listing: Listing) -> Iterator[str]:
 
 def _run(run: ListedRun) -> Iterator[str]:
     began = run.begun.replace("T", " ").replace("Z", " UTC") if run.begun else "at an unknown time"
-    about = [began, run.model, *([] if run.limit is None else [f"limit {run.limit}"]), _status(run)]
+    tags = [f"{name}={value}" for name, value in run.tags.items()]
+    about = [
+        began,
+        run.model,
+        *tags,
+        *([] if run.limit is None else [f"limit {run.limit}"]),
+        _status(run),
+    ]
     yield clean_text(run.folder)
     yield clean_text(f"  {', '.join(about)}")
     if run.problem:

@@ -100,8 +100,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     `asked` are the settings that decide results, `settings` all settings of the last session;
     `groups` are the requested groups with their tasks; `problem` is why a run did not end well.
     `token` distinguishes runs that began in the same second in different places. `prices` are the
-    last prices that the run was given. The result of a run that is done is `delivered` once it was
-    printed or returned; before that, the same command gives it.
+    last prices that the run was given. `name` is the run's label in tables, empty in a run that an
+    earlier version began; `tags` select it among others. The result of a run that is done is
+    `delivered` once it was printed or returned; before that, the same command gives it.
     """
 
     format: int = FORMAT
@@ -123,6 +124,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     token: str = ""
     prices: PriceTable | None = None
     delivered: bool = False
+    name: str = ""
+    tags: dict[str, str] = {}
+
+    @property
+    def label(self) -> str:
+        """The run's label in tables."""
+        return self.name or self.model
 
     def player(self, task: str, role: str) -> RoleEntry | None:
         """The entry of a role in one of the tasks."""
@@ -208,7 +216,7 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
         values[name] = redacted_args(values[name])
         if changes is not None:
             values[name]["changes"] = changes
-    for name in ("asked", "settings", "roles", "sessions", "problem"):
+    for name in ("asked", "settings", "roles", "sessions", "problem", "tags"):
         values[name] = without_key_material(values[name])
     for role in values["roles"].values():
         role["identity"] = _safe_identity(role["identity"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,8 +11,8 @@ import msgspec
 
 from harness.base.checksums import LINE, damage
 from harness.base.errors import DataError, PluginError
+from harness.contracts.identity import path_parts
 from harness.contracts.records import JudgedRecord, Records, Score, record_type
-from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, TaskEntry
@@ -32,7 +31,7 @@ class FinishedTask:
         for score in task.scores():
             print(score.user, score.values.get("accuracy"), score.missing.get("accuracy"))
 
-    `label` is the name of the run in tables: its model, with the run's name if models repeat.
+    `label` is the label of the run in tables, with an addition if several runs have it.
     `path` is the run's folder, `manifest` its manifest and `entry` the task's part of it. `options`
     are the task's options as the benchmark's type. `scores_file` is given if the task was scored
     with other options than the run's.
@@ -101,30 +100,54 @@ class FinishedTask:
 
 
 def labels_of(manifests: Iterable[Manifest]) -> dict[str, str]:
-    """The label of each run in tables: its model, with what tells models of one name apart.
+    """The label of each run in tables, with an addition if several of these runs have it."""
+    known = {manifest.run_id: manifest for manifest in manifests}
+    added = additions_of(known.values())
+    return {run: f"{one.label} {added[run]}".rstrip() for run, one in known.items()}
 
-    That is the candidate's revision, and the run's name where models and revisions repeat.
+
+def additions_of(manifests: Iterable[Manifest]) -> dict[str, str]:
+    """What tells each run from the others with its label: the first that differs between all.
+
+    These are revision, model, day and short id of the run. Empty for a label of one run.
     """
-    found = {manifest.run_id: manifest for manifest in manifests}
-    models = Counter(manifest.model for manifest in found.values())
-    labels = {
-        run: manifest.model if models[manifest.model] == 1 else pinned_name(manifest)
-        for run, manifest in found.items()
-    }
-    times = Counter(labels.values())
-    return {
-        run: f"{label} {run}" if models[label] > 1 or times[label] > 1 else label
-        for run, label in labels.items()
-    }
+    groups: dict[str, dict[str, Manifest]] = {}
+    for manifest in manifests:
+        groups.setdefault(manifest.label, {})[manifest.run_id] = manifest
+    found: dict[str, str] = {}
+    for same in groups.values():
+        if len(same) == 1:
+            found |= dict.fromkeys(same, "")
+            continue
+        ways = ([way(each) for each in same.values()] for way in ADDITIONS)
+        texts = next((each for each in ways if all(each) and len({*each}) == len(same)), [*same])
+        found |= dict(zip(same, texts, strict=True))
+    return found
 
 
-def pinned_name(manifest: Manifest) -> str:
-    """A run's model, with its revision or identity if the command gave one."""
-    candidate = manifest.roles.get(CANDIDATE)
-    model = candidate.identity.get("model", {}) if candidate else {}
-    details = model.get("details", {})
-    pins = [f"{name}={details[name]}" for name in ("revision", "identity") if details.get(name)]
-    return " ".join([manifest.model, *pins])
+def _revision(manifest: Manifest) -> str:
+    return str(manifest.settings.get("model_args", {}).get("revision", ""))
+
+
+def _model(manifest: Manifest) -> str:
+    kind, _, name = manifest.model.partition(":")
+    return "/".join(path_parts(name)[-2:]) or name or kind
+
+
+def _day(manifest: Manifest) -> str:
+    return manifest.sessions[0].started.partition("T")[0] if manifest.sessions else ""
+
+
+def _end(manifest: Manifest) -> str:
+    return manifest.run_id.rpartition("-")[2]
+
+
+def _begin(manifest: Manifest) -> str:
+    return manifest.run_id.partition("-")[0]
+
+
+ADDITIONS: tuple[Callable[[Manifest], str], ...] = (_revision, _model, _day, _end, _begin)
+"""What may tell runs of one label apart, in the order in which it is tried."""
 
 
 def finished_task(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -38,7 +38,10 @@ class ListedTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run in short. `at_work` is None if a process on another machine may be at work in it."""
+    """A run in short; `model` is its label.
+
+    `at_work` is None if a process on another machine may be at work in it.
+    """
 
     folder: str
     run: str
@@ -49,6 +52,7 @@ class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
     limit: int | None
     problem: str | None
     tasks: tuple[ListedTask, ...]
+    tags: dict[str, str] = {}
 
 
 class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +71,8 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[Unlisted, ...]
 
 
-def list_runs(place: Path) -> Listing:
-    """All runs in a folder; none if the folder does not exist."""
+def list_runs(place: Path, tags: Mapping[str, str] | None = None) -> Listing:
+    """All runs in a folder, or those with all these tags; none if the folder does not exist."""
     runs: list[ListedRun] = []
     damaged: list[Unlisted] = []
     others: list[Unlisted] = []
@@ -78,7 +82,9 @@ def list_runs(place: Path) -> Listing:
             if not path.is_dir():
                 continue
             if folder.manifest_file.exists():
-                runs.append(_listed(folder, folder.manifest()))
+                manifest = folder.manifest()
+                if (tags or {}).items() <= manifest.tags.items():
+                    runs.append(_listed(folder, manifest))
             else:
                 others.append(Unlisted(folder=str(path), because="it has no manifest.json"))
         except HarnessError as error:
@@ -110,12 +116,13 @@ def _listed(folder: RunFolder, manifest: Manifest) -> ListedRun:
         folder=str(folder.path),
         run=folder.path.name,
         begun=manifest.sessions[0].started if manifest.sessions else None,
-        model=manifest.model,
+        model=manifest.label,
         status=manifest.status,
         at_work=folder.at_work() if manifest.status == "running" else False,
         limit=manifest.limit,
         problem=manifest.problem,
         tasks=tuple(_tasks(folder, manifest)),
+        tags=manifest.tags,
     )
 
 

@@ -128,7 +128,7 @@ def score_into(
         version=task.version,
         content=entry.content,
         benchmark=task.benchmark,
-        model=manifest.model,
+        model=manifest.label,
         thinks=roles["candidate"].thinks if "candidate" in roles else None,
         roles={role: one.name for role, one in roles.items()},
         data=entry.data,

@@ -29,7 +29,16 @@ def task(level, values, *, model="ada", how="", run="2026-ada-1", limit=None, se
     ]
     return SimpleNamespace(
         run=run,
-        manifest=SimpleNamespace(model=model, seed=seed, limit=limit, roles={}),
+        manifest=SimpleNamespace(
+            model=model,
+            label=model,
+            run_id=run,
+            seed=seed,
+            limit=limit,
+            roles={},
+            settings={},
+            sessions=(),
+        ),
         summary=SimpleNamespace(roles={}),
         options=SimpleNamespace(level=level, how=how),
         task=SimpleNamespace(
@@ -58,7 +67,7 @@ def test_tasks_asked_otherwise_have_a_row_of_their_own():
     rows, _, _ = lines(
         task("a", [1.0]),
         task("a", [0.0], how="strict"),
-        task("b", [0.0], model="ben"),
+        task("b", [0.0], model="ben", run="2026-ben-1"),
         task("b", [0.0], limit=5, run="2026-ada-2"),
     )
     assert [row.name for row in rows] == ["ada 1", "ada, strict", "ben", "ada 2"]
@@ -67,7 +76,7 @@ def test_tasks_asked_otherwise_have_a_row_of_their_own():
 
 def test_a_second_task_of_a_cell_begins_another_row_and_tasks_of_no_cell_are_left_out():
     rows, _, _ = lines(task("a", [1.0]), task("a", [0.0]), task("c", [1.0]))
-    assert [row.name for row in rows] == ["ada 1 quiz_a", "ada 1 quiz_a"]
+    assert [row.name for row in rows] == ["ada quiz_a", "ada quiz_a"]
 
 
 def test_a_cell_with_too_many_unreadable_units_is_withheld_with_its_causes():

@@ -188,7 +188,7 @@ def test_runs_of_one_model_are_distinguished_by_their_names(scored_run, printed)
     document = json.loads(
         printed("analyse", "toy-long", first, "--task", "toy", *others, "--json").out
     )
-    assert [task["label"] for task in document["tasks"]] == ["m-1 r", "m-1 run-2", "m-3"]
+    assert [task["label"] for task in document["tasks"]] == ["m-1 r", "m-1 2", "m-3"]
 
 
 def test_a_copy_of_a_run_is_left_out_and_said(scored_run, printed):

@@ -169,6 +169,7 @@ def in_shell(shell, script, line, folder):
         ("harness --judge=lex", ["lexical"]),
         ("harness --tasks tag:ex", ["example"]),
         ("harness show runs/o", ["runs/one"]),
+        ("harness show lat", ["latest"]),
     ],
 )
 def test_bash_completes(line, words, tmp_path):

@@ -102,7 +102,7 @@ to do: `harness prompts` lists all prompts\
 """)),
     "score --oracle x.json": (2, UsageError, None, None, snapshot("""\
 RUN is missing
-to do: `harness score --help` lists the options\
+expected: the name of a run, or --tag\
 """)),
     "score none": (1, DataError, "runs", "none", snapshot("""\
 this run does not exist

@@ -55,7 +55,7 @@ def test_an_unknown_command_is_answered_with_the_nearest(written, meant, printed
 
 def test_an_unknown_command_like_no_other_is_answered_with_all(printed):
     said = printed("xyzzy", "--limit", "3", code=2).err
-    assert "tasks, show, score, analyse, data, validate" in said
+    assert "tasks, runs, show, score, analyse, data, validate" in said
     assert "did you mean" not in said
 
 

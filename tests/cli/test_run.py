@@ -59,6 +59,12 @@ OPTIONS = {
     ),
     "seed": (("--seed", "-3"), "seed", -3),
     "structured": (("--structured",), "structured", True),
+    "name": (("--name", "step-1000"), "name", "step-1000"),
+    "tag": (
+        ("--tag", "week=47", "--tag", "who=ada b"),
+        "tags",
+        {"week": "47", "who": "ada b"},
+    ),
     "allow_self_judging": (("--allow_self_judging",), "allow_self_judging", True),
     "prompts": (("--prompts", "words"), "prompts", Path("words")),
     "include_path": (("--include_path", "b/c"), "include_path", (Path("b/c"),)),

@@ -194,6 +194,19 @@ def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
     }
 
 
+def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings):
+    settings.write(NAMED)
+    asked = settings.asked("--model", "local", "--judge", "local", "--tasks", "t")
+    base = "http://localhost:8000/v1"
+    assert asked.name == "local"
+    assert asked.model_args == {"base_url": base, "model": "small"}
+    assert asked.roles == {"judge": f"openai:base_url={base},model=small,label=local"}
+    assert asked.asked()["roles"] == {"judge": f"openai:base_url={base},model=small"}
+    changed = ("--model", "local", "--model_args", "revision=b", "--tasks", "t")
+    assert settings.asked(*changed).name is None
+    assert settings.asked(*changed, "--name", "mine").name == "mine"
+
+
 def test_a_model_of_that_name_behind_a_kind_is_not_the_named_one(settings):
     settings.write(NAMED)
     assert settings.asked("--model", "openai:local", "--tasks", "t").model_args == {

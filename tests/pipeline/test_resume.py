@@ -275,7 +275,7 @@ def test_roles_that_differ_between_tasks_are_told_apart(take, tmp_path):
     other.write_text("task: differently\nextends: interests\nroles: {judge: {default: lexical}}\n")
     roles = take(tasks=[str(file), str(other)], roles={}).manifest.roles
     assert {role: entry.name for role, entry in roles.items()} == {
-        "candidate": "baseline", "judge": "openai:j", "differently/judge": "lexical",
+        "candidate": "baseline", "judge": "j", "differently/judge": "lexical",
     }  # fmt: skip
 
 
@@ -425,3 +425,19 @@ def test_finished_stages_are_known_before_the_manifest_is_written_anew(take):
     assert unrecorded() == ["support"]
     assert unrecorded(retry_failures=True) == ["name", "support"]
     assert unrecorded(seed=1) == ["name", "support"]
+
+
+def test_another_name_or_tag_resumes_the_same_run(take):
+    before = take(**PINNED, name="first", tags={"week": "47"})
+    path = left(before)
+    named = take(**{**SERVED, "model_args": f"{PINNED['model_args']},label=second"})
+    assert (named.folder.path, named.manifest.label) == (path, "second")
+    assert named.manifest.run_key == before.manifest.run_key
+    left(named)
+    again = take(**PINNED, roles={"judge": "lexical:label=words"}, tags={"who": "ada"})
+    assert (again.folder.path, again.manifest.label) == (path, "second")
+    assert again.manifest.tags == {"week": "47", "who": "ada"}
+    assert again.manifest.roles["judge"].name == "words"
+    assert again.manifest.asked == before.manifest.asked
+    stages = [each.manifest.tasks["interests"].stages for each in (before, again)]
+    assert stages[0] == stages[1]

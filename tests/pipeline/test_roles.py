@@ -13,7 +13,14 @@ from harness.contracts.model import Model
 from harness.contracts.task import RoleSpec
 from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded
 from harness.pipeline.settings import RunSettings
-from harness.pipeline.specs import Spec, parse_args, parse_spec, split_members
+from harness.pipeline.specs import (
+    Spec,
+    checked_label,
+    parse_args,
+    parse_spec,
+    split_members,
+    without_labels,
+)
 
 
 @pytest.mark.parametrize(
@@ -388,15 +395,17 @@ def test_an_option_for_a_role_that_no_task_has_is_refused():
         binder.check_known_roles([NAMED_THEN_JUDGED])
 
 
-def test_an_option_for_a_role_whose_stage_is_left_out_is_refused():
+def test_a_judge_whose_stage_is_left_out_is_noted():
     binder = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
     binder.check_known_roles([NAMED_THEN_JUDGED])
     bound = binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages[:1])
     assert set(bound) == {"candidate"}
-    with pytest.raises(UsageError, match="no chosen task asks a 'judge'"):
-        binder.check_used_roles()
-    binder.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     binder.check_used_roles()
+    assert binder.notes == ["no chosen task asks a judge, so --judge is not used"]
+    asked = RoleBinder(settings(roles={"judge": "words"}), FakePlugins())
+    asked.bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    asked.check_used_roles()
+    assert asked.notes == []
 
 
 class Nameless(FakePlugins):
@@ -584,3 +593,42 @@ def test_no_member_may_be_the_candidate():
     with pytest.raises(UsageError, match="the candidate would judge itself") as caught:
         bind(settings(roles={"judge": "all:other:a+fake:small"}))
     assert caught.value.found == "fake:small"
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("openai:m", "m"),
+        ("openai:model=m,label=ckpt-a,revision=r", "ckpt-a"),
+        ("openai:model=org/m,revision=r1", "r1"),
+        ("vllm:pretrained=/ckpts/run7/step-1000", "step-1000"),
+        ("vllm:pretrained=./step-1000/", "step-1000"),
+        ("vllm:pretrained=org/model", "org/model"),
+        ("baseline", "baseline"),
+    ],
+)
+def test_a_model_is_shown_by_label_revision_end_of_its_path_or_name(text, label):
+    spec = parse_spec(text)
+    assert spec.shown == label
+    assert "label" not in spec.args
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("openai:model=m", "openai:model=m"),
+        ("openai:model=m,label=a", "openai:model=m"),
+        ("openai:label=a,model=m", "openai:model=m"),
+        ("lexical:label=a", "lexical"),
+        ("panel:openai:a,label=x+openai:label=y,model=b", "panel:openai:a+openai:model=b"),
+        ("openai:model=m,base_url=http://h/?label=a", "openai:model=m,base_url=http://h/?label=a"),
+    ],
+)
+def test_a_label_is_no_part_of_what_was_asked(text, without):
+    assert without_labels(text) == without
+
+
+@pytest.mark.parametrize("label", ["latest", "a b", "", "x" * 41, "a/b", "-a"])
+def test_what_cannot_be_a_label_is_refused(label):
+    with pytest.raises(UsageError, match="this cannot be a label"):
+        checked_label(label, "--name")

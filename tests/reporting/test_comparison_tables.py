@@ -210,3 +210,18 @@ def test_names_cannot_steer_the_terminal():
     assert "\x1b" not in text
     assert "a\\x1b[31m[b]x[/b]" in text
     assert "\\x1b[2Jm" in text
+
+
+def test_no_word_of_a_label_is_broken_at_80_columns():
+    labels = (
+        "checkpoint-of-run-seven-after-step-10000 00000001",
+        "checkpoint-of-run-seven-after-step-10000 b",
+    )
+    runs = tuple(
+        replace(run, label=label) for run, label in zip(COMPARISON.runs, labels, strict=True)
+    )
+    narrow, wide = (
+        "\n".join(printed(replace(COMPARISON, runs=runs), width=width)) for width in (80, 400)
+    )
+    word = "checkpoint-of-run-seven-after-step-10000"
+    assert narrow.count(word) == wide.count(word)

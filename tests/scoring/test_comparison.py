@@ -496,25 +496,3 @@ def test_runs_are_called_by_their_model_and_by_their_name_where_models_repeat(
         a_run(tmp_path, "r3", ONE, candidate="b"),
     ]
     assert labels_of(run.manifest for run in runs) == {"r1": "a", "r2": "b r2", "r3": "b r3"}
-
-
-def test_checkpoints_of_one_name_are_called_by_their_revision() -> None:
-    def run(name: str, model: str, **details: str) -> Manifest:
-        entry = RoleEntry(name=model, identity={"model": {"name": model, "details": details}})
-        return make_manifest(run_id=name, model=model, roles={"candidate": entry})
-
-    assert labels_of([
-        run("r1", "a", revision="1"),
-        run("r2", "b", revision="1"),
-        run("r3", "b", identity="x"),
-        run("r4", "b", revision="2"),
-        run("r5", "b", revision="2"),
-        run("r6", "b", host="h"),
-    ]) == {
-        "r1": "a",
-        "r2": "b revision=1",
-        "r3": "b identity=x",
-        "r4": "b revision=2 r4",
-        "r5": "b revision=2 r5",
-        "r6": "b r6",
-    }  # fmt: skip

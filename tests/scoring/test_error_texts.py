@@ -135,7 +135,7 @@ def test_a_metric_with_the_name_of_a_column(folder, benchmark, raised):
     wording = raised(UsageError, tables_of, [task], where="task interests", found="user")
     assert wording == snapshot("""\
 two columns of the table of scores would have the same name
-expected: a different name for each column, and none of task, id, user
+expected: a different name for each column, and none of run, task, id, user
 to do: export one task alone with --task, or read scores.jsonl\
 """)
 

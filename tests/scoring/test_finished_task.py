@@ -18,9 +18,9 @@ from harness.contracts.benchmark import Benchmark
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Done, JournalLine
 from harness.contracts.stage import Item
-from harness.runs.manifest import StageEntry
+from harness.runs.manifest import Manifest, Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.finished_task import FinishedTask
+from harness.scoring.finished_task import FinishedTask, labels_of
 
 TASK = make_task("toy")
 
@@ -74,3 +74,36 @@ def test_records_of_a_stage_that_run_or_benchmark_lacks_are_an_error(
         kept(RunFolder(tmp_path), *stages).records(asked)
     assert f"'{asked}'" in str(told.value)
     assert "stages check" in str(told.value)
+
+
+def run(number: int, *, day: int = 1, revision: str = "", **fields: Any) -> Manifest:
+    """A run of the model `m` with the label `step`."""
+    settings = {"model_args": {"revision": revision}} if revision else {}
+    return make_manifest(**{
+        "run_id": f"2026010{day}T00000{number}-m-0000000{number}", "name": "step",
+        "model": "openai:m", "settings": settings,
+        "sessions": (Session(started=f"2026-01-0{day}T00:00:00Z"),), **fields,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("runs", "labels"),
+    [
+        ((run(1), run(2, name="other")), ["step", "other"]),
+        ((run(1, revision="a"), run(2, revision="b")), ["step a", "step b"]),
+        ((run(1, revision="a", model="openai:n"), run(2)), ["step n", "step m"]),
+        (
+            (run(1, model="vllm:/a/run7/step"), run(2, model="vllm:/a/run8/step")),
+            ["step run7/step", "step run8/step"],
+        ),
+        ((run(1), run(2, day=2)), ["step 2026-01-01", "step 2026-01-02"]),
+        ((run(1), run(2)), ["step 00000001", "step 00000002"]),
+        (
+            (run(1, run_id="20260101T000001-m-a"), run(2, run_id="20260101T000002-m-a")),
+            ["step 20260101T000001", "step 20260101T000002"],
+        ),
+        ((run(1, name=""), run(2, name="")), ["openai:m 00000001", "openai:m 00000002"]),
+    ],
+)
+def test_runs_of_one_label_are_told_apart_by_the_first_that_differs(runs, labels):
+    assert [*labels_of(runs).values()] == labels

@@ -308,7 +308,7 @@ def outside(tasks: Sequence[FinishedTask], options: OutsideOptions) -> Report:
     for dataset, run, users in compared.rescored():
         found = results(run, users)
         notes += withheld(run, found)
-        names = names_of(run.model, run.task.summary.model)
+        names = names_of(run.model, run.task.manifest.model)
         figure = next((figures[name] for name in names if name in figures), None)
         ig_f1 = found["ig_f1"]
         models.append(ModelFigures(dataset, run.model, ig_f1.n, percent(ig_f1.value), figure))

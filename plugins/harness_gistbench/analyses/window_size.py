@@ -49,10 +49,10 @@ def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
     by_size = sorted(runs, key=lambda run: run.options.window)
-    groups = grouped(by_size, lambda run: f"{run.dataset}: {run.task.summary.model} by window size")
     sheets: list[Sheet] = []
     figures: list[Figure] = []
-    for title, group in groups.items():
+    for group in grouped(by_size, lambda run: f"{run.dataset} {run.candidate}").values():
+        title = f"{group[0].dataset}: {group[0].task.summary.model} by window size"
         found = [results(run, scores) for run, scores in rescored(group)]
         sheets.append(table(title, group, found))
         figures.append(figure(title, group, found))

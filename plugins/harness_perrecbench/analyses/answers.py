@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.result_grid import row_name, short_runs
+from harness.analysis.result_grid import additions, row_name
 from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import no_task, rows_of, setting_of
@@ -65,7 +65,7 @@ def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
     """Each pointwise task, with the errors of the rating task in the same setting if it exists."""
     alone = {_asked(task): task for task in tasks if task.options.ask == "rating"}
     pointwise = [task for task in tasks if task.options.ask == "pointwise"]
-    runs = short_runs(task.run for task in pointwise)
+    runs = additions(pointwise)
     times = Counter(map(_named, pointwise))
     for task in pointwise:
         key = _asked(task)
@@ -74,7 +74,7 @@ def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
         own = score_columns(alone.get(key, task).scores(), ("mae", "squared_error"))
         square = own["squared_error"].dropped
         yield Configuration(
-            model=row_name(task.manifest.model, apart, ""),
+            model=row_name(task.manifest.label, apart, ""),
             setting=setting_of(task) or "same as the nine tasks",
             level=task.options.level,
             groups=len(taus[OURS].values),
@@ -186,7 +186,7 @@ def _asked(task: FinishedTask) -> tuple[Any, ...]:
 
 def _named(task: FinishedTask) -> tuple[str, ...]:
     """The name of a configuration, without its run."""
-    return task.manifest.model, setting_of(task), task.options.level
+    return task.manifest.label, setting_of(task), task.options.level
 
 
 COLUMNS = (

@@ -159,7 +159,7 @@ def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
     notes = [f"the average is over {len(cells)} cells"]
     for row in found:
         line = GRID.line(row, OURS, cells)
-        names = list(names_of(row.model, row.first.summary.model))
+        names = list(names_of(row.model, row.first.manifest.model))
         one = Sized(
             name=row.name,
             setting=row.setting,

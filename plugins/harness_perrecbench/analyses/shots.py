@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harness.analysis.result_grid import mean_of, short_runs
+from harness.analysis.result_grid import additions, mean_of
 from harness.analysis.score_columns import score_columns
 from harness.contracts.report import Axis, Figure, Grid, Report, Sheet
 from harness_perrecbench.analyses.grid import GRID, no_task, ranked, setting_of
@@ -52,23 +52,23 @@ def run(tasks: Sequence[FinishedTask], options: object) -> Report:
 def grids_of(tasks: Sequence[FinishedTask], tau: str) -> dict[str, dict[Ask, Values]]:
     """The values of each way of asking, by model, setting and level; of equal tasks the first.
 
-    If these titles are equal for different data, the name of a run is added.
+    If these titles are equal for different data, what tells the runs apart is added.
     """
     found: dict[tuple[Any, ...], dict[Ask, Values]] = defaultdict(lambda: defaultdict(dict))
-    runs: dict[tuple[Any, ...], str] = {}
+    runs: dict[tuple[Any, ...], FinishedTask] = {}
     for task in ranked(tasks):
         options = task.options
         setting = setting_of(task, but=("shots", "k"))
-        title = ", ".join(filter(None, (task.manifest.model, setting, options.level)))
+        title = ", ".join(filter(None, (task.manifest.label, setting, options.level)))
         key = (title, GRID.ground(task))
         column = score_columns(task.scores(), (tau,))[tau]
         if column.values:
-            runs.setdefault(key, task.run)
+            runs.setdefault(key, task)
             found[key][options.ask].setdefault((options.shots, options.k), column.counted)
     times = Counter(title for title, _ in found)
-    short = short_runs(runs.values())
+    added = additions(runs.values())
     return {
-        key[0] if times[key[0]] == 1 else f"{key[0]} ({short[runs[key]]})": ways
+        key[0] if times[key[0]] == 1 else f"{key[0]} ({added[runs[key].run]})": ways
         for key, ways in found.items()
     }
 

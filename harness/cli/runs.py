@@ -1,0 +1,161 @@
+"""`harness runs`: lists the kept runs, and removes those that are not needed any more."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from harness.base.errors import DataError, HarnessError, UsageError
+from harness.cli.command import PATH, command, json_option, option
+from harness.cli.kept_runs import Opened, default_folder, has_tags, kept_runs, tag_option
+from harness.cli.output import print_error, print_json
+from harness.cli.run_options import tags_from
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
+
+WHICH = re.compile(r"failed|older=(?P<days>\d+)d|all_but=(?P<newest>\d+)")
+
+
+@command(
+    "harness runs",
+    "harness runs --tag week=47",
+    "harness runs --clean failed",
+    "harness runs --clean older=30d --yes",
+)
+@option(
+    "--output_path", metavar="DIR", type=PATH,
+    help="the folder of runs, if not the one in the settings or the default",
+)  # fmt: skip
+@tag_option()
+@option(
+    "--clean", metavar="WHICH",
+    help="remove runs, after a question: failed (those that kept no record and no answer), "
+    "older=30d, or all_but=20 (the newest)",
+)  # fmt: skip
+@option("--yes", is_flag=True, help="with --clean: remove without a question")
+@json_option
+def runs(
+    output_path: Path | None, tag: Sequence[str], clean: str | None, yes: bool, json: bool
+) -> int:
+    """List the runs, the newest first, or remove some of them (--clean)."""
+    if clean is None:
+        if yes:
+            raise UsageError("--yes needs --clean", expected="harness runs --clean failed --yes")
+        return list_kept(output_path, tag, json=json)
+    if json:
+        raise UsageError("--clean cannot be combined with --json")
+    return _clean(_place(output_path), tags_from(tag), clean, yes=yes)
+
+
+def list_kept(output_path: Path | None, tag: Sequence[str], *, json: bool) -> int:
+    """Print the runs that have these tags; the exit code."""
+    from harness.scoring.run_list import list_runs
+
+    listing = list_runs(_place(output_path), tags_from(tag))
+    if json:
+        print_json(listing)
+        return 0
+    from harness.reporting.run_lines import listing_lines
+
+    for line in listing_lines(listing):
+        print(line)
+    return 0
+
+
+def _place(output_path: Path | None) -> Path:
+    if output_path is not None and not output_path.is_dir():
+        raise DataError("this folder does not exist", where="--output_path", found=str(output_path))
+    return output_path or default_folder()
+
+
+def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> int:
+    """Remove the runs that are chosen, once the user has agreed; the exit code."""
+    from harness.reporting.text import clean_text
+
+    chosen = _chosen(which, [one for one in kept_runs(place) if has_tags(one[1], tags)])
+    if not chosen:
+        print("no run to remove")
+        return 0
+    for folder, manifest in chosen:
+        print(clean_text(f"{folder.path}  {manifest.label}, {manifest.status}"))
+    question = f"remove {'this run' if len(chosen) == 1 else f'these {len(chosen):,} runs'}?"
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError(
+                "nothing was removed: --clean asks first, and there is no terminal to answer",
+                expected="--yes",
+            )
+        if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+            print("nothing was removed")
+            return 0
+    kept = sum(not _removed(folder) for folder, _ in chosen)
+    print(f"{len(chosen) - kept:,} removed")
+    return 1 if kept else 0
+
+
+def _chosen(which: str, kept: Sequence[Opened]) -> list[Opened]:
+    """The runs to remove, without those that may be at work; `kept` has the newest first."""
+    meant = WHICH.fullmatch(which)
+    if meant is None:
+        raise UsageError(
+            "--clean does not name runs", found=which, expected="failed, older=30d or all_but=20"
+        )
+    if meant["days"]:
+        first = datetime.now(UTC) - timedelta(days=min(int(meant["days"]), 99_999))
+        chosen = [one for one in kept if _ended(one[1]) < first]
+    elif meant["newest"]:
+        chosen = [*kept[int(meant["newest"]) :]]
+    else:
+        chosen = [one for one in kept if _failed_at_start(*one)]
+    return [one for one in chosen if not _may_be_at_work(*one)]
+
+
+def _may_be_at_work(folder: RunFolder, manifest: Manifest) -> bool:
+    return manifest.status == "running" and folder.at_work() is not False
+
+
+def _ended(manifest: Manifest) -> datetime:
+    """The end of the run's last session, or its start if it was killed."""
+    if not manifest.sessions:
+        return datetime.now(UTC)
+    last = manifest.sessions[-1]
+    return datetime.fromisoformat(last.ended or last.started)
+
+
+def _failed_at_start(folder: RunFolder, manifest: Manifest) -> bool:
+    """Whether a run ended without any record, score, batch or answer."""
+    if manifest.status in ("done", "waiting"):
+        return False
+    files = [*folder.path.glob("*/*.jsonl"), folder.answers, folder.jobs]
+    return not any(file.exists() and file.stat().st_size for file in files) and not _answered(
+        folder.own_answers
+    )
+
+
+def _answered(file: Path) -> bool:
+    """Whether a run's own answers hold one; true if that cannot be read."""
+    if not file.exists():
+        return False
+    try:
+        with sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True) as opened:
+            return opened.execute("SELECT 1 FROM replies LIMIT 1").fetchone() is not None
+    except sqlite3.Error:
+        return True
+
+
+def _removed(folder: RunFolder) -> bool:
+    """Remove a run that no other process holds; otherwise print why it stays."""
+    try:
+        folder.lock()
+        shutil.rmtree(folder.path)
+    except (HarnessError, OSError) as error:
+        print_error(f"{folder.path} is not removed: {error}")
+        return False
+    finally:
+        folder.unlock()
+    return True

@@ -1,0 +1,186 @@
+"""How commands name runs, and what `harness runs` lists and removes."""
+
+import csv
+import io
+import json
+import os
+import shutil
+import socket
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from builders.runs import make_manifest
+
+from harness.base.errors import DataError
+from harness.cli.kept_runs import named_runs, open_run
+from harness.runs.manifest import Session, now
+from harness.runs.run_folder import RunFolder
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """A working folder without settings of anybody."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+def kept(run: str, **fields: Any) -> RunFolder:
+    """A run in `runs`, begun on the day that its name says."""
+    folder = RunFolder(Path("runs", run))
+    folder.path.mkdir(parents=True)
+    started = f"{run[:4]}-{run[4:6]}-{run[6:8]}T00:00:00Z"
+    sessions = (Session(started=started, ended=started),)
+    folder.write_manifest(make_manifest(run_id=run, **{"sessions": sessions, **fields}))
+    return folder
+
+
+A, B, C = "20260301T000000-m-0000000a", "20260302T000000-m-0000000b", "20260402T000000-m-0000000c"
+
+
+@pytest.fixture
+def three():
+    """Three runs, the last the newest; two of week 47, and two with one label."""
+    return [
+        kept(A, name="step-1000", tags={"week": "47"}),
+        kept(B, name="step-2000", tags={"week": "47", "who": "ada"}),
+        kept(C, name="step-2000"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "meant"),
+    [(A, A), (f"runs/{A}", A), (f"runs/{A}/manifest.json", A), ("20260301", A), ("step-1000", A),
+     ("latest", C), ("202604", C)],
+)  # fmt: skip
+def test_a_run_is_named_by_folder_beginning_label_or_latest(three, named, meant):
+    folder, manifest = open_run(named)
+    assert (folder.path, manifest.run_id) == (Path("runs", meant), meant)
+
+
+@pytest.mark.parametrize("named", ["202603", "step-2000", "2026"])
+def test_an_ambiguous_name_lists_the_runs(three, named):
+    with pytest.raises(DataError, match="several runs have this name") as caught:
+        open_run(named)
+    listed = {
+        "202603": [f"{B} (step-2000)", f"{A} (step-1000)"],
+        "step-2000": [f"{C} (step-2000)", f"{B} (step-2000)"],
+        "2026": [f"{C} (step-2000)", f"{B} (step-2000)", f"{A} (step-1000)"],
+    }
+    assert [line.strip() for line in str(caught.value.found).split("\n")] == listed[named]
+
+
+def test_a_folder_of_that_name_that_is_no_run_hides_no_run(three):
+    Path("step-1000").mkdir()
+    assert open_run("step-1000")[0].path == Path("runs", A)
+
+
+def test_tags_select_among_the_runs(three):
+    week, ada = {"week": "47"}, {"who": "ada", "week": "47"}
+    assert named_runs((), week) == [f"runs/{B}", f"runs/{A}"]
+    assert named_runs((), ada) == [f"runs/{B}"]
+    assert open_run("latest", tags=week)[0].path.name == B
+    assert open_run("step-2000", tags=week)[0].path.name == B
+    with pytest.raises(DataError, match="no run has these tags") as caught:
+        named_runs((), {"week": "48"})
+    assert caught.value.expected == "one of week=47, who=ada"
+    with pytest.raises(DataError, match="no run has these tags"):
+        open_run(C, tags=week)
+
+
+def test_runs_lists_what_show_lists_and_tags_choose(three, printed):
+    listed = printed("runs").out
+    assert listed == printed("show").out
+    assert "  2026-03-02 00:00:00 UTC, step-2000, week=47, who=ada, done" in listed
+    assert f"runs/{C}" in listed
+    document = json.loads(printed("runs", "--tag", "week=47", "--json").out)
+    assert [(run["run"], run["model"]) for run in document["runs"]] == [
+        (B, "step-2000"), (A, "step-1000"),
+    ]  # fmt: skip
+    assert f"runs/{C}" not in printed("show", "--tag", "week=47").out
+    assert "needs KEY and VALUE" in printed("runs", "--tag", "week", code=2).err
+
+
+def test_nothing_is_removed_unasked(three, printed, monkeypatch):
+    out, err = printed("runs", "--clean", "all_but=1", code=2)
+    assert out.splitlines() == [f"runs/{B}  step-2000, done", f"runs/{A}  step-1000, done"]
+    assert "expected: --yes" in err
+    asked = []
+    monkeypatch.setattr("sys.stdin", type("Terminal", (io.StringIO,), {"isatty": lambda _: True})())
+    monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "")
+    assert "nothing was removed" in printed("runs", "--clean", "all_but=1").out
+    assert asked == ["remove these 2 runs? [y/N] "]
+    assert all(folder.path.exists() for folder in three)
+    monkeypatch.setattr("builtins.input", lambda text: "y")
+    assert "2 removed" in printed("runs", "--clean", "all_but=1").out
+    assert [folder.path.exists() for folder in three] == [False, False, True]
+
+
+def test_only_older_runs_and_only_those_with_the_tags_go(three, printed):
+    young = kept("20260401T000000-m-0000000d", sessions=(Session(started=now(), ended=now()),))
+    assert "1 removed" in printed("runs", "--clean", "older=30d", "--tag", "who=ada", "--yes").out
+    assert [folder.path.exists() for folder in three] == [True, False, True]
+    assert "2 removed" in printed("runs", "--clean", "older=30d", "--yes").out
+    assert young.path.exists()
+    assert printed("runs", "--clean", "older=30d", "--yes").out == "no run to remove\n"
+
+
+def test_failed_starts_kept_neither_record_nor_answer(printed):
+    started = kept("20260401T000000-m-0000000e", status="failed")
+    answered = kept("20260401T000000-m-0000000f", status="failed")
+    for folder, rows in ((started, 0), (answered, 1)):
+        with sqlite3.connect(folder.own_answers) as opened:
+            opened.execute("CREATE TABLE replies (key BLOB, value BLOB)")
+            opened.executemany("INSERT INTO replies VALUES (?, ?)", [(b"k", b"v")] * rows)
+    recorded = kept("20260401T000000-m-00000010", status="interrupted")
+    recorded.task("t").mkdir()
+    (recorded.task("t") / "1-name.jsonl").write_text("{}\n")
+    others = [kept(f"2026040{day}T000000-m-00000011", status=status)
+              for day, status in ((1, "waiting"), (2, "done"))]  # fmt: skip
+    assert "1 removed" in printed("runs", "--clean", "failed", "--yes").out
+    assert not started.path.exists()
+    assert all(folder.path.exists() for folder in (answered, recorded, *others))
+
+
+def test_runs_at_work_and_unreadable_runs_stay(printed):
+    away = kept("20260401T000000-m-00000012", status="running")
+    (away.path / "lock").write_text(json.dumps({"pid": 1, "host": f"not-{socket.gethostname()}"}))
+    here = kept("20260401T000000-m-00000013", status="running")
+    (here.path / "lock").write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+    held = kept("20260401T000000-m-00000014")
+    damaged = kept("20260401T000000-m-00000015")
+    damaged.manifest_file.write_text("{")
+    held.lock()
+    out, err = printed("runs", "--clean", "all_but=0", "--yes", code=1)
+    held.unlock()
+    assert "0 removed" in out
+    assert "the run folder is in use" in err
+    assert all(each.path.exists() for each in (away, here, held, damaged))
+
+
+@pytest.mark.parametrize("which", ["old", "older=30", "all_but=-1", "older=30d,failed"])
+def test_what_clean_does_not_know_is_refused(three, printed, which):
+    assert (
+        "failed, older=30d or all_but=20" in printed("runs", "--clean", which, "--yes", code=2).err
+    )
+
+
+def test_export_writes_several_runs_into_one_folder(kept_run, toy_plugin, printed):
+    other = RunFolder(kept_run.path.with_name("20260102T000000-m-01234567"))
+    shutil.copytree(kept_run.path, other.path)
+    for number, folder in enumerate((kept_run, other)):
+        changes = {"run_id": f"r{number}", "name": f"step-{number}", "tags": {"a": "b"}}
+        folder.write_manifest(msgspec.structs.replace(folder.manifest(), **changes))
+    printed("score", "--tag", "a=b", "--task", "toy")
+    printed("export", "--tag", "a=b", "--task", "toy", "--format", "csv", "--out", "both")
+    for table, rows in (("metrics", 2), ("scores", 6), ("records", 6), ("calls", 2)):
+        with Path("both", f"{table}.csv").open() as file:
+            found = list(csv.DictReader(file))
+        assert len(found) == rows
+        assert {row["run"] for row in found} == {"r0", "r1"}
+        if table == "metrics":
+            assert {(row["run"], row["model"]) for row in found} == {
+                ("r0", "step-0"), ("r1", "step-1"),
+            }  # fmt: skip

@@ -600,14 +600,18 @@ def test_no_member_may_be_the_candidate():
     [
         ("openai:m", "m"),
         ("openai:model=m,label=ckpt-a,revision=r", "ckpt-a"),
-        ("openai:model=org/m,revision=r1", "r1"),
+        ("openai:model=org/m,revision=r1", "org/m@r1"),
+        (
+            "vllm:pretrained=org/m,revision=0123456789abcdef0123456789abcdef01234567",
+            "org/m@0123456",
+        ),
         ("vllm:pretrained=/ckpts/run7/step-1000", "step-1000"),
         ("vllm:pretrained=./step-1000/", "step-1000"),
         ("vllm:pretrained=org/model", "org/model"),
         ("baseline", "baseline"),
     ],
 )
-def test_a_model_is_shown_by_label_revision_end_of_its_path_or_name(text, label):
+def test_a_model_is_shown_by_label_or_by_name_and_revision(text, label):
     spec = parse_spec(text)
     assert spec.shown == label
     assert "label" not in spec.args

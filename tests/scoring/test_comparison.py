@@ -37,7 +37,7 @@ from harness.contracts.identity import RECORDED, SOFTWARE
 from harness.contracts.records import Score
 from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import difference_table
-from harness.runs.manifest import Manifest, RoleEntry, Session, StageEntry
+from harness.runs.manifest import RoleEntry, Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.comparison import compare, read_oracle, write_comparisons
 from harness.scoring.finished_task import FinishedTask, labels_of

@@ -174,7 +174,7 @@ class _Rows:
             means = self._means.get(("repeats", task), [])
             many = len(means[0].tasks) if means else 0
             of = f"{len(repeats)}" if many in (0, len(repeats)) else f"{many} of {len(repeats)}"
-            rows = self._of_means(f"{name} (mean of {of})", means)
+            rows = self._of_means(f"{name} ×{of}", means)
         else:
             rows = self._of_summary(name, self._found.get(task))
         first = next(rows, None)

@@ -64,7 +64,7 @@ def test_a_repeated_task_is_one_line_with_the_interval_of_its_mean(harness):
         "--tasks", "interests", *FROM_RULES, "--judge", "lexical", "--num_repeats", "2"
     ).ok()
     (line,) = [one for one in done.out.splitlines() if one.startswith("interests")]
-    assert line.startswith("interests (mean of 2)  support ↑")
+    assert line.startswith("interests ×2  support ↑")
     assert line.split()[-2:] == ["24", "–"]
 
 

@@ -116,9 +116,9 @@ def test_a_repeated_task_is_one_line_and_says_how_many_repeats_it_has():
     repeats = ("a", "a@2")
     lines = printed(task("a"), task("a@2"), means=[mean("a", *repeats, over="repeats")])
     (of_two,) = [line for line in lines if line.startswith("a ")]
-    assert of_two == "a (mean of 2)  hits ↑       0.500 [0.375, 0.625]  80        –"
+    assert of_two == "a ×2  hits ↑       0.500 [0.375, 0.625]  80        –"
     lines = printed(task("a"), planned=repeats, means=[mean("a", "a", over="repeats")])
-    assert lines[3].startswith("a (mean of 1 of 2)  hits ↑")
+    assert lines[3].startswith("a ×1 of 2  hits ↑")
 
 
 def test_tasks_that_are_not_finished_say_so_after_the_others():

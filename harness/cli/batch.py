@@ -238,13 +238,13 @@ def _locked(run: str) -> Iterator[RunFolder]:
 
 
 def _print_result(result: RunResult, *, json: bool) -> None:
-    from harness.reporting.overview import print_results
+    from harness.cli.results import print_results
 
     if json:
         sys.stdout.write(result.to_json())
     else:
         if result.summaries:
-            print_results(result.summaries, str(result.folder))
+            print_results(result)
         _print_requests(result)
     for error in result.errors:
         print_error(error)

@@ -59,9 +59,8 @@ def run(effective: EffectiveSettings, /, **options: Any) -> int:
         )
     if options["check_servers"]:
         raise UsageError("--check_servers needs --dry_run", hint="a run checks its servers itself")
-    return _run(
-        settings, quiet=options["quiet"], json=options["json"], named_in=effective.named_in()
-    )
+    printed = {name: options[name] for name in ("quiet", "verbose", "json")}
+    return _run(settings, named_in=effective.named_in(), **printed)
 
 
 def raise_no_command() -> None:
@@ -84,31 +83,30 @@ def print_settings(effective: EffectiveSettings, *, quiet: bool) -> None:
         print(f"settings: {summary} (`harness config` shows them)", file=sys.stderr)
 
 
-def _run(settings: RunSettings, *, quiet: bool, json: bool, named_in: Mapping[str, str]) -> int:
+def _run(
+    settings: RunSettings, *, quiet: bool, verbose: bool, json: bool, named_in: Mapping[str, str]
+) -> int:
     import asyncio
 
     from harness.pipeline.run import arun
     from harness.reporting.display import make_display
 
     display = make_display(quiet=quiet, json=json)
-    deliver = functools.partial(_print_result, json=json)
+    deliver = functools.partial(_print_result, json=json, verbose=verbose)
     result = asyncio.run(
         arun(settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in)
     )
     return result.exit_code
 
 
-def _print_result(result: RunResult, *, json: bool) -> None:
-    from harness.cli.analyse import print_group
+def _print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
+    from harness.cli.results import print_results
     from harness.reporting.money import cost_line
-    from harness.reporting.overview import print_results
 
     if json:
         sys.stdout.write(result.to_json())
-    elif result.summaries:
-        print_results(result.summaries, str(result.folder))
-        for group in result.groups:
-            print_group(group, result.folder)
+    else:
+        print_results(result, verbose=verbose)
     for error in result.errors:
         print_error(error)
     if not json:

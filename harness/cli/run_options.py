@@ -165,6 +165,10 @@ def _how_to_run() -> Iterator[Option]:
 def _output() -> Iterator[Option]:
     section = "Output"
     yield _setting("quiet", None, "only results and errors", section=section)
+    yield Option(
+        ["--verbose"], is_flag=True, section=section,
+        help="after the table, print what `harness show RUN` prints",
+    )  # fmt: skip
     yield Option(["--json"], is_flag=True, help="results as one JSON document", section=section)
     yield Option(
         ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version,

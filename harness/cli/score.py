@@ -99,7 +99,7 @@ def score(**options: Any) -> int:
     with _scored(args.changes, runs):
         if not (args.json or args.compare):
             for each in runs:
-                _print_run(each)
+                _print_run(each, changed=bool(args.changes))
         comparisons, errors = _compare_runs(args, runs)
     if args.json:
         print_json({"runs": [each.as_json() for each in runs], "comparisons": comparisons})
@@ -113,15 +113,25 @@ def score(**options: Any) -> int:
     return errors[0].exit_code if errors else 0
 
 
-def _print_run(run: NamedRun) -> None:
-    """Print the tables of one run."""
+def _print_run(run: NamedRun, *, changed: bool = False) -> None:
+    """Print the short table of one run; everything if no run keeps these scores."""
+    from harness.cli.results import print_short
     from harness.reporting.tables import print_summaries
     from harness.reporting.text import clean_text
+    from harness.scoring.group_means import means_of
 
     count = len(run.kept)
     scored = f"{count} {'task' if count == 1 else 'tasks'} scored"
     print(f"run {clean_text(run.named)}: {scored}\n", flush=True)
-    print_summaries([task.summary for task in run.kept])
+    if run.opened is None or not run.kept:
+        return
+    folder, manifest = run.opened
+    summaries = [task.summary for task in run.kept]
+    tasks = {task.task.name: task for task in run.kept}
+    print_short(folder, manifest, summaries, means_of(manifest, summaries, tasks.__getitem__))
+    if changed:
+        print()
+        print_summaries(summaries)
 
 
 def _open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -> list[NamedRun]:
@@ -327,7 +337,7 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
     if json:
         print_json({"runs": [run.as_json()], "comparisons": []})
     else:
-        _print_run(run)
+        _print_run(run, changed=any(how.changed for how in rescorings))
     for error in run.errors:
         print_error(error)
     return run.errors[0].exit_code if run.errors else 0

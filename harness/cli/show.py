@@ -103,6 +103,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
     import msgspec
 
     from harness.calls.pricing import read_price_file
+    from harness.cli.results import print_everything, print_short, stored_means
     from harness.scoring.run_costs import sessions_at
     from harness.scoring.score_run import priced_stages, read_summary, unfinished_stages
 
@@ -124,6 +125,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 stages = priced_stages(folder, manifest, name, prices)
                 summary = msgspec.structs.replace(summary, stages=stages)
             summaries.append(summary)
+    means = stored_means(folder, manifest, summaries) if args.task is None else ()
     if args.json:
         from harness.scoring.summary import over_repeats
 
@@ -134,6 +136,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
                 "problem": manifest.problem,
                 "model": manifest.label,
                 "summaries": summaries,
+                **({"means": means} if means else {}),
                 **({"repeats": repeats} if (repeats := over_repeats(summaries)) else {}),
                 "unfinished": unfinished,
                 "sessions": [
@@ -143,12 +146,13 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
             }
         )
         return 0
-    from harness.reporting.tables import print_summaries
-
     for line in _heading(folder, manifest, unfinished):
         print(line)
     print(flush=True)
-    print_summaries(summaries)
+    if args.task is None:
+        print_short(folder, manifest, summaries, means)
+        print(flush=True)
+    print_everything(folder, manifest, summaries)
     return 0
 
 

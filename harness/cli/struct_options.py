@@ -44,7 +44,7 @@ def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = (
         params = [*own, *options_of(tool.options, own=own)]
     """
     options: list[Option] = []
-    for field, shape, text in _fields(kind):
+    for field, shape, text in fields_of(kind):
         _check_type(kind, field, shape)
         options += _options(field, shape, text)
     taken = {name for param in own for name in param.opts} | {"--help", "--strict_plugins"}
@@ -61,7 +61,7 @@ def options_of(kind: type[msgspec.Struct], *, own: Sequence[click.Parameter] = (
 def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
     """The struct with the values of a command; UsageError names the option that is wrong."""
     values = {}
-    for field, shape, _ in _fields(kind):
+    for field, shape, _ in fields_of(kind):
         value = given[PREFIX + field.name]
         if value is not None and value != ():
             values[field.name] = _converted(field, shape, value)
@@ -71,7 +71,7 @@ def struct_from(given: Mapping[str, Any], kind: type[S]) -> S:
         raise UsageError("these options cannot be combined", found=str(error)) from error
 
 
-def _fields(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
+def fields_of(kind: type[msgspec.Struct]) -> Iterator[tuple[FieldInfo, inspect.Type, str]]:
     """Each field with its type (without None, if it is optional) and its description."""
     for field in msgspec.structs.fields(kind):
         shape = inspect.type_info(field.type)

@@ -15,6 +15,8 @@ from harness.cli.output import Row, print_error, print_sections
 from harness.cli.run_options import include_path_option
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from harness.contracts.benchmark import Benchmark
     from harness.contracts.task import DataSpec, Task
     from harness.registry import Plugins
@@ -153,11 +155,11 @@ def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
         "file": shown(task.file) if task.file else "",
         "over": ", ".join(base.name for base in reversed(task.bases)),
         "tags": ", ".join(task.tags),
-        "metrics": ", ".join(task.metrics),
     }
     benchmark = _benchmark(task, plugins)
     yield "about", [(name, text) for name, text in about.items() if text]
     yield "benchmark", [(task.benchmark, _describe(benchmark) if benchmark else "")]
+    yield "metrics, the main ones with *", list(_metrics(task, benchmark)) if benchmark else []
     yield "options", list(_options(task, benchmark))
     yield "roles", list(_roles(task, benchmark)) if benchmark else []
     yield "data", list(_data(task.data))
@@ -177,15 +179,33 @@ def _describe(benchmark: Benchmark) -> str:
     return "; ".join(filter(None, [benchmark.description.rstrip("."), *parts]))
 
 
+def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:
+    """A row for each metric that the task reports: its direction and what it is."""
+    from harness.scoring.score_run import chosen_metrics
+    from harness.scoring.summary import main_metrics
+
+    try:
+        metrics = chosen_metrics(task, benchmark)
+    except HarnessError as error:
+        print_error(error)
+        return
+    main = main_metrics(benchmark.main, metrics)
+    for name, metric in metrics.items():
+        arrow = "↑" if metric.higher_is_better else "↓"
+        yield f"{'*' if name in main else ' '} {name} {arrow}", metric.description
+
+
 def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
-    """A row for each option that differs from its default, and one row for all others."""
+    """A row for each option: its value, the default if that differs, and what it does."""
     import msgspec
 
     from harness.tasks.options import typed_options
 
     values: dict[str, Any] = task.options
     defaults: dict[str, Any] = {}
+    meanings: dict[str, str] = {}
     if benchmark is not None:
+        meanings = dict(_meanings(benchmark.options))
         try:
             values = msgspec.to_builtins(typed_options(task, benchmark.options))
             defaults = msgspec.to_builtins(benchmark.options())
@@ -194,16 +214,26 @@ def _options(task: Task, benchmark: Benchmark | None) -> Iterator[Row]:
         except TypeError:
             pass  # An option without a default has no default to show.
     default_of = dict(_flat(defaults))
-    at_default = []
     for name, value in _flat(values):
-        if name not in default_of:
-            yield name, value
-        elif value != default_of[name]:
-            yield name, f"{value}  (default {default_of[name]})"
+        default = default_of.get(name, value)
+        shown = value if value == default else f"{value} (default {default})"
+        yield name, "; ".join(filter(None, [shown, meanings.get(name)]))
+
+
+def _meanings(options: type[Struct], above: str = "") -> Iterator[Row]:
+    """What each option does, with its other values if it has few, by its path."""
+    from msgspec.inspect import StructType
+
+    from harness.cli.struct_options import fields_of
+    from harness.tasks.wanted import choices
+
+    for field, shape, text in fields_of(options):
+        path = f"{above}{field.encode_name}"
+        if isinstance(shape, StructType):
+            yield from _meanings(shape.cls, f"{path}.")
         else:
-            at_default.append(f"{name}={value}")
-    if at_default:
-        yield "at default", ", ".join(at_default)
+            known = choices(shape)
+            yield path, "".join([text, f" ({', '.join(known)})" if known else ""]).strip()
 
 
 def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[Row]:

@@ -129,6 +129,7 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
     """The tasks of a run with these settings, loaded and checked."""
     selection = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
+    unchanged = {task.name: task for task in selection.tasks}
     places = data_places(settings.data, [task.name for task in tasks])
     homes = () if settings.prompts is None else (settings.prompts,)
     templates = Templates(prompt_folders(plugins), homes=homes)
@@ -166,9 +167,13 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
                 dataset=dataset,
                 data=data,
                 settings=settings,
-                changes=changes_in(
-                    task, settings.changes, among=tasks, benchmark=plugins.benchmark
-                ),
+                changes={
+                    path: value
+                    for path, value in changes_in(
+                        task, settings.changes, among=tasks, benchmark=plugins.benchmark
+                    ).items()
+                    if _changed(unchanged[task.name], {path: value}, benchmark)
+                },
             )
         )
     binder.check_used_roles()
@@ -184,6 +189,16 @@ def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
         groups=selection.groups,
         notes=tuple(binder.notes),
     )
+
+
+def _changed(task: Task, change: Mapping[str, Any], benchmark: Benchmark) -> bool:
+    """Whether a change gives the task anything but what it has, or has by default."""
+    (then,) = apply_changes((task,), change, benchmark=lambda name: benchmark)
+    sides = [
+        (msgspec.structs.replace(one, options={}), typed_options(one, benchmark.options))
+        for one in (task, then)
+    ]
+    return sides[0] != sides[1]
 
 
 def check_prices(prepared: Prepared) -> None:

@@ -49,6 +49,7 @@ from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.atomic_files import RUNS
 from harness.runs.manifest import Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
+from harness.scoring.group_means import MeanOverTasks, means_of_run
 from harness.scoring.run_costs import session_costs
 from harness.scoring.score_run import score_task
 from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats
@@ -108,11 +109,11 @@ EXIT_CODES: dict[Status, int] = {
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run.
 
-    `folder` is the run folder. `summaries` are the results of all finished tasks, `groups` the task
-    groups that the run named. `errors` are the reasons why tasks are missing. `requests` are the
-    files of questions that were put off, `under_way` counts the questions in batches that were
-    submitted before and are not collected. `costs` is the cost of this session by stage and role,
-    where prices are known.
+    `folder` is the run folder. `summaries` are the results of all finished tasks, `means` those of
+    groups and of repeats, `groups` the task groups that the run named. `errors` are the reasons why
+    tasks are missing. `requests` are the files of questions that were put off, `under_way` counts
+    the questions in batches that were submitted before and are not collected. `costs` is the cost
+    of this session by stage and role, where prices are known.
 
         result = harness.evaluate("films", model="baseline")
         result.summaries[0].metrics["accuracy"].value
@@ -122,6 +123,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     status: Status
     exit_code: int
     summaries: tuple[TaskSummary, ...]
+    means: tuple[MeanOverTasks, ...] = ()
     errors: tuple[HarnessError, ...] = ()
     groups: tuple[Group, ...] = ()
     requests: tuple[RequestFile, ...] = ()
@@ -145,6 +147,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
                         "summaries": self.summaries,
                         "costs": self.costs,
                         "errors": [str(error) for error in self.errors],
+                        **({"means": self.means} if self.means else {}),
                         **({"repeats": self.repeats} if self.repeats else {}),
                         **({"requests": self.requests} if self.requests else {}),
                         **({"under_way": self.under_way} if self.under_way else {}),
@@ -308,6 +311,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         status=status,
         exit_code=code,
         summaries=tuple(summaries),
+        means=means_of_run(run.taken.folder, run.taken.manifest, summaries, run.plugins.benchmark),
         errors=tuple(errors),
         groups=run.prepared.groups,
         requests=run.requests,

@@ -55,7 +55,7 @@ def comparison_report(comparison: Comparison) -> Group:
 def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """Every metric of every run, ordered by metric."""
     others = other_policies(each for run in comparison.runs for each in run.metrics.values())
-    numbers = ("value", _interval_header(comparison), "n", "missing", *others)
+    numbers = (f"value [{_interval_header(comparison)}]", "n", "missing", *others)
     table = _by_metric("run", names, numbers=numbers)
     for shown, metric, run in _rows(comparison):
         cells = result_cells(run.metrics[metric], others)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -17,17 +17,24 @@ from harness.calls.pricing import costs_by_model, together
 from harness.reporting.money import cost_notes, paid, saved, token_notes, tokens
 from harness.reporting.text import NOTHING, ROUNDING, causes, clean_text, number, reasons, share
 from harness.scoring.run_costs import costs_of
-from harness.scoring.summary import MetricResult, RepeatedTask, RoleUse, TaskSummary, over_repeats
+from harness.scoring.summary import (
+    MetricResult,
+    RepeatedTask,
+    RoleUse,
+    Spread,
+    TaskSummary,
+    over_repeats,
+)
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Metric
+    from harness.scoring.group_means import MeanOverTasks
 
 PIPE_WIDTH = 120
 """The width of tables that go into a file or a pipe."""
 
-UNBOUNDED = 10_000
-WORST, LEFT_OUT = "counted as worst", "left out"
+WORST, LEFT_OUT = "missing as worst", "missing left out"
 """The columns for the value by the policy that a metric does not use."""
-
-WRAPPED_HEADER = 13
-"""Columns with a header of this length or more may wrap; others keep their numbers whole."""
 
 
 def result_console(stream: TextIO | None = None) -> Console:
@@ -38,12 +45,12 @@ def result_console(stream: TextIO | None = None) -> Console:
 
 
 def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:
-    """Print each task's results, then all tasks side by side if there are several."""
+    """Print each task's results, then means over repeats and costs."""
     console = console or result_console()
     for summary in summaries:
         console.print(task_report(summary))
-    if len(summaries) > 1:
-        print_side_by_side(summaries, console)
+    if repeated := over_repeats(summaries):
+        console.print(repeats_table(repeated))
         console.print()
     print_costs(summaries, console)
 
@@ -76,18 +83,6 @@ def print_costs(summaries: Sequence[TaskSummary], console: Console) -> None:
     console.print()
 
 
-def print_side_by_side(summaries: Sequence[TaskSummary], console: Console) -> None:
-    """Print the metrics of several tasks side by side, and the means over repeats."""
-    table = cross_table(summaries)
-    wanted = console.measure(table, options=console.options.update_width(UNBOUNDED)).maximum
-    console.print(table if wanted <= console.width else long_table(summaries))
-    if not all(summary.comparable for summary in summaries):
-        console.print(Text("* not comparable with published results", style="red"))
-    if repeated := over_repeats(summaries):
-        console.print()
-        console.print(repeats_table(repeated))
-
-
 def task_report(summary: TaskSummary) -> Group:
     """A task's results: whether they are comparable, metrics, counts, stages, roles."""
     title = Text(clean_text(summary.task), style="bold")
@@ -106,7 +101,7 @@ def task_report(summary: TaskSummary) -> Group:
     parts: list[RenderableType] = [title, *others, *stamps, Text()]
     metrics = shown_metrics(summary)
     parts += [metric_table(summary), *known_notes(metrics), *open_notes(metrics)]
-    parts += [*run_notes(summary), Text()]
+    parts += [*run_notes(summary), *_meanings(metrics), Text()]
     if summary.counts:
         parts += [counts_table(summary), Text()]
     parts += [stage_table(summary), Text()]
@@ -125,7 +120,8 @@ def metric_table(summary: TaskSummary) -> Table:
     """Each metric with its interval, n, missing units, and the value by the other policy."""
     metrics = shown_metrics(summary)
     others = other_policies(metrics.values())
-    numbers = ("value", interval_header(metrics.values()), "n", "missing", *others)
+    value = f"value [{interval_header(metrics.values())}]"
+    numbers = (value, "n", "missing", *others)
     table = plain_table("metric", numbers=numbers)
     for title, wanted in (("", False), ("without any model", True)):
         results = {name: each for name, each in metrics.items() if each.baseline is wanted}
@@ -148,36 +144,53 @@ def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
 
 
 def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
-    """The cells of a metric: value, interval, n, missing, and the values by either policy.
+    """The cells of a metric: value with interval, n, missing, and the values by either policy.
 
     `n` counts the units behind the value, including units that it counts as worst. `missing` is
     the number of missing units with the share that is missing of all that the metric is made of.
     """
-    units, missing = sum(result.missing.values()), missing_share(result)
+    missing = missing_share(result)
     counts = result.left_out is not None
     cells = {
         WORST: result.counted_as_worst if missing else None,
         LEFT_OUT: result.left_out if counts else result.value if missing else None,
     }
-    n = f"{result.n:,}"
-    if counts and (as_worst := units - (result.not_counted or 0)):
-        n = f"{result.n + as_worst:,} ({as_worst:,} as worst)"
     return [
-        Text(number(result.value), style="bold"),
-        Text(interval_of(result)),
-        Text(n),
-        Text(
-            f"{units:,} ({share(missing, 1)})" if missing else NOTHING,
-            style="yellow" if missing else "dim",
-        ),
+        Text(value_of(result), style="bold"),
+        Text(f"{units_behind(result):,}"),
+        Text(missing_cell(result), style="yellow" if missing else "dim"),
         *(Text(number(cells[other])) for other in others),
     ]
+
+
+def units_behind(result: MetricResult) -> int:
+    """How many units are behind a value, those that it counts as worst included."""
+    if result.left_out is None:
+        return result.n
+    return result.n + sum(result.missing.values()) - (result.not_counted or 0)
+
+
+def missing_cell(result: MetricResult) -> str:
+    """The number of missing units, with the share that is missing of all; `–` if nothing is."""
+    missing = missing_share(result)
+    return f"{sum(result.missing.values()):,} ({share(missing, 1)})" if missing else NOTHING
 
 
 def missing_share(result: MetricResult) -> float:
     """The share that is missing of what a metric is made of, also in older summaries."""
     units = sum(result.missing.values())
     return result.missing_share or (units / (result.n + units) if units else 0.0)
+
+
+def _meanings(metrics: Mapping[str, MetricResult]) -> list[Padding]:
+    """What each metric is, a line each."""
+    width = max(map(len, metrics), default=0)
+    lines = [
+        f"{clean_text(name).ljust(width)}  {clean_text(result.description)}"
+        for name, result in metrics.items()
+        if result.description
+    ]
+    return indented(lines, "dim")
 
 
 def counts_table(summary: TaskSummary) -> Table:
@@ -222,27 +235,6 @@ def role_table(summary: TaskSummary) -> Table:
     return table
 
 
-def cross_table(summaries: Sequence[TaskSummary]) -> Table:
-    """Tasks by metrics: the value with its interval."""
-    metrics = {name: result for each in summaries for name, result in own_metrics(each).items()}
-    table = plain_table("task", numbers=tuple(map(metric_name, metrics, metrics.values())))
-    for summary in summaries:
-        cells = [_compact(summary.metrics.get(name)) for name in metrics]
-        table.add_row(Text(_starred(summary)), *(Text(cell) for cell in cells))
-    return table
-
-
-def long_table(summaries: Sequence[TaskSummary]) -> Table:
-    """The values of the cross table, one per line, for terminals that are too narrow for it."""
-    table = plain_table("task", "metric", numbers=("value",))
-    for summary in summaries:
-        task = _starred(summary)
-        for name, result in own_metrics(summary).items():
-            table.add_row(Text(task), Text(metric_name(name, result)), Text(_compact(result)))
-            task = ""
-    return table
-
-
 def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
     """Each metric's mean over the repeats of a run, with its spread."""
     numbers = ("mean", "deviation", "stderr", "repeats")
@@ -253,9 +245,8 @@ def repeats_table(tasks: Sequence[RepeatedTask]) -> Table:
             if spread.baseline:
                 continue
             with_value = f"{spread.n} of {len(task.repeats)}" if spread.without else f"{spread.n}"
-            arrow = "" if spread.higher_is_better else " ↓"
             values = map(number, (spread.mean, spread.sd, spread.stderr))
-            table.add_row(*map(Text, (name, clean_text(metric) + arrow, *values, with_value)))
+            table.add_row(*map(Text, (name, metric_name(metric, spread), *values, with_value)))
             name = ""
     return table
 
@@ -280,7 +271,7 @@ def plain_table(*names: str, numbers: Sequence[str]) -> Table:
     for name in names:
         table.add_column(name, overflow="fold")
     for header in numbers:
-        table.add_column(Text(header), justify="right", no_wrap=len(header) < WRAPPED_HEADER)
+        table.add_column(Text(header), justify="right", no_wrap=header not in (WORST, LEFT_OUT))
     return table
 
 
@@ -312,10 +303,9 @@ def known_notes(metrics: Mapping[str, MetricResult], style: str = "yellow") -> l
     return indented(_by_metrics(notes), style)
 
 
-def run_notes(summary: TaskSummary, whose: str = "") -> list[Padding]:
+def run_notes(summary: TaskSummary) -> list[Padding]:
     """The benchmark's notes on the numbers of this run."""
-    start = f"{whose}: " if whose else ""
-    return indented([start + clean_text(note) for note in summary.notes or ()], "yellow")
+    return indented([clean_text(note) for note in summary.notes or ()], "yellow")
 
 
 def open_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[Padding]:
@@ -337,7 +327,7 @@ def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[
     for name, result in metrics.items():
         counts = result.left_out is not None
         if missing := sum(result.missing.values()):
-            counted = "; the value counts them as worst" if counts else ""
+            counted = "; each counts as the worst score" if counts else ""
             if counts and result.not_counted:
                 counted += f", except {result.not_counted:,} that other roles lost"
             note = f"{missing:,} missing ({reasons(result.missing)}){counted}"
@@ -345,20 +335,11 @@ def missing_notes(metrics: Mapping[str, MetricResult], whose: str = "") -> list[
         if missing_share(result) * (result.n + missing) > missing + ROUNDING:
             note = f"{share(missing_share(result), 1)} is missing, with parts of units"
             if counts:
-                note += "; the value counts them as worst"
-            elif whose:
-                note += f"; counted as worst {number(result.counted_as_worst)}"
+                note += "; it counts as the worst score"
             units.setdefault(note, []).append(name)
         if result.value is None and result.undefined:
             values.setdefault(f"no value: {clean_text(result.undefined)}", []).append(name)
     return indented([*_by_metrics(units, whose), *_by_metrics(values, whose)], "yellow")
-
-
-def thinking_notes(summary: TaskSummary) -> list[Padding]:
-    """The notes on roles of the task whose thinking spent the limit of replies."""
-    task = clean_text(summary.task)
-    notes = [note for name, use in _roles(summary) for note in _thought_out(name, use)]
-    return indented([f"{task}: {note}" for note in notes], "yellow")
 
 
 def _thought_out(name: str, use: RoleUse) -> list[str]:
@@ -418,13 +399,9 @@ def _roles(summary: TaskSummary) -> list[tuple[str, RoleUse]]:
     ]
 
 
-def _starred(summary: TaskSummary) -> str:
-    return clean_text(summary.task) + ("" if summary.comparable else " *")
-
-
-def metric_name(name: str, result: MetricResult) -> str:
-    """The name of a metric in tables, with an arrow if less is better."""
-    return clean_text(name) + ("" if result.higher_is_better else " ↓")
+def metric_name(name: str, metric: Metric | MetricResult | MeanOverTasks | Spread) -> str:
+    """The name of a metric in tables, with an arrow in the direction of better values."""
+    return f"{clean_text(name)} {'↑' if metric.higher_is_better else '↓'}"
 
 
 def interval_header(results: Iterable[MetricResult]) -> str:
@@ -436,18 +413,16 @@ def interval_header(results: Iterable[MetricResult]) -> str:
     return f"{confidence:.0%} {'BCa ' if method == 'bca' else ''}interval"
 
 
-def interval_of(result: MetricResult) -> str:
+def interval_of(result: MetricResult | MeanOverTasks) -> str:
     """Low and high of an interval as text, or `–`."""
     if result.interval is None:
         return NOTHING
     low, high = result.interval
-    return f"{number(low)} to {number(high)}"
+    return f"[{number(low)}, {number(high)}]"
 
 
-def _compact(result: MetricResult | None) -> str:
-    if result is None or result.value is None:
-        return NOTHING
-    if result.interval is None:
+def value_of(result: MetricResult | MeanOverTasks) -> str:
+    """The value with its interval, if it has one: `0.857 [0.571, 1.000]`."""
+    if result.value is None or result.interval is None:
         return number(result.value)
-    low, high = result.interval
-    return f"{number(result.value)} [{number(low)}, {number(high)}]"
+    return f"{number(result.value)} {interval_of(result)}"

@@ -178,6 +178,23 @@ def is_of_others(cause: str, stages: Collection[str]) -> bool:
     return bool(slash) and stage in stages
 
 
+def counted_values(
+    scores: Iterable[Score[Any]], name: str, metric: Metric, of_others: Collection[str]
+) -> dict[str, tuple[str, float]]:
+    """Each unit that counts in a metric's value, with its user and its number."""
+    column = metric.of or name
+    if metric.missing == "left_out":
+        return {
+            each.id: (each.user, each.values[column]) for each in scores if column in each.values
+        }
+    counts = (
+        (each, at_worst(each, column, metric))
+        for each in scores
+        if not is_of_others(each.missing.get(column, ""), of_others)
+    )
+    return {each.id: (each.user, value) for each, value in counts if math.isfinite(value)}
+
+
 def sound(score: Score[Any]) -> Score[Any]:
     """The score with plain finite numbers only; other values become missing, with a cause.
 

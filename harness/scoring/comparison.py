@@ -18,7 +18,7 @@ from harness.base.hashing import stable_int
 from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
-from harness.scoring.aggregate import Columns, at_worst, is_of_others, sound
+from harness.scoring.aggregate import Columns, counted_values, sound
 from harness.scoring.comparable import (
     ComparisonSet,
     Refused,
@@ -187,9 +187,9 @@ def compare(
     differences: list[Difference] = []
     for name, metric in metrics.items():
         having = [task for task in runs.members if own[task.run][name].value is not None]
+        of_others = runs.reference.benchmark.stages_of_others
         values = {
-            task.run: _values(scores[task.run], name, metric, task.benchmark.stages_of_others)
-            for task in having
+            task.run: counted_values(scores[task.run], name, metric, of_others) for task in having
         }
         units = set.intersection(*map(set, values.values())) if values else set()
         for task in having:
@@ -347,23 +347,6 @@ def _common(
         if unit in units
     ]
     return _results(task, kept, {name: metric}, least_scored=0.0)
-
-
-def _values(
-    scores: Iterable[Score[Any]], name: str, metric: Metric, of_others: Collection[str]
-) -> dict[str, tuple[str, float]]:
-    """Each unit that counts in a metric's value, with its user and its number."""
-    column = metric.of or name
-    if metric.missing == "left_out":
-        return {
-            each.id: (each.user, each.values[column]) for each in scores if column in each.values
-        }
-    counts = (
-        (each, at_worst(each, column, metric))
-        for each in scores
-        if not is_of_others(each.missing.get(column, ""), of_others)
-    )
-    return {each.id: (each.user, value) for each, value in counts if math.isfinite(value)}
 
 
 def _differences(

@@ -71,7 +71,9 @@ def rescore(
     options = task_options(how.task, how.benchmark)
     if how.changed:
         reason = f"scored with {'; '.join(how.changed)}"
-        if options != task_options(manifest.tasks[how.task.name].task(), how.benchmark):
+        before = task_options(manifest.tasks[how.task.name].task(), how.benchmark)
+        asked = {name for stage in how.benchmark.stages for name in stage.options}
+        if any(getattr(before, name, None) != getattr(options, name, None) for name in asked):
             reason += ": the prompts were asked with the old values"
         summary = msgspec.structs.replace(
             summary,

@@ -16,7 +16,7 @@ from harness_gistbench.records import Missing, Options, Profile
 if TYPE_CHECKING:
     from harness import Record
 
-EMPTY_ORACLE = "users without a category in the oracle"
+EMPTY_ORACLE = "users with no verified category to find"
 
 TOGETHER = "evidence questions about several objects at once"
 """The paper has each object judged by itself."""
@@ -55,7 +55,7 @@ NO_VERDICT = {
 }
 POOL = {
     "objects": "objects of the pool",
-    "recorded": "objects of the pool with a recorded interest",
+    "recorded": "objects of the pool that an interest cites",
 }
 """Told even where they are zero: how much there was to filter by is part of the method."""
 
@@ -119,7 +119,7 @@ def taxonomy_counts(batches: Iterable[Record[Any, Any]]) -> dict[str, int]:
 def overlap_counts(questions: Iterable[Record[Any, Any]], options: Options) -> dict[str, int]:
     """What there was to filter the pool by, what was compared, and where there is no verdict."""
     texts = options.overlap == "texts"
-    compared = "objects of the pool" if texts else "distinct recorded interests"
+    offered = "objects of the pool" if texts else "distinct interests that cite the pool,"
     counts: Counter[str] = Counter()
     keys: set[str] = set()
     for record in questions:
@@ -128,7 +128,7 @@ def overlap_counts(questions: Iterable[Record[Any, Any]], options: Options) -> d
         keys.update(record.item.keys)
         counts["overlap questions without a verdict"] += failed([record])
         counts.update(summed([record], OVERLAPPING))
-    counts[f"{compared} that were compared"] = len(keys)
+    counts[f"{offered} offered to the overlap judge"] = len(keys)
     return counts
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
+from msgspec import Meta
 
 from harness import Item
 
@@ -15,8 +16,8 @@ Signal: TypeAlias = Literal[
 ]
 SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, Meta(ge=0)]
+AtLeastOne = Annotated[int, Meta(ge=1)]
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,45 +27,106 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     `mixed_implicit_positive` of the other.
     """
 
-    min_explicit_positive: AtLeastOne = 2
-    min_implicit_positive: AtLeastOne = 3
-    mixed_explicit_positive: AtLeastOne = 1
-    mixed_implicit_positive: AtLeastOne = 2
-    max_implicit_negative: Count = 3
-    max_explicit_negative: Count = 2
+    min_explicit_positive: Annotated[
+        AtLeastOne,
+        Meta(description="so many cited objects with an explicit positive signal suffice"),
+    ] = 2
+    min_implicit_positive: Annotated[
+        AtLeastOne,
+        Meta(description="so many cited objects with an implicit positive signal suffice"),
+    ] = 3
+    mixed_explicit_positive: Annotated[
+        AtLeastOne,
+        Meta(description="the explicit ones that suffice together with mixed_implicit_positive"),
+    ] = 1
+    mixed_implicit_positive: Annotated[
+        AtLeastOne,
+        Meta(description="the implicit ones that suffice together with mixed_explicit_positive"),
+    ] = 2
+    max_implicit_negative: Annotated[
+        Count, Meta(description="with more implicit negative signals an interest is not verified")
+    ] = 3
+    max_explicit_negative: Annotated[
+        Count, Meta(description="with more explicit negative signals an interest is not verified")
+    ] = 2
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a task file may set under `options`; the README of the plugin explains each."""
+    """What a task file may set under `options`; the README of the plugin explains more."""
 
-    source: Literal["plain", "kuairec", "mind", "amazon", "goodreads", "yelp"] = "plain"
-    thing: str = "item"
-    things: str = "items"
-    min_engagements: AtLeastOne = 1
-    untimed_history: bool = False
+    source: Annotated[
+        Literal["plain", "kuairec", "mind", "amazon", "goodreads", "yelp"],
+        Meta(description="the layout of the data"),
+    ] = "plain"
+    thing: Annotated[str, Meta(description="the word for an object in prompts")] = "item"
+    things: Annotated[str, Meta(description="its plural")] = "items"
+    min_engagements: Annotated[
+        AtLeastOne, Meta(description="users with fewer engagements are left out")
+    ] = 1
+    untimed_history: Annotated[
+        bool, Meta(description="MIND: also the clicks before the impressions, as the oldest")
+    ] = False
 
-    window: AtLeastOne = 100
-    object_ids: bool = False
-    truncated: Literal["read", "drop"] = "read"
-    max_interests: AtLeastOne = 200
+    window: Annotated[AtLeastOne, Meta(description="engagements per prompt")] = 100
+    object_ids: Annotated[
+        bool, Meta(description="objects are cited by their own ids, not by running numbers")
+    ] = False
+    truncated: Annotated[
+        Literal["read", "drop"],
+        Meta(description="an answer cut at the token limit is read as far as it goes, or lost"),
+    ] = "read"
+    max_interests: Annotated[
+        AtLeastOne, Meta(description="interests read from an answer; further ones are only counted")
+    ] = 200
 
     verification: Verification = Verification()
-    evidence_a_question: AtLeastOne = 50
-    text_limit: AtLeastOne | None = None
+    evidence_a_question: Annotated[
+        AtLeastOne, Meta(description="cited objects per question; 1 asks about each separately")
+    ] = 50
+    text_limit: Annotated[
+        AtLeastOne | None,
+        Meta(description="characters of a text that the evidence judge sees; null: all"),
+    ] = None
 
-    taxonomy: str | tuple[str, ...] | None = None
-    interests_a_question: AtLeastOne = 25
+    taxonomy: Annotated[
+        str | tuple[str, ...] | None,
+        Meta(description="your own CSV of categories, or a list of names; null: the bundled one"),
+    ] = None
+    interests_a_question: Annotated[
+        AtLeastOne, Meta(description="interests that are mapped to categories at once")
+    ] = 25
 
-    pool: AtLeastOne = 1000
-    test_set: AtLeastOne = 50
-    max_backing: AtLeastOne = 5
-    min_distractors: Count = 20
-    overlap: Literal["users", "interests", "texts"] = "users"
-    overlap_text_limit: AtLeastOne = 200
-    ask_all: bool = False
+    pool: Annotated[
+        AtLeastOne, Meta(description="objects of the dataset that distractors are drawn from")
+    ] = 1000
+    test_set: Annotated[
+        AtLeastOne,
+        Meta(description="objects among which the evidence of an interest is found again"),
+    ] = 50
+    max_backing: Annotated[
+        AtLeastOne, Meta(description="how many of them are evidence, at most")
+    ] = 5
+    min_distractors: Annotated[
+        Count, Meta(description="with fewer distractors an interest is not tested")
+    ] = 20
+    overlap: Annotated[
+        Literal["users", "interests", "texts"],
+        Meta(description="how objects that fit the user as well are found, to be no distractors"),
+    ] = "users"
+    overlap_text_limit: Annotated[
+        AtLeastOne, Meta(description="characters of a text where overlap is found by texts")
+    ] = 200
+    ask_all: Annotated[
+        bool, Meta(description="test every interest with a citation, as gist-thresholds may need")
+    ] = False
 
-    specificity: Literal["ratio_of_sums", "mean_of_ratios"] = "ratio_of_sums"
-    verified_only: bool = False
+    specificity: Annotated[
+        Literal["ratio_of_sums", "mean_of_ratios"],
+        Meta(description="how a category's specificity follows from its interests"),
+    ] = "ratio_of_sums"
+    verified_only: Annotated[
+        bool, Meta(description="only verified interests count in a category's specificity")
+    ] = False
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):

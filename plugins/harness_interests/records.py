@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from harness import Item
 
-AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+AtLeastOne = Annotated[int, Meta(ge=1)]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of a task file.
+    """The options of a task file."""
 
-    `window` is the number of a person's latest engagements in the prompt, `max_interests` the
-    number of interests that count in an answer, and `min_support` the number of kept items that
-    make an interest grounded.
-    """
-
-    window: AtLeastOne = 20
-    max_interests: AtLeastOne = 5
-    min_support: AtLeastOne = 3
+    window: Annotated[
+        AtLeastOne, Meta(description="a person's latest engagements in the prompt")
+    ] = 20
+    max_interests: Annotated[AtLeastOne, Meta(description="interests that count in an answer")] = 5
+    min_support: Annotated[
+        AtLeastOne, Meta(description="kept items that make an interest grounded")
+    ] = 3
 
 
 class Engagement(msgspec.Struct, frozen=True):

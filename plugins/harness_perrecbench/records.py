@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from harness import Item
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+Count = Annotated[int, Meta(ge=0)]
+AtLeastOne = Annotated[int, Meta(ge=1)]
 Ask: TypeAlias = Literal["pointwise", "pairwise", "listwise", "rating"]
 Level: TypeAlias = Literal["easy", "medium", "hard"]
 Side: TypeAlias = Literal["A", "B"]
@@ -20,31 +21,65 @@ MEMBERS: dict[Level, int] = {"easy": 2, "medium": 3, "hard": 4}
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of a task file; the plugin's README explains each."""
+    """The options of a task file; the plugin's README explains more."""
 
-    ask: Ask = "pointwise"
-    level: Level = "easy"
-    split: Literal["test", "held_out"] = "test"
-    domain: str = "all"
-    behaviours: AtLeastOne = 1000
+    ask: Annotated[
+        Ask, Meta(description="users one by one, in pairs, as a list, or single behaviours")
+    ] = "pointwise"
+    level: Annotated[Level, Meta(description="2, 3 or 4 users per group")] = "easy"
+    split: Annotated[Literal["test", "held_out"], Meta(description="the groups to ask about")] = (
+        "test"
+    )
+    domain: Annotated[str, Meta(description="the domain of the data, for analyses")] = "all"
+    behaviours: Annotated[
+        AtLeastOne, Meta(description="how many single behaviours are drawn if the data has no list")
+    ] = 1000
 
-    k: AtLeastOne = 4
-    tokens: Literal["published", "words"] = "published"
-    profile: Literal["full", "no_text", "none"] = "full"
-    profile_characters: AtLeastOne = 60_000
-    strict: bool = False
+    k: Annotated[AtLeastOne, Meta(description="behaviours shown of each user")] = 4
+    tokens: Annotated[
+        Literal["published", "words"],
+        Meta(description="how titles become words for the retrieval of behaviours"),
+    ] = "published"
+    profile: Annotated[
+        Literal["full", "no_text", "none"],
+        Meta(description="no_text leaves out the user's profile, none averages as well"),
+    ] = "full"
+    profile_characters: Annotated[
+        AtLeastOne, Meta(description="characters of a history that the profiler sees")
+    ] = 60_000
+    strict: Annotated[bool, Meta(description="show nothing that is later than the query")] = False
 
-    shots: Count = 0
-    shot_style: Literal["corrected", "published"] = "corrected"
-    thought: bool = False
-    wording: Literal["a", "b", "c", "d"] = "a"
-    tail: Tail = "now"
-    system: Literal["paper", "authors"] = "paper"
+    shots: Annotated[Count, Meta(description="solved examples before the question")] = 0
+    shot_style: Annotated[
+        Literal["corrected", "published"],
+        Meta(description="examples as they should be, or as the authors' code prints them"),
+    ] = "corrected"
+    thought: Annotated[bool, Meta(description="ask for a chain of thought first")] = False
+    wording: Annotated[
+        Literal["a", "b", "c", "d"], Meta(description="pointwise: one of four wordings")
+    ] = "a"
+    tail: Annotated[Tail, Meta(description="listwise: one of four endings of the question")] = "now"
+    system: Annotated[
+        Literal["paper", "authors"],
+        Meta(description="pointwise: the system text of the paper, or of the authors' file"),
+    ] = "paper"
 
-    tries: AtLeastOne = 5
-    samples: AtLeastOne = 1
-    repeated_users: Literal["refused", "passed"] = "refused"
-    comparing: Literal["heapsort", "published", "all_pairs"] = "heapsort"
+    tries: Annotated[
+        AtLeastOne,
+        Meta(description="how often a question is asked at most until its answer can be read"),
+    ] = 5
+    samples: Annotated[
+        AtLeastOne,
+        Meta(description="self-consistency: the most common of so many answers, or their median"),
+    ] = 1
+    repeated_users: Annotated[
+        Literal["refused", "passed"],
+        Meta(description="whether lists such as [1, 3, 3] count, as in the authors' code"),
+    ] = "refused"
+    comparing: Annotated[
+        Literal["heapsort", "published", "all_pairs"],
+        Meta(description="which pairs are compared, and how an order follows from them"),
+    ] = "heapsort"
 
 
 class Thing(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from harness.pipeline.settings import FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
-    "dry_run", "check_servers", "quiet", "json", "rescore_only", "print_server_command",
+    "dry_run", "check_servers", "quiet", "verbose", "json", "rescore_only", "print_server_command",
     "strict_plugins",
 }  # fmt: skip
 """The options that change what is shown or done, and nothing that a run is asked."""
@@ -127,7 +127,7 @@ def test_every_setting_has_an_option():
 
 
 def test_what_is_only_shown_changes_no_setting():
-    assert settings("--dry_run", "--quiet", "--json") == settings()
+    assert settings("--dry_run", "--quiet", "--verbose", "--json") == settings()
 
 
 def test_the_usual_settings_are_those_that_the_help_tells():

@@ -104,16 +104,19 @@ def test_tags_globs_and_parts_of_names_choose_what_is_listed(books, printed, pat
 
 
 BENCHMARK = """
+    from typing import Annotated, Literal
+
     import msgspec
+    from msgspec import Meta
 
     from harness import Benchmark, Item, Metric, Stage, hookimpl
 
     class Weights(msgspec.Struct, frozen=True):
-        near: float = 1.0
+        near: Annotated[float, Meta(description="of books nearby")] = 1.0
         far: float = 0.5
 
     class Options(msgspec.Struct, frozen=True):
-        shelf: str = "old"
+        shelf: Annotated[Literal["old", "new"], Meta(description="where it stands")] = "old"
         most: int | None = None
         weights: Weights = Weights()
 
@@ -131,23 +134,30 @@ TOLD = f"""return Benchmark(
                 {STAGE}roles=("candidate", "reader"), judges=("judge",)),
                 {STAGE}roles=("finder",), when=lambda data, options: True),
             ),
-            metrics={{{{"right": Metric(description=""), "wrong": Metric(description="")}}}},
+            metrics={{{{
+                "right": Metric(description="share of books"),
+                "wrong": Metric(description="books too many", higher_is_better=False),
+            }}}},
+            main=("wrong",),
             description="Foresee what is read.", {{more}}
         )"""
 PAGE = """\
 task:
   books_two, version 3  Which book is next.
 about:
-  file     {file}
-  over     books_one
-  tags     paper
-  metrics  right, wrong
+  file  {file}
+  over  books_one
+  tags  paper
 benchmark:
   books  {about}
+metrics, the main ones with *:
+    right ↑  share of books
+  * wrong ↓  books too many
 options:
-  shelf         new  (default old)
-  weights.near  2.0  (default 1.0)
-  at default    most=null, weights.far=0.5
+  shelf         new (default old); where it stands (new, old)
+  most          null
+  weights.near  2.0 (default 1.0); of books nearby
+  weights.far   0.5
 roles:
   candidate  --model; max_tokens 9
   reader     the candidate, or --role reader=SPEC

@@ -71,7 +71,7 @@ def test_a_run_alone_is_scored_against_itself(three):
     recall = [one["metrics"]["mean_ig_r"]["value"] for one in three.alone]
     # One of eight people has nothing of what the third model has an eye for.
     assert recall == [1.0, 1.0, 0.875]
-    assert three.alone[2]["counts"]["users without a category in the oracle"] == 1
+    assert three.alone[2]["counts"]["users with no verified category to find"] == 1
 
 
 def test_recall_of_all_runs_changes_as_the_oracle_grows_and_no_model_is_asked(three):

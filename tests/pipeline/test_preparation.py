@@ -40,6 +40,8 @@ def test_tasks_come_ready_with_all_they_need():
         ({}, ("bundled sample data",)),
         ({"limit": 5}, ("bundled sample data", "--limit 5")),
         ({"changes": {"window": 5}}, ("bundled sample data", "changed by --set: window=5")),
+        ({"changes": {"window": 20}}, ("bundled sample data",)),
+        ({"changes": {"interval.draws": 2000}}, ("bundled sample data",)),
         ({"sampling": {"temperature": 1.0}}, ("bundled sample data", "changed by --gen_kwargs")),
         (
             {"allow_self_judging": True},

@@ -117,12 +117,12 @@ data: people.csv
   left out, a 1 against 2; copy: odd (2026-odd)
   forced in, seed 1 against 0: llama * (2026-llama)
 
-metric  run      value    95% interval   n   missing  counted as worst
-──────────────────────────────────────────────────────────────────────
-f1      gpt      0.500  0.400 to 0.600  40         –                 –
-        llama *  0.400  0.300 to 0.500  38    2 (5%)             0.380
-is      gpt      0.250  0.200 to 0.300  40         –                 –
-        llama *      –               –   2  38 (95%)             0.000
+metric  run      value [95% interval]   n   missing  missing as worst
+─────────────────────────────────────────────────────────────────────
+f1 ↑    gpt      0.500 [0.400, 0.600]  40         –                 –
+        llama *  0.400 [0.300, 0.500]  38    2 (5%)             0.380
+is ↑    gpt      0.250 [0.200, 0.300]  40         –                 –
+        llama *                     –   2  38 (95%)             0.000
   f1: the oracle is made of 2 runs and needs 3 or more
   gpt: users with an empty oracle 2
   llama *: f1: 2 missing (no_json 2)
@@ -131,9 +131,9 @@ is      gpt      0.250  0.200 to 0.300  40         –                 –
 
 metric  on common units  value    95% interval   n
 ──────────────────────────────────────────────────
-f1      gpt              0.510  0.410 to 0.610  38
-        llama *          0.400  0.300 to 0.500  38
-is      gpt              0.260  0.200 to 0.300  38
+f1 ↑    gpt              0.510  [0.410, 0.610]  38
+        llama *          0.400  [0.300, 0.500]  38
+is ↑    gpt              0.260  [0.200, 0.300]  38
         llama *              –               –   –
 
 metric  first − second  difference      95% interval       p  p (Holm)   n
@@ -170,7 +170,7 @@ def test_bca_intervals_are_called_so():
         for run in COMPARISON.runs
     )
     lines = printed(replace(COMPARISON, runs=runs), width=80)
-    assert lines[7].startswith("metric  run      value  95% BCa interval   n")
+    assert lines[7].startswith("metric  run      value [95% BCa interval]   n")
 
 
 def test_what_differs_only_by_rounding_is_no_difference():

@@ -114,11 +114,11 @@ interests  version 1, openai:gpt
 judge: openai:llama
 data: people.csv
 
-metric    value    95% interval   n  missing  counted as worst
-──────────────────────────────────────────────────────────────
-support   0.734  0.702 to 0.781  37   3 (8%)             0.679
-grounded  0.500  0.450 to 0.560  37   3 (8%)             0.463
-coverage  0.250  0.150 to 0.300  40        –                 –
+metric      value [95% interval]   n  missing  missing as worst
+───────────────────────────────────────────────────────────────
+support ↑   0.734 [0.702, 0.781]  37   3 (8%)             0.679
+grounded ↑  0.500 [0.450, 0.560]  37   3 (8%)             0.463
+coverage ↑  0.250 [0.150, 0.300]  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)
 
 stage    items  done  missing
@@ -147,19 +147,19 @@ def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines
     lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
     shown = table(
         lines[4:13],
-        "metric 95%", "tau 0.250 0.150 0.300 40 2 2 5% 0.250 0.263",
+        "metric 95%", "tau 0.250 0.150 0.300 40 2 5% 0.250 0.263",
         "exact 0.500 0.450 0.560 37 3 8% 0.463 0.500", "random 0.010 -0.100 0.120 40",
         "tau: 2 2", "exact: 3 3",
     )  # fmt: skip
     assert shown == snapshot("""\
-metric             value     95% interval                n  missing  counted as worst  left out
-───────────────────────────────────────────────────────────────────────────────────────────────
-tau                0.250   0.150 to 0.300  40 (2 as worst)   2 (5%)             0.250     0.263
-exact              0.500   0.450 to 0.560               37   3 (8%)             0.463     0.500
+metric              value [95% interval]   n  missing  missing as worst  missing left out
+─────────────────────────────────────────────────────────────────────────────────────────
+tau ↑               0.250 [0.150, 0.300]  40   2 (5%)             0.250             0.263
+exact ↑             0.500 [0.450, 0.560]  37   3 (8%)             0.463             0.500
 
 without any model
-random             0.010  -0.100 to 0.120               40        –                 –         –
-  tau: 2 missing (no_json 2); the value counts them as worst
+random ↑           0.010 [-0.100, 0.120]  40        –                 –                 –
+  tau: 2 missing (no_json 2); each counts as the worst score
   exact: 3 missing (no_json 3)\
 """)
 
@@ -170,7 +170,7 @@ def test_where_nothing_fell_out_of_a_metric_it_asks_for_no_column(summary):
         "tau": metric(0.25, (0.15, 0.3), 38, {"no_json": 2}, 0.25, left_out=0.263),
     }
     lines = printed(replace(summary, metrics=metrics, stages={}), width=100)
-    assert lines[4].split("  missing")[1] == "  left out"
+    assert lines[4].split("  missing  ")[1] == "missing left out"
 
 
 def test_a_baseline_that_the_data_cannot_give_has_no_line(summary):
@@ -178,14 +178,6 @@ def test_a_baseline_that_the_data_cannot_give_has_no_line(summary):
     lines = printed(replace(summary, metrics={**summary.metrics, "item": none}), width=80)
     assert not [line for line in lines if "item" in line.split() or "without any model" in line]
     assert not [line for line in lines if "nothing was scored" in line]
-
-
-def test_baselines_do_not_stand_where_tasks_stand_beside_each_other(summary):
-    beside = {"random": metric(0.01, (-0.1, 0.12), 40, {}, 0.01, baseline=True)}
-    one = replace(summary, metrics={**summary.metrics, **beside})
-    lines = printed(one, replace(one, task="other"), width=80)
-    [header] = [line for line in lines if line.startswith("task ")]
-    assert header.split() == ["task", "support", "grounded", "coverage"]
 
 
 def test_how_schemas_were_met_is_shown_where_one_was_asked_for(summary, table):
@@ -253,12 +245,12 @@ def test_one_task_in_sixty_columns(summary, table):
         "grounded 0.500 0.450 0.560 37 3 8% 0.463", "coverage 0.250 0.150 0.300 40", "support, 3 2",
     )  # fmt: skip
     assert shown == snapshot("""\
-                                                  counted as
-metric    value    95% interval   n  missing           worst
+                                                  missing as
+metric      value [95% interval]   n  missing          worst
 ────────────────────────────────────────────────────────────
-support   0.734  0.702 to 0.781  37   3 (8%)           0.679
-grounded  0.500  0.450 to 0.560  37   3 (8%)           0.463
-coverage  0.250  0.150 to 0.300  40        –               –
+support ↑   0.734 [0.702, 0.781]  37   3 (8%)          0.679
+grounded ↑  0.500 [0.450, 0.560]  37   3 (8%)          0.463
+coverage ↑  0.250 [0.150, 0.300]  40        –              –
   support, grounded: 3 missing (name/no_json 2,\
 """)
 
@@ -276,51 +268,6 @@ def test_what_is_not_comparable_is_stamped(summary, table):
 """)
 
 
-def test_several_tasks_stand_side_by_side(summary, table):
-    other = replace(
-        summary,
-        task="interests_short",
-        comparable=False,
-        not_comparable_because=("--limit 20",),
-        metrics={"support": metric(0.5, None, 40, {}, 0.5)},
-    )
-
-    shown = table(
-        printed(summary, other, width=100)[-7:],
-        "interests 0.734 0.702 0.781 0.500 0.450 0.560 0.250 0.150 0.300",
-        "interests_short 0.500",
-    )  # fmt: skip
-    assert shown == snapshot("""\
-
-task                            support              grounded              coverage
-───────────────────────────────────────────────────────────────────────────────────
-interests          0.734 [0.702, 0.781]  0.500 [0.450, 0.560]  0.250 [0.150, 0.300]
-interests_short *                 0.500                     –                     –
-* not comparable with published results
-""")
-
-
-def test_a_table_too_wide_is_printed_a_line_a_value(summary, table):
-    other = replace(summary, task="interests_short")
-
-    shown = table(
-        printed(summary, other, width=50)[-9:],
-        "interests 0.734 0.702 0.781", "grounded 0.500 0.450 0.560", "coverage 0.250 0.150 0.300",
-        "interests_short 0.734 0.702 0.781", "grounded 0.500 0.450 0.560",
-        "coverage 0.250 0.150 0.300",
-    )  # fmt: skip
-    assert shown == snapshot("""\
-task             metric                   value
-───────────────────────────────────────────────
-interests        support   0.734 [0.702, 0.781]
-                 grounded  0.500 [0.450, 0.560]
-                 coverage  0.250 [0.150, 0.300]
-interests_short  support   0.734 [0.702, 0.781]
-                 grounded  0.500 [0.450, 0.560]
-                 coverage  0.250 [0.150, 0.300]
-""")
-
-
 def test_a_metric_without_a_value_says_why(summary, table):
     metrics = {
         "loss": metric(
@@ -331,9 +278,9 @@ def test_a_metric_without_a_value_says_why(summary, table):
     lines = printed(replace(summary, metrics=metrics, roles={}), width=80)
 
     assert table(lines[3:9], "metric 95%", "loss 0 40 100%", "loss: 40 40") == snapshot("""\
-metric  value  95% interval  n    missing  counted as worst
-───────────────────────────────────────────────────────────
-loss ↓      –             –  0  40 (100%)                 –
+metric  value [95% interval]  n    missing  missing as worst
+────────────────────────────────────────────────────────────
+loss ↓                     –  0  40 (100%)                 –
   loss: 40 missing (name/no_json 40)
   loss: no value: no unit
 """)
@@ -349,7 +296,7 @@ def test_what_was_counted_stands_between_metrics_and_stages(summary, table):
         "coverage 0.250 0.150 0.300 40", "support, 3 2 1", "invented 1,204", "windows 3",
     )  # fmt: skip
     assert shown == snapshot("""\
-coverage  0.250  0.150 to 0.300  40        –                 –
+coverage ↑  0.250 [0.150, 0.300]  40        –                 –
   support, grounded: 3 missing (name/no_json 2, support/timeout 1)
 
 counted             times
@@ -368,7 +315,7 @@ def test_what_a_reader_must_know_is_said_once_for_the_metrics_that_share_it(summ
         "is 0.500 0.400 0.600 2", "recall, 1",
     )  # fmt: skip
     assert shown == snapshot("""\
-is      0.500  0.400 to 0.600  2        –                 –
+is ↑      0.500 [0.400, 0.600]  2        –                 –
   recall, f1: against this run alone
 """)
 
@@ -382,9 +329,9 @@ def test_a_value_over_too_few_is_withheld_with_the_reason_below(summary, table):
         "metric 95%", "f1 1 3 7 70% 0.100", "f1: 1 7 7", "f1: 1 3 10 0.412",
     )  # fmt: skip
     assert shown == snapshot("""\
-metric  value  95% interval  n  missing  counted as worst
-─────────────────────────────────────────────────────────
-f1          –             –  3  7 (70%)             0.100
+metric  value [95% interval]  n  missing  missing as worst
+──────────────────────────────────────────────────────────
+f1 ↑                       –  3  7 (70%)             0.100
   f1: 7 missing (no_json 7)
   f1: no value: 3 of 10 units have one; over those few it is 0.412\
 """)
@@ -399,9 +346,9 @@ def test_metrics_without_an_interval_say_why_together(summary, table):
         "a 0.500 1", "b 0.500 1", "c 0.500 0.400 0.600 2",
     )  # fmt: skip
     assert shown == snapshot("""\
-a       0.500               –  1        –                 –
-b       0.500               –  1        –                 –
-c       0.500  0.400 to 0.600  2        –                 –
+a ↑                    0.500  1        –                 –
+b ↑                    0.500  1        –                 –
+c ↑     0.500 [0.400, 0.600]  2        –                 –
   a, b: no interval: only one user\
 """)
 
@@ -460,18 +407,18 @@ def test_parts_that_are_missing_inside_units_are_a_share_with_a_second_value(sum
     shown = table(
         lines[4:12],
         "metric 95%", "is 1.000 1.000 1.000 40 0 12% 0.885 1.000",
-        "tau 0.250 0.150 0.300 40 2 2 10% 0.240 0.263", "whole 0.500 0.400 0.600 40",
+        "tau 0.250 0.150 0.300 40 2 10% 0.240 0.263", "whole 0.500 0.400 0.600 40",
         "is: 12%", "tau: 2 2", "tau: 10%",
     )  # fmt: skip
     assert shown == snapshot("""\
-metric  value    95% interval                n  missing  counted as worst  left out
-───────────────────────────────────────────────────────────────────────────────────
-is      1.000  1.000 to 1.000               40  0 (12%)             0.885     1.000
-tau     0.250  0.150 to 0.300  40 (2 as worst)  2 (10%)             0.240     0.263
-whole   0.500  0.400 to 0.600               40        –                 –         –
+metric   value [95% interval]   n  missing  missing as worst  missing left out
+──────────────────────────────────────────────────────────────────────────────
+is ↑     1.000 [1.000, 1.000]  40  0 (12%)             0.885             1.000
+tau ↑    0.250 [0.150, 0.300]  40  2 (10%)             0.240             0.263
+whole ↑  0.500 [0.400, 0.600]  40        –                 –                 –
   is: 12% is missing, with parts of units
-  tau: 2 missing (no_json 2); the value counts them as worst
-  tau: 10% is missing, with parts of units; the value counts them as worst\
+  tau: 2 missing (no_json 2); each counts as the worst score
+  tau: 10% is missing, with parts of units; it counts as the worst score\
 """)
 
 
@@ -481,8 +428,8 @@ def test_missing_units_that_are_not_the_candidate_s_are_not_among_those_counted(
         not_counted=3,
     )  # fmt: skip
     lines = printed(replace(summary, metrics={"tau": result}, stages={}), width=120)
-    assert "37 (2 as worst)" in lines[6]
+    assert lines[6].split()[5] == "37"
     assert lines[7] == (
-        "  tau: 5 missing (profile/empty 3, rank/no_json 2); the value counts them as worst, "
+        "  tau: 5 missing (profile/empty 3, rank/no_json 2); each counts as the worst score, "
         "except 3 that other roles lost"
     )

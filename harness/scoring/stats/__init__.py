@@ -21,3 +21,5 @@ from harness.scoring.stats.permutation import holm as holm
 from harness.scoring.stats.permutation import paired_p as paired_p
 from harness.scoring.stats.statistic import Statistic as Statistic
 from harness.scoring.stats.statistic import statistic_of as statistic_of
+from harness.scoring.stats.together import Part as Part
+from harness.scoring.stats.together import interval_together as interval_together

@@ -481,7 +481,7 @@ def test_other_thresholds_score_the_same_verdicts_anew(run):
 
     assert ada.values == dict.fromkeys(COLUMNS, 0.0)
     assert ada.details.verified == ()
-    assert ada.counts["users without a category in the oracle"] == 1
+    assert ada.counts["users with no verified category to find"] == 1
 
 
 def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked(run):
@@ -522,7 +522,7 @@ def test_a_readable_answer_without_an_interest_is_zero_and_counted(run):
     assert ada.counts == {
         "windows": 1,
         "users without an interest in a readable answer": 1,
-        "users without a category in the oracle": 1,
+        "users with no verified category to find": 1,
     }
 
 
@@ -625,7 +625,7 @@ def test_everything_that_was_put_up_with_is_counted(run):
         "labels that the retrieval judge repeated": 6,
         "labels of the retrieval judge beyond the number asked for": 7,
         "test sets with fewer objects than wanted": 1,
-        "users without a category in the oracle": 1,
+        "users with no verified category to find": 1,
     }
 
 
@@ -695,8 +695,8 @@ def test_the_run_as_a_whole_tells_of_its_interests_and_its_pool(run):
         "distinct interests without a category": 1,
         "distinct interests without a verdict on their category": 1,
         "objects of the pool": 7,
-        "objects of the pool with a recorded interest": 0,
-        "distinct recorded interests that were compared": 3,
+        "objects of the pool that an interest cites": 0,
+        "distinct interests that cite the pool, offered to the overlap judge": 3,
         "overlap questions without a verdict": 1,
         "labels of the overlap judge that do not exist": 2,
         "labels that the overlap judge repeated": 1,

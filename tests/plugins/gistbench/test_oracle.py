@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness import DataError, Score
 
-EMPTY = "users without a category in the oracle"
+EMPTY = "users with no verified category to find"
 
 
 def read(data, options=Options()):  # noqa: B008 — frozen

@@ -1,0 +1,88 @@
+"""The results of a run as commands print them: in one short table, or everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.base.errors import HarnessError, UsageError
+
+if TYPE_CHECKING:
+    from harness.contracts.task import Group
+    from harness.pipeline.run import RunResult
+    from harness.runs.manifest import Manifest
+    from harness.runs.run_folder import RunFolder
+    from harness.scoring.group_means import MeanOverTasks
+    from harness.scoring.summary import TaskSummary
+
+
+def print_results(result: RunResult, *, verbose: bool = False) -> None:
+    """Print the short table of a run; with `verbose`, everything after it."""
+    from harness.runs.run_folder import RunFolder
+
+    folder = RunFolder(result.folder)
+    manifest = folder.manifest()
+    errors = sum(str(error).count("\n") + 1 for error in result.errors)
+    if result.summaries or len(manifest.tasks) > 1:
+        print_short(folder, manifest, result.summaries, result.means, reserved=errors + 4)
+    if verbose and result.summaries:
+        print()
+        print_everything(folder, manifest, result.summaries)
+
+
+def print_short(
+    folder: RunFolder,
+    manifest: Manifest,
+    summaries: Sequence[TaskSummary],
+    means: Sequence[MeanOverTasks],
+    *,
+    reserved: int = 4,
+) -> None:
+    """Print the short table of a run."""
+    from harness.cli.kept_runs import default_folder
+    from harness.reporting.short_table import print_short_table
+
+    path = folder.path
+    with suppress(UsageError):  # wrong settings, which no stored run needs
+        if path.parent.resolve() == default_folder().resolve():
+            path = Path(path.name)
+    print_short_table(manifest, summaries, means, run=str(path), reserved=reserved)
+
+
+def print_everything(
+    folder: RunFolder, manifest: Manifest, summaries: Sequence[TaskSummary]
+) -> None:
+    """Print all that is known of these tasks of a run, and the analyses of its groups."""
+    from harness.cli.analyse import print_group
+    from harness.reporting.tables import print_summaries
+
+    print_summaries(summaries)
+    for group in _groups(manifest):
+        print_group(group, folder.path)
+
+
+def stored_means(
+    folder: RunFolder, manifest: Manifest, summaries: Sequence[TaskSummary]
+) -> tuple[MeanOverTasks, ...]:
+    """The means of a stored run over groups and repeats."""
+    from harness.registry import load_plugins
+    from harness.scoring.group_means import means_of_run
+
+    return means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
+
+
+def _groups(manifest: Manifest) -> Iterator[Group]:
+    """The groups that a run named, as far as their files are still there."""
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
+
+    if not manifest.groups:
+        return
+    catalogue = Catalogue(load_plugins())
+    for name in manifest.groups:
+        try:
+            yield from (one for one in catalogue.select([name]).groups if one.name == name)
+        except HarnessError:
+            continue

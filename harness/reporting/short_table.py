@@ -1,0 +1,322 @@
+"""The result of a run in one table that fits a screen: the main metrics of its tasks.
+
+Imports rich at the top: import this module where it is used.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
+
+from harness.reporting.tables import (
+    candidate_of,
+    metric_name,
+    missing_cell,
+    missing_share,
+    result_console,
+    units_behind,
+    value_of,
+)
+from harness.reporting.text import NOTHING, clean_text, reasons, share
+from harness.runs.manifest import Manifest
+from harness.scoring.group_means import MeanOverTasks, tasks_of_group
+from harness.scoring.score_run import unfinished_stages
+from harness.scoring.summary import TaskSummary, main_metrics
+from harness.tasks.repeats import task_and_repeat
+
+SCREEN = 40
+"""The lines of a screen that the table fits, with what is printed after it."""
+
+WIDTH = 80
+"""The width of the table in a file or a pipe."""
+
+LEAST_ROWS = 5
+SHORTEST_NAME = 12
+INDENT = "  "
+HEADERS = ("task", "main metric", "value", "n", "missing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """A line of the table; `why` stands in place of the numbers if there are none."""
+
+    name: str
+    metric: str = ""
+    value: str = ""
+    n: str = ""
+    missing: str = ""
+    why: str = ""
+    optional: bool = False
+    """Whether the line may be left out, since the mean of its group is shown."""
+    tasks: int = 0
+    """How many tasks the line counts for where lines are left out."""
+
+
+def print_short_table(
+    manifest: Manifest,
+    summaries: Sequence[TaskSummary],
+    means: Sequence[MeanOverTasks],
+    *,
+    run: str,
+    reserved: int = 4,
+    console: Console | None = None,
+) -> None:
+    """Print the main metrics of a run; with `reserved` more lines it fits a screen.
+
+    `run` is what `harness show` calls the run.
+    """
+    console = console or result_console()
+    width = console.width if console.is_terminal else WIDTH
+    for line in _lines(manifest, summaries, means, run, (width, SCREEN - reserved)):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(
+    manifest: Manifest,
+    summaries: Sequence[TaskSummary],
+    means: Sequence[MeanOverTasks],
+    run: str,
+    size: tuple[int, int],
+) -> Iterator[Text]:
+    width, height = size
+    below = [line for line in _below(summaries) if line.plain]
+    rows = list(_Rows(manifest, summaries, means).all())
+    room = max(height - len(below) - 4, LEAST_ROWS)
+    if len(rows) > room:
+        rows = [row for row in rows if not row.optional]
+    left = 0
+    if len(rows) > room:
+        left = sum(row.tasks for row in rows[room - 1 :])
+        rows = rows[: room - 1]
+    yield Text(_cut(_title(manifest, summaries), width), style="bold")
+    yield from _table(rows, width)
+    if left:
+        yield Text(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
+    for line in below:
+        yield Text(_cut(line.plain, width), style=line.style)
+    yield Text(f"all metrics, notes, failures, costs: harness show {clean_text(run)}")
+
+
+def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
+    """The candidate, and each other model with its roles, the judge first."""
+    candidates = dict.fromkeys(map(candidate_of, summaries)) or {clean_text(manifest.model): None}
+    roles: dict[str, dict[str, None]] = {}
+    asked = [summary.roles for summary in summaries]
+    for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
+        if role != "candidate":
+            roles.setdefault(model, {})[role] = None
+    others = [f"{next(iter(of_model))}: {clean_text(model)}" for model, of_model in roles.items()]
+    return "; ".join([", ".join(candidates), *map(clean_text, others)])
+
+
+def _judge_first(item: tuple[str, str]) -> bool:
+    return item[0] != "judge"
+
+
+class _Rows:
+    """The rows of a run's groups and tasks."""
+
+    def __init__(
+        self, manifest: Manifest, summaries: Iterable[TaskSummary], means: Iterable[MeanOverTasks]
+    ) -> None:
+        self._manifest = manifest
+        self._found = {summary.task: summary for summary in summaries}
+        self._means: dict[tuple[str, str], list[MeanOverTasks]] = {}
+        for mean in means:
+            self._means.setdefault((mean.over, mean.name), []).append(mean)
+        self._repeats: dict[str, list[str]] = {}
+        for name in manifest.tasks:
+            self._repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+        self._shown: set[str] = set()
+
+    def all(self) -> Iterator[_Row]:
+        """The rows: groups with their tasks, and tasks of no group; finished ones first."""
+        groups = self._manifest.groups
+        inner = {name for members in groups.values() for name in members if name in groups}
+        outer = {name: tasks_of_group(name, groups) for name in groups if name not in inner}
+        for task in self._finished_first(self._repeats):
+            for group in [name for name, tasks in outer.items() if task in tasks]:
+                del outer[group]
+                yield from self._of_group(group, 0)
+            yield from self._of_task(task, 0)
+
+    def _of_group(self, group: str, depth: int) -> Iterator[_Row]:
+        tasks = [name for name in tasks_of_group(group, self._manifest.groups)
+                 if name in self._repeats]  # fmt: skip
+        means = self._means.get(("tasks", group), [])
+        within = depth + (len(tasks) > 1)
+        if len(tasks) > 1:
+            name = f"{INDENT * depth}{clean_text(group)} (mean of {len(tasks)})"
+            finished = any(each in self._found for each in tasks)
+            why = "no mean: the main metrics of its tasks differ" if finished else ""
+            yield from self._of_means(name, means) if means else [_Row(name=name, why=why)]
+        summed = bool(means) and all(mean.value is not None for mean in means)
+        members = self._manifest.groups[group]
+        for inner in members:
+            if inner in self._manifest.groups:
+                yield from self._of_group(inner, within)
+        for task in self._finished_first(name for name in members if name in self._repeats):
+            for row in self._of_task(task, within):
+                yield replace(row, optional=summed)
+
+    def _of_task(self, task: str, depth: int) -> Iterator[_Row]:
+        """The rows of a task that has none yet: one for each main metric."""
+        if task in self._shown:
+            return
+        self._shown.add(task)
+        repeats, name = self._repeats[task], INDENT * depth + clean_text(task)
+        if len(repeats) > 1:
+            means = self._means.get(("repeats", task), [])
+            many = len(means[0].tasks) if means else 0
+            of = f"{len(repeats)}" if many in (0, len(repeats)) else f"{many} of {len(repeats)}"
+            rows = self._of_means(f"{name} ×{of}", means)
+        else:
+            rows = self._of_summary(name, self._found.get(task))
+        first = next(rows, None)
+        yield replace(first or _Row(name=name, why=self._why_not(repeats)), tasks=1)
+        yield from rows
+
+    def _of_summary(self, name: str, summary: TaskSummary | None) -> Iterator[_Row]:
+        if summary is None:
+            return
+        for metric in main_metrics(summary.main, summary.metrics):
+            result = summary.metrics[metric]
+            row = _Row(name=name, metric=metric_name(metric, result), value=value_of(result),
+                       n=f"{units_behind(result):,}", missing=missing_cell(result))  # fmt: skip
+            if result.value is None:
+                lost = f"; missing: {reasons(result.missing)}" if result.missing else ""
+                row = replace(row, why=f"no value: {clean_text(result.undefined or '')}{lost}")
+            yield row
+            name = ""
+
+    def _of_means(self, name: str, means: Sequence[MeanOverTasks]) -> Iterator[_Row]:
+        for mean in means:
+            results = [self._found[task].metrics[mean.metric] for task in mean.tasks]
+            missing = sum(sum(result.missing.values()) for result in results)
+            lost = sum(map(missing_share, results)) / len(results)
+            yield _Row(
+                name=name,
+                metric=metric_name(mean.metric, mean),
+                value=value_of(mean),
+                n=f"{sum(map(units_behind, results)):,}",
+                missing=f"{missing:,} ({share(lost, 1)})" if lost else NOTHING,
+                why=f"no mean: {mean.undefined}" if mean.value is None else "",
+            )
+            name = ""
+
+    def _why_not(self, names: Sequence[str]) -> str:
+        """Why a task has no result; the first of its repeats speaks for all."""
+        if any(name in self._found for name in names):
+            return "no metric"
+        entry = self._manifest.tasks[names[0]]
+        undone = unfinished_stages(entry)
+        if not undone:
+            return "not scored: `harness score` scores it"
+        done = len(entry.stages) - len(undone)
+        return f"not finished: {done} of {len(entry.stages)} stages done"
+
+    def _finished_first(self, tasks: Iterable[str]) -> list[str]:
+        def unfinished(task: str) -> bool:
+            return not any(name in self._found for name in self._repeats[task])
+
+        return sorted(tasks, key=unfinished)
+
+
+def _table(rows: Sequence[_Row], width: int) -> Iterator[Text]:
+    """The header and the rows, names cut in the middle so that the numbers fit the width."""
+    numbers = [(row.metric, row.value, row.n, row.missing) for row in rows if not row.why]
+    columns = [max(map(cell_len, column)) for column in zip(HEADERS[1:], *numbers, strict=True)]
+    numbers_width = sum(columns) + 2 * len(columns)
+    names = [cell_len(row.name) for row in rows]
+    longest = max([len(HEADERS[0]), *names])
+    room = min(longest, max(width - numbers_width, SHORTEST_NAME))
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        metric, *others = cells
+        parts = [set_cell_size(_middle_cut(name, room), room), set_cell_size(metric, columns[0])]
+        parts += [
+            " " * (size - cell_len(cell)) + cell
+            for cell, size in zip(others, columns[1:], strict=True)
+        ]
+        return INDENT.join(parts)
+
+    yield Text(line(HEADERS[0], HEADERS[1:]), style="bold")
+    yield Text("─" * min(room + numbers_width, width))
+    for row in rows:
+        if row.why:
+            start = set_cell_size(_middle_cut(row.name, room), room) + INDENT
+            start += f"{row.metric}  " if row.metric else ""
+            yield Text(_cut(start + row.why, width), style="yellow")
+            continue
+        text = Text(line(row.name, (row.metric, row.value, row.n, row.missing)))
+        if row.missing != NOTHING:
+            text.stylize("yellow", len(text) - columns[-1])
+        yield text
+
+
+def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
+    yield Text(_comparability(summaries), style="red")
+    yield Text(_missing(summaries), style="yellow")
+    yield Text(_thought_out(summaries), style="yellow")
+    notes = list(dict.fromkeys(note for each in summaries for note in each.notes or ()))
+    if notes:
+        more = f" (and {len(notes) - 1} more)" if len(notes) > 1 else ""
+        yield Text(f"note{more}: {clean_text(notes[0])}", style="yellow")
+
+
+def _comparability(summaries: Sequence[TaskSummary]) -> str:
+    """Why results are not comparable with published ones, with the tasks that each reason is of."""
+    counts = Counter(why for each in summaries for why in each.not_comparable_because)
+    if not counts:
+        return ""
+    many = len(summaries)
+    return "not comparable to published: " + "; ".join(
+        clean_text(why) + ("" if times == many else f" ({times} of {many} tasks)")
+        for why, times in counts.most_common()
+    )
+
+
+def _missing(summaries: Sequence[TaskSummary]) -> str:
+    """What is missing of the main metrics, with its causes."""
+    results = [
+        each.metrics[name]
+        for each in summaries
+        for name in main_metrics(each.main, each.metrics)[:1]
+    ]
+    concerned = [result for result in results if missing_share(result)]
+    if not concerned:
+        return ""
+    causes = sum((Counter(result.missing) for result in concerned), Counter[str]())
+    tasks = f" in {len(concerned)} of {len(summaries)} tasks" if len(summaries) > 1 else ""
+    return f"missing{tasks}: {reasons(causes) or 'parts of units'}"
+
+
+def _thought_out(summaries: Sequence[TaskSummary]) -> str:
+    uses = [
+        use for each in summaries for stage in each.stages.values() for use in stage.roles.values()
+    ]
+    spent = sum(use.thought_out for use in uses)
+    if not spent:
+        return ""
+    calls = sum(use.calls for use in uses if use.thought_out)
+    return (
+        f"{spent:,} of {calls:,} replies spent their limit on thinking: switch it off or allow more"
+    )
+
+
+def _cut(text: str, width: int) -> str:
+    """The text in a width, with `…` where its end is left out."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def _middle_cut(name: str, room: int) -> str:
+    """A name in a width: its beginning and its end, which tell names apart."""
+    if cell_len(name) <= room:
+        return name
+    head = room - room // 2 - 1
+    return f"{name[:head]}…{name[-(room // 2) :]}"

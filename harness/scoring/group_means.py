@@ -1,0 +1,185 @@
+"""The mean of a main metric over the tasks of a group, or over the repeats of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from harness.base.errors import HarnessError
+from harness.base.hashing import stable_int
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
+from harness.scoring.aggregate import counted_values
+from harness.scoring.finished_task import FinishedTask, finished_task
+from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
+from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Benchmark
+
+
+class MeanOverTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of a metric over the tasks of the group `name`, or over the repeats of that task.
+
+    Each task counts the same, a repeated one as the mean of its repeats. The interval is from a
+    bootstrap that draws users together over all tasks. `tasks` are the finished tasks; a group has
+    a mean only if every task has a value, a repeated task has that of the repeats with a value. If
+    `value` or `interval` is None, `undefined` or `no_interval` is the reason.
+    """
+
+    name: str
+    over: Literal["tasks", "repeats"]
+    tasks: tuple[str, ...]
+    metric: str
+    higher_is_better: bool
+    value: float | None
+    interval: tuple[float, float] | None
+    confidence: float
+    undefined: str | None = None
+    no_interval: str | None = None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run with its summaries and finished tasks by name."""
+
+    manifest: Manifest
+    summaries: Mapping[str, TaskSummary]
+    finished: Callable[[str], FinishedTask]
+
+
+def means_of(
+    manifest: Manifest,
+    summaries: Iterable[TaskSummary],
+    finished: Callable[[str], FinishedTask],
+) -> tuple[MeanOverTasks, ...]:
+    """The means of a run: those of its groups, then those of its repeated tasks.
+
+    A group has one for each main metric that its tasks share, none if the first of them differs.
+    `finished` gives a finished task by name.
+    """
+    run = _Run(manifest, {summary.task: summary for summary in summaries}, finished)
+    repeats: dict[str, list[str]] = {}
+    for name in manifest.tasks:
+        repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+    means: list[MeanOverTasks] = []
+    for group in manifest.groups:
+        members = tasks_of_group(group, manifest.groups)
+        tasks = [repeats[name] for name in members if name in repeats]
+        if len(tasks) > 1:
+            means += _means(run, group, "tasks", tasks)
+    for name, of_task in repeats.items():
+        if len(of_task) > 1:
+            means += _means(run, name, "repeats", [of_task])
+    return tuple(means)
+
+
+def means_of_run(
+    folder: RunFolder,
+    manifest: Manifest,
+    summaries: Iterable[TaskSummary],
+    benchmark: Callable[[str], Benchmark],
+) -> tuple[MeanOverTasks, ...]:
+    """The means of a stored run, from its kept scores; `benchmark` finds benchmarks by name."""
+
+    def finished(name: str) -> FinishedTask:
+        owner = benchmark(manifest.tasks[name].task().benchmark)
+        return finished_task(folder, manifest, name, owner, label=manifest.model)
+
+    return means_of(manifest, summaries, finished)
+
+
+def tasks_of_group(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The names of a group's tasks, those of groups inside it included."""
+    names: dict[str, None] = {}
+    for member in groups[group]:
+        within = tasks_of_group(member, groups) if member in groups else (member,)
+        names.update(dict.fromkeys(within))
+    return tuple(names)
+
+
+def shared_metrics(summaries: Sequence[TaskSummary]) -> tuple[str, ...]:
+    """The main metrics that tasks share; none if their first ones differ."""
+    named = [main_metrics(summary.main, summary.metrics) for summary in summaries]
+    if not named or len({main[:1] for main in named}) > 1:
+        return ()
+    return tuple(name for name in named[0] if all(name in main for main in named))
+
+
+def _means(
+    run: _Run, name: str, over: Literal["tasks", "repeats"], tasks: Sequence[Sequence[str]]
+) -> Iterator[MeanOverTasks]:
+    found = run.summaries
+    summaries = [found[each] for repeats in tasks for each in repeats if each in found]
+    for metric in shared_metrics(summaries):
+        results = {each.task: each.metrics[metric] for each in summaries}
+        valued = [_with_value(repeats, results) for repeats in tasks]
+        first = results[summaries[0].task]
+        mean = MeanOverTasks(
+            name=name,
+            over=over,
+            tasks=tuple(results),
+            metric=metric,
+            higher_is_better=first.higher_is_better,
+            value=None,
+            interval=None,
+            confidence=first.confidence,
+        )
+        without = sum(not values for values in valued)
+        if without:
+            why = f"{without} of {len(valued)} tasks have no value"
+            yield msgspec.structs.replace(
+                mean, undefined=why if over == "tasks" else "no repeat has a value"
+            )
+            continue
+        value = fmean(fmean(values.values()) for values in valued)
+        mean = msgspec.structs.replace(mean, value=value)
+        weights = {task: 1 / (len(valued) * len(values)) for values in valued for task in values}
+        try:
+            yield _with_interval(run, mean, weights)
+        except HarnessError as error:
+            yield msgspec.structs.replace(mean, no_interval=str(error).splitlines()[0])
+
+
+def _with_value(names: Sequence[str], results: Mapping[str, MetricResult]) -> dict[str, float]:
+    """The values of the repeats of a task that have one."""
+    values = {name: results[name].value for name in names if name in results}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _with_interval(run: _Run, mean: MeanOverTasks, weights: Mapping[str, float]) -> MeanOverTasks:
+    import numpy as np
+
+    from harness.scoring.stats import Interval, Part, interval_together
+
+    parts = []
+    for name, weight in weights.items():
+        task = run.finished(name)
+        metric = task.benchmark.metrics[mean.metric]
+        units = counted_values(
+            task.scores(), mean.metric, metric, task.benchmark.stages_of_others
+        ).values()
+        part = Part(
+            values=np.array([value for _, value in units]),
+            clusters=np.array([stable_int(user) for user, _ in units], dtype=np.uint64),
+            statistic=metric.statistic,
+            weight=weight,
+        )
+        parts.append(part)
+    how = task.task.interval
+    drawn = interval_together(
+        parts,
+        seed=stable_int("together", run.manifest.seed, mean.name, mean.metric),
+        draws=how.draws,
+        confidence=how.confidence,
+        method=how.method,
+    )
+    if isinstance(drawn, Interval):
+        return msgspec.structs.replace(
+            mean, interval=(drawn.low, drawn.high), confidence=how.confidence
+        )
+    return msgspec.structs.replace(mean, no_interval=drawn.reason)

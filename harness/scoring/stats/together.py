@@ -1,0 +1,107 @@
+"""The bootstrap of a weighted sum of statistics, such as the mean over tasks, of the same users.
+
+Imports numpy: import it where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.scoring.stats.bootstrap import blocks_of_draws, units_of
+from harness.scoring.stats.intervals import (
+    Floats,
+    Integers,
+    Interval,
+    Measured,
+    Method,
+    NoInterval,
+    bounds,
+)
+from harness.scoring.stats.statistic import Statistic, statistic_of, without_each
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A statistic of some values, whose clusters are integers, and its weight in the sum."""
+
+    values: Floats
+    clusters: Integers
+    statistic: Statistic
+    weight: float
+
+
+def interval_together(
+    parts: Sequence[Part],
+    *,
+    seed: int,
+    draws: int = 2000,
+    confidence: float = 0.95,
+    method: Method = "percentile",
+) -> Interval | NoInterval:
+    """The interval of the weighted sum, with the same users drawn for all parts.
+
+    The users are those of any part; other arguments are as in `bootstrap_interval`.
+    """
+    if draws < 1:
+        return NoInterval("no draws were asked for")
+    users = np.unique(np.concatenate([part.clusters for part in parts]))
+    if len(users) < 2:
+        return NoInterval("fewer than two users: there is nothing to draw from")
+    random = np.random.Generator(np.random.PCG64(seed))
+    blocks = blocks_of_draws(len(users), draws, random, dtype=np.uint32)
+    ordered = [_Ordered(part, users) for part in parts]
+    drawn = []
+    for row in (row for block in blocks for row in block):
+        times = np.bincount(row, minlength=len(users)).astype(np.float64)
+        drawn.append(sum(part.of_draw(row, times) for part in ordered))
+
+    def measured() -> Measured:
+        return Measured(
+            value=sum(p.weight * statistic_of(p.values, p.statistic) for p in parts),
+            without=np.sum([part.without_each() for part in ordered], axis=0),
+        )
+
+    return bounds(
+        np.asarray(drawn, dtype=np.float64),
+        measured,
+        method=method,
+        confidence=confidence,
+        of="the mean",
+    )
+
+
+class _Ordered:
+    """A part with its values ordered by user; each of all users has a place and a size in it."""
+
+    def __init__(self, part: Part, users: Integers) -> None:
+        owners = np.searchsorted(users, part.clusters)
+        self._part = part
+        self._values = part.values[np.argsort(owners, kind="stable")]
+        self._sizes = np.bincount(owners, minlength=len(users))
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._sums = np.bincount(owners, weights=part.values, minlength=len(users))
+
+    def of_draw(self, drawn: Integers, times: Floats) -> float:
+        """The weighted statistic over the units of the drawn users; NaN if they have none.
+
+        `times` has how often each of all users was drawn.
+        """
+        units = float(times @ self._sizes)
+        if not units:
+            return float("nan")
+        if self._part.statistic == "mean":
+            return self._part.weight * float(times @ self._sums) / units
+        values = self._values[units_of(drawn, self._starts, self._sizes)]
+        return self._part.weight * statistic_of(values, self._part.statistic)
+
+    def without_each(self) -> Floats:
+        """The weighted statistic without each of all users."""
+        found = np.full(len(self._sizes), statistic_of(self._values, self._part.statistic))
+        here = self._sizes > 0
+        found[here] = without_each(
+            self._values, self._starts[here], self._sizes[here], self._part.statistic
+        )
+        return self._part.weight * found

@@ -1,0 +1,87 @@
+"""What a run prints at its end, what `--verbose` adds, and what `harness show` has of it."""
+
+import statistics
+
+import pytest
+
+FROM_RULES = ("--model", "baseline", "--data", "sample", "--limit", "12")
+HARD = ("pointwise", "pairwise", "listwise")
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory, harnesses):
+    """A finished run of a group and what it printed, with --verbose."""
+    harness = harnesses(tmp_path_factory.mktemp("results"))
+    return harness, harness.here("--tasks", "perrec_hard", *FROM_RULES, "--verbose").ok()
+
+
+def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
+    harness, done = ended
+    (folder,) = harness.folders
+    lines = done.out.splitlines()
+    last = next(n for n, line in enumerate(lines) if line.startswith("all metrics, notes"))
+    assert lines[last] == f"all metrics, notes, failures, costs: harness show {folder.name}"
+    table = lines[: last + 1]
+    assert table[0] == "baseline"
+    assert [line.split()[0] for line in table[3:7]] == [
+        "perrec_hard", *(f"perrec_hard_{ask}" for ask in HARD),
+    ]  # fmt: skip
+    assert table[7] == "not comparable to published: bundled sample data; --limit 12"
+    assert all(len(line) <= 80 for line in table[:-1])
+    again = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--fresh").ok()
+    assert again.out.splitlines()[1:8] == table[1:8]
+    assert len(again.out.splitlines()) == len(table)
+
+
+def test_verbose_and_show_print_the_same_and_everything(ended):
+    harness, done = ended
+    (first, *_) = harness.folders
+    shown = harness.here("show", first.name).ok().out
+    assert shown.startswith(f"run {first.relative_to(harness.folder)}: baseline, begun ")
+    assert done.out in shown
+    assert "ptc Kendall's tau of the predicted and the true ranking" in " ".join(done.out.split())
+    assert "ptc, unreadable groups counted 0" in done.out  # the analysis of the group
+    assert "rate, candidate" in done.out
+    alone = harness.here("show", first.name, "--task", "perrec_hard_pairwise").ok().out
+    assert "all metrics, notes" not in alone
+    assert "perrec_hard_listwise" not in alone
+
+
+def test_the_means_are_in_the_json_of_the_run_and_of_show(ended):
+    harness, _ = ended
+    (first, *_) = harness.folders
+    document = harness.here("show", first.name, "--json").ok().json
+    (mean,) = document["means"]
+    values = [summary["metrics"]["ptc"]["value"] for summary in document["summaries"]]
+    assert mean["value"] == pytest.approx(statistics.fmean(values))
+    assert mean["interval"][0] < mean["value"] < mean["interval"][1]
+    run = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--json").ok().json
+    assert run["means"] == [mean]
+
+
+def test_a_repeated_task_is_one_line_with_the_interval_of_its_mean(harness):
+    done = harness.here(
+        "--tasks", "interests", *FROM_RULES, "--judge", "lexical", "--num_repeats", "2"
+    ).ok()
+    (line,) = [one for one in done.out.splitlines() if one.startswith("interests")]
+    assert line.startswith("interests ×2  support ↑")
+    assert line.split()[-2:] == ["24", "–"]
+
+
+def test_a_run_that_stops_says_what_is_not_finished(harness):
+    done = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--max_calls", "60", "--no_store")
+    assert done.code != 0
+    assert "not finished: 0 of 1 stages done" in done.out
+    assert "harness: " in done.err
+
+
+def test_scores_that_no_run_keeps_are_printed_whole(harness):
+    harness.here("--tasks", "interests", *FROM_RULES, "--judge", "lexical").ok()
+    (folder,) = harness.folders
+    kept = harness.here("score", str(folder)).ok().out
+    assert "support ↑" in kept
+    assert "coverage" not in kept
+    changed = harness.here("score", str(folder), "--set", "min_support=1").ok().out
+    assert "scored with min_support 3 → 1" in changed
+    assert "asked with the old values" not in changed
+    assert "coverage ↑" in changed

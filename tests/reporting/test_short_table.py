@@ -1,0 +1,192 @@
+"""The table that a run ends with, at the width and height of a screen."""
+
+import pytest
+from builders.runs import make_entry, make_manifest, make_metric, make_summary, make_task
+from builders.texts import lines_on
+from msgspec.structs import replace
+
+from harness.reporting.short_table import print_short_table
+from harness.runs.manifest import StageEntry
+from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.summary import RoleUse, StageSummary
+
+STAGES = tuple(StageEntry(name=name, key="k", file=f"{name}.jsonl") for name in ("ask", "check"))
+
+
+def task(name, value=0.5, **more):
+    interval = None if value is None else (value - 0.25, value + 0.25)
+    metrics = {
+        "hits": make_metric(value, n=40, interval=interval),
+        "loss": make_metric(2.0, n=9, higher_is_better=False),
+    }
+    usual = {
+        "model": "gpt", "thinks": False, "roles": {"candidate": "gpt", "judge": "llama"},
+        "main": ("hits",), "metrics": metrics,
+    }  # fmt: skip
+    return make_summary(name, **{**usual, **more})
+
+
+def mean(name, *tasks, value=0.5, over="tasks", **more):
+    usual = {"metric": "hits", "higher_is_better": True, "confidence": 0.95}
+    interval = None if value is None else (0.375, 0.625)
+    return MeanOverTasks(
+        name=name, over=over, tasks=tasks, value=value, interval=interval, **{**usual, **more}
+    )
+
+
+def printed(*summaries, means=(), planned=None, groups=None, run="runs/one", **options):
+    names = planned or [each.task for each in summaries]
+    entries = {name: make_entry(make_task(name), *STAGES) for name in names}
+    manifest = make_manifest(model="gpt", tasks=entries, groups=groups or {})
+    reserved = options.pop("reserved", 4)
+    return lines_on(
+        lambda console: print_short_table(
+            manifest, summaries, means, run=run, reserved=reserved, console=console
+        ),
+        **{"width": 80, **options},
+    )
+
+
+def test_a_task_is_a_line_of_its_main_metric_with_direction_interval_n_and_missing():
+    lost = make_metric(0.25, n=30, missing={"no_json": 8, "timeout": 2}, higher_is_better=False)
+    lines = printed(
+        task("films", comparable=False, not_comparable_because=("bundled sample data",)),
+        task("books", metrics={"loss": lost}, main=("loss",)),
+    )
+    assert lines == [
+        "gpt, without thinking; judge: llama",
+        "task   main metric                 value   n   missing",
+        "──────────────────────────────────────────────────────",
+        "films  hits ↑       0.500 [0.250, 0.750]  40         –",
+        "books  loss ↓                      0.250  30  10 (25%)",
+        "not comparable to published: bundled sample data (1 of 2 tasks)",
+        "missing in 1 of 2 tasks: no_json 8, timeout 2",
+        "all metrics, notes, failures, costs: harness show runs/one",
+    ]
+
+
+def test_further_main_metrics_stand_below_the_first():
+    lines = printed(task("films", main=("loss", "hits")))
+    assert [line.split()[:3] for line in lines[3:5]] == [
+        ["films", "loss", "↓"], ["hits", "↑", "0.500"],
+    ]  # fmt: skip
+
+
+def test_a_task_without_a_value_says_why_in_its_line():
+    none = make_metric(None, n=0, missing={"no_json": 40}, undefined="nothing was scored")
+    lines = printed(task("films"), task("books", metrics={"hits": none}))
+    assert lines[4] == "books  hits ↑  no value: nothing was scored; missing: no_json 40"
+
+
+def test_units_that_a_value_counts_as_worst_are_among_its_units():
+    counted = make_metric(0.25, n=30, missing={"no_json": 10}, left_out=0.5)
+    assert printed(task("films", metrics={"hits": counted}))[3].split()[-3:] == [
+        "40", "10", "(25%)",
+    ]  # fmt: skip
+
+
+def test_a_group_is_its_mean_with_its_tasks_below_and_other_tasks_after():
+    lines = printed(
+        task("a"), task("alone"), task("b"),
+        means=[mean("both", "a", "b")], groups={"both": ("a", "b")},
+    )  # fmt: skip
+    assert [line.rstrip() for line in lines[3:7]] == [
+        "both (mean of 2)  hits ↑       0.500 [0.375, 0.625]  80        –",
+        "  a               hits ↑       0.500 [0.250, 0.750]  40        –",
+        "  b               hits ↑       0.500 [0.250, 0.750]  40        –",
+        "alone             hits ↑       0.500 [0.250, 0.750]  40        –",
+    ]
+
+
+def test_a_group_inside_a_group_stands_below_it_and_each_task_once():
+    groups = {"whole": ("inner", "c"), "inner": ("a", "b")}
+    means = [mean("whole", "a", "b", "c"), mean("inner", "a", "b")]
+    lines = printed(task("a"), task("b"), task("c"), means=means, groups=groups)
+    names = [line[:18].rstrip() for line in lines[3:8]]
+    assert names == ["whole (mean of 3)", "  inner (mean of 2", "    a", "    b", "  c"]
+
+
+def test_a_group_of_different_main_metrics_says_so_and_lists_its_tasks():
+    lines = printed(task("a"), task("b", main=("loss",)), groups={"both": ("a", "b")})
+    assert lines[3] == "both (mean of 2)  no mean: the main metrics of its tasks differ"
+    assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
+
+
+def test_a_repeated_task_is_one_line_and_says_how_many_repeats_it_has():
+    repeats = ("a", "a@2")
+    lines = printed(task("a"), task("a@2"), means=[mean("a", *repeats, over="repeats")])
+    (of_two,) = [line for line in lines if line.startswith("a ")]
+    assert of_two == "a ×2  hits ↑       0.500 [0.375, 0.625]  80        –"
+    lines = printed(task("a"), planned=repeats, means=[mean("a", "a", over="repeats")])
+    assert lines[3].startswith("a ×1 of 2  hits ↑")
+
+
+def test_tasks_that_are_not_finished_say_so_after_the_others():
+    lines = printed(task("b"), planned=["a", "b"])
+    assert [line.split()[0] for line in lines[3:5]] == ["b", "a"]
+    assert lines[4] == "a     not finished: 0 of 2 stages done"
+
+
+def test_a_run_without_any_result_still_names_its_model_and_tasks():
+    lines = printed(planned=["a", "b"])
+    assert lines[0] == "gpt"
+    assert lines[3:5] == [
+        "a     not finished: 0 of 2 stages done", "b     not finished: 0 of 2 stages done",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("many", [1, 27, 28, 60, 200])
+def test_it_fits_a_screen_whatever_the_number_of_tasks(many):
+    why = tuple(f"reason number {n} of many" for n in range(20))
+    names = [f"a_task_with_a_very_long_name_that_no_screen_can_hold_{n:03}" for n in range(many)]
+    fields = (name for name in RoleUse.__struct_fields__ if name not in ("rungs", "cost"))
+    use = RoleUse(**{**dict.fromkeys(fields, 0), "calls": 60, "thought_out": 59}, rungs={})
+    stage = StageSummary(items=1, done=0, failures={}, roles={"candidate": use})
+    tasks = [
+        task(name, comparable=False, not_comparable_because=why, stages={"ask": stage},
+             notes=("a note that is " + "long " * 40, "another"))
+        for name in names
+    ]  # fmt: skip
+    lines = printed(*tasks)
+    assert len(lines) <= 36
+    assert all(len(line) <= 80 for line in lines)
+    shown = [line for line in lines if line.startswith("a_task")]
+    assert all(line.split()[0].endswith(f"{n:03}") for n, line in enumerate(shown))
+    (more,) = [line for line in lines if line.startswith("and ")] or ["and 0 more tasks"]
+    assert int(more.split()[1]) + len(shown) == many
+    assert "59 of 60 replies spent their limit on thinking" in "\n".join(lines).replace(
+        f"{59 * many:,} of {60 * many:,}", "59 of 60"
+    )
+    assert any(line.startswith("note (and 1 more): a note") for line in lines)
+
+
+def test_where_a_group_s_tasks_do_not_fit_its_mean_stands_alone():
+    names = [f"t{n}" for n in range(40)]
+    tasks = [task(name) for name in names]
+    groups = {"all": tuple(names)}
+    lines = printed(*tasks, task("alone"), means=[mean("all", *names)], groups=groups)
+    assert [line.split()[0] for line in lines[3:-1]] == ["all", "alone"]
+    # Without a mean nothing stands for them, and as many as fit are listed.
+    none = mean("all", *names, value=None, undefined="3 of 40 tasks have no value")
+    lines = printed(*tasks, means=[none], groups=groups)
+    assert lines[3].endswith("hits ↑  no mean: 3 of 40 tasks have no value")
+    assert lines[4].split()[0] == "t0"
+    assert len(lines) <= 36
+
+
+def test_lines_that_follow_are_left_room():
+    tasks = [task(f"t{n}") for n in range(60)]
+    assert len(printed(*tasks, reserved=20)) <= 20
+
+
+def test_names_are_no_control_characters():
+    lines = printed(task("[red]\x1b[31m"), run="\x1b")
+    assert "\x1b" not in "".join(lines)
+    assert any("[red]" in line for line in lines)
+
+
+def test_the_models_of_other_roles_are_named_after_the_judge():
+    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama"}
+    assert printed(replace(task("a"), thinks=True, roles=roles))[0] == (
+        "gpt, with thinking; judge: llama; profiler: qwen"
+    )

@@ -105,7 +105,7 @@ class EngineGate:
         announce: Callable[[str], None] | None = None,
         logs: Path | None = None,
         models: Iterable[Model] = (),
-        look: Callable[[], Awaitable[None]] | None = None,
+        look: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._unchecked = list(models)
         self._names = resources_of(self._unchecked)

@@ -82,24 +82,23 @@ async def _findings(
     args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
 ) -> list[Finding]:
     from harness.calls.store import default_path
-    from harness.pipeline.preflight import Look, findings_of, looks_at_disks, looks_at_models
+    from harness.pipeline.preflight import findings_about, look, look_at_disks, looks
     from harness.registry import load_plugins
 
-    looks = [
-        Look(about="installation", find=installation),
-        Look(about="plugins", find=partial(plugins, strict=args.strict_plugins)),
-        Look(about="settings", find=partial(_of_settings, effective)),
-    ]
-    first = await findings_of(looks)
+    first = await looks(
+        look("installation", installation),
+        look("plugins", partial(plugins, strict=args.strict_plugins)),
+        look("settings", partial(_of_settings, effective)),
+    )
     try:
         settings = settings_from(options, whole=False)
         found, players = await _of_tasks(settings, load_plugins(), effective)
     except HarnessError as error:
         return [*first, _at_fault("options", error, effective)]
-    looks = [*looks_at_models(players, ask=args.ask), *looks_at_disks(settings)]
+    rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
     if settings.use_store:
-        looks.append(Look(about="store", find=lambda: store(settings.store or default_path())))
-    return [*first, *found, *await findings_of(looks)]
+        rest.append(look("store", lambda: store(settings.store or default_path())))
+    return [*first, *found, *await looks(*rest)]
 
 
 def installation(distribution: str = DISTRIBUTION) -> Iterator[Finding]:

@@ -128,12 +128,7 @@ def _dry_run(
     import asyncio
 
     from harness.pipeline.forecast import rehearse
-    from harness.pipeline.preflight import (
-        findings_of,
-        looks_at_disks,
-        looks_at_models,
-        players_of_stages,
-    )
+    from harness.pipeline.preflight import findings_about, look_at_disks, looks, players_of_stages
     from harness.pipeline.preparation import prepare
     from harness.registry import load_plugins
     from harness.reporting.forecast_tables import print_forecast
@@ -145,8 +140,8 @@ def _dry_run(
         print(note, file=sys.stderr)
     contexts = [context for each in prepared.tasks for context in each.contexts("")]
     players = players_of_stages(contexts, settings, named_in)
-    looks = [*looks_at_models(players, local=not servers), *looks_at_disks(settings)]
-    found = [one for one in asyncio.run(findings_of(looks)) if one.state != "good"]
+    looked = looks(findings_about(players, local=not servers), look_at_disks(settings))
+    found = [one for one in asyncio.run(looked) if one.state != "good"]
     for one in found:
         print_error(
             f"{one.about}: {one.says}" + (f"\n  to do:    {one.to_do}" if one.to_do else "")

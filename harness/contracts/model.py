@@ -407,7 +407,7 @@ class Model(ABC):
 
         They are made before the first call of a run that costs, and by `harness doctor`. A bad one
         ends the run. Where one is doubtful and none is bad, a model that occupies no resource is
-        asked one small question.
+        asked the small question of `asked_if_thinking`.
 
         `[good("server", "answers"), bad("key", "ACME_KEY is not set", "set it")]`
         """

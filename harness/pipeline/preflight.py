@@ -1,4 +1,4 @@
-"""Looks at what a run needs before anything is paid: models, their servers and weights, disks."""
+"""Looks at what a run needs before anything is asked: models, their servers and weights, disks."""
 
 from __future__ import annotations
 
@@ -7,27 +7,30 @@ import inspect
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from harness.base.errors import HarnessError, ModelError
 from harness.base.home import expanded
 from harness.base.redaction import safe_text
+from harness.calls.client import Client
 from harness.calls.network_fs import network_type
 from harness.calls.store import default_path
-from harness.contracts.finding import NAME, WEIGHTS, Finding, bad, bad_by, doubtful, good
-from harness.contracts.model import CallError, Message, Model, Request, Sampling
+from harness.contracts.finding import NAME, WEIGHTS, Finding, State, bad, bad_by, doubtful, good
+from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
 from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, named_by, option_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
+from harness.pipeline.thinking import PATIENCE, Thinks, ask_question
 from harness.registry.task_catalogue import Catalogue
 
 if TYPE_CHECKING:
@@ -38,15 +41,7 @@ T = TypeVar("T")
 SECONDS = 10.0
 MODEL_SECONDS = 60.0
 """Ample: nvidia-smi wakes sleeping GPUs one after the other."""
-
-QUESTION_SECONDS = 30.0
-QUESTION = Request(
-    messages=(Message("user", "Answer with one word: yes."),),
-    sampling=Sampling(max_tokens=16),
-    seed=0,
-)
-REASONING_ONLY = "no_content"
-"""The cause of failure if the tokens were enough for reasoning only."""
+QUESTION_SECONDS = MODEL_SECONDS + PATIENCE.total_timeout
 
 DEFAULT_OF = "the default of"
 """How the place of a model begins that only a task names."""
@@ -54,18 +49,6 @@ DEFAULT_OF = "the default of"
 GIB = 1024**3
 LITTLE = 1 * GIB
 """Below this free space, a long run may not finish."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """One look at something, as `Look(about="store", find=partial(store, file))`.
-
-    `find` gives the findings: a function that runs in a thread, or a coroutine function.
-    """
-
-    about: str
-    find: Callable[[], Any]
-    seconds: float = SECONDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,38 +66,83 @@ class Player:
 
 
 class NotReady(ModelError):
-    """Something prevents the run, as each of the findings says; nothing was paid."""
-
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        first, *others = findings
-        super().__init__(first.says, where=first.about, hint=first.to_do)
-        self._others = others
-
-    def __str__(self) -> str:
-        others = (ModelError(one.says, where=one.about, hint=one.to_do) for one in self._others)
-        return "\n".join([super().__str__(), *map(str, others)])
+    """Something prevents the run, as each of the lines says; nothing was paid."""
 
 
-async def preflight(looks: Sequence[Look], show: Callable[[str], None]) -> None:
-    """Show what is doubtful; NotReady where something prevents the run."""
-    found = await findings_of(looks)
-    for one in found:
-        if one.state == "doubtful":
-            show(f"{one.about}: {one.says}" + (f"; {one.to_do}" if one.to_do else ""))
-    if prevents := [one for one in found if one.state == "bad"]:
-        raise NotReady(prevents)
+async def preflight(
+    models: Mapping[Model, Sequence[Player]],
+    settings: RunSettings,
+    *,
+    show: Callable[[str], None],
+    client: Client | None = None,
+    to_ask: Thinks | None = None,
+    problem: HarnessError | None = None,
+) -> None:
+    """Look at models that cost and at disks, then ask the small question where that has a use.
+
+    It is for the models `to_ask`, which get as value whether they think, and for those whose look
+    leaves a doubt. Nothing is asked without a client, or if a look finds what prevents the run.
+    Doubts are shown. NotReady says all that prevents the run, after a `problem` known before.
+    """
+    costly = [one for one in models if one.identity.scope != "call" and not one.identity.recorded]
+    found, disks = await asyncio.gather(look_at(costly), look_at_disks(settings))
+    if client is not None and not those(chain(disks, *found.values()), "bad"):
+        await ask_models(found, client, {} if to_ask is None else to_ask)
+    lines = [*_lines(models, found), *disks]
+    for one in those(lines, "doubtful"):
+        show(f"{one.about}: {one.says}" + (f"; {one.to_do}" if one.to_do else ""))
+    prevent = those(lines, "bad")
+    errors = [ModelError(one.says, where=one.about, hint=one.to_do) for one in prevent]
+    if errors:
+        raise NotReady("\n".join(map(str, [problem, *errors] if problem else errors)))
 
 
-async def findings_of(looks: Sequence[Look]) -> list[Finding]:
-    """The findings of all looks, which run in parallel; in order, and without keys."""
-    found = await asyncio.gather(*(_findings(look) for look in looks))
+async def findings_about(
+    players: Iterable[Player], *, ask: bool = False, local: bool = False
+) -> list[Finding]:
+    """The findings about the models behind the players; `ask` asks each the small question.
+
+    `local` looks only at what is on this machine.
+    """
+    models = models_of(players)
+    found = await look_at(models, local=local)
+    client = Client(store=None, run_id="", patience=PATIENCE)
+    await ask_models(found, client, {one: None for one in models if ask and may_be_asked(one)})
+    return _lines(models, found)
+
+
+def those(found: Iterable[Finding], state: State) -> list[Finding]:
+    """The findings of this state."""
+    return [one for one in found if one.state == state]
+
+
+async def look(about: str, find: Callable[[], Any], seconds: float = SECONDS) -> list[Finding]:
+    """What `find` finds, without keys, as `await look("store", partial(store, file))`.
+
+    `find` gives findings: a function that runs in a thread, or a coroutine function. An error of it
+    is a finding.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            if inspect.iscoroutinefunction(find):
+                found = list(await find())
+            else:
+                found = await in_thread(lambda: list(find()))
+    except TimeoutError:
+        found = [doubtful(about, f"not known after {seconds:g} s")]
+    except HarnessError as error:
+        found = [bad_by(about, error)]
+    except Exception as error:  # whatever the code of a plugin raises is a finding
+        found = [bad(about, f"the look failed: {type(error).__name__}: {error}")]
     return [
-        msgspec.structs.replace(
-            one, says=safe_text(one.says), to_do=one.to_do and safe_text(one.to_do)
-        )
-        for several in found
-        for one in several
+        replace(one, says=safe_text(one.says), to_do=one.to_do and safe_text(one.to_do))
+        for one in found
     ]
+
+
+async def looks(*several: Awaitable[list[Finding]]) -> list[Finding]:
+    """The findings of looks made in parallel, in order."""
+    return list(chain(*await asyncio.gather(*several)))
 
 
 async def in_thread(work: Callable[[], T]) -> T:
@@ -130,20 +158,6 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True).start()
     return await asyncio.wrap_future(result)
-
-
-async def _findings(look: Look) -> Sequence[Finding]:
-    try:
-        async with asyncio.timeout(look.seconds):
-            if inspect.iscoroutinefunction(look.find):
-                return list(await look.find())
-            return await in_thread(lambda: list(look.find()))
-    except TimeoutError:
-        return [doubtful(look.about, f"not known after {look.seconds:g} s")]
-    except HarnessError as error:
-        return [bad_by(look.about, error)]
-    except Exception as error:  # whatever the code of a plugin raises is a finding
-        return [bad(look.about, f"the look failed: {type(error).__name__}: {error}")]
 
 
 def players_of_stages(
@@ -175,9 +189,9 @@ def players_one_by_one(
         tasks = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks).tasks
     except HarnessError as error:
         errors["tasks"] = error, ["tasks"]
-    bindings = _by_tasks(binder, tasks, plugins) if tasks else _by_settings(binder)
+    by_settings = ((role, None, partial(binder.bind_given, role)) for role in binder.given)
     players = []
-    for role, task, bind in bindings:
+    for role, task, bind in _by_tasks(binder, tasks, plugins) if tasks else by_settings:
         if role == CANDIDATE and not settings.model:
             continue
         source = source_of(role, task, settings, named_in)
@@ -199,12 +213,6 @@ def _by_tasks(
             yield role, task, partial(binder.bind_role, role, task, as_judge=role in judges)
 
 
-def _by_settings(binder: RoleBinder) -> Iterator[tuple[str, None, Callable[[], Binding]]]:
-    """Each role that the settings name, and what binds it."""
-    for role in binder.given:
-        yield role, None, partial(binder.bind_given, role)
-
-
 def source_of(
     role: str, task: Task | None, settings: RunSettings, named_in: Mapping[str, str]
 ) -> str:
@@ -217,60 +225,98 @@ def source_of(
     return f"{DEFAULT_OF} {task.name}"
 
 
-def looks_at_models(
-    players: Iterable[Player],
-    *,
-    among: Collection[Model] | None = None,
-    ask: bool = False,
-    local: bool = False,
-) -> list[Look]:
-    """A look at each model behind the players, or at those `among` them.
-
-    `ask` asks every model one small question. `local` looks only at what is on this machine.
-    """
-    by_model: dict[Model, list[Player]] = {}
+def models_of(players: Iterable[Player]) -> dict[Model, list[Player]]:
+    """The models behind the players, each with all that it plays."""
+    models: dict[Model, list[Player]] = {}
     for one in players:
         for model in dict.fromkeys(one.binding.models):
-            if among is None or model in among:
-                by_model.setdefault(model, []).append(one)
-    return [
-        Look(
-            about=_named(one.role for one in same),
-            find=partial(_at_model, model, same, ask=ask, local=local),
-            seconds=MODEL_SECONDS + QUESTION_SECONDS,
-        )
-        for model, same in by_model.items()
+            models.setdefault(model, []).append(one)
+    return models
+
+
+async def look_at(models: Collection[Model], *, local: bool = False) -> dict[Model, list[Finding]]:
+    """Each model's own findings."""
+
+    async def check(model: Model) -> Sequence[Finding]:
+        if local and model.occupies is None:
+            model.require()
+            return ()
+        return await model.check()
+
+    checks = (look("model", partial(check, one), MODEL_SECONDS) for one in models)
+    return dict(zip(models, await asyncio.gather(*checks), strict=True))
+
+
+async def ask_models(found: dict[Model, list[Finding]], client: Client, to_ask: Thinks) -> None:
+    """Ask the small question, and add what it shows to the findings and to `to_ask`.
+
+    It is for the models `to_ask` and those in doubt, without those that cannot be used.
+    """
+
+    async def ask(model: Model) -> Sequence[Finding]:
+        findings, thinks = await ask_question(model, client)
+        if model in to_ask:
+            to_ask[model] = thinks
+        return findings
+
+    asked = [
+        one
+        for one, own in found.items()
+        if not those(own, "bad")
+        and (one in to_ask or (may_be_asked(one) and those(own, "doubtful")))
     ]
+    questions = (look("question", partial(ask, one), QUESTION_SECONDS) for one in asked)
+    try:
+        answers = await asyncio.gather(*questions)
+    finally:
+        await client.close()
+    for model, answer in zip(asked, answers, strict=True):
+        found[model] = _settled(found[model], answer)
 
 
-async def _at_model(
-    model: Model, players: Sequence[Player], *, ask: bool, local: bool
+def may_be_asked(model: Model) -> bool:
+    """Whether the question has a use, and starts no engine."""
+    return model.identity.scope != "call" and model.occupies is None
+
+
+def _settled(found: Sequence[Finding], answer: Sequence[Finding]) -> list[Finding]:
+    """The findings of a look and of the question: an answer settles doubts, an error confirms them.
+
+    Of the doubts about a model that answers, only those with advice remain.
+    """
+    known, doubts = those(found, "good"), those(found, "doubtful")
+    if doubts and (errors := those(answer, "bad")):
+        says = "; ".join(one.says for one in (*doubts, *errors))
+        return [*known, bad(doubts[0].about, says, doubts[0].to_do or errors[0].to_do)]
+    if those(answer, "good"):
+        doubts = [one if one.to_do else good(one.about, one.says) for one in doubts]
+    return [*known, *doubts, *answer]
+
+
+def _lines(
+    models: Mapping[Model, Sequence[Player]], found: Mapping[Model, Sequence[Finding]]
 ) -> list[Finding]:
-    """The findings about one model: each that is not good in a line of its own.
+    """The findings about each model: those that are not good have lines of their own.
 
     The good ones share a line, which is left out if something prevents the use of the model.
     """
-    about = _named(one.role for one in players)
-    name = ", ".join([model.identity.label, *dict.fromkeys(one.source for one in players)])
-    try:
-        found = await _checked(model, ask=ask, local=local)
-    except HarnessError as error:
-        found = [bad_by(about, error)]
     lines = []
-    if all(one.state != "bad" for one in found):
-        fine = "; ".join(one.says for one in found if one.state == "good")
-        if fine or not found:
+    for model, own in found.items():
+        players = models[model]
+        about = _named(one.role for one in players)
+        name = ", ".join([model.identity.label, *dict.fromkeys(one.source for one in players)])
+        fine = "; ".join(one.says for one in those(own, "good"))
+        if not those(own, "bad") and (fine or not own):
             lines.append(good(about, f"{name}: {fine or 'can be used'}"))
-    for one in sorted(found, key=lambda one: (one.state, one.about != WEIGHTS)):
-        if one.state != "good":
+        wrong = [*those(own, "bad"), *those(own, "doubtful")]
+        for one in sorted(wrong, key=lambda one: (one.state, one.about != WEIGHTS)):
             to_do = one.to_do
             if one.about == WEIGHTS:
                 to_do = _other_ways(model, players, one)
             elif one.about == NAME and all(each.is_default for each in players):
                 to_do = _instead_of_default(players)
-            lines.append(
-                Finding(about=about, state=one.state, says=f"{name}: {one.says}", to_do=to_do)
-            )
+            says = f"{name}: {one.says}"
+            lines.append(replace(one, about=about, says=says, to_do=to_do))
     return lines
 
 
@@ -304,62 +350,18 @@ def _instead_of_default(players: Sequence[Player]) -> str:
     return f"name a model and its server, {option}openai:base_url=…,model=…{trial}"
 
 
-async def _checked(model: Model, *, ask: bool, local: bool) -> list[Finding]:
-    """A model's own findings, and those of a small question where they leave a doubt."""
-    if local and model.occupies is None:
-        model.require()
-        return []
-    found = list(await model.check())
-    doubts = [one for one in found if one.state == "doubtful"]
-    asks = model.identity.scope != "call" and model.occupies is None
-    if not asks or any(one.state == "bad" for one in found) or not (doubts or ask):
-        return found
-    rest = [one for one in found if one not in doubts]
-    answer = await _question(model)
-    if answer.state == "good":
-        # It answers, so only advice that still holds is worth a line.
-        kept = [one if one.to_do else good(one.about, one.says) for one in doubts]
-        return [*rest, *kept, answer]
-    if answer.state == "bad" and doubts:
-        says = "; ".join(one.says for one in (*doubts, answer))
-        return [*rest, bad(doubts[0].about, says, doubts[0].to_do)]
-    return [*rest, *doubts, answer]
+async def look_at_disks(settings: RunSettings) -> list[Finding]:
+    """The findings about the folder of runs, and about that of the store."""
+    runs, stored = "runs", "store's folder"
+    output = partial(folder, runs, settings.output_path, option="--output_path DIR")
+    if not settings.use_store:
+        return await look(runs, output)
+    option = "--store FILE" if settings.store else "HARNESS_CACHE=DIR"
 
+    def store() -> Iterator[Finding]:
+        return folder(stored, (settings.store or default_path()).parent, option=option)
 
-async def _question(model: Model) -> Finding:
-    """The finding of one small question to the model."""
-    about = "question"
-    try:
-        async with asyncio.timeout(QUESTION_SECONDS):
-            await model.open()
-            try:
-                await model.ask(QUESTION)
-            finally:
-                await model.close()
-    except TimeoutError:
-        return doubtful(about, f"a small question was not answered within {QUESTION_SECONDS:g} s")
-    except CallError as error:
-        if error.cause == REASONING_ONLY:
-            return good(about, "it answers a small question")
-        prevents = error.fatal or error.cause == "connection"
-        text = f"a small question failed: {error.cause}: {error.detail}"
-        return (bad if prevents else doubtful)(about, text)
-    return good(about, "it answers a small question")
-
-
-def looks_at_disks(settings: RunSettings) -> list[Look]:
-    """A look at the folder of runs, and at that of the store."""
-    runs, store = "runs", "store's folder"
-    find = partial(folder, runs, settings.output_path, option="--output_path DIR")
-    looks = [Look(about=runs, find=find)]
-    if settings.use_store:
-        option = "--store FILE" if settings.store else "HARNESS_CACHE=DIR"
-
-        def find_store() -> Iterator[Finding]:
-            return folder(store, (settings.store or default_path()).parent, option=option)
-
-        looks.append(Look(about=store, find=find_store))
-    return looks
+    return await looks(look(runs, output), look(stored, store))
 
 
 def folder(about: str, path: Path, *, option: str) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import HarnessError, Interrupted, TooManyFailures
+from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures
 from harness.calls.batch_answers import BatchAnswers
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
@@ -31,10 +31,9 @@ from harness.pipeline.executor import LocalExecutor, NotBatchable
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preflight import (
-    Player,
-    looks_at_disks,
-    looks_at_models,
+    models_of,
     players_of_stages,
+    players_one_by_one,
     preflight,
 )
 from harness.pipeline.preparation import Prepared, check_prices, prepare
@@ -43,7 +42,7 @@ from harness.pipeline.resume import LockedFolder, lock_folder
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
-from harness.pipeline.thinking import PATIENCE, said_before, who_thinks
+from harness.pipeline.thinking import PATIENCE, Thinks, keep_thinking, known_thinking, said_before
 from harness.registry import Plugins, load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.atomic_files import RUNS
@@ -159,18 +158,32 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """What is known before a run begins.
+
+    `asked` are the models that this session may ask, and `client` is for the small question. `look`
+    looks before the first call that costs; None if that is done, with the `problem` that it found.
+    """
+
+    asked: list[Model]
+    thinks: Thinks
+    client: Client
+    look: Callable[[], Awaitable[object]] | None
+    problem: HarnessError | None = None
+
+
 @dataclass(kw_only=True)
 class _Run:
-    """A run under way; the `early` client asked its models before it began."""
+    """A run under way."""
 
     settings: RunSettings
     plugins: Plugins
     prepared: Prepared
     taken: LockedFolder
-    to_look_at: list[Player]
+    start: _Start
     display: Display
     progress: RunProgress
-    early: Client
     outbox: BatchRequests | None = None
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
@@ -203,20 +216,24 @@ async def arun(
     of being asked, and the run waits for the answers.
     """
     plugins = load_plugins()
-    prepared = prepare(settings, plugins)
+    named_in = named_in or {}
+    try:
+        prepared = prepare(settings, plugins)
+    except DataError as error:
+        if requests_to is None:
+            _, players = players_one_by_one(settings, plugins, named_in)
+            models = models_of(players)
+            await preflight(models, settings, show=display.show_line, problem=error)
+        raise
     check_prices(prepared)
     taken = lock_folder(settings, prepared, display=display)
     try:
         with taken.removed_on_failure():
-            early, thinks = await _who_thinks(
-                settings, prepared, taken, display=display, ask=requests_to is None
+            start = await _start(
+                settings, prepared, taken, display, named_in, to_file=requests_to is not None
             )
-            thinking = frozenset(model for model, known in thinks.items() if known)
-            contexts = {
-                each.task.name: each.contexts(taken.run_id, thinking) for each in prepared.tasks
-            }
-            unrecorded = taken.unrecorded(settings, contexts)
-            taken.begin(prepared, contexts, thinks)
+            contexts = _contexts(prepared, taken, start.thinks)
+            taken.begin(prepared, contexts, start.thinks)
         if warning := identical_repeats_warning(settings, contexts.values()):
             display.show_line(warning, problem=True)
         runs = [
@@ -241,10 +258,9 @@ async def arun(
             plugins=plugins,
             prepared=prepared,
             taken=taken,
-            to_look_at=players_of_stages(unrecorded, settings, named_in or {}),
+            start=start,
             display=display,
             progress=progress,
-            early=early,
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
         )
         with rare_collection():
@@ -257,28 +273,66 @@ async def arun(
         taken.folder.unlock()
 
 
-async def _who_thinks(
-    settings: RunSettings, prepared: Prepared, taken: LockedFolder, *, display: Display, ask: bool
-) -> tuple[Client, Mapping[Model, bool | None]]:
-    """The client that asked the models whether they think, and what is known of each."""
+def _contexts(
+    prepared: Prepared, taken: LockedFolder, thinks: Thinks
+) -> dict[str, tuple[StageContext, ...]]:
+    """The contexts of each task's stages."""
+    thinking = frozenset(model for model, known in thinks.items() if known)
+    return {each.task.name: each.contexts(taken.run_id, thinking) for each in prepared.tasks}
+
+
+def _asked(prepared: Prepared, *, to_file: bool) -> list[Model]:
+    """The models that this session may ask, without those whose questions go to a file."""
+    return [model for model in prepared.models if not (to_file and model.takes_batches)]
+
+
+async def _start(
+    settings: RunSettings,
+    prepared: Prepared,
+    taken: LockedFolder,
+    display: Display,
+    named_in: Mapping[str, str],
+    *,
+    to_file: bool,
+) -> _Start:
+    """What is known before the run begins; looks and asks where a model's thinking is unknown."""
+    store = settings.store or default_path() if settings.use_store else None
+    warn = functools.partial(display.show_line, problem=True)
+    said = said_before(taken.folder, taken.manifest)
+    thinks = known_thinking(prepared.models, run_id=taken.run_id, said=said, store=store, warn=warn)
+    unknown: Thinks = {model: None for model in prepared.models if model not in thinks}
+    asked = _asked(prepared, to_file=to_file)
+    # Stages of models that are unknown count as unrecorded, whether these think or not.
+    unrecorded = taken.unrecorded(settings, _contexts(prepared, taken, thinks))
     client = Client(
         store=None,
         run_id=taken.run_id,
         patience=PATIENCE,
         budget=settings.budget,
         prices=settings.prices or taken.manifest.prices,
-        engines=EngineGate(models=prepared.models),
     )
-    thinks = await who_thinks(
-        prepared.models,
+    models = models_of(players_of_stages(unrecorded, settings, named_in))
+    look = functools.partial(
+        preflight,
+        {model: players for model, players in models.items() if model in asked},
+        settings,
+        show=display.show_line,
         client=client,
-        run_id=taken.run_id,
-        known=said_before(taken.folder, taken.manifest),
-        store=settings.store or default_path() if settings.use_store else None,
-        warn=functools.partial(display.show_line, problem=True),
-        ask=ask,
     )
-    return client, thinks
+    if to_file:
+        # So that no later session says otherwise.
+        thinks |= dict.fromkeys(unknown, False)
+    if to_file or not unknown:
+        return _Start(asked=asked, thinks=thinks, client=client, look=look)
+    problem = None
+    try:
+        for model in asked:
+            model.require()
+        await look(to_ask=unknown)
+    except HarnessError as error:
+        problem = error
+    keep_thinking(unknown, store, warn)
+    return _Start(asked=asked, thinks=thinks | unknown, client=client, look=None, problem=problem)
 
 
 async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -> RunResult:
@@ -324,6 +378,10 @@ async def _ask_everything(
     run: _Run, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
 ) -> None:
     """Run every stage; appends to `errors` what stopped the run, and why tasks were given up."""
+    if run.start.problem is not None:
+        run.usage = run.start.client.usage.as_json()
+        errors.append(run.start.problem)
+        return
     settings, announce = run.settings, run.display.show_line
     warn = functools.partial(announce, problem=True)
     async with AsyncExitStack() as stack:
@@ -344,14 +402,8 @@ async def _ask_everything(
             one_at_a_time=settings.one_engine_at_a_time,
             announce=announce,
             logs=run.taken.folder.path / ENGINES,
-            models=_asked(run),
-            look=lambda: preflight(
-                [
-                    *looks_at_models(run.to_look_at, among=_costly(run)),
-                    *looks_at_disks(settings),
-                ],
-                announce,
-            ),
+            models=run.start.asked,
+            look=run.start.look,
         )
         stack.push_async_callback(_close, engines, errors)
         client = Client(
@@ -364,7 +416,7 @@ async def _ask_everything(
             mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
             own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
         )
-        client.follow(run.early)
+        client.follow(run.start.client)
         executor = LocalExecutor(
             plan=Plan(runs=runs, resource=engines.resource),
             client=client,
@@ -386,21 +438,6 @@ async def _ask_everything(
         finally:
             run.usage, run.limits = client.usage.as_json(), client.limits()
         errors += executor.halted
-
-
-def _asked(run: _Run) -> list[Model]:
-    """The models that this session may ask, without those whose questions go to files."""
-    written = run.outbox is not None
-    return [model for model in run.prepared.models if not (written and model.takes_batches)]
-
-
-def _costly(run: _Run) -> set[Model]:
-    """The models that this session may ask, and that may cost money or time."""
-    return {
-        model
-        for model in _asked(run)
-        if model.identity.scope != "call" and not model.identity.recorded
-    }
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:

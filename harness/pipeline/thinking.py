@@ -1,18 +1,18 @@
-"""Finds out which of a run's models think before they answer."""
+"""Asks a model one small question: does it answer, and does it think before it answers?"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
-from harness.base.errors import HarnessError
+from harness.base.errors import BudgetSpent, HarnessError, ModelError
 from harness.base.hashing import digest
 from harness.calls.client import Client
 from harness.calls.policy import Patience
 from harness.calls.store import Store
-from harness.contracts.model import Message, Model, Reply, Request, Sampling
+from harness.contracts.finding import Finding, bad, doubtful, good
+from harness.contracts.model import CallError, Message, Model, Reply, Request, Sampling
 from harness.parsing import split_reasoning
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
@@ -25,61 +25,98 @@ QUESTION = Request(
 """Simple to answer, but a model that thinks thinks about it."""
 
 PATIENCE = Patience(attempts=1, attempt_timeout=120.0, total_timeout=120.0)
-"""Without further attempts: a server in trouble is reported by the run itself."""
+"""Without further attempts: the run itself waits for a server in trouble."""
+
+REASONING_ONLY = "no_content"
+"""The cause of failure if the tokens were enough for reasoning only."""
+
+Thinks = dict[Model, bool | None]
+"""Whether models think; None where that is not known."""
 
 YES, NO = b"true", b"false"
-MEMO, STAGE = "thinking", "thinking"
+MEMO = STAGE = "thinking"
 """The memo table of the answers, and the name under which the questions are counted."""
 
 
-async def who_thinks(
+async def ask_question(model: Model, client: Client) -> tuple[list[Finding], bool | None]:
+    """What the question shows: whether the model answers, and whether it thinks.
+
+    There is no finding if the budget does not allow the question, which the run itself reports.
+    """
+    about, failed = "question", "a small question failed"
+    try:
+        answer = await client.ask(model, QUESTION, role=model.identity.label, stage=STAGE)
+    except BudgetSpent:
+        return [], None
+    except ModelError as error:
+        if not isinstance(error.__cause__, CallError):
+            raise
+        return [bad(about, f"{failed}: {error.__cause__}", error.hint)], None
+    failure, reply = answer.failure, answer.reply
+    if failure is not None and failure.cause != REASONING_ONLY:
+        return [doubtful(about, f"{failed}: {failure.cause}: {failure.detail}")], None
+    answers = [good(about, "it answers a small question")]
+    if reply is None or reply.finish == "refused":
+        return answers, None
+    return answers, shows_thinking(reply)
+
+
+def shows_thinking(reply: Reply) -> bool:
+    """Whether a reply to the question contains reasoning, or was cut.
+
+    A number needs no thousand tokens: what was cut is thinking, also where no tag opens it.
+    """
+    _, thought = split_reasoning(reply.text)
+    counted = reply.usage is not None and reply.usage.reasoning_tokens > 0
+    return bool(thought or reply.reasoning or counted or reply.finish == "length")
+
+
+def known_thinking(
     models: Sequence[Model],
     *,
-    client: Client,
     run_id: str,
-    known: Mapping[str, bool | None],
+    said: Mapping[str, bool | None],
     store: Path | None,
     warn: Callable[[str], None],
-    ask: bool,
-) -> dict[Model, bool | None]:
-    """Whether each model thinks; None if that is not known.
+) -> Thinks:
+    """Whether models think, None if nobody can know; without the models that the question is for.
 
-    `known` is what earlier sessions of the run knew, by the digest of the identity's key.
-    Models that nobody knows are asked one small question. The answer is kept in the store of this
-    path if the identity says which weights answered: a name may mean others in the next run.
-    Without `ask` they count as not thinking, so that no later session says otherwise.
+    `said` is what earlier sessions of the run knew, by the digest of the identity's key, and
+    `store` has the kept answers.
     """
-    found: dict[Model, bool | None] = {}
-    unknown = []
+    known: Thinks = {}
+    memos = {}
     for model in models:
         key = digest(model.identity.key(run_id))
-        found[model] = known[key] if key in known else model.thinks()
-        if key not in known and found[model] is None and model.asked_if_thinking:
-            unknown.append(model)
-    if not unknown:
-        return found
-    keys = {
-        model: digest(model.identity.key(""))
-        for model in unknown
-        if model.identity.scope == "everywhere"
-    }
-    stored = _stored(store, keys.values(), warn)
-    found |= {model: stored[key] == YES for model, key in keys.items() if key in stored}
-    missing = [model for model in unknown if keys.get(model) not in stored]
-    if not ask:
-        return found | dict.fromkeys(missing, False)
-    try:
-        answers = await asyncio.gather(*(_answer(model, client) for model in missing))
-    finally:
-        await client.close()
-    answered = dict(zip(missing, answers, strict=True))
+        thinks = said[key] if key in said else model.thinks()
+        if key in said or thinks is not None or not model.asked_if_thinking:
+            known[model] = thinks
+        elif (memo := _memo_key(model)) is not None:
+            memos[model] = memo
+    if store is None or not memos:
+        return known
+    # The run itself reports a store that cannot be used.
+    with suppress(HarnessError), closing(Store.open(store, warn=warn)) as opened:
+        kept = opened.memo_known(MEMO, memos.values())
+        known |= {model: kept[memo] == YES for model, memo in memos.items() if memo in kept}
+    return known
+
+
+def keep_thinking(answered: Thinks, store: Path | None, warn: Callable[[str], None]) -> None:
+    """Keep for other runs what the question showed."""
     new = {
-        keys[model]: YES if yes else NO
+        memo: YES if yes else NO
         for model, yes in answered.items()
-        if model in keys and yes is not None
+        if yes is not None and (memo := _memo_key(model)) is not None
     }
-    _keep(store, new, warn)
-    return found | answered
+    if store is not None and new:
+        with suppress(HarnessError), closing(Store.open(store, warn=warn)) as opened:
+            opened.memo_keep(MEMO, new)
+
+
+def _memo_key(model: Model) -> str | None:
+    """The key of the kept answer; None if the name may mean other weights in another run."""
+    return digest(model.identity.key("")) if model.identity.scope == "everywhere" else None
 
 
 def said_before(folder: RunFolder, manifest: Manifest) -> dict[str, bool | None]:
@@ -99,48 +136,3 @@ def said_before(folder: RunFolder, manifest: Manifest) -> dict[str, bool | None]
         for entry in manifest.roles.values()
         if "model" in entry.identity and (recorded or entry.thinks is not None)
     }
-
-
-def shows_thinking(reply: Reply) -> bool:
-    """Whether a reply to the question contains reasoning, or was cut.
-
-    A number needs no thousand tokens: what was cut is thinking, also where no tag opens it.
-    """
-    _, thought = split_reasoning(reply.text)
-    counted = reply.usage is not None and reply.usage.reasoning_tokens > 0
-    return bool(thought or reply.reasoning or counted or reply.finish == "length")
-
-
-def _stored(
-    path: Path | None, keys: Iterable[str], warn: Callable[[str], None]
-) -> Mapping[str, bytes]:
-    """The kept answers; none if the store cannot be used, which the run itself reports."""
-    with suppress(HarnessError), _opened(path, warn) as store:
-        return {} if store is None else store.memo_known(MEMO, keys)
-    return {}
-
-
-def _keep(path: Path | None, new: Mapping[str, bytes], warn: Callable[[str], None]) -> None:
-    with suppress(HarnessError), _opened(path, warn) as store:
-        if store is not None:
-            store.memo_keep(MEMO, new)
-
-
-@contextmanager
-def _opened(path: Path | None, warn: Callable[[str], None]) -> Iterator[Store | None]:
-    if path is None:
-        yield None
-        return
-    with closing(Store.open(path, warn=warn)) as store:
-        yield store
-
-
-async def _answer(model: Model, client: Client) -> bool | None:
-    """Whether the model's reply to the question shows thinking; None without a reply."""
-    try:
-        answer = await client.ask(model, QUESTION, role=model.identity.label, stage=STAGE)
-    except HarnessError:
-        return None  # the run meets the same error, and reports it
-    if answer.reply is None or answer.reply.finish == "refused":
-        return None
-    return shows_thinking(answer.reply)

@@ -55,8 +55,9 @@ class FaultyServer:
     and `most_in_flight` requests at the same time. `mistake` is the first error that `answer`
     raised.
 
-    The small question by which the harness finds out whether a model thinks is answered at once, by
-    a model that does if `thinks`, and counts only in `asked_if_thinking`.
+    The small question by which the harness finds out whether a model answers, and whether it
+    thinks, is answered at once, and counts only in `asked_if_thinking`. `thinks` is whether the
+    model does, or the fault that the question gets.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class FaultyServer:
         latency: float = 0.0,
         models: Sequence[str] | Fault = ("m",),
         port: int = 0,
-        thinks: bool = False,
+        thinks: bool | Fault = False,
     ) -> None:
         self.answer = answer
         self.faults = faults
@@ -251,7 +252,10 @@ class _Connection(asyncio.Protocol):
         server = self._server
         if QUESTION.messages[0].content.encode() in body:
             server.asked_if_thinking += 1
-            self._send(200, thought_answer(body, headers, thinks=server.thinks))
+            if isinstance(server.thinks, Fault):
+                self._wrong(server.thinks)
+            else:
+                self._send(200, thought_answer(body, headers, thinks=server.thinks))
             return
         asked = server.received(body, headers, target=target)
         fault = server.fault_for(asked)

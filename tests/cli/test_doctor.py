@@ -63,7 +63,7 @@ def test_each_model_is_looked_at_once(capsys, tmp_path):
 
 def test_what_stands_in_the_way_is_named_with_a_cure(capsys):
     missing = status(404, message="no model m")
-    with FaultyServer(models=["other"], faults=[missing]) as server:
+    with FaultyServer(models=["other"], thinks=missing) as server:
         spec = f"openai:m,base_url={server.url}"
         code = main(["doctor", "--model", spec, "--quiet"])
     assert code == 1
@@ -80,14 +80,7 @@ def test_a_question_that_is_answered_settles_it(capsys):
     with FaultyServer(models=["other"]) as server:
         code = main(["doctor", "--json", "--model", f"openai:m,base_url={server.url}"])
         found = json.loads(capsys.readouterr().out)["findings"]
-        assert server.requests == [
-            {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Answer with one word: yes."}],
-                "temperature": 0.0,
-                "max_tokens": 16,
-            }
-        ]
+        assert (server.asked_if_thinking, server.count) == (1, 0), "one small question, no other"
     assert code == 0
     assert [(one["state"], one["to_do"]) for one in found if one["about"] == "candidate"] == [
         ("good", None), ("doubtful", "correct the model's name"),
@@ -95,7 +88,7 @@ def test_a_question_that_is_answered_settles_it(capsys):
 
 
 def test_a_question_that_fails_is_reported(capsys):
-    with FaultyServer(faults=[status(404, message="no model m")]) as server:
+    with FaultyServer(thinks=status(404, message="no model m")) as server:
         code, found = findings(capsys, "--ask", "--model", f"openai:m,base_url={server.url}")
     assert code == 1
     assert found["candidate"] == (
@@ -194,7 +187,7 @@ def test_the_page_has_colours_on_a_terminal_only(capsys):
 
 
 def test_every_model_of_a_panel_is_looked_at(capsys):
-    with FaultyServer(models=["a"], faults=[status(404)]) as server:
+    with FaultyServer(models=["a"], thinks=status(404)) as server:
         judges = "+".join(f"openai:{name},base_url={server.url}" for name in ("a", "b"))
         code = main(["doctor", "--json", "--judge", f"panel:{judges}+lexical"])
     assert code == 1

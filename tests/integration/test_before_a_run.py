@@ -1,5 +1,6 @@
 """Nothing is paid before every role was looked at, and a corrected command goes on."""
 
+import json
 import time
 
 import pytest
@@ -32,11 +33,11 @@ def test_a_wrong_judge_is_found_before_the_candidate_is_paid(harness, serve, dea
     began = time.monotonic()
     ended = harness.run("--judge", judge_at(dead))
     assert time.monotonic() - began < 20
-    assert (ended.code, server.count) == (1, 0)
+    assert (ended.code, server.count, server.asked_if_thinking) == (1, 0, 0), "nothing is asked"
     assert f"judge: openai:{JUDGE}, from --judge: {dead} cannot be reached: " in ended.err
     assert "to do:    start the server there, or correct base_url" in ended.err
 
-    with FaultyServer(models=["another"], faults=[status(404)]) as other:
+    with FaultyServer(models=["another"], thinks=status(404)) as other:
         ended = harness.run("--judge", judge_at(other.url))
     assert (ended.code, server.count) == (1, 0)
     assert f"lists 1 model without a key, but not '{JUDGE}': another" in ended.err
@@ -85,7 +86,7 @@ def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
 
 
 def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
-    server = serve(models=status(404), faults=[status(404)] * 9)
+    server = serve(models=status(404), thinks=status(404))
     harness.url = server.url.removesuffix("/v1")
     ended = harness.run("--judge", "lexical")
     assert ended.code == 1
@@ -121,3 +122,70 @@ def test_a_run_whose_answers_are_stored_needs_no_server(harness, serve):
     server.stop()
     ended = harness.run(*args)
     assert ended.code == 0, ended.err
+
+
+def thinking_calls(harness):
+    """The attempts at the small question, by player, in the only run folder's last session."""
+    (folder,) = harness.folders
+    usage = json.loads((folder / "manifest.json").read_text())["sessions"][-1]["usage"]
+    return {name: use["attempts"] for name, use in usage.items() if name.startswith("thinking, ")}
+
+
+def test_one_question_shows_whether_a_model_answers_and_thinks(harness, serve):
+    server = serve(models=status(404), thinks=True)
+    harness.url = server.url
+    ended = harness.run("--judge", "lexical")
+    assert ended.code == 0, ended.err
+    assert server.asked_if_thinking == 1
+    assert thinking_calls(harness) == {f"thinking, openai:{CANDIDATE}": 1}
+
+
+def test_a_model_in_doubt_is_asked_the_same_question_and_it_counts(harness, serve):
+    server = serve(models=["another"])
+    harness.url = server.url
+    args = f"base_url={server.url},model={CANDIDATE},thinking=false"
+    ended = harness.run("--judge", "lexical", "--model_args", args)
+    assert ended.code == 0, ended.err
+    assert (server.asked_if_thinking, server.count) == (1, PEOPLE)
+    assert thinking_calls(harness) == {f"thinking, openai:{CANDIDATE}": 1}
+
+
+def test_a_listed_model_that_refuses_the_question_ends_the_run(harness, serve):
+    server = serve(thinks=status(401, message="no"))
+    harness.url = server.url
+    ended = harness.run("--judge", "lexical")
+    assert (ended.code, server.asked_if_thinking, server.count) == (1, 1, 0)
+    assert f"openai:{CANDIDATE}, from --model: a small question failed: auth: " in ended.err
+    assert "to do:    check the API key that the model uses" in ended.err
+
+
+def test_a_bad_folder_is_found_before_the_question(harness, serve):
+    server = serve()
+    harness.url = server.url
+    (harness.folder / "taken").write_text("")
+    ended = harness.run("--judge", "lexical", "--store", "taken/store.sqlite")
+    assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
+    assert "is not a folder" in ended.err
+
+
+def test_roles_are_looked_at_though_the_data_cannot_be_loaded(harness, serve, dead):
+    server = serve()
+    harness.url = server.url
+    ended = harness.run("--judge", judge_at(dead), data="no-such-folder")
+    assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
+    data, judge = ended.err.index("no-such-folder"), ended.err.index(f"{dead} cannot be reached")
+    assert data < judge
+    assert f"judge: openai:{JUDGE}, from --judge: " in ended.err
+    assert not (harness.folder / "runs").exists()
+    ended = harness.run("--judge", "lexical", data="no-such-folder")
+    assert (ended.code, "cannot be reached" in ended.err) == (1, False)
+
+
+def test_what_the_user_says_of_thinking_stands_though_a_doubt_is_asked_about(harness, serve):
+    server = serve(models=[JUDGE], thinks=True)
+    harness.url = server.url
+    args = f"base_url={server.url},model={CANDIDATE},thinking=false"
+    ended = harness.run("--model_args", args)
+    assert ended.code == 0, ended.err
+    assert server.asked_if_thinking == 2
+    assert {one["max_tokens"] for one in asked_of(server, CANDIDATE)} == {1024}

@@ -21,5 +21,5 @@ def test_models_whose_questions_are_written_down_are_not_asked():
     binding = SimpleNamespace(models=(plain, batched))
     task = SimpleNamespace(bindings={"candidate": binding, "judge": binding})
     prepared = Prepared(settings=None, tasks=(task, task), groups=())
-    assert _asked(SimpleNamespace(prepared=prepared, outbox=None)) == [plain, batched]
-    assert _asked(SimpleNamespace(prepared=prepared, outbox=object())) == [plain]
+    assert _asked(prepared, to_file=False) == [plain, batched]
+    assert _asked(prepared, to_file=True) == [plain]

@@ -9,20 +9,24 @@ import pytest
 
 from harness.base.errors import DataError, UsageError
 from harness.calls import network_fs as mounts
+from harness.calls.client import Client
 from harness.contracts.finding import Finding, bad, doubtful, good
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply
 from harness.pipeline.preflight import (
-    Look,
     NotReady,
     Player,
-    findings_of,
+    findings_about,
     folder,
     in_thread,
-    looks_at_models,
+    look,
+    looks,
+    models_of,
     preflight,
 )
 from harness.pipeline.roles import Binding
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.thinking import PATIENCE
 
 OPTION = "--output_path DIR"
 ANSWERS = "it answers a small question"
@@ -40,17 +44,17 @@ async def test_findings_come_in_the_order_of_the_looks():
         yield good("second", "quick")
         yield doubtful("second", "and more")
 
-    found = await findings_of([Look(about="first", find=slow), Look(about="second", find=quick)])
+    found = await looks(look("first", slow), look("second", quick))
     assert [one.says for one in found] == ["slow", "quick", "and more"]
 
 
 async def test_an_error_is_a_finding_with_all_that_it_says():
-    def look():
+    def find():
         raise DataError(
             "the table has no column", where="a.csv", found="b, c", expected="a", hint="add it"
         )
 
-    (found,) = await findings_of([Look(about="data", find=look)])
+    (found,) = await look("data", find)
     assert found == Finding(
         about="data",
         state="bad",
@@ -60,10 +64,10 @@ async def test_an_error_is_a_finding_with_all_that_it_says():
 
 
 async def test_foreign_code_that_breaks_is_a_finding():
-    async def look():
+    async def find():
         raise ZeroDivisionError("by zero")
 
-    (found,) = await findings_of([Look(about="model", find=look)])
+    (found,) = await look("model", find)
     assert found == bad("model", "the look failed: ZeroDivisionError: by zero")
 
 
@@ -80,7 +84,7 @@ async def test_a_look_that_takes_too_long_is_left(where):
         return [good("x", "late")]
 
     find = in_a_thread if where == "thread" else on_the_loop
-    (found,) = await findings_of([Look(about="x", find=find, seconds=0.05)])
+    (found,) = await look("x", find, seconds=0.05)
     never.set()
     assert found == doubtful("x", "not known after 0.05 s")
 
@@ -88,10 +92,10 @@ async def test_a_look_that_takes_too_long_is_left(where):
 async def test_keys_are_in_no_finding(monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "very-secret-value")
 
-    def look():
+    def find():
         yield bad("x", "the server said very-secret-value", "forget very-secret-value")
 
-    (found,) = await findings_of([Look(about="x", find=look)])
+    (found,) = await look("x", find)
     assert found == bad("x", "the server said [redacted]", "forget [redacted]")
 
 
@@ -101,27 +105,6 @@ async def test_what_a_thread_raises_is_raised():
 
     with pytest.raises(KeyError, match="gone"):
         await in_thread(work)
-
-
-async def test_doubts_are_shown_and_all_that_prevents_the_run_is_one_error():
-    def look():
-        yield good("a", "fine")
-        yield doubtful("b", "hm", "look there")
-        yield bad("c", "no server", "start it")
-        yield bad("d", "no key")
-
-    shown = []
-    with pytest.raises(NotReady) as caught:
-        await preflight([Look(about="x", find=look)], shown.append)
-    assert shown == ["b: hm; look there"]
-    assert str(caught.value) == "c: no server\n  to do:    start it\nd: no key"
-    assert caught.value.exit_code == 1
-
-
-async def test_where_all_is_well_nothing_is_said():
-    shown = []
-    await preflight([Look(about="x", find=lambda: [good("a", "fine")])], shown.append)
-    assert shown == []
 
 
 class Asked(Model):
@@ -152,7 +135,7 @@ def player(model, role="judge", source="from --judge"):
 
 
 async def found_of(*players, **options):
-    return await findings_of(looks_at_models(players, **options))
+    return await findings_about(players, **options)
 
 
 async def test_a_model_that_is_certain_is_not_asked():
@@ -177,6 +160,8 @@ DOWN = CallError("connection", "refused", retryable=True)
 BUSY = CallError("server_error", "HTTP 503", retryable=True)
 ODD = CallError("bad_request", "HTTP 400: no temperature")
 THINKS = CallError("no_content", "reasoning only", retryable=True)
+CHECK_KEY = "check the API key that the model uses"
+START = "start the server, or check the address that the model uses"
 FAILED = "no list; a small question failed"
 
 
@@ -185,8 +170,8 @@ FAILED = "no list; a small question failed"
     [
         (None, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
         (THINKS, [good("judge", f"{NAME}: no list; {ANSWERS}")]),
-        (WRONG_KEY, [bad("judge", f"{NAME}: {FAILED}: auth: HTTP 401")]),
-        (DOWN, [bad("judge", f"{NAME}: {FAILED}: connection: refused")]),
+        (WRONG_KEY, [bad("judge", f"{NAME}: {FAILED}: auth: HTTP 401", CHECK_KEY)]),
+        (DOWN, [bad("judge", f"{NAME}: {FAILED}: connection: refused", START)]),
         (BUSY, [doubtful("judge", f"{NAME}: {what}") for what in (
             "no list", "a small question failed: server_error: HTTP 503")]),
         (ODD, [doubtful("judge", f"{NAME}: {what}") for what in (
@@ -276,6 +261,69 @@ async def test_weights_of_unknown_size_come_without_advice():
     model = Asked(doubtful("weights", "the size is not known"), occupies="gpu")
     (only,) = await found_of(player(model, source="the default of t"))
     assert (only.state, only.to_do) == ("doubtful", None)
+
+
+def client():
+    return Client(store=None, run_id="r", patience=PATIENCE)
+
+
+async def looked(shown, *players, asks=True, **options):
+    """What `preflight` returns about these players, where it shows and asks."""
+    return await preflight(
+        models_of(players), RunSettings(tasks=(), model="m", use_store=False), show=shown.append,
+        client=client() if asks else None, **options,
+    )  # fmt: skip
+
+
+async def test_doubts_are_shown_and_all_that_prevents_the_run_is_one_error():
+    gone = Asked(bad("server", "no server", "start it"))
+    keyless = Asked(bad("key", "no key"))
+    doubted = Asked(doubtful("server", "hm", "look there"))
+    players = player(doubted), player(gone, "candidate", "a"), player(keyless, "namer", "b")
+    shown = []
+    with pytest.raises(NotReady) as caught:
+        await looked(shown, *players, to_ask=dict.fromkeys([doubted, gone, keyless]))
+    assert shown == [f"judge: {NAME}: hm; look there"]
+    assert str(caught.value) == (
+        "candidate: fake:m, a: no server\n  to do:    start it\nnamer: fake:m, b: no key"
+    )
+    assert caught.value.exit_code == 1
+    assert [model.asked for model in (doubted, gone, keyless)] == [0, 0, 0], "nothing is asked"
+
+
+async def test_where_all_is_well_nothing_is_said():
+    shown = []
+    await looked(shown, player(Asked(good("a", "fine"))))
+    assert shown == []
+
+
+async def test_the_question_of_thinking_is_the_one_that_settles_doubts():
+    thinker = Asked(doubtful("server", "no list"), reply=Reply(text="<think>hm</think>391"))
+    listed = Asked(good("server", "lists it"), name="n")
+    shown = []
+    thinks = {thinker: None}
+    await looked(shown, player(thinker), player(listed, "candidate"), to_ask=thinks)
+    assert (thinks, thinker.asked, listed.asked) == ({thinker: True}, 1, 0)
+    assert shown == []
+
+
+async def test_what_one_model_answered_is_known_though_another_prevents_the_run():
+    thinker = Asked(reply=Reply(text="<think>hm</think>391"))
+    broken = Asked(reply=WRONG_KEY, name="n")
+    thinks = {thinker: None, broken: None}
+    with pytest.raises(NotReady):
+        await looked([], player(thinker), player(broken), to_ask=thinks)
+    assert thinks == {thinker: True, broken: None}
+
+
+async def test_a_problem_known_before_comes_first_and_nothing_is_asked():
+    problem = DataError("no data", where="t", hint="fetch it")
+    gone, doubted = Asked(bad("server", "gone")), Asked(doubtful("server", "hm"))
+    with pytest.raises(NotReady) as caught:
+        await looked([], player(gone), player(doubted, "candidate"), asks=False, problem=problem)
+    assert str(caught.value) == f"t: no data\n  to do:    fetch it\njudge: {NAME}: gone"
+    assert doubted.asked == 0
+    await looked([], player(doubted), asks=False, problem=problem)
 
 
 def space(monkeypatch, gib):

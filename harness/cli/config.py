@@ -96,6 +96,7 @@ def _other_defaults() -> dict[str, Any]:
     """The defaults of settings whose option has none."""
     from harness.calls.policy import Patience
     from harness.calls.store import default_path
+    from harness.contracts.model import Model
     from harness.pipeline.settings import FailureLimits
 
     patience, limits = Patience(), FailureLimits()
@@ -105,6 +106,7 @@ def _other_defaults() -> dict[str, Any]:
         store = None
     shares = {name: getattr(limits, name) for name in FailureLimits.__struct_fields__}
     return {
+        "concurrency": f"{Model.concurrency}, or the model's own",
         "attempts": patience.attempts,
         "timeout": patience.attempt_timeout,
         "total_timeout": patience.total_timeout,

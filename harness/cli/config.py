@@ -96,7 +96,6 @@ def _other_defaults() -> dict[str, Any]:
     """The defaults of settings whose option has none."""
     from harness.calls.policy import Patience
     from harness.calls.store import default_path
-    from harness.contracts.model import Model
     from harness.pipeline.settings import FailureLimits
 
     patience, limits = Patience(), FailureLimits()
@@ -106,7 +105,6 @@ def _other_defaults() -> dict[str, Any]:
         store = None
     shares = {name: getattr(limits, name) for name in FailureLimits.__struct_fields__}
     return {
-        "concurrency": f"{Model.concurrency}, or the model's own",
         "attempts": patience.attempts,
         "timeout": patience.attempt_timeout,
         "total_timeout": patience.total_timeout,
@@ -154,9 +152,17 @@ def _page(document: Mapping[str, Any], *, with_overridden: bool) -> Iterator[str
 
 def _flatten(settings: Any, *, with_overridden: bool) -> Iterator[dict[str, Any]]:
     for one in settings:
-        yield {**one, "value": _word(one["value"])}
+        unset = one["setting"] == "concurrency" and one["value"] is None
+        yield {**one, "value": _models_own() if unset else _word(one["value"])}
         for other in one["overrides"] if with_overridden else ():
             yield {**other, "setting": "  overrides", "value": _word(other["value"])}
+
+
+def _models_own() -> str:
+    """The concurrency of models that are given none."""
+    from harness.contracts.model import Model
+
+    return f"{Model.concurrency}, or the model's own"
 
 
 def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -85,12 +85,12 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.made pyproject.toml hatch_build.py
-	@echo "installing harness into $(VENV)"
+	@echo "installing harness into $(VENV): a minute or two, in which pip prints nothing"
 	@$(INSTALL) -e .
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.made pyproject.toml hatch_build.py
-	@echo "installing harness and its tools into $(VENV)"
+	@echo "installing harness and its tools into $(VENV): some minutes, in which pip prints nothing"
 	@$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/.installed $@
 

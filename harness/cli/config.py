@@ -152,9 +152,17 @@ def _page(document: Mapping[str, Any], *, with_overridden: bool) -> Iterator[str
 
 def _flatten(settings: Any, *, with_overridden: bool) -> Iterator[dict[str, Any]]:
     for one in settings:
-        yield {**one, "value": _word(one["value"])}
+        unset = one["setting"] == "concurrency" and one["value"] is None
+        yield {**one, "value": _models_own() if unset else _word(one["value"])}
         for other in one["overrides"] if with_overridden else ():
             yield {**other, "setting": "  overrides", "value": _word(other["value"])}
+
+
+def _models_own() -> str:
+    """The concurrency of models that are given none."""
+    from harness.contracts.model import Model
+
+    return f"{Model.concurrency}, or the model's own"
 
 
 def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

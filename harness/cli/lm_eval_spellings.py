@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 
 from harness.base.errors import UsageError
+from harness.cli.setting import from_json
 
 SHORT = {
-    "-C": "config", "-t": "tasks", "-M": "model", "-a": "model_args", "-L": "limit",
+    "-C": "config", "-t": "tasks", "-M": "model", "-m": "model", "-a": "model_args", "-L": "limit",
     "-c": "use_cache", "-f": "num_fewshot", "-b": "batch_size", "-o": "output_path",
     "-s": "log_samples", "-E": "samples", "-v": "verbosity", "-w": "write_out",
     "-x": "predict_only",
@@ -20,10 +21,19 @@ ACCEPTED = {
 }  # fmt: skip
 """Options whose values are rewritten, and the name of each here."""
 
+ARGUMENTS = frozenset({"model_args", "gen_kwargs"})
+"""Accepted options whose value may be a JSON object."""
+
 LISTS = frozenset({"tasks", "model_args", "gen_kwargs"})
 """Accepted options whose values may be separate words, as `--tasks a b`."""
 
+LISTINGS = ("list", "list_groups", "list_subtasks", "list_tags")
+"""Values of `--tasks` that list the tasks and run nothing."""
+
 CHAT_KINDS = ("local-chat-completions", "openai-chat-completions")
+
+RETRIES = re.compile(r"(?:^|,)\s*max_retries\s*=([^,]*)")
+"""An argument for CHAT_KINDS that is an option here."""
 
 REWRITTEN = (
     *(("model", f"^{kind}$", "openai", f"--model {kind}: openai") for kind in CHAT_KINDS),
@@ -59,10 +69,13 @@ SWITCHES = frozenset({"log_samples", "write_out", "show_config", "confirm_run_un
 REFUSED = {
     "config": "settings in ./harness.toml",
     "device": "CUDA_VISIBLE_DEVICES, or --model_args of a kind that starts a server",
-    "samples": "--limit N, which draws by --seed; or --data FILE with the samples",
+    "samples": "--limit N, which draws by --seed; for samples of your choice, --data FILE or DIR "
+    "with a copy of the data that holds only these",
     "check_integrity": "`harness validate TASK`",
-    "system_instruction": "a prompt of your own under `prompts` in the task file",
-    "fewshot_as_multiturn": "a prompt of your own with the examples in it",
+    "system_instruction": "--prompts DIR with copies of the task's prompts that have your text in "
+    "{% block system %}; `harness prompts NAME` prints a prompt and names its file",
+    "fewshot_as_multiturn": "--prompts DIR with a copy of the task's prompt that has the examples "
+    "in it, in {% block user_1 %} and {% block assistant_1 %}",
     "wandb_args": "--json, or the run folder's summary.json",
     "wandb_config_args": "--json, or the run folder's manifest.json",
     "trackio_args": "--json, or the run folder's summary.json",
@@ -90,7 +103,8 @@ REFUSED_VALUES = {
 def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The arguments in the spelling of the harness, and notes for the user.
 
-    Options in none of the tables stay unchanged. UsageError for refused options and values.
+    They begin with a command, unless that is `run`. Options in none of the tables stay unchanged.
+    UsageError for refused options and values.
 
     >>> translate(["run", "-t", "a", "b", "-v", "INFO"])
     (['--tasks=a,b'], ['--verbosity: --quiet shows less'])
@@ -107,6 +121,9 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
                 "`harness run` takes only options", found=words[0], expected="--model …, --tasks …"
             )
     options = _options(words)
+    if any(name == "tasks" and _join(values or [""]) in LISTINGS for name, values, _ in options):
+        folders = [one for name, _, written in options if name == "include_path" for one in written]
+        return ["tasks", "--all", *folders], ["--tasks list: `harness tasks` lists the tasks too"]
     chat = any(name == "model" and values[:1] and values[0] in CHAT_KINDS
                for name, values, _ in options)  # fmt: skip
     translated: list[str] = []
@@ -121,10 +138,16 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             translated.append(f"--{ACCEPTED[name]}")
         elif name in ACCEPTED:
             value, *others = [_join(values)] if name in LISTS else values
+            if name in ARGUMENTS and value.lstrip().startswith("{"):
+                value = from_json(value, where=f"--{name}", as_yaml=name == "gen_kwargs")
             for option, pattern, replacement, note in REWRITTEN:
                 if option == name and (chat or name != "model_args"):
                     value, count = re.subn(pattern, replacement, value)
                     notes += [note] if count and note else []
+            if chat and name == "model_args" and (found := RETRIES.search(value)):
+                value = RETRIES.sub("", value).lstrip(",")
+                others.append(f"--attempts={found[1].strip()}")
+                notes.append("--model_args: max_retries as --attempts, the first one included")
             translated += [f"--{ACCEPTED[name]}={value}", *others]
         else:
             translated += written
@@ -139,7 +162,7 @@ def _check(name: str, value: str) -> None:
             f"--{name} of lm-evaluation-harness cannot be used here",
             found=value or None,
             expected=REFUSED.get(name, instead),
-            hint="docs/coming-from-lm-eval.md lists every option",
+            hint="`harness run --help` describes the options of the harness",
         )
 
 
@@ -149,7 +172,7 @@ def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
     for word in words:
         if word in SHORT:
             found.append((SHORT[word], [], [f"--{SHORT[word]}"]))
-        elif word.startswith("-") and not re.match(r"-\d", word):
+        elif word.startswith("-") and not re.match(r"-\.?\d", word):
             name, equals, value = word.lstrip("-").partition("=")
             found.append((name, [value] if equals else [], [word]))
         elif found:

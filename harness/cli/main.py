@@ -165,9 +165,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def with_command(arguments: list[str]) -> list[str]:
     """The arguments after the command, which is `run` if an option comes first.
 
-    The spellings of lm-evaluation-harness are translated.
+    `help COMMAND` and `version` are options here. The spellings of lm-evaluation-harness are
+    translated.
     """
     first = arguments[0] if arguments and arguments not in HELP else ""
+    if first == "help":
+        return [*arguments[1:], "--help"]
+    if arguments == ["version"]:
+        return ["run", "--version"]
     if not (first.startswith("-") or first in LM_EVAL_COMMANDS):
         return arguments
     from harness.cli.lm_eval_spellings import translate
@@ -175,7 +180,7 @@ def with_command(arguments: list[str]) -> list[str]:
     translated, notes = translate(with_underscores(arguments))
     for note in notes:
         print_error(f"note: {note}")
-    return translated if first in ("ls", "validate") else ["run", *translated]
+    return translated if translated[:1] in (["tasks"], ["validate"]) else ["run", *translated]
 
 
 def with_underscores(arguments: Sequence[str]) -> list[str]:

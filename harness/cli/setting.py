@@ -46,6 +46,12 @@ class Setting(Option):
         self.table = table
         self.as_yaml = as_yaml
 
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """The value; arguments may be a JSON object."""
+        if self.table == "arguments" and isinstance(value, str) and value.lstrip().startswith("{"):
+            value = from_json(value, where=self.opts[0], as_yaml=self.as_yaml)
+        return super().type_cast_value(ctx, value)
+
     def value_from_envvar(self, ctx: click.Context) -> None:
         """Return None: `settings_sources` reads the variable, to merge it with the files."""
         return
@@ -114,7 +120,7 @@ class Setting(Option):
         return [_plain(one) for one in values]
 
     def _word(self, value: Any) -> str:
-        return json.dumps(_checked(value), ensure_ascii=False) if self.as_yaml else argument(value)
+        return as_json(value) if self.as_yaml else argument(value)
 
 
 def data_of(text: str) -> tuple[str, str]:
@@ -139,6 +145,26 @@ def arguments_text(args: Mapping[str, str]) -> str:
     if not same:
         raise ValueError("values without `,name=` inside and without spaces at either end")
     return text
+
+
+def from_json(text: str, *, where: str, as_yaml: bool) -> str:
+    """The arguments in a JSON object as `A=B,C=D`; UsageError if the text is none."""
+    try:
+        given = json.loads(text)
+        plain = {name: as_json(one) if as_yaml else argument(one) for name, one in given.items()}
+        return arguments_text(plain)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"{where} begins like a JSON object, and is none that can be used",
+            found=str(error),
+            expected='{"name": value, …}, or name=value,name=value',
+        ) from error
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON, which is YAML too; ValueError for values without a form on the command
+    line."""
+    return json.dumps(_checked(value), ensure_ascii=False)
 
 
 def argument(value: Any) -> str:

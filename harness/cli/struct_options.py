@@ -122,8 +122,9 @@ def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
     try:
         # Path is the only accepted type that msgspec cannot convert.
         value = msgspec.convert(
-            given, field.type, strict=False, dec_hook=lambda kind, value: kind(value)
-        )
+            _numbers(given) if isinstance(_inner(shape), inspect.FloatType) else given,
+            field.type, strict=False, dec_hook=lambda kind, value: kind(value),
+        )  # fmt: skip
         _check_finite(value)
     except ValueError as error:
         raise UsageError(
@@ -135,6 +136,16 @@ def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
             hint=_nearest(shape, given),
         ) from error
     return value
+
+
+def _numbers(given: Any) -> Any:
+    """The texts as numbers, such as `.5`; a text that is none stays."""
+    if isinstance(given, tuple):
+        return tuple(map(_numbers, given))
+    try:
+        return float(given)
+    except ValueError:
+        return given
 
 
 def _check_finite(value: Any) -> None:

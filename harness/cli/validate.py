@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from harness.cli.command import argument, command
@@ -31,7 +32,8 @@ FIRST_ROWS = 20
 )  # fmt: skip
 @include_path_option
 def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
-    """Check tasks and groups: their files, benchmark, options, metrics, prompts and sample data.
+    """Check tasks and groups: their files, benchmark, options, metrics, prompts and sample data,
+    and render the prompts in a rehearsal of the sample, which asks no model.
 
     Takes names, globs, groups, tags and files, as --tasks does.
     """
@@ -53,7 +55,7 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
             wrong += 1
             continue
         for document in documents:
-            found = checker.errors(document)
+            found = checker.errors(document) or checker.rehearsal_errors(document)
             wrong += bool(found)
             verdict = f"{len(found)} wrong" if found else "ok"
             print(f"{document.name}: {verdict} ({shown(document.file)})", flush=True)
@@ -76,6 +78,7 @@ class Checker:
         self._catalogue = catalogue
         self._templates = Templates(folders)
         self._seen: set[Any] = set()
+        self._rehearsed: dict[str, list[HarnessError]] = {}
 
     def documents(self, target: str) -> list[Document]:
         """The files of a target, with the members of groups, except files returned before."""
@@ -105,6 +108,30 @@ class Checker:
             errors.append(error)
         return errors
 
+    def rehearsal_errors(self, document: Document) -> list[HarnessError]:
+        """The error in a rehearsal of a correct task over its sample, if there is one.
+
+        Tasks that ask the same prompts of the same data share a rehearsal.
+        """
+        import msgspec
+
+        from harness.base.hashing import digest
+        from harness.tasks.options import typed_options
+
+        if document.is_group or self._catalogue.resolved(document).values.get("abstract"):
+            return []
+        task = self._catalogue.task(document)
+        if task.data.sample is None:
+            return []
+        benchmark = self._plugins.benchmark(task.benchmark)
+        options = typed_options(task, benchmark.options)
+        prompts = sorted({one for stage in benchmark.stages for one in stage.asked(options)})
+        data = msgspec.to_builtins(task.data)
+        key = digest([task.benchmark, prompts, dict(task.prompts), data])
+        if key not in self._rehearsed:
+            self._rehearsed[key] = [*_rehearsal_errors(task, benchmark, self._plugins)]
+        return self._rehearsed[key]
+
     def _collect(self, documents: tuple[Document, ...], found: list[Document]) -> None:
         from harness.base.errors import TaskError
 
@@ -123,6 +150,7 @@ class Checker:
 
     def _task_errors(self, task: Task) -> list[HarnessError]:
         from harness.base.errors import HarnessError
+        from harness.pipeline.stage_items import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
         from harness.tasks.check import mismatches
         from harness.tasks.locate import locate
@@ -134,6 +162,10 @@ class Checker:
             error.where = error.where or locate(task, ["benchmark"])
             return [error]
         errors: list[HarnessError] = [*mismatches(task, benchmark)]
+        try:
+            check_order(benchmark)
+        except HarnessError as error:
+            errors.append(error)
         try:
             options = typed_options(task, benchmark.options)
         except HarnessError as error:
@@ -193,17 +225,58 @@ def prompt_errors(benchmark: Benchmark, templates: Templates) -> Iterator[Harnes
     from harness.base.errors import PromptError
 
     for stage in benchmark.stages:
-        for role in (*stage.roles, *stage.judges):
-            found = False
-            for prompt in stage.templates:
-                try:
-                    found = templates.get(benchmark.name, prompt, role) is not None or found
-                except PromptError as error:
-                    found = True
-                    yield error
-            if not found:
+        roles = (*stage.roles, *stage.judges)
+        there = set()
+        for role, prompt in product(roles, stage.templates):
+            try:
+                if templates.get(benchmark.name, prompt, role) is not None:
+                    there.add((role, prompt))
+            except PromptError as error:
+                there.add((role, prompt))
+                yield error
+        for role in roles:
+            if role not in {one for one, _ in there}:
                 yield PromptError(
                     f"the stage {stage.name!r} has no prompt for the role {role!r}",
                     where=f"benchmark {benchmark.name}",
                     expected=f"prompts/{benchmark.name}/{stage.templates[0]}.{role}.j2",
                 )
+        for prompt in stage.templates if there else ():
+            if prompt not in {one for _, one in there}:
+                yield PromptError(
+                    f"the stage {stage.name!r} names a prompt that does not exist",
+                    where=f"benchmark {benchmark.name}",
+                    found=prompt,
+                    expected=" or ".join(
+                        f"prompts/{benchmark.name}/{prompt}.{role}.j2" for role in roles
+                    ),
+                )
+
+
+def _rehearsal_errors(task: Task, benchmark: Benchmark, plugins: Plugins) -> Iterator[HarnessError]:
+    """The error in a rehearsal of a task over its sample, in which the baseline plays all roles."""
+    import asyncio
+
+    import msgspec
+
+    from harness.base.errors import HarnessError
+    from harness.contracts.task import RoleSpec
+    from harness.pipeline.forecast import rehearse
+    from harness.pipeline.preparation import prepare
+    from harness.pipeline.settings import make_settings
+    from harness.registry.task_catalogue import Selection
+
+    settings = make_settings(
+        {"tasks": task.name, "model": "baseline", "data": "sample", "allow_self_judging": True}
+    )
+    roles = {
+        role: msgspec.structs.replace(
+            task.roles.get(role, RoleSpec()), default="baseline", same_as=None
+        )
+        for role in benchmark.roles
+    }
+    selection = Selection(tasks=(msgspec.structs.replace(task, roles=roles),), groups=())
+    try:
+        asyncio.run(rehearse(settings, plugins, prepare(settings, plugins, selection)))
+    except HarnessError as error:
+        yield error

@@ -138,7 +138,8 @@ class Dataset(Protocol):
         """Reports a count to the reader of the scores: rows left out, users without history.
 
         It is shown when the run starts, and kept in its manifest, summaries and tables. No key and
-        no fingerprint depends on it; noting a fact again replaces its number.
+        no fingerprint depends on it; noting a fact again replaces its number, and 0 takes the note
+        back.
 
             dataset.note("users with fewer than five ratings", 12)
         """

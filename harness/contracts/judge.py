@@ -66,8 +66,8 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True, tag="selected"):
     chosen: tuple[int, ...]
     """The positions of the chosen options, from 0, in the order of the answer."""
 
-    rung: str
-    """How the answer was read."""
+    rung: str = "rule"
+    """How the answer was read; "rule" if the judge decided without an answer."""
 
     unknown: int = 0
     """How many labels in the answer were ignored because no option has them."""
@@ -88,8 +88,8 @@ class Classified(msgspec.Struct, frozen=True, kw_only=True, tag="classified"):
     labels: tuple[str | None, ...]
     """One label for each text; None if the judge gave no valid one."""
 
-    rung: str
-    """How the answer was read."""
+    rung: str = "rule"
+    """How the answer was read; "rule" if the judge decided without an answer."""
 
     tied: int = 0
     """In a panel: how many texts have no label because several labels had as many votes."""

@@ -131,9 +131,13 @@ class TaskData:
             data.note("users without a review", 12)
 
         It is shown at the start of a run, and kept in its manifest, summaries and tables. A second
-        note of a fact replaces its number; no key and no fingerprint depends on notes.
+        note of a fact replaces its number, and 0 takes the note back: nobody needs to know what did
+        not happen. No key and no fingerprint depends on notes.
         """
-        self.notes[fact] = number
+        if number:
+            self.notes[fact] = number
+        else:
+            self.notes.pop(fact, None)
 
     @property
     def noted(self) -> tuple[str, ...]:
@@ -187,7 +191,7 @@ class TaskData:
             name = known[0]
         if name is not None and name in self.absent:
             raise DataError(
-                f"this data has no table '{name}', which is optional in task '{self.task}'",
+                f"this data has no table '{name}', which task '{self.task}' needs with its options",
                 expected=self.absent[name],
             )
         if name is not None and name in self.tables:

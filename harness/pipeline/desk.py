@@ -188,6 +188,8 @@ class ItemDesk:
                 found=type(verdict).__name__,
                 expected="Selected, Classified or NoVerdict",
             )
+        if not isinstance(verdict, NoVerdict):
+            _check_verdict(question, verdict, judge.name)
         self.judged.append(_judged(question, verdict, role=role, votes=asking.votes))
         return verdict
 
@@ -292,6 +294,31 @@ def _read_text(read: Reader[T], text: str) -> Parsed[T] | Unreadable:
         return read(text)
     except StopIteration as error:
         raise RuntimeError("the reader raised StopIteration") from error  # no future can hold it
+
+
+def _check_verdict(question: Question, verdict: Verdict, judge: str) -> None:
+    """Raise PluginError for a verdict that does not answer the question."""
+    if isinstance(question, Classify):
+        texts, labels = len(question.texts), (None, *question.labels)
+        fits = (
+            isinstance(verdict, Classified)
+            and len(verdict.labels) == texts
+            and all(label in labels for label in verdict.labels)
+        )
+        expected = (
+            f"Classified(labels=…) with one label for each of the {texts} texts: None, or one of "
+            + ", ".join(question.labels)
+        )
+    else:
+        places = range(len(question.options))
+        fits = isinstance(verdict, Selected) and all(one in places for one in verdict.chosen)
+        expected = f"Selected(chosen=…) with positions of the {len(places)} options, counted from 0"
+    if not fits:
+        raise PluginError(
+            f"the judge {judge!r} returned a verdict that does not answer its question",
+            found=repr(verdict),
+            expected=expected,
+        )
 
 
 def _judged(

@@ -33,7 +33,7 @@ from harness.pipeline.desk import ItemDesk
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.item_queue import ItemQueue, Job, make_items
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.runs.journal import JournalWriter, recorded
+from harness.runs.journal import JournalWriter, holds_non_finite, recorded
 
 MAX_BLOCKING_S = 0.02
 """Seconds of work after which the event loop runs timers and signal handlers."""
@@ -173,6 +173,7 @@ class LocalExecutor:
             ),
             retry_failures=self._retry_failures,
             yield_to_loop=self._yield_to_loop,
+            decode_value=msgspec.json.Decoder(run.context.stage.value).decode,
         )
         self._queues.append(queue)
         rounds = self._plan.in_rounds(run)
@@ -294,7 +295,7 @@ class LocalExecutor:
     def _record(self, job: Job, result: Any, desk: ItemDesk) -> None:
         queue, run = job.queue, job.queue.run
         calls = tuple(desk.calls)
-        outcome = result if isinstance(result, FAILURES) else Done(result)
+        outcome = result if isinstance(result, FAILURES) else _done(queue, result)
         record: JournalLine[Item, Any] = JournalLine(
             key=job.key,
             stage=run.context.key,
@@ -373,6 +374,27 @@ async def wait_for_first(*waits: Coroutine[Any, Any, Any]) -> None:
     finally:
         for task in tasks:
             task.cancel()
+
+
+def _done(queue: ItemQueue, value: Any) -> Done[Any] | Broken:
+    """The outcome of an item with a value: Broken if the value does not fit the stage's type.
+
+    A value that JSON cannot hold is left to the journal, which says so.
+    """
+    try:
+        queue.decode_value(msgspec.json.encode(value))
+    except msgspec.ValidationError as error:
+        if not holds_non_finite(value):
+            stage = queue.run.context.stage
+            return Broken(
+                "wrong_type",
+                f"stage {stage.name!r} returned a {type(value).__name__}, which does not fit its "
+                f"declared value {stage.value!r}: {error}. Return such a value, or change `value` "
+                "of the Stage",
+            )
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    return Done(value)
 
 
 def _count(run: StageRun, outcome: Any, calls: tuple[CallRecord, ...]) -> None:

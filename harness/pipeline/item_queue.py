@@ -177,7 +177,10 @@ class Job:
 
 @dataclass(eq=False, kw_only=True)
 class ItemQueue:
-    """The items of a running stage that have no record yet, and the writer of their records."""
+    """The items of a running stage that have no record yet, and the writer of their records.
+
+    `decode_value` reads a value back from JSON as the type that the stage declares.
+    """
 
     run: StageRun
     item_file: ItemFile
@@ -186,6 +189,7 @@ class ItemQueue:
     watch: FailureWatch
     retry_failures: bool
     yield_to_loop: YieldToLoop
+    decode_value: Callable[[bytes], Any]
     left: int = field(init=False)
     exhausted: bool = False
     _items: Iterator[tuple[bytes, Callable[[], Item]]] = field(init=False)

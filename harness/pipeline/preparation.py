@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.base.errors import PromptError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, PluginError, PromptError, UsageError, did_you_mean
 from harness.base.hashing import digest
 from harness.calls.budget import without_price
 from harness.calls.pricing import price_of
@@ -22,7 +23,7 @@ from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.pipeline.stage_context import StageContext, stage_context
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
-from harness.registry.task_catalogue import Catalogue
+from harness.registry.task_catalogue import Catalogue, Selection
 from harness.tasks.changes import apply_changes, changes_in, format_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
@@ -125,9 +126,14 @@ class Prepared:
         return tuple(dict.fromkeys(model for binding in bindings for model in binding.models))
 
 
-def prepare(settings: RunSettings, plugins: Plugins) -> Prepared:
-    """The tasks of a run with these settings, loaded and checked."""
-    selection = Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
+def prepare(
+    settings: RunSettings, plugins: Plugins, selection: Selection | None = None
+) -> Prepared:
+    """The tasks of a run with these settings, loaded and checked; `selection` replaces the tasks
+    that the settings name."""
+    if selection is None:
+        catalogue = Catalogue(plugins, include_path=settings.include_path)
+        selection = catalogue.select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
     unchanged = {task.name: task for task in selection.tasks}
     places = data_places(settings.data, [task.name for task in tasks])
@@ -302,5 +308,22 @@ class _Loader:
                 task=task.name,
                 shared=self._shared,
             )
-            self._loaded[key] = dataset, benchmark.load(dataset, options)
+            self._loaded[key] = dataset, _load(benchmark, dataset, options)
         return self._loaded[key]
+
+
+def _load(benchmark: Benchmark, dataset: TaskData, options: msgspec.Struct) -> Any:
+    """What a benchmark's `load` makes of the data; PluginError where its code raises."""
+    try:
+        return benchmark.load(dataset, options)
+    except HarnessError:
+        raise
+    except Exception as error:
+        place = next(iter(dataset.about.values()), "")
+        raise PluginError(
+            f"the benchmark {benchmark.name!r} cannot load its data",
+            where=f"task {dataset.task}, {dataset.origin} data: {place}",
+            found=traceback.format_exc(limit=-4).strip(),
+            hint="correct `load` in the benchmark's code; for rows that it cannot use, it raises "
+            "`table.bad(…)`, which names the row. `harness plugins` names the benchmark's package",
+        ) from error

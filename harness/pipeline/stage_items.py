@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.base.errors import PluginError
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.records import record_type
-from harness.contracts.stage import Item
+from harness.contracts.stage import Item, Stage
 from harness.pipeline.plan import StageRun
 from harness.pipeline.preparation import PreparedTask
 from harness.pipeline.progress import StageProgress
@@ -73,4 +73,24 @@ def _items(
     stage = context.stage
     upstream = [other for other in contexts if other.stage.name in stage.after]
     records = {other.stage.name: records_of(other, journals) for other in upstream}
-    return iter(stage.items(records, prepared.data, context.options))
+    return iter(stage.items(Upstreams(stage, records), prepared.data, context.options))
+
+
+class Upstreams(dict[str, JournalRecords[Any, Any]]):
+    """The records of the stages in `after` that the task has; PluginError for any other stage."""
+
+    def __init__(self, stage: Stage, records: Mapping[str, JournalRecords[Any, Any]]) -> None:
+        super().__init__(records)
+        self._stage = stage
+
+    def __missing__(self, name: str) -> JournalRecords[Any, Any]:
+        after = self._stage.after
+        raise PluginError(
+            f"stage {self._stage.name!r} reads the records of a stage that "
+            + ("this task does not have" if name in after else "is not in its `after`"),
+            found=name,
+            expected=", ".join(self) or "no stage",
+            hint="look whether it is there first, since its `when` may leave it out"
+            if name in after
+            else f"write after={(*after, name)!r} in the Stage, if such a stage comes before it",
+        )

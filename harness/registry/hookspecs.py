@@ -28,6 +28,7 @@ TAKEN = (
     "batch", "export", "new-plugin", "run", "runs", "ls",
     "plugins", "models", "judges", "prompts",
     "compare", "report", "suite", "leaderboard", "embedders",
+    "help", "version",
 )  # fmt: skip
 """The commands of `harness` that data tools cannot belong to, with those that it will have."""
 

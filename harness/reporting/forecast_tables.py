@@ -31,7 +31,7 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
             _print_prompt(stage, role, console)
     console.print(Rule("calls to expect; no model was asked", style="dim"))
     console.print(call_table(forecast))
-    for line in cost_lines(forecast):
+    for line in (*total_lines(forecast), *cost_lines(forecast)):
         console.print(Text(line))
     console.print(Text("estimated from:"))
     for assumption in forecast.assumptions:
@@ -62,6 +62,20 @@ def call_table(forecast: Forecast) -> Table:
                 *(cost_cells(role.cost) if priced else ()),
             )
     return table
+
+
+def total_lines(forecast: Forecast) -> list[str]:
+    """The calls and tokens of all roles together, if there are several."""
+    roles = [role for stage in forecast.stages for role in stage.roles]
+    if len(roles) < 2:
+        return []
+    least = sum(stage.least_calls for stage in forecast.stages if stage.roles)
+    most = sum(stage.most_calls for stage in forecast.stages if stage.roles)
+    return [
+        f"in total ~{sum(role.calls for role in roles):,} calls ({least:,} to {most:,}), "
+        f"~{count(sum(role.prompt_tokens for role in roles))} tokens in, "
+        f"at most {count(sum(role.most_completion_tokens for role in roles))} out"
+    ]
 
 
 def cost_cells(cost: ExpectedCost | None) -> tuple[str, str]:

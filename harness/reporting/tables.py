@@ -15,7 +15,16 @@ from rich.text import Text
 
 from harness.calls.pricing import costs_by_model, together
 from harness.reporting.money import cost_notes, paid, saved, token_notes, tokens
-from harness.reporting.text import NOTHING, ROUNDING, causes, clean_text, number, reasons, share
+from harness.reporting.text import (
+    NOTHING,
+    ROUNDING,
+    Trimmed,
+    causes,
+    clean_text,
+    number,
+    reasons,
+    share,
+)
 from harness.scoring.run_costs import costs_of
 from harness.scoring.summary import (
     MetricResult,
@@ -40,8 +49,10 @@ WORST, LEFT_OUT = "missing as worst", "missing left out"
 def result_console(stream: TextIO | None = None) -> Console:
     """A console for results, on standard output unless given; it reads no markup."""
     stream = stream or sys.stdout
-    width = None if stream.isatty() else PIPE_WIDTH
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+    shown: dict[str, Any] = {"file": stream}
+    if not stream.isatty():
+        shown = {"file": Trimmed(stream), "width": PIPE_WIDTH}
+    return Console(**shown, markup=False, highlight=False, emoji=False)
 
 
 def print_summaries(summaries: Sequence[TaskSummary], console: Console | None = None) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping
+from typing import Any, TextIO
 
 NOTHING = "–"
 ROUNDING = 1e-12
 """Smaller values are rounding errors of sums, and shown as zero."""
 
+_BLANKS = re.compile(r" +$", re.MULTILINE)
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _WANTED = frozenset("\u200c\u200d")
 """Joiners that some scripts and emoji need."""
@@ -30,6 +33,23 @@ def clean_text(text: str, *, lines: bool = False, limit: int | None = None) -> s
     if not lines:
         text = text.replace("\n", " ").replace("\t", " ")
     return "".join(char if char in "\n\t" else _visible(char) for char in text)
+
+
+class Trimmed:
+    """A stream that writes lines without blanks at their ends, for tables in files and pipes.
+
+    Each text must be whole lines.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write the lines."""
+        return self._stream.write(_BLANKS.sub("", text))
 
 
 def causes(counts: Mapping[str, int]) -> str:

@@ -328,8 +328,9 @@ class JournalRecords(Generic[ItemT, ValueT]):
                 "a record does not fit the types of its stage",
                 where=f"{index.path}:{line_number(index.path, offset)}",
                 found=str(error),
-                hint="the benchmark's code changed since the run: raise the stage's version, or "
-                "use the release of the plugin that the manifest names",
+                hint="the benchmark's code changed since the run: raise the stage's `version`, so "
+                "that its records are made again from the stored answers, or repeat the command "
+                "with --fresh, or use the release of the plugin that the manifest names",
             ) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise damaged(index.path, line_number(index.path, offset), str(error)) from error

@@ -124,16 +124,14 @@ def gather(log: Log, dataset: Dataset, options: Options) -> Histories:
         first, last = last, last + counts[user]
         bounds[user] = first, last
     without = sum(not np.isin(codes[a:b], POSITIVE).any() for a, b in bounds.values())
-    if without:
-        dataset.note("users without a positive engagement, who score 0 whoever is asked", without)
+    dataset.note("users without a positive engagement, who score 0 whoever is asked", without)
     texts = TextIndex(objects, index.pool)
     numbers = texts.numbers(objects)
     del objects
     # Hashing millions of objects again is a good part of reading them.
     same_rows = not log.joined and not index.unrated
     torn = texts.fill(log, seed=dataset.seed, hashed=index.rows if same_rows else None)
-    if torn:
-        dataset.note("objects with several texts, of which the first is taken", torn)
+    dataset.note("objects with several texts, of which the first is taken", torn)
     pooled = texts.numbers(index.pool)
     pool = tuple(PoolObject(thing, text) for thing, text in texts.read(pooled))
     is_pooled = np.zeros(len(texts), dtype=np.bool_)
@@ -194,8 +192,7 @@ def _note(dataset: Dataset, index: LogIndex, *, few: int, least: int) -> None:
         f"users left out with fewer than {least} engagements": few,
     }
     for fact, number in facts.items():
-        if number:
-            dataset.note(fact, number)
+        dataset.note(fact, number)
 
 
 class TextIndex:

@@ -94,6 +94,13 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     extra_body: dict[str, Any] = {}
 
 
+ELSEWHERE = {
+    "max_retries": "--attempts N, which counts the first request too",
+    "num_concurrent": "concurrency=N, or --concurrency N for all models",
+}
+"""Names of such arguments in other programs, and what does the same here."""
+
+
 def read_args(settings: ModelSettings) -> OpenAIArgs:
     """The arguments, typed; UsageError for an unknown or unusable one."""
     known = OpenAIArgs.__struct_fields__
@@ -106,7 +113,9 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
                 f"an openai model has no argument {name!r}",
                 where="--model_args",
                 expected="one of " + ", ".join(known),
-                hint=did_you_mean(name, known) or "`harness models openai` describes each",
+                hint=ELSEWHERE.get(name)
+                or did_you_mean(name, known)
+                or "`harness models openai` describes each",
             )
         values[name] = _READERS.get(name, _text)(name, text)
     if "model" not in values:

@@ -147,7 +147,7 @@ to do: leave --retry_failures out, or give it to `harness run`\
     "--model baseline --limit 0.5": (2, UsageError, None, "0.5", snapshot("""\
 --limit of lm-evaluation-harness cannot be used here
 expected: a whole number of users or samples, not a share
-to do: docs/coming-from-lm-eval.md lists every option\
+to do: `harness run --help` describes the options of the harness\
 """)),
     "batch write --model baseline --judge lexical --out harness.toml": (
         2, UsageError, "harness.toml", "a file",

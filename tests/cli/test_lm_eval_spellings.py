@@ -130,6 +130,63 @@ def test_their_values_reach_our_settings(asked, capsys):
         assert word in notes
 
 
+def test_arguments_may_be_json(asked, capsys):
+    assert main([
+        "-m", "local-chat-completions", "-t", "a", "--gen_kwargs",
+        '{"temperature": 0, "until": ["x", "y"], "max_gen_toks": 16}', "--model_args",
+        '{"model": "m", "base_url": "http://h/v1/chat/completions", "num_concurrent": 3,'
+        ' "max_retries": 5}',
+    ]) == 0  # fmt: skip
+    (settings,) = asked
+    assert settings.model == "openai"
+    assert settings.model_args == {"model": "m", "base_url": "http://h/v1", "concurrency": "3"}
+    assert settings.sampling == {"temperature": 0, "max_tokens": 16, "stop": ["x", "y"]}
+    assert settings.patience.attempts == 5
+    assert "max_retries as --attempts" in capsys.readouterr().err
+
+
+def test_the_retries_may_be_the_only_argument(asked):
+    given = ["-M", "openai-chat-completions", "-t", "a", "--model_args"]
+    for words in ("max_retries=2", "model=m, max_retries = 2", "max_retries=2,model=m"):
+        assert main([*given, words]) == 0
+        assert asked[-1].patience.attempts == 2
+        assert asked[-1].model_args == ({"model": "m"} if "model" in words else {})
+
+
+def test_json_that_is_none_is_refused_and_not_repeated(asked, capsys):
+    for text in ('{"api_key": "sk-very-secret-1234567890"', "{}x", '{"a": null}', '{"a b": 1}'):
+        assert main(["-M", "openai", "-t", "a", "--model_args", text]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("harness: --model_args begins like a JSON object")
+        assert "secret" not in said
+    assert asked == []
+
+
+def test_the_arguments_of_settings_may_be_json_too(asked, monkeypatch):
+    monkeypatch.setenv("HARNESS_MODEL_ARGS", '{"model": "m", "extra_body": {"k": 1}}')
+    monkeypatch.setenv("HARNESS_MODEL", "openai")
+    assert main(["run", "--tasks", "a"]) == 0
+    assert asked[0].model_args == {"model": "m", "extra_body": '{"k": 1}'}
+
+
+def test_a_hint_names_a_page_that_is_installed(asked, capsys):
+    for option in ("--samples", "--system_instruction", "--device"):
+        assert main(["--model", "baseline", "--tasks", "t", option, "x"]) == 2
+        said = capsys.readouterr().err
+        assert "docs/" not in said and "`harness run --help`" in said
+    assert main(["--model", "baseline", "--tasks", "t", "--system_instruction", "x"]) == 2
+    assert "--prompts DIR" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("what", ["list", "list_groups", "list_subtasks", "list_tags"])
+@pytest.mark.parametrize("before", [[], ["run"], ["--model", "baseline"]])
+def test_tasks_are_listed_where_a_run_would_name_them(asked, printed, what, before):
+    said = printed(*before, "--tasks", what)
+    assert "interests_short" in said.out and "groups:" in said.out
+    assert said.err == "harness: note: --tasks list: `harness tasks` lists the tasks too\n"
+    assert asked == []
+
+
 def test_arguments_of_other_kinds_stay_as_they_are(asked):
     url = "http://h/v1/chat/completions"
     assert main(["--model", "openai", "--model_args", f"base_url={url},model=m", "-t", "a"]) == 0

@@ -53,6 +53,22 @@ def test_an_unknown_command_is_answered_with_the_nearest(written, meant, printed
     assert f"did you mean {meant!r}?" in said.err
 
 
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["help"], ["--help"]), (["help", "run"], ["run", "--help"]),
+        (["help", "batch", "write"], ["batch", "write", "--help"]), (["version"], ["--version"]),
+    ],
+)  # fmt: skip
+def test_help_and_version_are_commands_too(words, same, printed):
+    assert printed(*words) == printed(*same)
+
+
+def test_help_on_a_command_that_does_not_exist_names_the_nearest(printed):
+    said = printed("help", "taks", code=2).err
+    assert said.startswith("harness: no command 'taks'\n") and "did you mean 'tasks'?" in said
+
+
 def test_an_unknown_command_like_no_other_is_answered_with_all(printed):
     said = printed("xyzzy", "--limit", "3", code=2).err
     assert "tasks, runs, show, score, analyse, data, validate" in said

@@ -60,6 +60,22 @@ def test_characters_that_the_locale_lacks_are_escaped(harness):
     assert "\\u2013" in printed  # the dash for no value
 
 
+@pytest.mark.parametrize("given", ["ascii", "ascii:strict", "latin-1"])
+@pytest.mark.parametrize("arguments", [RUN, [*RUN, "--dry_run"], ["tasks"], ["gone"]])
+def test_another_encoding_is_no_traceback(harness, given, arguments):
+    code, printed, said = harness(*arguments, PYTHONIOENCODING=given)
+    assert (code, "Traceback" in said) == (2 if arguments == ["gone"] else 0, False)
+    assert printed.isascii()
+
+
+@pytest.mark.parametrize("arguments", [RUN, [*RUN, "--dry_run"]])
+def test_no_line_in_a_pipe_ends_with_a_blank(harness, arguments):
+    code, printed, said = harness(*arguments)
+    assert code == 0
+    lines = [*printed.splitlines(), *said.splitlines()]
+    assert [line for line in lines if line.endswith(" ")] == []
+
+
 @pytest.mark.parametrize("arguments", [["doctor"], ["config"], ["show"], [*RUN, "--dry_run"]])
 def test_the_cache_in_the_home_of_nobody_is_an_error_at_most(harness, arguments):
     code, printed, said = harness(*arguments, HARNESS_CACHE="~nobody-at-all/x")

@@ -72,6 +72,13 @@ def test_both_spellings_of_a_name_are_the_field():
     assert read(Options, "--min_users=3") == Options(min_users=3)
 
 
+def test_numbers_are_read_as_people_write_them():
+    given = read(Options, "--share", ".5", "--above", "1.", "--above=-.5", "--above", "1e3")
+    assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])
+    for text in ("half", "nan", "inf", ""):
+        assert "the value of --share is not valid" in refused(Options, f"--share={text}")
+
+
 def test_a_name_with_dashes_of_its_own_is_met_as_well():
     assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
 

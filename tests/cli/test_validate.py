@@ -5,22 +5,49 @@ import pytest
 from harness.cli.main import main
 
 PLUGIN = """
-    from harness import Benchmark, Metric, Stage, hookimpl
+    from harness import Benchmark, Item, Metric, Parsed, Select, Stage, TextReader, hookimpl
     import msgspec
 
     class Options(msgspec.Struct):
         window: int = 20
 
-    def stage(name, **roles):
-        return Stage(name, item=None, value=None, items=None, work=None, **roles)
+    class Reader(Item, frozen=True, kw_only=True):
+        history: str
+
+    def load(dataset, options):
+        return dataset.choose(row["user"] for _, row in dataset.table("read").rows())
+
+    def readers(upstreams, data, options):
+        for user in data:
+            yield Reader(id=user, user=user, history="Emma")
+
+    async def guess(item, desk):
+        given = {"history": item.history}
+        answer = await desk.ask("candidate", "guess", given, read=TextReader())
+        return answer.value if isinstance(answer, Parsed) else answer
+
+    def checks(upstreams, data, options):
+        return [item for item, _ in upstreams["guess"].values()]
+
+    async def check(item, desk):
+        return await desk.judge(Select(prompt="check", subject="x", options=("y",)))
 
     @hookimpl
     def register_benchmarks(register):
         register("books", lambda: Benchmark(
-            name="books", version=1, load=None, score=None, options=Options,
-            stages=(stage("guess", roles=("candidate",)), stage("check", judges=("judge",))),
+            name="books", version=1, load=load, score=None, options=Options,
+            stages=(
+                Stage("guess", item=Reader, value=str, items=readers, work=guess,
+                      roles=("candidate",)),
+                Stage("check", item=Reader, value=str, items=checks, work=check,
+                      judges=("judge",), after=("guess",)),
+            ),
             metrics={"hits": Metric(description="")},
         ))
+
+    @hookimpl
+    def register_respondents(register):
+        register("books", "guess", "candidate", lambda: lambda variables, random: "A guess")
 """
 
 TASK = """
@@ -42,7 +69,7 @@ FILES = {
     "books_made_up/plugin.py": PLUGIN,
     "books_made_up/task_configs/one.yaml": TASK.lstrip(),
     "books_made_up/prompts/books/guess.candidate.j2": "Guess: {{ history }}",
-    "books_made_up/prompts/books/check.judge.j2": "Check.",
+    "books_made_up/prompts/books/check.judge.j2": "Check {{ subject }}.",
     "books_made_up/sample/read.csv": "user,stars\nada,5\n",
 }
 
@@ -234,3 +261,69 @@ def test_what_is_not_there_does_not_keep_the_rest_from_being_checked(validated):
     assert code == 2
     assert verdicts == ["one: ok (task_configs/one.yaml)"]
     assert errors == ["no task, group or tag is called 'nothing_at_all'"]
+
+
+REHEARSED = {
+    "a variable that nobody gives": (
+        ("prompts/books/guess.candidate.j2", "{{ history }}", "{{ histories }}"),
+        "one/guess: a prompt of this stage cannot be rendered",
+        "needs the variable 'histories', which was not given",
+    ),
+    "a judge's variable that nobody gives": (
+        ("prompts/books/check.judge.j2", "{{ subject }}", "{{ object }}"),
+        "one/check: a prompt of this stage cannot be rendered",
+        "needs the variable 'object', which was not given",
+    ),
+    "a prompt that only the code names": (
+        ("plugin.py", '"candidate", "guess"', '"candidate", "gues"'),
+        "one/guess: a prompt of this stage cannot be rendered",
+        "stage 'guess' has no prompt 'gues' for the role 'candidate'",
+    ),
+    "a prompt that only the stage names": (
+        ("plugin.py", 'roles=("candidate",)', 'roles=("candidate",), prompts=("guess", "again")'),
+        "benchmark books: the stage 'guess' names a prompt that does not exist",
+        "prompts/books/again.candidate.j2",
+    ),
+    "records of a stage that is not in after": (
+        ("plugin.py", ', after=("guess",)', ""),
+        "stage 'check' reads the records of a stage that is not in its `after`",
+        "write after=('guess',) in the Stage",
+    ),
+    "a stage in after that does not exist": (
+        ("plugin.py", 'after=("guess",)', 'after=("guess", "look")'),
+        "stage 'check' of benchmark 'books' has a stage in `after` that is not listed before it",
+        "look",
+    ),
+    "data that cannot be loaded": (
+        ("plugin.py", "return dataset.choose(", "return 1 / 0, dataset.choose("),
+        "task one, sample data: sample: the benchmark 'books' cannot load its data",
+        "ZeroDivisionError: division by zero",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REHEARSED)
+def test_what_is_wrong_in_the_code_of_a_benchmark_is_found(what, books, printed):
+    (name, old, new), problem, part = REHEARSED[what]
+    text = (books / name).read_text()
+    assert text.count(old) == 1
+    (books / name).write_text(text.replace(old, new))
+    said = printed("validate", "one", code=2)
+    assert said.out == "one: 1 wrong (task_configs/one.yaml)\n"
+    assert said.err.startswith(f"harness: {problem}\n")
+    assert part in said.err
+
+
+def test_tasks_that_ask_the_same_share_a_rehearsal(books, validated, monkeypatch):
+    from harness.pipeline import forecast
+
+    rehearse, rehearsed = forecast.rehearse, []
+
+    def noted(settings, plugins, prepared):
+        rehearsed.append(settings.tasks)
+        return rehearse(settings, plugins, prepared)
+
+    monkeypatch.setattr(forecast, "rehearse", noted)
+    add(books, "wide", "task: wide\nextends: one\noptions: {window: 30}")
+    assert validated("one", "wide")[0] == 0
+    assert rehearsed == [("one",)]

@@ -174,7 +174,7 @@ def test_a_table_that_is_not_required_may_be_absent(tmp_path: Path) -> None:
         with pytest.raises(DataError) as caught:
             ask("profiles")
         assert caught.value.problem == (
-            "this data has no table 'profiles', which is optional in task 'interests'"
+            "this data has no table 'profiles', which task 'interests' needs with its options"
         )
         assert str(caught.value.expected).startswith("profiles.jsonl, profiles.ndjson, ")
         assert str(caught.value.expected).endswith(f" in {tmp_path}")
@@ -277,6 +277,9 @@ def test_what_a_benchmark_notes_is_described_and_changes_no_fingerprint(tmp_path
     data.note("rows left out for want of a name", 1)
     data.note("rows left out for want of a name", 1204)
     data.note("users left out", 2)
+    data.note("users without a name", 3)
+    data.note("users without a name", 0)
+    data.note("users without a rating", 0)
     after = data.describe()
     assert after["notes"] == {"rows left out for want of a name": 1204, "users left out": 2}
     assert after["fingerprint"] == before["fingerprint"]

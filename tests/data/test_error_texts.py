@@ -307,7 +307,7 @@ expected: data that leaves at least one of the users\
     (tmp_path / "b.csv").unlink()
     optional = DataSpec(tables={"rows": ROWS, "items": TableSpec(files=("b.*",), required=False)})
     assert raised(DataError, opened(optional).table, "items") == snapshot("""\
-this data has no table 'items', which is optional in task 'quiz'
+this data has no table 'items', which task 'quiz' needs with its options
 expected: b.* in DIR\
 """)
     outside = DataSpec(tables={"rows": TableSpec(files=("../a.*",))})

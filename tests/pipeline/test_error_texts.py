@@ -1,5 +1,6 @@
 """What is said of stages that ask wrongly, and of files of answers, word for word."""
 
+import asyncio
 import json
 import os
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from inline_snapshot import snapshot
 
 from harness.base.errors import DataError, HarnessError, PluginError, PromptError, UsageError
 from harness.cli.main import main
-from harness.contracts.judge import Select
+from harness.contracts.judge import Classified, Classify, Select, Selected
+from harness.contracts.records import Done
 from harness.contracts.stage import Item, Stage
 from harness.parsing import TextReader
 from harness.pipeline.roles import Binding
@@ -132,6 +134,43 @@ expected: one of the models in its JudgeParts\
 the judge 'odd' returned something that is no verdict
 expected: Selected, Classified or NoVerdict\
 """)
+
+
+def test_verdicts_that_do_not_answer_the_question(house, scripted, raised):
+    own = scripted("own")
+    texts = Classify(prompt="say", texts=("x", "y"), labels=("good", "bad"))
+
+    def run(question, verdict):
+        async def give(ask):
+            return verdict
+
+        async def work(item, desk):
+            await desk.judge(question)
+            return "fine"
+
+        stages = [stage(work, roles=(), prompts=(), judges=("judge",))]
+        return house.run(stages, {"judge": own}, judges={"judge": Judging(give, models=(own,))})
+
+    classified = snapshot("""\
+the judge 'odd' returned a verdict that does not answer its question
+expected: Classified(labels=…) with one label for each of the 2 texts: None, or one of good, bad\
+""")
+    for verdict in (
+        Classified(labels=("good",)), Classified(labels=("good", "fine")), Selected(chosen=()),
+    ):  # fmt: skip
+        assert raised(PluginError, run, texts, verdict, found=repr(verdict)) == classified
+    selected = snapshot("""\
+the judge 'odd' returned a verdict that does not answer its question
+expected: Selected(chosen=…) with positions of the 2 options, counted from 0\
+""")
+    for verdict in (Selected(chosen=(2,)), Selected(chosen=(-1,)), Classified(labels=())):
+        assert raised(PluginError, run, QUESTION, verdict, found=repr(verdict)) == selected
+    for question, verdict in (
+        (texts, Classified(labels=("bad", None))), (QUESTION, Selected(chosen=(1, 0))),
+    ):  # fmt: skip
+        (record,) = asyncio.run(run(question, verdict))["say"]
+        assert record.outcome == Done("fine")
+        assert record.judged[0].verdict.rung == "rule"
 
 
 def test_a_judge_by_rule_that_is_asked_a_question(house, raised):

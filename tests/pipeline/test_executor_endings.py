@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from builders.stages import SAY, Word, outcomes, say, word, words
 
@@ -81,6 +82,40 @@ async def test_an_item_with_nan_in_it_is_a_fault_of_the_benchmark(house, scripte
         await asyncio.wait_for(house.run([counting], {}), SOON)
     assert "task t, item 'none'" in str(caught.value)
     assert "no NaN" in str(caught.value)
+
+
+class Rating(msgspec.Struct, frozen=True):
+    stars: int
+
+
+async def test_a_value_of_another_type_than_the_stage_declares_costs_its_item(house, scripted):
+    values = {"a": Rating(3), "b": Rating("three"), "c": "***", "d": None}
+
+    async def rate(item, desk):
+        return values[item.word]
+
+    rating = Stage("rate", item=Word, value=Rating, items=words(*values), work=rate)
+    got = outcomes((await house.run([rating], {}))["rate"])
+    assert got["a"] == Done(Rating(3))
+    assert [got[name].cause for name in "bcd"] == ["wrong_type"] * 3
+    assert house.progress["rate"].failures == {"wrong_type": 3}
+    assert "stage 'rate' returned a Rating, which does not fit its declared value" in (
+        got["b"].detail
+    )
+    assert "Expected `int`, got `str` - at `$.stars`" in got["b"].detail
+    # The same command works on these items again: the code may be corrected by now.
+    values.update(b=Rating(1), c=Rating(2), d=Rating(3))
+    got = outcomes((await house.run([rating], {}))["rate"])
+    assert got == {name: Done(value) for name, value in values.items()}
+
+
+async def test_a_value_that_no_json_holds_is_not_told_as_one_of_another_type(house, scripted):
+    async def measure(item, desk):
+        return float("nan")
+
+    measuring = Stage("measure", item=Word, value=float, items=words("a"), work=measure)
+    (record,) = (await house.run([measuring], {}))["measure"]
+    assert record.outcome.cause == "unwritable_value"
 
 
 HALF = "half of an emoji: \ud83d"

@@ -59,7 +59,8 @@ def test_every_prompt_and_the_calls_to_expect_are_printed(table):
     shown = table(
         printed(FORECAST, width=84),
         "1. 1", "interests, 40 ~40 40 120 ~13.0k 41.0k",
-        "interests, ~1,200 ~1,200 1,200 1,200 ~0 900", "about 4",
+        "interests, ~1,200 ~1,200 1,200 1,200 ~0 900",
+        "in ~1,240 1,240 1,320 ~13.0k 41.9k", "about 4",
     )  # fmt: skip
     assert shown == snapshot("""\
 ───────────────────── interests, name: candidate (openai:gpt) ──────────────────────
@@ -77,6 +78,7 @@ task, stage, role            items   calls          bounds  tokens in  out, at m
 ───────────────────────────────────────────────────────────────────────────────────
 interests, name, candidate      40     ~40       40 to 120     ~13.0k         41.0k
 interests, support, judge   ~1,200  ~1,200  1,200 to 1,200         ~0           900
+in total ~1,240 calls (1,240 to 1,320), ~13.0k tokens in, at most 41.9k out
 estimated from:
   every answer read at once
   about 4 characters a token\

@@ -282,7 +282,8 @@ def test_bars_stand_on_the_lower_limit():
 
 def test_a_reference_that_ends_at_the_edge_is_named_outside_where_no_mark_can_be():
     dots = Points(label="a", x=(1.0, 0.98), y=(1.0, 1.0))
-    drawing = drawn(figure(DIAGONAL, Rule(label="limit", at=0.5), dots, x=UNIT, y=UNIT))
+    wide = Axis(label="", low=0, high=1, ticks=(0.5,))
+    drawing = drawn(figure(DIAGONAL, Rule(label="limit", at=0.5), dots, x=UNIT, y=wide))
     axes = drawing.axes[0]
     for name, height in (("y = x", 1.0), ("limit", 0.5)):
         [text] = [each for each in axes.texts if each.get_text() == name]
@@ -302,7 +303,9 @@ def test_a_reference_that_ends_within_the_axes_is_named_there():
 
 def test_the_stamp_stands_above_everything_and_within_the_drawing():
     reasons = ", ".join(f"reason {number}" for number in range(30))
-    lines = [Line(label=f"model {number}", x=(0, 1), y=(0, number)) for number in range(9)]
+    lines = [
+        Line(label=f"the model number {number}", x=(0, 1), y=(0, number)) for number in range(9)
+    ]
     drawing = drawn(figure(*lines, stamp=f"NOT COMPARABLE: {reasons}"))
     plain = drawn(figure(*lines))
     stamp = drawing._suptitle
@@ -343,6 +346,7 @@ def test_ends_of_a_log_axis_are_written_as_plain_numbers():
     ("ends", "numbers"),
     [
         ((3, 8), {"5"}),
+        ((1.5, 6), {"2", "5"}),
         ((1, 90), {"1", "2", "5", "10", "20", "50"}),
         ((7.1, 7.4), {"7.1", "7.2", "7.3", "7.4"}),
         ((0.001, 1000), {"0.001", "0.1", "10", "1,000"}),

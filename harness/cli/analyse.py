@@ -120,7 +120,7 @@ def print_group(group: Group, folder: Path) -> None:
 
 def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
     """The report, preceded by notes on results that are not comparable with published ones, and on
-    tasks of which the run has other repeats."""
+    tasks of which the run has other repeats; the former are the stamp of every figure too."""
     import msgspec
 
     notes = [note for task in tasks if (note := _repeat_note(task))]
@@ -137,7 +137,8 @@ def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
         for why, whose in reasons.items()
     ]
     note = f"NOT COMPARABLE with published results: {', '.join(described)}"
-    return msgspec.structs.replace(report, notes=(note, *report.notes))
+    figures = tuple(msgspec.structs.replace(each, stamp=note) for each in report.figures)
+    return msgspec.structs.replace(report, notes=(note, *report.notes), figures=figures)
 
 
 def _repeat_note(task: FinishedTask) -> str:
@@ -162,8 +163,6 @@ def _list(*, json: bool) -> int:
     for benchmark in sorted({one.benchmark for one in known}):
         print("any benchmark:" if benchmark == ANY_BENCHMARK else f"{benchmark}:")
         print_tools(one for one in known if one.benchmark == benchmark)
-    if not known:
-        print("no installed plugin has an analysis")
     return 0
 
 

@@ -179,7 +179,10 @@ class Boxes(msgspec.Struct, frozen=True, kw_only=True, tag="boxes"):
 
 
 class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
-    """One horizontal interval for each name, with a dot at its value: a forest plot."""
+    """One horizontal interval for each name, with a dot at its value: a forest plot.
+
+    Without an interval there is a dot alone; a missing value is written as such.
+    """
 
     label: str
     """The entry in the legend."""
@@ -187,20 +190,21 @@ class Spans(msgspec.Struct, frozen=True, kw_only=True, tag="spans"):
     names: tuple[str, ...]
     """The names on the y axis, from the top."""
 
-    low: tuple[float, ...]
+    low: tuple[float | None, ...]
     """The lower ends."""
 
-    value: tuple[float, ...]
+    value: tuple[float | None, ...]
     """The positions of the dots."""
 
-    high: tuple[float, ...]
+    high: tuple[float | None, ...]
     """The upper ends."""
 
     def __post_init__(self) -> None:
         what = f"the spans {self.label!r}"
         for each in (self.low, self.value, self.high):
             _same_length(f"{what}: names and values", self.names, each)
-        _drawable(what, (*self.low, *self.value, *self.high))
+        every = (*self.low, *self.value, *self.high)
+        _drawable(what, (value for value in every if value is not None))
 
 
 class Grid(msgspec.Struct, frozen=True, kw_only=True, tag="grid"):
@@ -265,6 +269,9 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
     note: str = ""
     """The text below the figure."""
+
+    stamp: str = ""
+    """The warning above the figure: that its results are not comparable, and why."""
 
     def __post_init__(self) -> None:
         kinds = {type(mark) for mark in self.marks}

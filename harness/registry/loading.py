@@ -16,6 +16,7 @@ from harness.base.redaction import without_key_material
 from harness.base.resources import bundles, package_folder
 from harness.registry import hookspecs
 from harness.registry.collecting import registered_by
+from harness.registry.own_analyses import own_analyses
 from harness.registry.registrations import Origin, Registries
 from harness.registry.registry import BrokenPlugin, LoadedPlugin, Plugins, Source, line_of
 
@@ -47,6 +48,8 @@ def plugins_from(found: Iterable[EntryPoint], *, only: str | None = None) -> Plu
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     registries = Registries()
+    for analysis in own_analyses():
+        registries.analyses.add(analysis.name, analysis)
     loaded: list[LoadedPlugin] = []
     broken: list[BrokenPlugin] = []
     for point in wanted:

@@ -12,6 +12,7 @@ from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
     from matplotlib.transforms import Bbox
 
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
@@ -24,12 +25,16 @@ GAP = 3.0
 """Points between a dot and its name."""
 
 
-def write_captions(figure: Figure, axes: Axes, renderer: Any) -> None:
-    """Write all names and labels, where possible without hiding anything.
+EDGE = 0.9
+"""Reference lines that end beyond this share of the x axis are labelled right of the axes."""
+
+
+def write_captions(figure: Figure, axes: Axes, labels: Sequence[Annotation], renderer: Any) -> None:
+    """Write the names of dots, where possible without hiding dots and labels of references.
 
     The axes must have their final size and limits.
     """
-    taken = _label_references(figure, axes, renderer)
+    taken = [label.get_window_extent(renderer) for label in labels]
     dots = list(_dots(figure))
     taken += [_around(dot, axes) for dot in dots]
     for dot in [dot for dot in dots if dot.name][:MOST]:
@@ -105,47 +110,46 @@ def _around(dot: _Dot, axes: Axes) -> Bbox:
     return Boxed.from_bounds(across - radius, up - radius, 2 * radius, 2 * radius)
 
 
-def _label_references(figure: Figure, axes: Axes, renderer: Any) -> list[Bbox]:
-    """Label the dashed lines and rules, and return the boxes of the labels."""
-    boxes = []
+def label_references(figure: Figure, axes: Axes) -> list[Annotation]:
+    """Label the dashed lines and rules: right of the axes if they end there, else on the line.
+
+    The axes must have their final limits.
+    """
+    labels = []
     for mark in figure.marks:
         if not mark.label:
             continue
-        if isinstance(mark, Rule):
-            boxes.append(_label_rule(mark, axes).get_window_extent(renderer))
+        if isinstance(mark, Rule) and mark.of == "x":
+            labels.append(_label(mark.label, axes, (mark.at, 1.0), ("data", "axes fraction"), 90))
+        elif isinstance(mark, Rule):
+            labels.append(_label(mark.label, axes, (1.0, mark.at), ("axes fraction", "data")))
         elif isinstance(mark, Line) and mark.dashed and (end := _last_inside(mark, axes)):
-            text = _label(mark.label, axes, end, ha="right", va="center", backed=True)
-            boxes.append(text.get_window_extent(renderer))
-    return boxes
+            labels.append(_label(mark.label, axes, end, "axes fraction"))
+    return labels
 
 
-def _label_rule(mark: Rule, axes: Axes) -> Any:
-    if mark.of == "y":
-        across = axes.get_yaxis_transform()
-        text = _label(mark.label, axes, (1.0, mark.at), ha="right", va="bottom")
-    else:
-        across = axes.get_xaxis_transform()
-        text = _label(mark.label, axes, (mark.at, 1.0), ha="right", va="top", rotation=90)
-    text.set_transform(across)
-    return text
-
-
-def _label(label: str, axes: Axes, place: tuple[float, float], **how: Any) -> Any:
-    backed = how.pop("backed", False)
-    text = axes.text(
-        *place, clean_text(label), fontsize=7.5, color=REFERENCE, zorder=1.8, **how,
+def _label(
+    label: str, axes: Axes, place: tuple[float, float], coordinates: Any, rotation: int = 0
+) -> Annotation:
+    """A label at the end of a reference; if it is outside of the axes, room is made for it."""
+    outside = not rotation and place[0] >= EDGE
+    if outside:
+        place = 1.0, place[1]
+    text = axes.annotate(
+        clean_text(label), place, xycoords=coordinates, textcoords="offset points",
+        xytext=(GAP if outside else 0.0, 0.0), ha="left" if outside else "right",
+        va="top" if rotation else "center", rotation=rotation, fontsize=7.5, color=REFERENCE,
+        bbox=None if rotation else {"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        zorder=1.8, annotation_clip=False,
     )  # fmt: skip
-    if backed:
-        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})
-    text.set_in_layout(False)
+    text.set_in_layout(outside)
     return text
 
 
 def _last_inside(mark: Line, axes: Axes) -> tuple[float, float] | None:
-    """The last point of a line within the limits of the axes."""
-    low_x, high_x = sorted(axes.get_xlim())
-    low_y, high_y = sorted(axes.get_ylim())
-    for x, y in reversed(list(zip(mark.x, mark.y, strict=True))):
-        if low_x <= x <= high_x and low_y <= y <= high_y:
-            return x, y
+    """The last point of a line within the limits, as shares of the axes."""
+    to_shares = axes.transScale + axes.transLimits
+    for x, y in reversed(to_shares.transform(list(zip(mark.x, mark.y, strict=True)))):
+        if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0:
+            return float(x), float(y)
     return None

@@ -27,7 +27,7 @@ SHAPES = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^"}
 
 DOT = 30.0
 FAINT_DOT = 9.0
-LARGEST_DOT = 700.0
+LARGEST_DOT = 400.0
 """Areas of dots in square points."""
 
 GROUP = 0.8
@@ -51,7 +51,7 @@ RASTER = 20_000
 
 def colours_of(figure: Figure) -> dict[str, str]:
     """A colour for each label except references, in the order of the marks."""
-    labels = dict.fromkeys(mark.label for mark in figure.marks if not _is_reference(mark))
+    labels = dict.fromkeys(mark.label for mark in figure.marks if not is_reference(mark))
     return {label: _colour(number) for number, label in enumerate(labels)}
 
 
@@ -78,7 +78,7 @@ def legend_of(figure: Figure) -> list[str]:
     """The labels that a legend must explain: none if there is one label or all dots have names."""
     named: dict[str, bool] = {}
     for mark in figure.marks:
-        if not _is_reference(mark):
+        if not is_reference(mark):
             by_name = isinstance(mark, Points) and set(mark.names) == {mark.label}
             named[mark.label] = by_name or named.get(mark.label, False)
     return [label for label in named if not named[label]] if len(named) > 1 else []
@@ -198,8 +198,25 @@ def _draw_named(
     elif isinstance(mark, Boxes):
         _draw_boxes(mark, axes, colour, places=places, width=width)
     else:
-        axes.hlines(places, mark.low, mark.high, color=colour, linewidth=1.8, zorder=2)
-        axes.scatter(mark.value, places, s=DOT, color=colour, zorder=3)
+        _draw_spans(mark, axes, colour, places=places)
+
+
+def _draw_spans(mark: Spans, axes: Axes, colour: str, *, places: Sequence[float]) -> None:
+    for place, value in zip(places, mark.value, strict=True):
+        if value is None:
+            axes.text(
+                0.01, place, "no value", transform=axes.get_yaxis_transform(),
+                va="center", fontsize=7.5, color=colour,
+            )  # fmt: skip
+    ends = zip(places, mark.low, mark.high, strict=True)
+    lines = [(place, low, high) for place, low, high in ends if None not in (low, high)]
+    if lines:
+        axes.hlines(*zip(*lines, strict=True), color=colour, linewidth=1.8, zorder=2)
+    # A missing value is NaN, which has no dot.
+    axes.scatter(
+        [math.nan if value is None else value for value in mark.value], places,
+        s=DOT, color=colour, zorder=3,
+    )  # fmt: skip
 
 
 def _draw_boxes(
@@ -277,7 +294,8 @@ def _points(figure: Figure) -> Iterable[Points]:
     return (mark for mark in figure.marks if isinstance(mark, Points))
 
 
-def _is_reference(mark: Mark) -> bool:
+def is_reference(mark: Mark) -> bool:
+    """Whether a mark is a dashed line or rule with a label of its own, in no legend."""
     return isinstance(mark, Rule) or (isinstance(mark, Line) and mark.dashed)
 
 

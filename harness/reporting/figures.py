@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from harness.base.errors import INSTALL_ANALYSIS, UsageError
-from harness.contracts.report import Bars, Boxes, Figure, Spans
-from harness.reporting.figure_labels import write_captions
+from harness.contracts.report import Axis, Bars, Boxes, Figure, Spans
+from harness.reporting.figure_labels import label_references, write_captions
 from harness.reporting.figure_marks import (
     draw_marks,
     grid_of,
     handle_of,
+    is_reference,
     labels_of,
     legend_of,
     names_of,
@@ -39,6 +40,9 @@ METADATA: dict[str, dict[str, None]] = {
 }
 """The metadata of each format that name the time and the program; None leaves them out."""
 
+MARGIN = 0.06
+"""The share of an axis beyond its data or limits, so that all marks are drawn whole."""
+
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
@@ -53,6 +57,8 @@ STYLE: dict[Any, Any] = {
     "axes.edgecolor": "#888888",
     "axes.linewidth": 0.8,
     "axes.axisbelow": True,
+    "axes.xmargin": MARGIN,
+    "axes.ymargin": MARGIN,
     "axes.grid": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -72,6 +78,14 @@ STYLE: dict[Any, Any] = {
 
 CHARACTERS_AN_INCH = 15
 """How many small letters of a note fit into an inch."""
+
+WHOLE_DECADES = 1000.0
+"""Log axes whose ends differ by a larger factor have numbers at powers of ten only."""
+
+WARNING = "#b22222"
+
+STAMP_LINE = 0.16
+"""The height of a line of the stamp in inches."""
 
 LAYOUTS = 3
 """How often the layout is computed: axes with a fixed aspect move their labels each time."""
@@ -117,26 +131,45 @@ def write_figures(figures: Sequence[Figure], path: Path) -> list[Path]:
 def figure_bytes(figure: Figure, kind: str = "svg") -> bytes:
     """The content of the figure's file in a format: svg, png or pdf."""
     from matplotlib import rc_context
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as Drawing
 
     with rc_context(STYLE), warnings.catch_warnings():
         # Names in scripts that the font lacks stay text in the file, for the viewer's fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        drawing = Drawing(figsize=_size(figure), layout="constrained")
-        canvas: Any = FigureCanvasAgg(drawing)
-        axes = drawing.add_subplot()
-        _set_axes(figure, axes)
-        draw_marks(figure, axes)
-        _set_limits(figure, axes)
-        _add_legend_and_note(figure, drawing)
-        for _ in range(LAYOUTS):
-            drawing.draw_without_rendering()
-        drawing.set_layout_engine("none")
-        write_captions(figure, axes, canvas.get_renderer())
         file = io.BytesIO()
-        drawing.savefig(file, format=kind, metadata=METADATA[kind])
+        draw(figure).savefig(file, format=kind, metadata=METADATA[kind])
     return file.getvalue()
+
+
+def draw(figure: Figure) -> Drawing:
+    """The figure as a drawing with its final layout, in the style that is in force."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    drawing = _empty_drawing(figure)
+    canvas: Any = FigureCanvasAgg(drawing)
+    axes = drawing.add_subplot()
+    _set_axes(figure, axes)
+    draw_marks(figure, axes)
+    _set_limits(figure, axes)
+    labels = label_references(figure, axes)
+    _add_legend_and_note(figure, drawing)
+    for _ in range(LAYOUTS):
+        drawing.draw_without_rendering()
+    drawing.set_layout_engine("none")
+    write_captions(figure, axes, labels, canvas.get_renderer())
+    return drawing
+
+
+def _empty_drawing(figure: Figure) -> Drawing:
+    """A drawing with the stamp of the figure above the room for its axes and legend."""
+    from matplotlib.figure import Figure as Drawing
+
+    width, height = _size(figure)
+    stamp = _wrapped(figure.stamp, width - _legend_width(figure))
+    lines = stamp.count("\n") + 1 if stamp else 0
+    drawing = Drawing(figsize=(width, height + STAMP_LINE * lines), layout="constrained")
+    if stamp:
+        drawing.suptitle(stamp, x=0.01, ha="left", fontsize=8, color=WARNING)
+    return drawing
 
 
 def _set_axes(figure: Figure, axes: Axes) -> None:
@@ -145,13 +178,8 @@ def _set_axes(figure: Figure, axes: Axes) -> None:
     axes.set_ylabel(clean_text(figure.y.label))
     if figure.x.log:
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(_plain_number)
     if figure.y.log:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_plain_number)
-    for axis, drawn_axis in ((figure.x, axes.xaxis), (figure.y, axes.yaxis)):
-        if axis.ticks:
-            drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
     if _is_square(figure):
         axes.set_aspect("equal", adjustable="box")
 
@@ -161,13 +189,46 @@ def _plain_number(value: float, _: float) -> str:
 
 
 def _set_limits(figure: Figure, axes: Axes) -> None:
-    """Set the limits that the figure gives, except on an axis of names."""
+    """Set the limits and ticks that the figure gives, except on an axis of names.
+
+    Bars stand on the lower limit itself, all other marks have a margin.
+    """
     if grid_of(figure):
         return
+    margin = 0.0 if names_of(figure, Bars) else MARGIN
     if not names_of(figure, Bars, Boxes):
-        axes.set_xlim(figure.x.low, figure.x.high)
+        axes.set_xlim(*_limits(figure.x, axes.xaxis, axes.get_xlim(), margin))
+        _set_ticks(figure.x, axes.xaxis)
     if not names_of(figure, Spans):
-        axes.set_ylim(figure.y.low, figure.y.high)
+        axes.set_ylim(*_limits(figure.y, axes.yaxis, axes.get_ylim(), margin))
+        _set_ticks(figure.y, axes.yaxis)
+
+
+def _limits(
+    axis: Axis, drawn_axis: Any, automatic: tuple[float, float], margin: float
+) -> tuple[float, float]:
+    """The limits that are given with a margin beyond each, and the automatic ones."""
+    given = axis.low, axis.high
+    ends = [auto if end is None else end for end, auto in zip(given, automatic, strict=True)]
+    scale = drawn_axis.get_transform()
+    low, high = scale.transform(ends)
+    margins = [0.0 if end is None else margin * (high - low) for end in given]
+    low, high = scale.inverted().transform([low - margins[0], high + margins[1]])
+    return float(low), float(high)
+
+
+def _set_ticks(axis: Axis, drawn_axis: Any) -> None:
+    """Number the given ticks, or those of a log axis; by default, numbers are plain text."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    if axis.log:
+        low, high = sorted(drawn_axis.get_view_interval())
+        steps = (1.0,) if high / low > WHOLE_DECADES else (1.0, 2.0, 5.0)
+        drawn_axis.set_major_locator(LogLocator(subs=steps))
+        drawn_axis.set_major_formatter(_plain_number)
+        drawn_axis.set_minor_formatter(NullFormatter())
+    if axis.ticks:
+        drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
 
 
 def _add_legend_and_note(figure: Figure, drawing: Drawing) -> None:
@@ -175,14 +236,24 @@ def _add_legend_and_note(figure: Figure, drawing: Drawing) -> None:
         handles = [handle_of(label, figure) for label in labels]
         drawing.legend(handles=handles, loc="outside right upper", fontsize=8)
     if figure.note:
-        width = int(drawing.get_figwidth() * CHARACTERS_AN_INCH)
-        note = "\n".join(textwrap.wrap(clean_text(figure.note), width))
+        note = _wrapped(figure.note, drawing.get_figwidth())
         drawing.supxlabel(note, x=0.01, ha="left", fontsize=8, color="#666666")
+
+
+def _wrapped(text: str, inches: float) -> str:
+    """A small text in lines of a width."""
+    return "\n".join(textwrap.wrap(clean_text(text), int(inches * CHARACTERS_AN_INCH)))
+
+
+def _legend_width(figure: Figure) -> float:
+    """The width of the legend in inches."""
+    return max((len(label) for label in legend_of(figure)), default=-5) * 0.07 + 0.35
 
 
 def _size(figure: Figure) -> tuple[float, float]:
     """Width and height in inches, with room for all names."""
-    legend = max((len(label) for label in legend_of(figure)), default=-5) * 0.07 + 0.35
+    references = [mark.label for mark in figure.marks if is_reference(mark)]
+    legend = _legend_width(figure) + 0.06 * max(map(len, references), default=0)
     if grid := grid_of(figure):
         labels = max(map(len, grid.down), default=0) * 0.07
         across, down = 1.2 + 0.6 * len(grid.across), 1.2 + 0.4 * len(grid.down)

@@ -81,6 +81,17 @@ def again(run: RunFolder, *, name: str, model: str) -> RunFolder:
     return other
 
 
+FOREST = """\
+many ↑
+task  run  value  low  high  n  missing
+───────────────────────────────────────
+toy   m-1  2.000    —     —  1        2
+toy   m-2  2.000    —     —  1        2
+  toy, m-1: no interval, for fewer than two users: there is nothing to draw from
+  toy, m-2: no interval, for fewer than two users: there is nothing to draw from
+"""
+
+
 def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
     lines = printed("analyse").out.splitlines()
     assert "  toy-long    How many name much." in lines
@@ -155,6 +166,14 @@ def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys,
     first = printed("analyse", "toy-long", str(other.path)).out.splitlines()[0]
     assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set"
 
+    for runs, stamp in (
+        ([scored_run], ""),
+        ([scored_run, other], "NOT COMPARABLE with published results: changed by --set (m-2)"),
+    ):
+        printed_json = printed("analyse", "toy-long", *(str(run.path) for run in runs), "--json")
+        [figure] = json.loads(printed_json.out)["report"]["figures"]
+        assert figure["stamp"] == stamp
+
 
 def test_a_task_that_is_being_asked_again_is_unfinished_though_it_has_old_scores(
     scored_run, printed
@@ -179,6 +198,13 @@ def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, c
     assert ["later" in problem for problem in document["left_out"]] == [True]
     assert document["report"]["sheets"][0]["rows"] == [["m-1", "toy", 1]]
     assert document["report"]["figures"][0]["marks"][0]["type"] == "bars"
+
+
+def test_the_forest_reads_runs_of_any_benchmark(scored_run, printed):
+    other = again(scored_run, name="other", model="m-2")
+    said = printed("analyse", "forest", str(scored_run.path), str(other.path), "--task", "toy")
+    assert [line.rstrip() for line in said.out.splitlines()] == FOREST.splitlines()
+    assert said.err == "--plot FILE.svg draws a figure: toy: many ↑\n"
 
 
 def test_runs_of_one_model_are_distinguished_by_their_names(scored_run, printed):

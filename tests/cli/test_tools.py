@@ -7,7 +7,7 @@ import json
 import pytest
 
 from harness import registry as plugin_manager
-from harness.cli.main import COMMANDS, main
+from harness.cli.main import COMMANDS
 
 PLUGIN = """
 from typing import Annotated
@@ -58,9 +58,14 @@ def test_without_a_name_the_tools_are_listed(printed):
 def test_that_there_is_no_tool_is_said(monkeypatch, printed):
     monkeypatch.undo()
     monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
-    assert main(["data"]) == 0
+    assert printed("data").out == "no installed plugin has a data tool\n"
+
+
+def test_the_harness_has_an_analysis_of_its_own(monkeypatch, printed):
+    monkeypatch.undo()
+    monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
     assert printed("analyse").out == (
-        "no installed plugin has a data tool\nno installed plugin has an analysis\n"
+        "any benchmark:\n  forest  metrics of any benchmark over runs, with intervals\n"
     )
 
 

@@ -141,7 +141,7 @@ def test_an_unknown_analysis_or_data_tool_is_told_with_the_nearest_known(site):
         plugins.analysis("film-year")
     assert str(caught.value) == (
         "no plugin offers the analysis 'film-year'\n"
-        "  expected: one of film-years\n"
+        "  expected: one of film-years, forest\n"
         "  to do:    did you mean 'film-years'?"
     )
     with pytest.raises(UnknownName, match="no plugin offers the tool 'count_films'"):

@@ -1,5 +1,6 @@
 """Figures as they are drawn: what is in the files, and where the marks stand."""
 
+import math
 import os
 import subprocess
 import sys
@@ -22,12 +23,19 @@ from harness.contracts.report import (
 )
 from harness.reporting.figure_labels import MOST
 from harness.reporting.figure_marks import COLOURS, colours_of, draw_marks, legend_of
-from harness.reporting.figures import check_drawable, figure_bytes, write_figures
+from harness.reporting.figures import (
+    STYLE,
+    check_drawable,
+    draw,
+    figure_bytes,
+    write_figures,
+)
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
 PLAIN = Axis(label="")
 UNIT = Axis(label="share", low=0, high=1)
+DIAGONAL = Line(label="y = x", x=(0, 1), y=(0, 1), dashed=True)
 
 
 def figure(*marks, x=PLAIN, y=PLAIN, **more):
@@ -38,6 +46,14 @@ def texts(data):
     """Every text of a drawing, in the order of the file; its XML is well formed."""
     root = ElementTree.fromstring(data)
     return ["".join(each.itertext()) for each in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def drawn(of):
+    """A drawing with its final layout."""
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
+        return draw(of)
 
 
 def axes_with(of):
@@ -106,6 +122,19 @@ def test_spans_stand_below_one_another_from_the_top():
     assert lines == [[[1, 0], [4, 0]], [[3, 1], [5, 1]]]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "second"]
     assert axes.yaxis_inverted()
+
+
+def test_a_span_without_an_interval_is_a_dot_and_one_without_a_value_is_said():
+    spans = Spans(
+        label="a", names=("p", "q", "r"),
+        low=(0.1, None, None), value=(0.2, 0.5, None), high=(0.3, None, None),
+    )  # fmt: skip
+    axes = axes_with(figure(spans))
+    lines, dots = axes.collections
+    assert [path.vertices.tolist() for path in lines.get_paths()] == [[[0.1, 0], [0.3, 0]]]
+    assert dots.get_offsets().tolist() == [[0.2, 0], [0.5, 1], [None, None]]
+    assert [(text.get_text(), text.get_position()[1]) for text in axes.texts] == [("no value", 2)]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["p", "q", "r"]
 
 
 def test_a_box_is_drawn_from_all_its_values_and_one_without_is_said():
@@ -197,6 +226,98 @@ def test_references_are_named_where_they_are_and_only_where_they_can_be_seen():
     assert "far away" not in written
 
 
+def inside(box, other, radius=0.0):
+    """Whether a box with a margin is within another one."""
+    (left, low), (right, high) = other.get_points()
+    return (
+        left <= box.x0 - radius and box.x1 + radius <= right
+        and low <= box.y0 - radius and box.y1 + radius <= high
+    )  # fmt: skip
+
+
+CORNERS = {"x": (0.0, 1.0, 0.0, 1.0), "y": (0.0, 0.0, 1.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        Points(label="a", **CORNERS),
+        Points(label="a", **CORNERS, faint=True),
+        Points(label="a", **CORNERS, sizes=(1.0,) * 4),
+        Line(label="a", **CORNERS),
+    ],
+)
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (UNIT, UNIT),
+        (UNIT, Axis(label="upside down", low=1, high=0)),
+        (PLAIN, UNIT),
+    ],
+)
+def test_marks_at_the_limits_are_drawn_whole(mark, x, y):
+    from matplotlib.transforms import Bbox
+
+    drawing = drawn(figure(mark, x=x, y=y))
+    axes = drawing.axes[0]
+    if isinstance(mark, Points) and not mark.faint:
+        [area] = set(axes.collections[0].get_sizes())
+        radius = math.sqrt(area / math.pi)
+    else:
+        radius = axes.lines[0].get_markersize() / 2
+    for centre in axes.transData.transform(list(zip(*CORNERS.values(), strict=True))):
+        assert inside(Bbox([centre, centre]), axes.bbox, radius * drawing.dpi / 72)
+
+
+def test_marks_at_the_limits_of_a_log_axis_are_drawn_whole():
+    line = Line(label="a", x=(1, 100), y=(0, 1))
+    axes = drawn(figure(line, x=Axis(label="n", low=1, high=100, log=True))).axes[0]
+    assert axes.get_xlim() == (pytest.approx(10**-0.12), pytest.approx(10**2.12))
+
+
+def test_bars_stand_on_the_lower_limit():
+    bars = Bars(label="a", names=("p",), values=(0.5,))
+    assert drawn(figure(bars, y=Axis(label="", low=0.0))).axes[0].get_ylim()[0] == 0.0
+
+
+def test_a_reference_that_ends_at_the_edge_is_named_outside_where_no_mark_can_be():
+    dots = Points(label="a", x=(1.0, 0.98), y=(1.0, 1.0))
+    wide = Axis(label="", low=0, high=1, ticks=(0.5,))
+    drawing = drawn(figure(DIAGONAL, Rule(label="limit", at=0.5), dots, x=UNIT, y=wide))
+    axes = drawing.axes[0]
+    for name, height in (("y = x", 1.0), ("limit", 0.5)):
+        [text] = [each for each in axes.texts if each.get_text() == name]
+        box = text.get_window_extent()
+        assert box.x0 > axes.bbox.x1
+        assert inside(box, drawing.bbox)
+        _, middle = axes.transData.transform((1.0, height))
+        assert (box.y0 + box.y1) / 2 == pytest.approx(middle, abs=2)
+
+
+def test_a_reference_that_ends_within_the_axes_is_named_there():
+    line = Line(label="short", x=(0, 0.5), y=(0, 0.5), dashed=True)
+    axes = drawn(figure(line, x=UNIT, y=UNIT)).axes[0]
+    box = axes.texts[0].get_window_extent()
+    assert box.x1 == pytest.approx(axes.transData.transform((0.5, 0.5))[0], abs=2)
+
+
+def test_the_stamp_stands_above_everything_and_within_the_drawing():
+    reasons = ", ".join(f"reason {number}" for number in range(30))
+    lines = [
+        Line(label=f"the model number {number}", x=(0, 1), y=(0, number)) for number in range(9)
+    ]
+    drawing = drawn(figure(*lines, stamp=f"NOT COMPARABLE: {reasons}"))
+    plain = drawn(figure(*lines))
+    stamp = drawing._suptitle
+    assert stamp.get_text().replace("\n", " ") == f"NOT COMPARABLE: {reasons}"
+    box = stamp.get_window_extent()
+    assert inside(box, drawing.bbox)
+    axes, [legend] = drawing.axes[0], drawing.legends
+    assert box.y0 >= axes.title.get_window_extent().y1
+    assert box.x1 <= legend.get_window_extent().x0
+    assert axes.bbox.height >= 0.95 * plain.axes[0].bbox.height
+
+
 def one(label, *, names=()):
     return Points(label=label, x=(0,), y=(0,), names=names)
 
@@ -219,6 +340,33 @@ def test_ends_of_a_log_axis_are_written_as_plain_numbers():
     line = Line(label="a", x=(1, 1000), y=(1, 2))
     written = texts(figure_bytes(figure(line, x=Axis(label="n", log=True))))
     assert {"1", "10", "100", "1,000"} <= set(written)
+
+
+@pytest.mark.parametrize(
+    ("ends", "numbers"),
+    [
+        ((3, 8), {"5"}),
+        ((1.5, 6), {"2", "5"}),
+        ((1, 90), {"1", "2", "5", "10", "20", "50"}),
+        ((7.1, 7.4), {"7.1", "7.2", "7.3", "7.4"}),
+        ((0.001, 1000), {"0.001", "0.1", "10", "1,000"}),
+    ],
+)
+@pytest.mark.parametrize("which", ["x", "y"])
+def test_a_log_axis_of_any_length_has_plain_numbers_only(ends, numbers, which):
+    log = Axis(label="", log=True)
+    line = Line(label="a", **{"x": (1, 2), "y": (1, 2), which: ends})
+    axes = drawn(figure(line, **{which: log})).axes[0]
+    axis = getattr(axes, f"{which}axis")
+    low, high = sorted(axis.get_view_interval())
+    texts = [
+        tick.label1.get_text()
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
+        if low <= tick.get_loc() <= high
+    ]
+    written = {text for text in texts if text}
+    assert numbers <= written
+    assert all(set(text) <= set("0123456789.,") for text in written)
 
 
 def test_numbers_stand_at_the_ticks_that_are_given_alone():

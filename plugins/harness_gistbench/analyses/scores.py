@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from harness.contracts.report import Cell
     from harness.scoring.summary import MetricResult
 
-LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5)
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 STEPS = 40
 
 
@@ -127,6 +127,7 @@ def bubble_figure(dataset: str, bubbles: Sequence[Points]) -> Figure:
         x=Axis(label="IG R (median)", low=0.0, high=1.0),
         y=Axis(label="IG P (median)", low=0.0, high=1.0),
         marks=(*(equal_f1(level) for level in LEVELS), *bubbles),
+        note="the area of a bubble: the mean number of categories a user, as in the table",
     )
 
 
@@ -178,16 +179,19 @@ def forest(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
 
 
 def forest_figure(dataset: str, title: str, spans: Sequence[tuple[str, MetricResult]]) -> Figure:
-    """The intervals of the models that have one."""
-    drawn = [
-        (model, result.interval[0], result.value, result.interval[1])
-        for model, result in spans
-        if result.value is not None and result.interval is not None
-    ]
-    names, low, value, high = zip(*drawn, strict=True) if drawn else ((), (), (), ())
+    """The values of the models with their intervals."""
+    intervals = [result.interval or (None, None) for _, result in spans]
     return Figure(
         title=f"{dataset}: {title}",
         x=Axis(label=title),
         y=Axis(label=""),
-        marks=(Spans(label=title, names=names, low=low, value=value, high=high),),
+        marks=(
+            Spans(
+                label=title,
+                names=tuple(model for model, _ in spans),
+                low=tuple(low for low, _ in intervals),
+                value=tuple(result.value for _, result in spans),
+                high=tuple(high for _, high in intervals),
+            ),
+        ),
     )

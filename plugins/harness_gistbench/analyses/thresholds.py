@@ -191,7 +191,7 @@ def figures_of(dataset: str, settings: Sequence[Setting]) -> Iterator[Figure]:
         ):
             yield Figure(
                 title=f"{dataset}: {axis.label} by {threshold}",
-                x=Axis(label=threshold),
+                x=Axis(label=threshold, ticks=tuple(value for value, _ in numbers)),
                 y=axis,
                 marks=curves(
                     {

@@ -63,10 +63,17 @@ def test_lines_of_equal_f1_are_drawn_smoothly(runs):
         assert 2 * across * up / (across + up) == pytest.approx(0.1, rel=0.02)
 
 
-def test_there_are_five_lines_of_equal_f1(runs):
+def test_lines_of_equal_f1_cover_the_whole_figure(runs):
     [figure] = scores.precision_recall(runs, ComparisonOptions()).figures
     lines = [mark.label for mark in figure.marks if isinstance(mark, Line)]
-    assert lines == ["F1 0.1", "F1 0.2", "F1 0.3", "F1 0.4", "F1 0.5"]
+    assert lines == [f"F1 0.{tenth}" for tenth in range(1, 10)]
+
+
+def test_a_note_explains_the_size_of_bubbles(runs):
+    [figure] = scores.precision_recall(runs, ComparisonOptions()).figures
+    assert (
+        figure.note == "the area of a bubble: the mean number of categories a user, as in the table"
+    )
 
 
 def test_every_user_is_a_dot_and_every_model_a_diamond(runs):
@@ -137,7 +144,9 @@ def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept, judged):
     assert report.sheets[0].notes[-1] == (
         "lone on synthetic: no interval, for fewer than two users: there is nothing to draw from"
     )
-    assert report.figures[0].marks[0].names == ()
+    assert report.figures[0].marks == (
+        Spans(label="IS (median)", names=("lone",), low=(None,), value=(0.5,), high=(None,)),
+    )
 
 
 def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):

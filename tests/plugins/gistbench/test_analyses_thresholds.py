@@ -58,7 +58,9 @@ def test_specificity_that_was_never_asked_is_missing_and_counted_and_no_zero(run
 
 
 def test_curves_hold_scores_and_ranks_and_leave_out_what_is_missing(runs):
-    figures = {figure.title: figure.marks for figure in explicit(runs).figures}
+    drawn = explicit(runs).figures
+    assert {figure.x.ticks for figure in drawn} == {(1, 2, 3)}
+    figures = {figure.title: figure.marks for figure in drawn}
     assert [*figures] == [
         "synthetic: IG F1 (median), % by min_explicit_positive",
         "synthetic: rank by IG F1 by min_explicit_positive",

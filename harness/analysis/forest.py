@@ -1,0 +1,169 @@
+"""`harness analyse forest`: metrics of any benchmark over runs, with their intervals."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from harness.base.errors import UsageError, did_you_mean
+from harness.contracts.report import Axis, Figure, Report, Sheet, Spans
+
+if TYPE_CHECKING:
+    from harness.contracts.report import Cell
+    from harness.scoring.finished_task import FinishedTask
+    from harness.scoring.summary import MetricResult
+
+MOST_ROWS = 30
+"""The most intervals of a figure: with more, names are too small to read."""
+
+MOST_COLOURS = 7
+"""With more runs, each task has a figure of its own, as colours would be hard to tell apart."""
+
+ALONE = "intervals are of each run alone: only a paired comparison shows whether two runs differ"
+
+
+class ForestOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The metrics that are shown."""
+
+    metric: Annotated[
+        tuple[str, ...], msgspec.Meta(description="show this metric, not each task's main ones")
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A metric of one task of one run, which is called by its label."""
+
+    task: str
+    run: str
+    result: MetricResult
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of the interval, if there is one."""
+        return self.result.interval[0] if self.result.interval else None
+
+    @property
+    def high(self) -> float | None:
+        """The upper end of the interval, if there is one."""
+        return self.result.interval[1] if self.result.interval else None
+
+
+def run(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
+    """A table and figures for each metric, with a row for each task and run."""
+    metrics = rows_by_metric(tasks, options.metric)
+    return Report(
+        sheets=tuple(sheet(title, rows) for title, rows in metrics.items()),
+        figures=tuple(each for title, rows in metrics.items() for each in figures(title, rows)),
+        notes=tuple(unlike(tasks)),
+    )
+
+
+def rows_by_metric(tasks: Sequence[FinishedTask], wanted: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of each metric by its title; without `wanted`, of the main metrics of each task.
+
+    Tasks stand in the order of their first run. UsageError for a metric that no task has.
+    """
+    from harness.scoring.summary import main_metrics
+
+    known = dict.fromkeys(name for task in tasks for name in task.summary.metrics)
+    for name in wanted:
+        if name not in known:
+            raise UsageError(
+                f"no task of the runs has a metric {name!r}",
+                where="--metric",
+                expected=f"one of {', '.join(known)}",
+                hint=did_you_mean(name, known),
+            )
+    order = list(dict.fromkeys(task.task.name for task in tasks))
+    found: dict[str, list[Row]] = defaultdict(list)
+    for task in sorted(tasks, key=lambda each: order.index(each.task.name)):
+        metrics = task.summary.metrics
+        for name in wanted or main_metrics(task.summary.main or task.benchmark.main, metrics):
+            if name in metrics:
+                title = f"{name} {'↑' if metrics[name].higher_is_better else '↓'}"
+                row = Row(task=task.task.name, run=task.label, result=metrics[name])
+                found[title].append(row)
+    return found
+
+
+def sheet(title: str, rows: Sequence[Row]) -> Sheet:
+    """A row for each task and run; the notes have the reasons for what is missing."""
+    levels = dict.fromkeys(f"{row.result.confidence:.0%}" for row in rows if row.result.interval)
+    notes = [f"low and high: {' or '.join(levels)} interval; {ALONE}"] if levels else []
+    for row in rows:
+        result = row.result
+        if result.value is None:
+            notes.append(f"{row.task}, {row.run}: no value, for {result.undefined}")
+        elif result.interval is None:
+            notes.append(f"{row.task}, {row.run}: no interval, for {result.no_interval}")
+    return Sheet(
+        title=title,
+        columns=("task", "run", "value", "low", "high", "n", "missing"),
+        rows=tuple(map(cells, rows)),
+        notes=tuple(notes),
+        digits=3,
+    )
+
+
+def cells(row: Row) -> tuple[Cell, ...]:
+    """The cells of a row of the table."""
+    result = row.result
+    numbers = (result.value, row.low, row.high, result.n, sum(result.missing.values()))
+    return (row.task, row.run, *numbers)
+
+
+def figures(title: str, rows: Sequence[Row]) -> Iterator[Figure]:
+    """The rows in figures of at most 30: tasks with a colour for each run, or runs of one task."""
+    by_task: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_task[row.task].append(row)
+    runs = len({row.run for row in rows})
+    each = max(MOST_ROWS // runs, 1) if runs <= MOST_COLOURS else 1
+    groups = list(by_task.values())
+    for start in range(0, len(groups), each):
+        together = [row for group in groups[start : start + each] for row in group]
+        for first in range(0, len(together), MOST_ROWS):
+            yield figure(title, together[first : first + MOST_ROWS])
+
+
+def figure(title: str, rows: Sequence[Row]) -> Figure:
+    """One figure: the names at its axis are the tasks, or the runs if there is one task."""
+    tasks = dict.fromkeys(row.task for row in rows)
+    colours: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        colours[row.run if len(tasks) > 1 else row.task].append(row)
+    subject = next(iter(colours)) if len(colours) == 1 else f"{len(tasks)} tasks"
+    return Figure(
+        title=f"{subject}: {title}",
+        x=Axis(label=title),
+        y=Axis(label=""),
+        marks=tuple(
+            Spans(
+                label=label,
+                names=tuple(row.task if len(tasks) > 1 else row.run for row in of_label),
+                low=tuple(row.low for row in of_label),
+                value=tuple(row.result.value for row in of_label),
+                high=tuple(row.high for row in of_label),
+            )
+            for label, of_label in colours.items()
+        ),
+        note=ALONE,
+    )
+
+
+def unlike(tasks: Sequence[FinishedTask]) -> Iterator[str]:
+    """A note for each run of a task that was not asked or judged as the others."""
+    from harness.scoring.comparable import comparison_set
+
+    by_task: dict[str, list[FinishedTask]] = defaultdict(list)
+    for task in tasks:
+        by_task[task.task.name].append(task)
+    for name, of_task in by_task.items():
+        for refused in comparison_set(of_task).refused:
+            reasons = "; ".join(refused.because)
+            yield f"{name}: {refused.label} cannot be compared with the others: {reasons}"

@@ -48,7 +48,8 @@ def test_candidate_and_judge_of_the_same_weights_share_one_engine(command):
     del shared["enforce_eager"]
     judge = "vllm:" + ",".join(f"{name}={value}" for name, value in shared.items())
     done = command.run("--allow_self_judging", "--limit", "8", judge=judge)
-    assert done.code == 0, done.err
+    # A judge of random weights may give no verdict that can be read.
+    assert done.code in (0, 3), done.err
     assert sum(len(one["calls"]) for one in command.records("support")) > 0
     (log,) = (command.run_folder / "engines").iterdir()
     assert log.read_text().count(UP) == 1

@@ -5,20 +5,25 @@ Imports rich at the top: import this module where it is used.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
+from harness.contracts.stage import CANDIDATE
 from harness.reporting.tables import (
     candidate_of,
     metric_name,
     missing_cell,
     missing_share,
+    plain_table,
     result_console,
+    thought_out,
     units_behind,
     value_of,
 )
@@ -36,21 +41,18 @@ WIDTH = 80
 """The width of the table in a file or a pipe."""
 
 LEAST_ROWS = 5
-SHORTEST_NAME = 12
 INDENT = "  "
-HEADERS = ("task", "main metric", "value", "n", "missing")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Row:
-    """A line of the table; `why` stands in place of the numbers if there are none."""
+    """A line of the table; `value` may also say why there is none."""
 
     name: str
-    metric: str = ""
     value: str = ""
+    metric: str = ""
     n: str = ""
     missing: str = ""
-    why: str = ""
     optional: bool = False
     """Whether the line may be left out, since the mean of its group is shown."""
     tasks: int = 0
@@ -71,51 +73,52 @@ def print_short_table(
     `run` is what `harness show` calls the run.
     """
     console = console or result_console()
-    width = console.width if console.is_terminal else WIDTH
-    for line in _lines(manifest, summaries, means, run, (width, SCREEN - reserved)):
-        console.print(line, soft_wrap=True)
-
-
-def _lines(
-    manifest: Manifest,
-    summaries: Sequence[TaskSummary],
-    means: Sequence[MeanOverTasks],
-    run: str,
-    size: tuple[int, int],
-) -> Iterator[Text]:
-    width, height = size
+    options = console.options.update(width=console.width if console.is_terminal else WIDTH)
     below = [line for line in _below(summaries) if line.plain]
     rows = list(_Rows(manifest, summaries, means).all())
-    room = max(height - len(below) - 4, LEAST_ROWS)
-    if len(rows) > room:
+    room = max(SCREEN - reserved - len(below) - 2, LEAST_ROWS)
+
+    def lines(shown: Sequence[_Row]) -> int:
+        return len(console.render_lines(_table(shown), options))
+
+    if lines(rows) > room:
         rows = [row for row in rows if not row.optional]
-    left = 0
-    if len(rows) > room:
-        left = sum(row.tasks for row in rows[room - 1 :])
-        rows = rows[: room - 1]
-    yield Text(_cut(_title(manifest, summaries), width), style="bold")
-    yield from _table(rows, width)
+    fit = len(rows)
+    if lines(rows) > room:
+        fit = bisect_right(range(fit), room - 1, key=lambda some: lines(rows[:some])) - 1
+    left = sum(row.tasks for row in rows[fit:])
+    console.print(Text(_cut(_title(manifest, summaries), options.max_width), style="bold"))
+    console.print(_table(rows[:fit]), width=options.max_width)
     if left:
-        yield Text(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
+        console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
-        yield Text(_cut(line.plain, width), style=line.style)
-    yield Text(f"all metrics, notes, failures, costs: harness show {clean_text(run)}")
+        console.print(Text(_cut(line.plain, options.max_width), style=line.style))
+    console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
+
+
+def _table(rows: Iterable[_Row]) -> Table:
+    table = plain_table("task", "main metric", numbers=("value", "n", "missing"))
+    for row in rows:
+        lost = "" if row.missing == NOTHING else "yellow"
+        table.add_row(
+            *map(Text, (row.name, row.metric, row.value, row.n)), Text(row.missing, style=lost)
+        )
+    return table
 
 
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
-    """The candidate, and each other model with its roles, the judge first."""
-    candidates = dict.fromkeys(map(candidate_of, summaries)) or {clean_text(manifest.model): None}
-    roles: dict[str, dict[str, None]] = {}
-    asked = [summary.roles for summary in summaries]
-    for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
-        if role != "candidate":
-            roles.setdefault(model, {})[role] = None
-    others = [f"{next(iter(of_model))}: {clean_text(model)}" for model, of_model in roles.items()]
-    return "; ".join([", ".join(candidates), *map(clean_text, others)])
-
-
-def _judge_first(item: tuple[str, str]) -> bool:
-    return item[0] != "judge"
+    """The candidate, and each other model with its first role, the judge first."""
+    candidates = dict.fromkeys(map(candidate_of, summaries)) or [clean_text(manifest.label)]
+    players = {
+        (role, model)
+        for each in summaries
+        for role, model in each.roles.items()
+        if role != CANDIDATE
+    }
+    others: dict[str, str] = {}
+    for role, model in sorted(players, key=lambda one: (one[0] != "judge", one)):
+        others.setdefault(model, clean_text(f"{role}: {model}"))
+    return "; ".join([", ".join(candidates), *others.values()])
 
 
 class _Rows:
@@ -153,8 +156,8 @@ class _Rows:
         if len(tasks) > 1:
             name = f"{INDENT * depth}{clean_text(group)} (mean of {len(tasks)})"
             finished = any(each in self._found for each in tasks)
-            why = "no mean: the main metrics of its tasks differ" if finished else ""
-            yield from self._of_means(name, means) if means else [_Row(name=name, why=why)]
+            why = "main metrics differ" if finished else ""
+            yield from self._of_means(name, means) if means else [_Row(name=name, value=why)]
         summed = bool(means) and all(mean.value is not None for mean in means)
         members = self._manifest.groups[group]
         for inner in members:
@@ -178,7 +181,7 @@ class _Rows:
         else:
             rows = self._of_summary(name, self._found.get(task))
         first = next(rows, None)
-        yield replace(first or _Row(name=name, why=self._why_not(repeats)), tasks=1)
+        yield replace(first or _Row(name=name, value=self._why_not(repeats)), tasks=1)
         yield from rows
 
     def _of_summary(self, name: str, summary: TaskSummary | None) -> Iterator[_Row]:
@@ -186,12 +189,13 @@ class _Rows:
             return
         for metric in main_metrics(summary.main, summary.metrics):
             result = summary.metrics[metric]
-            row = _Row(name=name, metric=metric_name(metric, result), value=value_of(result),
-                       n=f"{units_behind(result):,}", missing=missing_cell(result))  # fmt: skip
-            if result.value is None:
-                lost = f"; missing: {reasons(result.missing)}" if result.missing else ""
-                row = replace(row, why=f"no value: {clean_text(result.undefined or '')}{lost}")
-            yield row
+            yield _Row(
+                name=name,
+                metric=metric_name(metric, result),
+                value="no value" if result.value is None else value_of(result),
+                n=f"{units_behind(result):,}",
+                missing=missing_cell(result),
+            )
             name = ""
 
     def _of_means(self, name: str, means: Sequence[MeanOverTasks]) -> Iterator[_Row]:
@@ -202,10 +206,9 @@ class _Rows:
             yield _Row(
                 name=name,
                 metric=metric_name(mean.metric, mean),
-                value=value_of(mean),
+                value="no mean" if mean.value is None else value_of(mean),
                 n=f"{sum(map(units_behind, results)):,}",
                 missing=f"{missing:,} ({share(lost, 1)})" if lost else NOTHING,
-                why=f"no mean: {mean.undefined}" if mean.value is None else "",
             )
             name = ""
 
@@ -216,47 +219,15 @@ class _Rows:
         entry = self._manifest.tasks[names[0]]
         undone = unfinished_stages(entry)
         if not undone:
-            return "not scored: `harness score` scores it"
+            return "not scored"
         done = len(entry.stages) - len(undone)
-        return f"not finished: {done} of {len(entry.stages)} stages done"
+        return f"{done} of {len(entry.stages)} stages done"
 
     def _finished_first(self, tasks: Iterable[str]) -> list[str]:
         def unfinished(task: str) -> bool:
             return not any(name in self._found for name in self._repeats[task])
 
         return sorted(tasks, key=unfinished)
-
-
-def _table(rows: Sequence[_Row], width: int) -> Iterator[Text]:
-    """The header and the rows, names cut in the middle so that the numbers fit the width."""
-    numbers = [(row.metric, row.value, row.n, row.missing) for row in rows if not row.why]
-    columns = [max(map(cell_len, column)) for column in zip(HEADERS[1:], *numbers, strict=True)]
-    numbers_width = sum(columns) + 2 * len(columns)
-    names = [cell_len(row.name) for row in rows]
-    longest = max([len(HEADERS[0]), *names])
-    room = min(longest, max(width - numbers_width, SHORTEST_NAME))
-
-    def line(name: str, cells: Sequence[str]) -> str:
-        metric, *others = cells
-        parts = [set_cell_size(_middle_cut(name, room), room), set_cell_size(metric, columns[0])]
-        parts += [
-            " " * (size - cell_len(cell)) + cell
-            for cell, size in zip(others, columns[1:], strict=True)
-        ]
-        return INDENT.join(parts)
-
-    yield Text(line(HEADERS[0], HEADERS[1:]), style="bold")
-    yield Text("─" * min(room + numbers_width, width))
-    for row in rows:
-        if row.why:
-            start = set_cell_size(_middle_cut(row.name, room), room) + INDENT
-            start += f"{row.metric}  " if row.metric else ""
-            yield Text(_cut(start + row.why, width), style="yellow")
-            continue
-        text = Text(line(row.name, (row.metric, row.value, row.n, row.missing)))
-        if row.missing != NOTHING:
-            text.stylize("yellow", len(text) - columns[-1])
-        yield text
 
 
 def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
@@ -297,26 +268,11 @@ def _missing(summaries: Sequence[TaskSummary]) -> str:
 
 
 def _thought_out(summaries: Sequence[TaskSummary]) -> str:
-    uses = [
-        use for each in summaries for stage in each.stages.values() for use in stage.roles.values()
-    ]
-    spent = sum(use.thought_out for use in uses)
-    if not spent:
-        return ""
-    calls = sum(use.calls for use in uses if use.thought_out)
-    return (
-        f"{spent:,} of {calls:,} replies spent their limit on thinking: switch it off or allow more"
-    )
+    spent = sum(map(thought_out, summaries))
+    cures = "switch it off or allow more"
+    return f"{spent:,} replies spent their limit on thinking: {cures}" if spent else ""
 
 
 def _cut(text: str, width: int) -> str:
     """The text in a width, with `…` where its end is left out."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
-
-
-def _middle_cut(name: str, room: int) -> str:
-    """A name in a width: its beginning and its end, which tell names apart."""
-    if cell_len(name) <= room:
-        return name
-    head = room - room // 2 - 1
-    return f"{name[:head]}…{name[-(room // 2) :]}"

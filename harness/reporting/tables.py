@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.calls.pricing import costs_by_model, together
+from harness.contracts.stage import CANDIDATE
 from harness.reporting.money import cost_notes, paid, saved, token_notes, tokens
 from harness.reporting.text import (
     NOTHING,
@@ -123,8 +124,15 @@ def task_report(summary: TaskSummary) -> Group:
 
 def candidate_of(summary: TaskSummary) -> str:
     """The candidate's label, and whether it thought if that is known."""
-    thinking = {True: ", with thinking", False: ", without thinking", None: ""}[summary.thinks]
+    thinks = True if thought_out(summary) else summary.thinks
+    thinking = {True: ", with thinking", False: ", without thinking", None: ""}[thinks]
     return clean_text(summary.model) + thinking
+
+
+def thought_out(summary: TaskSummary) -> int:
+    """How many replies of the candidate spent their limit on thinking."""
+    uses = (stage.roles.get(CANDIDATE) for stage in summary.stages.values())
+    return sum(use.thought_out for use in uses if use is not None)
 
 
 def metric_table(summary: TaskSummary) -> Table:

@@ -60,7 +60,6 @@ from harness_models.openai_screen import (
     secrets_in_headers,
 )
 from harness_models.openai_wire import (
-    LARGEST_BODY,
     NAMED,
     SYSTEM_HINT,
     headers_with,
@@ -269,7 +268,7 @@ class OpenAIModel(Model):
                 ),
                 allow_redirects=False,
             ) as response:
-                received = await bounded_body(response)
+                received = await bounded_body(response, self._args.max_answer_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             failed = connection_error(error, self._screen)
             if failed.cause == "timeout":
@@ -361,7 +360,7 @@ class OpenAIModel(Model):
                 proxy=self._proxy,
                 allow_redirects=False,
             ) as response:
-                received = await bounded_body(response)
+                received = await bounded_body(response, self._args.max_answer_bytes)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise connection_error(error, self._screen) from None
         return read_response(
@@ -455,8 +454,8 @@ def proxy_for(url: str) -> str | None:
     return proxies.get(parts.scheme) or proxies.get("all")
 
 
-async def bounded_body(response: ClientResponse) -> bytes:
-    """The body of a response, decompressed; CallError, after LARGEST_BODY bytes, if it is larger.
+async def bounded_body(response: ClientResponse, most: int) -> bytes:
+    """The body of a response, decompressed; CallError, after `most` bytes, if it is larger.
 
     It is read in parts: a small compressed body can stand for gigabytes.
     """
@@ -464,11 +463,11 @@ async def bounded_body(response: ClientResponse) -> bytes:
     async for part in response.content.iter_any():
         parts.append(part)
         size += len(part)
-        if size > LARGEST_BODY:
+        if size > most:
             response.close()
             raise CallError(
                 "bad_response",
-                f"HTTP {response.status}: the answer has more than {LARGEST_BODY:,} bytes",
+                f"HTTP {response.status}: the answer has more than max_answer_bytes={most}",
                 status=response.status,
             )
     return b"".join(parts)

@@ -19,6 +19,7 @@ from harness.base.redaction import keep_out
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings
 from harness_models.arguments import bad, count_of, json_or_text, reject_constant, template_kwargs
+from harness_models.openai_wire import LARGEST_BODY
 
 KIND = "openai"
 
@@ -91,6 +92,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     azure_endpoint: str | None = None
     azure_deployment: str | None = None
     api_version: str | None = None
+    max_answer_bytes: int = LARGEST_BODY
     extra_body: dict[str, Any] = {}
 
 
@@ -534,6 +536,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "seed": _switch,
     "system_role": partial(_choice, {**_SWITCHES, "auto": "auto"}, "true, false or auto"),
     "concurrency": partial(count_of, KIND),
+    "max_answer_bytes": partial(count_of, KIND),
     "base_url": _address,
     "azure_endpoint": _azure_address,
     "endpoint": _endpoint,

@@ -38,6 +38,7 @@ OPENAI = {
     "azure_endpoint": "an Azure address instead of base_url; AZURE_OPENAI_API_KEY holds the key",
     "azure_deployment": "the deployment's name, if it differs from the model's",
     "api_version": "the version in Azure addresses that have one",
+    "max_answer_bytes": "the largest body of an answer that is read (33554432)",
 }
 
 REQUESTS = {

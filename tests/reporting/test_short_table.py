@@ -61,7 +61,7 @@ def test_a_task_is_a_line_of_its_main_metric_with_direction_interval_n_and_missi
         "books  loss ↓                      0.250  30  10 (25%)",
         "not comparable to published: bundled sample data (1 of 2 tasks)",
         "missing in 1 of 2 tasks: no_json 8, timeout 2",
-        "all metrics, notes, failures, costs: harness show runs/one",
+        "the rest: harness show runs/one",
     ]
 
 
@@ -72,10 +72,11 @@ def test_further_main_metrics_stand_below_the_first():
     ]  # fmt: skip
 
 
-def test_a_task_without_a_value_says_why_in_its_line():
+def test_a_task_without_a_value_shows_what_is_missing():
     none = make_metric(None, n=0, missing={"no_json": 40}, undefined="nothing was scored")
     lines = printed(task("films"), task("books", metrics={"hits": none}))
-    assert lines[4] == "books  hits ↑  no value: nothing was scored; missing: no_json 40"
+    assert lines[4] == "books  hits ↑                   no value   0  40 (100%)"
+    assert "missing in 1 of 2 tasks: no_json 40" in lines
 
 
 def test_units_that_a_value_counts_as_worst_are_among_its_units():
@@ -108,7 +109,7 @@ def test_a_group_inside_a_group_stands_below_it_and_each_task_once():
 
 def test_a_group_of_different_main_metrics_says_so_and_lists_its_tasks():
     lines = printed(task("a"), task("b", main=("loss",)), groups={"both": ("a", "b")})
-    assert lines[3] == "both (mean of 2)  no mean: the main metrics of its tasks differ"
+    assert lines[3] == "both (mean of 2)                main metrics differ"
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
 
 
@@ -124,14 +125,14 @@ def test_a_repeated_task_is_one_line_and_says_how_many_repeats_it_has():
 def test_tasks_that_are_not_finished_say_so_after_the_others():
     lines = printed(task("b"), planned=["a", "b"])
     assert [line.split()[0] for line in lines[3:5]] == ["b", "a"]
-    assert lines[4] == "a     not finished: 0 of 2 stages done"
+    assert lines[4] == "a                    0 of 2 stages done"
 
 
 def test_a_run_without_any_result_still_names_its_model_and_tasks():
     lines = printed(planned=["a", "b"])
     assert lines[0] == "gpt"
     assert lines[3:5] == [
-        "a     not finished: 0 of 2 stages done", "b     not finished: 0 of 2 stages done",
+        "a                  0 of 2 stages done", "b                  0 of 2 stages done",
     ]  # fmt: skip
 
 
@@ -150,12 +151,13 @@ def test_it_fits_a_screen_whatever_the_number_of_tasks(many):
     lines = printed(*tasks)
     assert len(lines) <= 36
     assert all(len(line) <= 80 for line in lines)
-    shown = [line for line in lines if line.startswith("a_task")]
-    assert all(line.split()[0].endswith(f"{n:03}") for n, line in enumerate(shown))
+    shown = [line for line in lines if "hits ↑" in line]
+    numbers = "\n".join(lines).replace(" ", "").split("hold_")[1:]
+    assert [number[:3] for number in numbers] == [f"{n:03}" for n in range(len(shown))]
     (more,) = [line for line in lines if line.startswith("and ")] or ["and 0 more tasks"]
     assert int(more.split()[1]) + len(shown) == many
-    assert "59 of 60 replies spent their limit on thinking" in "\n".join(lines).replace(
-        f"{59 * many:,} of {60 * many:,}", "59 of 60"
+    assert any(
+        line.startswith(f"{59 * many:,} replies spent their limit on thinking") for line in lines
     )
     assert any(line.startswith("note (and 1 more): a note") for line in lines)
 
@@ -169,7 +171,7 @@ def test_where_a_group_s_tasks_do_not_fit_its_mean_stands_alone():
     # Without a mean nothing stands for them, and as many as fit are listed.
     none = mean("all", *names, value=None, undefined="3 of 40 tasks have no value")
     lines = printed(*tasks, means=[none], groups=groups)
-    assert lines[3].endswith("hits ↑  no mean: 3 of 40 tasks have no value")
+    assert lines[3].split()[4:] == ["hits", "↑", "no", "mean", "1,600", "–"]
     assert lines[4].split()[0] == "t0"
     assert len(lines) <= 36
 

@@ -286,11 +286,11 @@ def bomb(server_bytes):
     return server
 
 
-async def test_a_compressed_bomb_costs_little_memory_and_one_item(monkeypatch):
-    monkeypatch.setattr(openai, "LARGEST_BODY", 1_000_000)
+async def test_a_compressed_bomb_costs_little_memory_and_one_item():
     server = bomb(gzip.compress(b"0" * 100_000_000))
     url = f"http://127.0.0.1:{server.server_port}/v1"
-    model = make(ModelSettings(args={"model": "m", "base_url": url}))
+    args = {"model": "m", "base_url": url, "max_answer_bytes": "1000000"}
+    model = make(ModelSettings(args=args))
     await model.open()
     tracemalloc.start()
     try:
@@ -304,16 +304,15 @@ async def test_a_compressed_bomb_costs_little_memory_and_one_item(monkeypatch):
     server.shutdown()
     server.server_close()
     assert (caught.value.cause, caught.value.retryable) == ("bad_response", False)
-    assert caught.value.detail == "HTTP 200: the answer has more than 1,000,000 bytes"
+    assert caught.value.detail == "HTTP 200: the answer has more than max_answer_bytes=1000000"
     assert peak < 10_000_000
-    assert "more than 1,000,000 bytes" in found.says
+    assert "more than max_answer_bytes=1000000" in found.says
 
 
-async def test_a_body_of_the_largest_size_is_read(monkeypatch):
+async def test_a_body_of_the_largest_size_is_read():
     body = json.dumps({"choices": [{"message": {"content": "hi"}}]})
     for size, whole in ((len(body), True), (len(body) - 1, False)):
-        monkeypatch.setattr(openai, "LARGEST_BODY", size)
-        found, _ = await outcome(Fault(body=body))
+        found, _ = await outcome(Fault(body=body), max_answer_bytes=str(size))
         assert isinstance(found, CallError) is not whole
 
 

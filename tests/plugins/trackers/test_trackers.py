@@ -182,7 +182,7 @@ def test_mlflow_learns_how_a_run_ended_and_that_it_was_continued(evaluate, clien
 
 
 @pytest.mark.usefixtures("offline", "client")
-def test_nothing_of_prompts_answers_keys_and_the_command_line_leaves(evaluate, tmp_path, monkeypatch):
+def test_no_prompt_answer_key_or_command_line_leaves(evaluate, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-key")
     monkeypatch.setattr(sys, "argv", ["harness", "an-argument-of-the-command"])
     with FaultyServer(lambda body: ANSWER) as server:

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness.analysis.analysis import Analysis as Analysis
     from harness.analysis.analysis import DataTool as DataTool
+    from harness.api import ComparisonResult as ComparisonResult
+    from harness.api import Result as Result
     from harness.api import aevaluate as aevaluate
+    from harness.api import compare as compare
     from harness.api import evaluate as evaluate
+    from harness.api import load as load
     from harness.base.errors import DataError as DataError
     from harness.base.errors import HarnessError as HarnessError
     from harness.contracts.benchmark import Benchmark as Benchmark
@@ -55,7 +59,11 @@ if TYPE_CHECKING:
 
 _HOME = {
     "aevaluate": "harness.api",
+    "compare": "harness.api",
     "evaluate": "harness.api",
+    "load": "harness.api",
+    "ComparisonResult": "harness.api",
+    "Result": "harness.api",
     "Dataset": "harness.contracts.dataset",
     "DataError": "harness.base.errors",
     "HarnessError": "harness.base.errors",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
-from harness.base.errors import UsageError
-from harness.pipeline.progress import Display
-from harness.pipeline.run import RunResult, arun
-from harness.pipeline.settings import make_settings
+from harness.cli.kept_runs import open_run, with_resumed_run
+from harness.cli.run_options import settings_from
+from harness.pipeline.run import arun
 from harness.reporting.display import make_display
+from harness.reporting.result import ComparisonResult, Result, compared, stored_result
 
-__all__ = ["RunResult", "aevaluate", "evaluate"]
+__all__ = ["ComparisonResult", "Result", "aevaluate", "compare", "evaluate", "load"]
+
+P = ParamSpec("P")
 
 
 async def aevaluate(
@@ -22,50 +26,121 @@ async def aevaluate(
     model: str,
     model_args: Mapping[str, Any] | str = "",
     judge: str | None = None,
-    roles: Mapping[str, str] | None = None,
+    role: Mapping[str, str] | None = None,
+    data: str | Path | Mapping[str, str | Path] | None = None,
+    limit: int | None = None,
+    set: Mapping[str, Any] | None = None,
+    gen_kwargs: Mapping[str, Any] | str = "",
+    seed: int = 0,
+    num_repeats: int = 1,
+    structured: bool = False,
+    include_path: str | Path | Sequence[str | Path] = (),
+    prompts: str | Path | None = None,
+    name: str | None = None,
+    tag: Mapping[str, Any] | None = None,
+    allow_self_judging: bool = False,
     output_path: str | Path = "runs",
-    display: Display | None = None,
-    **settings: Any,
-) -> RunResult:
-    """Run tasks like `harness --model … --tasks …`; the run's result.
-
-        result = await aevaluate("interests", model="openai:base_url=…,model=…", limit=10)
-
-    Further settings are the fields of RunSettings: limit, seed, data, changes, concurrency …
-    A failed run raises its error. A run that was interrupted or had too many failures returns its
-    result with that status.
-    """
-    bound = dict(roles or {})
-    if judge is not None:
-        bound["judge"] = judge
-    run_settings = make_settings(
-        {
-            "tasks": tasks,
-            "model": model,
-            "model_args": model_args,
-            "roles": bound,
-            "output_path": output_path,
-            **settings,
-        }
-    )
-    result = await arun(run_settings, display=display or make_display(quiet=True, json=False))
+    resume: str | Path | None = None,
+    fresh: bool = False,
+    retry_failures: bool = False,
+    concurrency: int | None = None,
+    one_engine_at_a_time: bool = False,
+    attempts: int | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - the command's, of one attempt
+    total_timeout: float | None = None,
+    start_timeout: float | None = None,
+    max_calls: int | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+    prices: str | Path | Mapping[str, Any] | None = None,
+    max_failures: float | str | Mapping[str, float] = "",
+    store: str | Path | None = None,
+    no_store: bool = False,
+    quiet: bool = False,
+) -> Result:
+    """Run tasks like `evaluate`, where an event loop runs: `result = await aevaluate(…)`."""
+    options = dict(locals())
+    options["output_path"] = Path(output_path)
+    settings = settings_from(with_resumed_run(options))
+    result = await arun(settings, display=make_display(quiet=quiet))
     if result.status == "failed":
         raise result.errors[0]
-    return result
+    return Result.of(result)
 
 
-def evaluate(tasks: str | Sequence[str], *, model: str, **settings: Any) -> RunResult:
-    """Run tasks like `aevaluate`, without `await`.
+def _without_await(run: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P, Result]:
+    @functools.wraps(run, assigned=())
+    def evaluate(*args: P.args, **options: P.kwargs) -> Result:
+        """Run tasks like `harness --model … --tasks …`; the result of the run.
 
-        result = evaluate("interests", model="baseline", limit=10)
+            result = evaluate("interests", model="openai:base_url=…,model=…", limit=10)
 
-    In a notebook, or wherever an event loop is running, await `aevaluate` instead.
-    """
+        The arguments are the options of the command, by their names; `set`, `role` and `tag` are
+        mappings. Progress is printed to standard error, unless `quiet`.
+
+        A failed run raises its error. A run that had too many failures returns its result with
+        that status. A run that Ctrl-C or the stop button of a notebook ended raises
+        KeyboardInterrupt; the same call continues it.
+        """
+        if _a_loop_runs():
+            return _in_a_thread(run(*args, **options))
+        return asyncio.run(run(*args, **options))
+
+    return evaluate
+
+
+def _a_loop_runs() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(aevaluate(tasks, model=model, **settings))
-    raise UsageError(
-        "evaluate cannot be used where an event loop is running, such as in a notebook",
-        hint="use `await harness.aevaluate(…)`",
-    )
+        return False
+    return True
+
+
+def _in_a_thread(run: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a run in a loop of its own, while the caller's loop stands still."""
+    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def in_its_loop() -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.append((asyncio.get_running_loop(), task))
+        return await run
+
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(asyncio.run, in_its_loop())
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            for loop, task in begun:
+                loop.call_soon_threadsafe(task.cancel)
+            raise
+
+
+evaluate = _without_await(aevaluate)
+
+
+def load(run: str | Path, *, output_path: str | Path = "runs") -> Result:
+    """The result of a stored run, finished or not: of its folder, or of its name in `output_path`.
+
+    A name is the folder's name, a unique beginning of it, the run's label, or `latest`.
+    """
+    return stored_result(*open_run(str(run), among=Path(output_path)))
+
+
+def compare(
+    runs: Iterable[Result | str | Path],
+    *,
+    force: bool = False,
+    output_path: str | Path = "runs",
+) -> ComparisonResult:
+    """The comparison of runs, task by task: results, or what `load` takes.
+
+        compare([evaluate("interests", model=one), "step-1000"])
+
+    With `force`, runs are compared even if their settings differ.
+    """
+    results = [
+        run if isinstance(run, Result) else load(run, output_path=output_path) for run in runs
+    ]
+    return compared(results, force=force)

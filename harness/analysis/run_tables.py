@@ -19,6 +19,7 @@ from harness.contracts.records import CallRecord, Done, JournalLine
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
+from harness.scoring.summary import TaskSummary
 
 Kind = Literal["text", "number", "whole", "truth"]
 Row = dict[str, Any]
@@ -87,23 +88,27 @@ def score_names(task: FinishedTask) -> list[str]:
     return list(dict.fromkeys(metric.of or name for name, metric in metrics.items()))
 
 
+def metric_rows(run: str, label: str, summary: TaskSummary) -> Iterator[Row]:
+    """A row for each metric of a task."""
+    for name, metric in summary.metrics.items():
+        low, high = metric.interval or (None, None)
+        yield {
+            "run": run, "model": label, "task": summary.task,
+            "version": summary.version, "benchmark": summary.benchmark, "metric": name,
+            "value": metric.value, "undefined": metric.undefined, "low": low, "high": high,
+            "no_interval": metric.no_interval, "confidence": metric.confidence,
+            "n": metric.n, "users": metric.users, "fell_out": sum(metric.missing.values()),
+            "causes": _json(metric.missing) if metric.missing else None,
+            "missing_share": metric.missing_share or 0.0,
+            "counted_as_worst": metric.counted_as_worst, "left_out": metric.left_out,
+            "higher_is_better": metric.higher_is_better, "baseline": metric.baseline,
+            "comparable": summary.comparable, "note": metric.note or None,
+        }  # fmt: skip
+
+
 def _metrics(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
     for task in tasks:
-        summary = task.summary
-        for name, metric in summary.metrics.items():
-            low, high = metric.interval or (None, None)
-            yield {
-                "run": task.run, "model": task.label, "task": summary.task,
-                "version": summary.version, "benchmark": summary.benchmark, "metric": name,
-                "value": metric.value, "undefined": metric.undefined, "low": low, "high": high,
-                "no_interval": metric.no_interval, "confidence": metric.confidence,
-                "n": metric.n, "users": metric.users, "fell_out": sum(metric.missing.values()),
-                "causes": _json(metric.missing) if metric.missing else None,
-                "missing_share": metric.missing_share or 0.0,
-                "counted_as_worst": metric.counted_as_worst, "left_out": metric.left_out,
-                "higher_is_better": metric.higher_is_better, "baseline": metric.baseline,
-                "comparable": summary.comparable, "note": metric.note or None,
-            }  # fmt: skip
+        yield from metric_rows(task.run, task.label, task.summary)
 
 
 def _score_columns(tasks: Sequence[FinishedTask]) -> dict[str, Kind]:

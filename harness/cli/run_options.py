@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -210,7 +210,8 @@ def task_folders(folders: Iterable[Path]) -> Sequence[Path]:
 def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSettings:
     """The settings of a run from its options; UsageError if they are not valid.
 
-    With `whole`, the options that every run needs must be there.
+    Options with entries or arguments may be mappings, as Python callers give them. With `whole`,
+    the options that every run needs must be there.
     """
     from harness.pipeline.settings import make_settings
 
@@ -229,16 +230,21 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
     given = {
         **{name: options[name] for name in unchanged},
         "roles": _roles(options),
-        "tags": tags_from(options["tag"]),
+        "tags": {name: str(value) for name, value in _mapping(options["tag"], tags_from).items()},
         "data": _data(options["data"]),
-        "changes": changes_from(options["set"]),
-        "sampling": _sampling(options["gen_kwargs"]),
+        "changes": _mapping(options["set"], changes_from),
+        "sampling": _mapping(options["gen_kwargs"], _sampling),
         "patience": {name: value for name, value in patience.items() if value is not None},
         "max_failures": options["max_failures"] or {},
         "file_hosts": options.get("file_hosts", ()),
         "use_store": not options["no_store"],
     }
     return make_settings(given, whole=whole)
+
+
+def _mapping(given: Any, read: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """The entries of an option: a mapping, or as `read` reads them from the command line."""
+    return dict(given) if isinstance(given, Mapping) else read(given or ())
 
 
 def changes_from(given: Sequence[str]) -> dict[str, Any]:
@@ -268,10 +274,14 @@ def _without_repeats(option: str, given: list[tuple[str, Any]]) -> dict[str, Any
     return found
 
 
-def _data(given: Sequence[str]) -> str | dict[str, str] | None:
+def _data(given: Any) -> str | dict[str, str] | None:
     """The place of all data, or places by task, in the form of RunSettings."""
     from harness.pipeline.settings import ALL_OTHERS
 
+    if given is None or isinstance(given, str | Path):
+        return None if given is None else str(given)
+    if isinstance(given, Mapping):
+        return {task: str(place) for task, place in given.items()}
     named = [data_of(text) for text in given]
     if [task for task, _ in named].count(ALL_OTHERS) > 1:
         raise UsageError(
@@ -284,13 +294,7 @@ def _data(given: Sequence[str]) -> str | dict[str, str] | None:
 
 
 def _roles(options: Mapping[str, Any]) -> dict[str, str]:
-    given = []
-    for text in options["role"]:
-        name, equals, spec = text.partition("=")
-        if not equals or not spec:
-            raise UsageError("--role needs NAME and SPEC", found=text, expected="--role NAME=SPEC")
-        given.append((name, spec))
-    roles = _without_repeats("--role", given)
+    roles = _mapping(options["role"], _roles_from)
     if options["judge"]:
         if "judge" in roles:
             raise UsageError(
@@ -298,6 +302,16 @@ def _roles(options: Mapping[str, Any]) -> dict[str, str]:
             )
         roles["judge"] = options["judge"]
     return roles
+
+
+def _roles_from(texts: Sequence[str]) -> dict[str, str]:
+    given = []
+    for text in texts:
+        name, equals, spec = text.partition("=")
+        if not equals or not spec:
+            raise UsageError("--role needs NAME and SPEC", found=text, expected="--role NAME=SPEC")
+        given.append((name, spec))
+    return _without_repeats("--role", given)
 
 
 def _sampling(text: str) -> dict[str, Any]:

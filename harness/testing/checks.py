@@ -272,7 +272,7 @@ def resumes(trial: SampleRuns) -> Iterator[Finding]:
         if calls < 2:
             continue
         try:
-            trial.run(sampled, "resumed", budget={"calls": calls // 2})
+            trial.run(sampled, "resumed", max_calls=calls // 2)
         except BudgetSpent:
             pass
         else:

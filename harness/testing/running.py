@@ -31,7 +31,7 @@ def run_tasks(
 
     `folder` gets the run folders and the store of answered calls. `judge` and `roles` give the
     models of the roles other than the candidate. `settings` are further arguments of
-    `harness.evaluate`: limit, seed, changes, concurrency, max_failures, … An error that a server's
+    `harness.evaluate`: limit, seed, set, concurrency, max_failures, … An error that a server's
     `answer` raised is raised here.
     """
     from harness.api import evaluate
@@ -39,12 +39,16 @@ def run_tasks(
     players = dict(roles or {}) | ({} if judge is None else {"judge": judge})
     everybody = (model, *players.values())
     scripted = dict.fromkeys(one for one in everybody if isinstance(one, ScriptedModel))
-    places = {"data": "sample", "output_path": folder / "runs", "store": folder / "calls.sqlite"}
+    places: dict[str, Any] = {
+        "data": "sample",
+        "output_path": folder / "runs",
+        "store": folder / "calls.sqlite",
+    }
     with offered(tuple(scripted)):
         result = evaluate(
             tasks,
             model=spec_of(model),
-            roles={role: spec_of(player) for role, player in players.items()},
+            role={role: spec_of(player) for role, player in players.items()},
             **(places | settings),
         )
     for player in everybody:

@@ -159,14 +159,6 @@ expected: different names: ScriptedModel(…, name="judge")\
 """)
 
 
-async def test_a_notebook_has_a_loop_already(raised):
-    cell = partial(harness.evaluate, "interests", model="baseline")
-    assert raised(UsageError, cell) == snapshot("""\
-evaluate cannot be used where an event loop is running, such as in a notebook
-to do: use `await harness.aevaluate(…)`\
-""")
-
-
 def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monkeypatch):
     def broken(*given):
         raise RuntimeError("nobody thought of this")
@@ -175,7 +167,7 @@ def test_a_run_that_a_fault_of_ours_ended_says_so_in_its_manifest(tmp_path, monk
     with pytest.raises(RuntimeError, match="nobody thought of this"):
         harness.evaluate(
             "interests", model="baseline", judge="lexical", data="sample", limit=2,
-            output_path=tmp_path, use_store=False,
+            output_path=tmp_path, no_store=True,
         )  # fmt: skip
     [folder] = (each for each in tmp_path.iterdir() if each.is_dir())
     manifest = json.loads((folder / "manifest.json").read_text())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2] / "plugins"
-NOT_BENCHMARKS = {"harness_models", "harness_judges"}
+NOT_BENCHMARKS = {"harness_models", "harness_judges", "harness_trackers"}
 
 MOST_FILES, MOST_LINES = 35, 4_500
 MOST_LINES_OF_TWO = 6_000

@@ -13,6 +13,9 @@ MOST_LINES_OF_A_FILE = 600
 MOST_LINES_OF_A_FUNCTION = 80
 MOST_PARAMETERS = 10
 
+OF_THE_COMMAND = {"harness/api.py": "aevaluate"}
+"""A function whose parameters are the command's options; test_python_options.py compares them."""
+
 
 def offenders(source: str, name: str) -> Iterator[str]:
     """One line for everything in a file that is over its limit."""
@@ -29,7 +32,7 @@ def offenders(source: str, name: str) -> Iterator[str]:
                 f"at most {MOST_LINES_OF_A_FUNCTION}"
             )
         count = len(_parameters(node.args))
-        if count > MOST_PARAMETERS:
+        if count > MOST_PARAMETERS and OF_THE_COMMAND.get(name) != node.name:
             yield (
                 f"{name}:{node.lineno}: {node.name} takes {count} parameters, "
                 f"at most {MOST_PARAMETERS}"

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 import harness as package
-from harness.base.errors import ModelError, UsageError
+from harness.base.errors import DataError, ModelError, UsageError
 from harness.testing import faults
 
 pytestmark = pytest.mark.usefixtures("own_cache")
-SAMPLE = {"model": "baseline", "judge": "lexical", "data": "sample", "limit": 5}
+SAMPLE = {"model": "baseline", "judge": "lexical", "data": "sample", "limit": 5, "quiet": True}
+
+TABLE = """\
+{label}; judge: lexical
+task       main metric                 value  n  missing
+────────────────────────────────────────────────────────
+interests  support ↑    0.869 [0.832, 0.908]  5        –
+not comparable to published: bundled sample data; --limit 5; judged by rule: le…
+all metrics, notes, failures, costs: harness show {folder}"""
 
 
-def test_evaluate_gives_typed_results(tmp_path):
-    result = package.evaluate("interests", output_path=tmp_path / "runs", **SAMPLE)
+@pytest.fixture
+def evaluate(tmp_path, monkeypatch):
+    """Runs of the sample, in `runs` of the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return lambda tasks="interests", **more: package.evaluate(tasks, **{**SAMPLE, **more})
+
+
+def test_evaluate_gives_typed_results(evaluate):
+    result = evaluate()
     assert (result.status, result.exit_code, result.errors) == ("done", 0, ())
     (summary,) = result.summaries
     assert summary.task == "interests"
@@ -28,15 +47,104 @@ def test_evaluate_gives_typed_results(tmp_path):
     assert (result.folder / "interests" / "summary.json").exists()
 
 
-async def test_aevaluate_works_where_a_loop_runs_and_evaluate_says_so(tmp_path):
+def test_options_are_given_by_the_command_s_names(evaluate, tmp_path):
+    result = evaluate(
+        set={"interests.max_interests": 2},
+        gen_kwargs="temperature=0.5",
+        judge=None,
+        role={"judge": "lexical"},
+        data={"interests": "sample", "*": tmp_path},
+        tag={"week": 47},
+        name="step-1",
+        timeout=5,
+        max_calls=100,
+        no_store=True,
+    )
+    settings = result.manifest.settings
+    assert settings["changes"] == {"interests.max_interests": 2}
+    assert settings["sampling"] == {"temperature": 0.5}
+    assert settings["roles"] == {"judge": "lexical"}
+    assert settings["data"] == {"interests": "sample", "*": str(tmp_path)}
+    assert (settings["tags"], settings["name"]) == ({"week": "47"}, "step-1")
+    assert settings["patience"]["attempt_timeout"] == 5.0
+    assert settings["budget"]["calls"] == 100
+    assert settings["use_store"] is False
+    assert {len(sample.value) for sample in result.samples(stage="name")} == {2}
+
+
+async def test_both_work_where_a_loop_runs(tmp_path):
     result = await package.aevaluate(["interests"], output_path=tmp_path / "runs", **SAMPLE)
     assert result.status == "done"
-    with pytest.raises(UsageError, match=r"await harness\.aevaluate"):
-        package.evaluate("interests", output_path=tmp_path / "runs", **SAMPLE)
+    again = package.evaluate("interests", output_path=tmp_path / "runs", **SAMPLE)
+    assert again.summaries[0].metrics == result.summaries[0].metrics
 
 
-def test_an_unknown_setting_names_the_nearest(tmp_path):
-    with pytest.raises(UsageError, match="did you mean 'limit'"):
+async def test_an_error_where_a_loop_runs_has_no_trace_of_how_that_was_found(tmp_path):
+    for run in (package.evaluate, await_in_a_thread):
+        with pytest.raises(UsageError, match="at least 1") as told:
+            run("interests", output_path=tmp_path, **{**SAMPLE, "limit": 0})
+        assert told.value.__context__ is None
+
+
+def await_in_a_thread(*args, **options):
+    """`evaluate` where no loop runs."""
+    raised = []
+
+    def run():
+        try:
+            package.evaluate(*args, **options)
+        except UsageError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    raise raised[0]
+
+
+STOPPED = """
+import asyncio, harness, os, pathlib, signal, sys, threading, time
+
+def stop():
+    while not any(file.stat().st_size for file in pathlib.Path("runs").glob("*/interests/1-*")):
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+
+async def cell():
+    threading.Thread(target=stop).start()
+    harness.evaluate(
+        "interests", model="openai", model_args={"base_url": sys.argv[1], "model": "m"},
+        judge="lexical", data="sample", concurrency=1, quiet=True,
+    )
+
+loop = asyncio.new_event_loop()
+try:
+    loop.run_until_complete(cell())
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path):
+    server = serve(latency=0.2)
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, server.url],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout == "stopped\n", done.stderr
+    (folder,) = (tmp_path / "runs").glob("*/manifest.json")
+    assert json.loads(folder.read_text())["status"] == "interrupted"
+    stored = package.load(folder.parent)
+    assert stored.status == "interrupted"
+    assert stored.unfinished == {"interests": ("name", "support")}
+    assert "not done: interrupted\n" in repr(stored)
+    assert "interests  not finished: 0 of 2 stages done" in repr(stored)
+    assert stored.to_pandas().empty
+    assert 0 < len(list(stored.samples())) < 40
+
+
+def test_an_unknown_keyword_is_refused_before_anything_is_read():
+    with pytest.raises(TypeError, match="limt"):
         package.evaluate("interests", model="baseline", limt=3)
 
 
@@ -48,6 +156,99 @@ def test_a_run_that_cannot_go_on_raises_and_keeps_its_folder(tmp_path, serve):
         package.evaluate("interests", output_path=tmp_path / "runs", **settings)
     (folder,) = Path(tmp_path / "runs").iterdir()
     assert '"status": "failed"' in (folder / "manifest.json").read_text()
+    assert package.load(folder).exit_code == 1
+
+
+def test_progress_goes_to_standard_error_unless_quiet(evaluate, capsys):
+    evaluate(quiet=False)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "interests/support: 25 done" in shown.err
+    evaluate()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_result_shows_the_short_table(evaluate):
+    result = evaluate(name="step-1")
+    table = TABLE.format(label="step-1", folder=result.folder)
+    assert repr(result) == str(result) == table
+    page = result._repr_html_()
+    assert page.startswith("<pre")
+    assert "support ↑    0.869 [0.832, 0.908]  5" in page
+
+
+def test_metrics_as_a_data_frame(evaluate):
+    frame = evaluate(["interests", "interests_short"], name="step-1").to_pandas()
+    assert list(zip(frame.task, frame.metric, strict=True)) == [
+        (task, metric)
+        for task in ("interests", "interests_short")
+        for metric in ("support", "grounded", "coverage")
+    ]
+    first = frame.iloc[0]
+    assert (first.model, round(first.value, 3), first.n, first.fell_out) == ("step-1", 0.869, 5, 0)
+    assert (round(first.low, 3), round(first.high, 3)) == (0.832, 0.908)
+
+
+def test_without_pandas_the_error_says_what_to_install(evaluate, monkeypatch):
+    result = evaluate()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="to_pandas needs pandas") as told:
+        result.to_pandas()
+    assert told.value.hint == "pip install pandas"
+
+
+def test_samples_have_prompts_replies_and_typed_values(evaluate):
+    result = evaluate()
+    assert [sample.stage for sample in result.samples()] == ["name"] * 5 + ["support"] * 25
+    sample = next(result.samples(task="interests", stage="name"))
+    assert (sample.task, sample.id, sample.failure) == ("interests", sample.user, None)
+    assert type(sample.value[0]).__name__ == "Interest"
+    assert sample.value[0].name in sample.replies[0]
+    assert len(sample.prompts) == len(sample.record.calls) == 1
+    assert sample.record.calls[0].messages[-1].content in sample.prompts[0]
+    with pytest.raises(UsageError, match="no stage 'nam'"):
+        result.samples(stage="nam")
+
+
+def test_samples_have_the_failure_in_place_of_the_value(evaluate, serve):
+    server = serve(faults=lambda asked: faults.status(400) if asked.number == 1 else None)
+    args = {"base_url": server.url, "model": "m"}
+    result = evaluate(model="openai", model_args=args, max_failures=1.0, concurrency=1)
+    (failed,) = [sample for sample in result.samples() if sample.failure is not None]
+    assert (failed.value, failed.failure.cause) == (None, "bad_request")
+    assert failed.replies == (None,)
+
+
+def test_a_stored_run_is_loaded_by_folder_name_label_and_as_latest(evaluate):
+    result = evaluate(name="step-1")
+    for named in (result.folder, result.folder.name, "step-1", "latest"):
+        loaded = package.load(named)
+        assert repr(loaded) == repr(result)
+        assert (loaded.summaries, loaded.means) == (result.summaries, result.means)
+        assert (loaded.status, loaded.exit_code, loaded.unfinished) == ("done", 0, {})
+    with pytest.raises(DataError, match="this run does not exist"):
+        package.load("step-2")
+
+
+def test_runs_are_compared_by_result_and_name(evaluate):
+    first, second = evaluate(name="one"), evaluate(name="two")
+    comparison = package.compare([first, "two", second])
+    (of_task,) = comparison.comparisons
+    assert [run.label for run in of_task.runs] == ["one", "two"]
+    assert {difference.value for difference in of_task.differences} == {0.0}
+    assert "two" in repr(comparison)
+    assert comparison._repr_html_().startswith("<pre")
+
+
+def test_a_task_of_one_run_alone_is_named_where_others_are_compared(evaluate):
+    first, second = evaluate(["interests", "interests_short"], name="one"), evaluate(name="two")
+    comparison = package.compare([first, second])
+    assert [each.task for each in comparison.comparisons] == ["interests"]
+    assert "interests_short is not compared: only one has finished it" in repr(comparison)
+    with pytest.raises(DataError, match="only two has finished it"):
+        package.compare([second])
+    with pytest.raises(DataError, match="nothing to compare"):
+        package.compare([])
 
 
 def test_every_public_name_is_there_and_listed():

@@ -30,7 +30,7 @@ def ask(different, tmp_path):
         args = {"base_url": different.url, "model": "m", "revision": "r1"}
         given = {
             "model": "openai", "model_args": args, "judge": "lexical", "data": "sample",
-            "limit": PEOPLE, "sampling": WARM, "output_path": tmp_path / "runs", **settings,
+            "limit": PEOPLE, "gen_kwargs": WARM, "output_path": tmp_path / "runs", **settings,
         }  # fmt: skip
         return package.evaluate("interests", **given)
 
@@ -70,7 +70,7 @@ def test_more_repeats_pay_only_for_those_that_are_new(ask, different):
 
 def test_a_run_that_stopped_goes_on_in_its_repeats(ask, different):
     with pytest.raises(package.HarnessError, match="budget"):
-        ask(num_repeats=2, budget={"calls": 6})
+        ask(num_repeats=2, max_calls=6)
     done = ask(num_repeats=2)
     assert done.status == "done"
     assert different.count == 2 * PEOPLE

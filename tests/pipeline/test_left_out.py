@@ -118,7 +118,7 @@ async def test_a_run_goes_without_the_stage_and_without_its_role(settings):
 
 
 async def test_a_run_that_has_it_feeds_the_next_stage(settings):
-    (summary,) = (await aevaluate(**settings(UNKNOWN, roles={"finder": "baseline"}))).summaries
+    (summary,) = (await aevaluate(**settings(UNKNOWN, role={"finder": "baseline"}))).summaries
     assert {name: stage.items for name, stage in summary.stages.items()} == {"look": 1, "talk": 2}
     assert summary.metrics["long"].value == 4.5
 
@@ -130,7 +130,7 @@ async def test_its_role_must_then_be_bound(settings):
 
 async def test_a_role_that_nothing_asks_is_refused(settings):
     with pytest.raises(UsageError, match="no chosen task asks a 'finder'"):
-        await aevaluate(**settings(KNOWN, roles={"finder": "baseline"}))
+        await aevaluate(**settings(KNOWN, role={"finder": "baseline"}))
 
 
 MANY = [{"id": f"p{number}", "about": "owls"} for number in range(40)]
@@ -156,7 +156,7 @@ async def test_a_dry_run_has_no_stage_that_the_whole_data_lacks(settings):
 
 
 async def test_a_role_of_another_task_is_not_told_of_a_task_without_the_stage(settings, tmp_path):
-    asked = settings(KNOWN, roles={"finder": "baseline"})
+    asked = settings(KNOWN, role={"finder": "baseline"})
     unknown = write_json_lines(tmp_path / "unknown" / "people.jsonl", UNKNOWN).parent
     (tmp_path / "more.yaml").write_text("task: more\nextends: talks\n")
     asked |= {

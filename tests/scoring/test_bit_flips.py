@@ -36,7 +36,7 @@ FLIPS = 120
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return harness.evaluate(
         "interests", model="baseline", judge="lexical", data="sample", limit=4,
-        output_path=tmp_path_factory.mktemp("runs"), use_store=False,
+        output_path=tmp_path_factory.mktemp("runs"), no_store=True,
     ).folder  # fmt: skip
 
 

@@ -187,11 +187,11 @@ def run(task: str, folder: Path, damage: Damage | None = None, **settings: Any) 
             task,
             model="scripted",
             model_args="model=candidate",
-            roles={role: model.spec for role, model in models.items() if role != "candidate"},
+            role={role: model.spec for role, model in models.items() if role != "candidate"},
             data="sample",
             limit=limit,
             output_path=folder,
-            use_store=False,
+            no_store=True,
             **settings,
         )
     file = RunFolder(result.folder).scores(task)

@@ -344,8 +344,8 @@ def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path, option
     file.write_text(DENSE)
 
     result = harness.evaluate(
-        "gist_synthetic", model="baseline", judge="lexical", data=str(file), changes=options,
-        use_store=False, output_path=tmp_path / "runs",
+        "gist_synthetic", model="baseline", judge="lexical", data=str(file), set=options,
+        no_store=True, output_path=tmp_path / "runs",
     )  # fmt: skip
 
     [summary] = result.summaries

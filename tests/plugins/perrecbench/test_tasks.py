@@ -233,7 +233,7 @@ def test_a_domain_of_one_s_own_runs_from_its_folder_by_its_name(tmp_path, inside
             model="baseline",
             data=str(data),
             limit=2,
-            changes=changes,
+            set=changes,
             output_path=tmp_path / "runs",
             store=tmp_path / "calls.sqlite",
         )
@@ -257,7 +257,7 @@ def test_a_domain_without_held_out_groups_is_told_so(tmp_path):
             "perrec_easy_listwise_book",
             model="baseline",
             data=str(tmp_path),
-            changes={"split": "held_out"},
+            set={"split": "held_out"},
             output_path=tmp_path / "runs",
             store=tmp_path / "calls.sqlite",
         )
@@ -303,7 +303,7 @@ def test_every_kind_of_task_runs_on_the_sample_with_the_baseline(tmp_path):
             "perrec_rating_published",
         ],
         model="baseline",
-        roles={"profiler": "baseline"},
+        role={"profiler": "baseline"},
         data="sample",
         limit=4,
         output_path=tmp_path / "runs",
@@ -328,6 +328,6 @@ def test_recorded_groups_are_asked_by_the_same_tasks(real_data, tmp_path):
         )
         return result.summaries[0].metrics["higher_average_first"]
 
-    tested, held_out = baselines(), baselines(changes={"split": "held_out"})
+    tested, held_out = baselines(), baselines(set={"split": "held_out"})
     assert (tested.n, round(tested.value, 3)) == (130, 0.615)
     assert (held_out.n, round(held_out.value, 3)) == (463, -0.166)

@@ -6,8 +6,9 @@ Imports rich at the top: import this module where it is used.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -28,6 +29,9 @@ from harness.scoring.group_means import MeanOverTasks, tasks_of_group
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.scoring.comparison import Comparison
 
 SCREEN = 40
 """The lines of a screen that the table fits, with what is printed after it."""
@@ -93,25 +97,28 @@ def _lines(
     if len(rows) > room:
         left = sum(row.tasks for row in rows[room - 1 :])
         rows = rows[: room - 1]
-    yield Text(_cut(_title(manifest, summaries), width), style="bold")
+    yield Text(cut(_title(manifest, summaries), width), style="bold")
     yield from _table(rows, width)
     if left:
         yield Text(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
-        yield Text(_cut(line.plain, width), style=line.style)
+        yield Text(cut(line.plain, width), style=line.style)
     yield Text(f"all metrics, notes, failures, costs: harness show {clean_text(run)}")
 
 
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
     """The candidate, and each other model with its roles, the judge first."""
     candidates = dict.fromkeys(map(candidate_of, summaries)) or {clean_text(manifest.model): None}
-    roles: dict[str, dict[str, None]] = {}
-    asked = [summary.roles for summary in summaries]
+    return "; ".join([", ".join(candidates), *other_models(each.roles for each in summaries)])
+
+
+def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
+    """Each model that is no candidate with its first role, the judge first."""
+    roles: dict[str, str] = {}
     for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
         if role != "candidate":
-            roles.setdefault(model, {})[role] = None
-    others = [f"{next(iter(of_model))}: {clean_text(model)}" for model, of_model in roles.items()]
-    return "; ".join([", ".join(candidates), *map(clean_text, others)])
+            roles.setdefault(model, role)
+    return [f"{clean_text(role)}: {clean_text(model)}" for model, role in roles.items()]
 
 
 def _judge_first(item: tuple[str, str]) -> bool:
@@ -238,7 +245,7 @@ def _table(rows: Sequence[_Row], width: int) -> Iterator[Text]:
 
     def line(name: str, cells: Sequence[str]) -> str:
         metric, *others = cells
-        parts = [set_cell_size(_middle_cut(name, room), room), set_cell_size(metric, columns[0])]
+        parts = [set_cell_size(middle_cut(name, room), room), set_cell_size(metric, columns[0])]
         parts += [
             " " * (size - cell_len(cell)) + cell
             for cell, size in zip(others, columns[1:], strict=True)
@@ -249,9 +256,9 @@ def _table(rows: Sequence[_Row], width: int) -> Iterator[Text]:
     yield Text("─" * min(room + numbers_width, width))
     for row in rows:
         if row.why:
-            start = set_cell_size(_middle_cut(row.name, room), room) + INDENT
+            start = set_cell_size(middle_cut(row.name, room), room) + INDENT
             start += f"{row.metric}  " if row.metric else ""
-            yield Text(_cut(start + row.why, width), style="yellow")
+            yield Text(cut(start + row.why, width), style="yellow")
             continue
         text = Text(line(row.name, (row.metric, row.value, row.n, row.missing)))
         if row.missing != NOTHING:
@@ -260,7 +267,7 @@ def _table(rows: Sequence[_Row], width: int) -> Iterator[Text]:
 
 
 def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
-    yield Text(_comparability(summaries), style="red")
+    yield Text(comparability(summaries), style="red")
     yield Text(_missing(summaries), style="yellow")
     yield Text(_thought_out(summaries), style="yellow")
     notes = list(dict.fromkeys(note for each in summaries for note in each.notes or ()))
@@ -269,7 +276,7 @@ def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
         yield Text(f"note{more}: {clean_text(notes[0])}", style="yellow")
 
 
-def _comparability(summaries: Sequence[TaskSummary]) -> str:
+def comparability(summaries: Sequence[TaskSummary | Comparison]) -> str:
     """Why results are not comparable with published ones, with the tasks that each reason is of."""
     counts = Counter(why for each in summaries for why in each.not_comparable_because)
     if not counts:
@@ -309,12 +316,12 @@ def _thought_out(summaries: Sequence[TaskSummary]) -> str:
     )
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     """The text in a width, with `…` where its end is left out."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
-def _middle_cut(name: str, room: int) -> str:
+def middle_cut(name: str, room: int) -> str:
     """A name in a width: its beginning and its end, which tell names apart."""
     if cell_len(name) <= room:
         return name

@@ -502,7 +502,8 @@ def test_a_mean_over_a_group_is_of_common_units(tmp_path: Path) -> None:
             )
             summary = msgspec.structs.replace(task.summary, task=name, main=("many",))
             runs.append(replace(task, manifest=manifest, summary=summary,
-                                task=msgspec.structs.replace(task.task, name=name)))  # fmt: skip
+                                scores_file=RunFolder(task.path).scores("t"),
+                    task=msgspec.structs.replace(task.task, name=name)))  # fmt: skip
         compared.append(compare(runs, only=("many",)))
     means = common_means(compared)
     assert {run: [(mean.name, mean.metric, mean.value) for mean in found]

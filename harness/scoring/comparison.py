@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 
+Units = Mapping[str, tuple[str, float]]
+"""By the id of a unit its user and its value."""
+
 
 class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a comparison.
@@ -103,7 +106,7 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
 class CommonUnits(FinishedTask):
     """A compared task of a run with the scores of the units that all runs share, by metric."""
 
-    units: Mapping[str, Mapping[str, tuple[str, float]]]
+    units: Mapping[str, Units]
 
     def scores(self) -> Iterator[Score[Any]]:
         """One score for each metric and unit that counts in it."""
@@ -193,7 +196,7 @@ def compare(
     scores = {run: each.scores for run, each in together.rescored.items()}
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
     common: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
-    kept: dict[str, dict[str, Mapping[str, tuple[str, float]]]] = {run: {} for run in common}
+    kept: dict[str, dict[str, Units]] = {run: {} for run in common}
     differences: list[Difference] = []
     for name, metric in metrics.items():
         having = [task for task in runs.members if own[task.run][name].value is not None]
@@ -201,16 +204,16 @@ def compare(
         values = {
             task.run: counted_values(scores[task.run], name, metric, of_others) for task in having
         }
-        units = set.intersection(*map(set, values.values())) if values else set()
+        shared = _shared(values)
         for task in having:
-            shared = {unit: one for unit, one in values[task.run].items() if unit in units}
-            kept[task.run][name] = shared
-            common[task.run] |= _common(task, name, metric, shared)
+            kept[task.run][name] = shared[task.run]
+            common[task.run] |= _common(task, name, metric, shared[task.run])
         if pairs:
             differences += differences_of(runs.reference, name, metric, values, against)
     reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
     summary = runs.reference.summary
-    main = tuple(metrics) if only else main_of(runs.reference, metrics)
+    named = tuple(name for name in only if name in metrics)
+    main = named or main_of(runs.reference, metrics)
     comparison = Comparison(
         task=summary.task,
         version=summary.version,
@@ -221,17 +224,7 @@ def compare(
         chosen=runs.chosen,
         main=main,
         runs=tuple(
-            ComparedRun(
-                run=task.run,
-                path=str(task.path),
-                label=task.label,
-                model=task.manifest.model,
-                marks=runs.marks[task.run],
-                units=len(scores[task.run]),
-                counts=together.rescored[task.run].counts,
-                metrics=own[task.run],
-                common=common[task.run],
-            )
+            _compared_run(runs, task, together.rescored[task.run], own[task.run], common[task.run])
             for task in runs.members
         ),
         refused=runs.refused,
@@ -240,21 +233,52 @@ def compare(
         doubts=(*together.doubts, *server_differences(runs.members)),
     )
     (comparison,) = adjusted([comparison])
-    on_common = tuple(_on_common(task, main, common[task.run], kept) for task in runs.members)
+    on_common = tuple(
+        _on_common(task, main, common[task.run], kept[task.run]) for task in runs.members
+    )
     return Compared(comparison, together.united, on_common)
+
+
+def _compared_run(
+    runs: ComparisonSet,
+    task: FinishedTask,
+    rescored: _Rescored,
+    own: dict[str, MetricResult],
+    common: dict[str, MetricResult],
+) -> ComparedRun:
+    return ComparedRun(
+        run=task.run,
+        path=str(task.path),
+        label=task.label,
+        model=task.manifest.model,
+        marks=runs.marks[task.run],
+        units=len(rescored.scores),
+        counts=rescored.counts,
+        metrics=own,
+        common=common,
+    )
+
+
+def _shared(values: Mapping[str, Units]) -> dict[str, Units]:
+    """By run the units that all of these runs have."""
+    units = set.intersection(*map(set, values.values())) if values else set()
+    return {
+        run: {unit: one for unit, one in of_run.items() if unit in units}
+        for run, of_run in values.items()
+    }
 
 
 def _on_common(
     task: FinishedTask,
     main: tuple[str, ...],
     results: Mapping[str, MetricResult],
-    kept: Mapping[str, Mapping[str, Mapping[str, tuple[str, float]]]],
+    units: Mapping[str, Units],
 ) -> CommonUnits:
-    """The task of a run with its main metrics on the units `kept` of it."""
+    """The task of a run with its main metrics on these units."""
     shown = {name: results[name] for name in main if name in results}
     summary = msgspec.structs.replace(task.summary, metrics=shown, main=main)
     fields = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}
-    return CommonUnits(**{**fields, "summary": summary}, units=kept[task.run])
+    return CommonUnits(**{**fields, "summary": summary}, units=units)
 
 
 def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
@@ -387,9 +411,7 @@ def _results(
     )
 
 
-def _common(
-    task: FinishedTask, name: str, metric: Metric, units: Mapping[str, tuple[str, float]]
-) -> dict[str, MetricResult]:
+def _common(task: FinishedTask, name: str, metric: Metric, units: Units) -> dict[str, MetricResult]:
     """A metric of a run over these units, however few they are."""
     kept: list[Score[Any]] = [
         Score(id=unit, user=user, values={metric.of or name: value})

@@ -192,7 +192,7 @@ def _compared(
                 file=args.oracle,
                 force=args.force,
                 only=asked or (() if args.verbose else main_of(tasks[0], metrics)),
-                pairs=args.verbose or base is not None or len(runs) == 2,
+                all_pairs=args.verbose,
                 against=base,
             )
             if oracle is not None and args.export_oracle is not None:

@@ -205,17 +205,18 @@ def _pairs(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
     yield Text()
     yield Text(cut(f"{whose} − {base}, on the units that both share", width), style="bold")
     rows = [["task" if alone else "", "difference", "p", "p (Holm)", "n"]]
-    room = width - len("  +0.120 [-0.030, +0.210]  <0.001  p (Holm)  10,000")
     for measure in measures:
         name = f"{measure.task}, {measure.metric}"
         if not alone:
-            rows.append([middle_cut(name, room), "", "", "", ""])
+            rows.append([name, "", "", "", ""])
         for each in measure.differences:
             head = name if alone else INDENT + runs[each.first]
             n = measure.n if alone else f"{each.n:,}"
             numbers = [difference_of(each), p_value(each.p), p_value(each.p_holm), n]
-            rows.append([middle_cut(head, room), *numbers])
-    yield from _grid(rows, heads=1, left=1)
+            rows.append([head, *numbers])
+    sizes = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
+    yield from _grid([[middle_cut(row[0], room), *row[1:]] for row in rows], heads=1, left=1)
     for reason in missing_tests(differences):
         yield Text(reason, style="dim")
     tests = sum(each.p is not None for each in differences)
@@ -251,9 +252,9 @@ def verdict(measures: Sequence[_Measure], runs: tuple[str, str]) -> str:
                     f"{measure.task} ({metric}, p {p}, but the interval has 0 in it)"
                 )
             else:
-                up = each.value > 0
-                who = runs if up is measure.higher_is_better else runs[::-1]
-                how = f"{metric} {'higher' if up else 'lower'} by {_size(each)}"
+                who = runs if (each.value > 0) is measure.higher_is_better else runs[::-1]
+                how = f"{metric} {'higher' if measure.higher_is_better else 'lower'} by "
+                how += _size(each)
                 better[who].append(f"{measure.task} ({how}, p {p})")
     parts = [
         f"{first} is better than {second} in {', '.join(found)}"

@@ -165,14 +165,14 @@ def compare(
     file: Path | None = None,
     force: bool = False,
     only: Collection[str] = (),
-    pairs: bool = True,
+    all_pairs: bool = True,
     against: str | None = None,
 ) -> Compared:
     """The comparison of runs of one task, scored against the oracle of these runs and a file.
 
     If the benchmark has no oracle, it is None, and the runs' own scores are compared. `only` names
     the metrics; without it all are compared. The run `against` is subtracted from each other one;
-    without it each run is subtracted from those after it, and without `pairs` none is.
+    without it each run is subtracted from those after it, of more than two only with `all_pairs`.
     """
     runs = comparison_set(tasks, force=force)
     oracle = runs.reference.benchmark.oracle
@@ -208,7 +208,7 @@ def compare(
         for task in having:
             kept[task.run][name] = shared[task.run]
             common[task.run] |= _common(task, name, metric, shared[task.run])
-        if pairs:
+        if all_pairs or against is not None or len(runs.members) == 2:
             differences += differences_of(runs.reference, name, metric, values, against)
     reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
     summary = runs.reference.summary

@@ -124,13 +124,21 @@ other metrics, all pairs, each run's own values, notes, counts: --verbose\
 """)
 
 
+def test_a_long_name_is_cut_so_that_the_differences_fit():
+    name = "perrec_hard_pointwise_with_profiles"
+    lines = printed(two(name, 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.0001, 0.0001)))
+    (line,) = (line for line in lines if "+0.100" in line)
+    assert len(line) == 80
+    assert line.startswith("perrec_hard_poin") and "…" in line
+
+
 def test_lower_is_better_where_the_metric_says_so():
     lower = two("t", 2.0, 1.5, a_difference(-0.5, (-0.7, -0.3), 0.001, 0.001), higher=False)
     assert said(lower) == (
         "step-2000 is better than step-1000 in t (ptc lower by 0.500 [0.300, 0.700], p 0.001)"
     )
     worse = two("t", 1.5, 2.0, a_difference(0.5, (0.3, 0.7), 0.001, 0.001), higher=False)
-    assert said(worse).startswith("step-1000 is better than step-2000 in t (ptc higher by 0.500")
+    assert said(worse).startswith("step-1000 is better than step-2000 in t (ptc lower by 0.500")
 
 
 def test_what_is_sure_before_holm_alone_is_no_difference():

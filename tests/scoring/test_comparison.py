@@ -457,7 +457,8 @@ def test_only_the_metrics_and_pairs_that_are_asked_for_are_compared(tmp_path: Pa
     # many is 2 1, 2 0 and 1 2 of ann and bob.
     found = [(each.first, each.second, each.value) for each in comparison.differences]
     assert found == [("one", "two", 0.5), ("three", "two", 0.5)]
-    assert compare(runs, only=("many",), pairs=False)[0].differences == ()
+    assert compare(runs, only=("many",), all_pairs=False)[0].differences == ()
+    assert len(compare(runs[:2], only=("many",), all_pairs=False)[0].differences) == 1
     assert len(compare(runs)[0].differences) == 9
 
 

@@ -67,7 +67,8 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     below = list(_below(document.comparisons, runs))
     shown = [each for each in measures if each.differences]
     bases = {each.second for measure in shown for each in measure.differences}
-    pairs = list(_pairs(shown, runs, width)) if len(bases) == 1 else []
+    tests = sum(each.p is not None for one in document.comparisons for each in one.differences)
+    pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
     lines = _table(measures, runs, width)
     if len(lines) + len(pairs) + len(below) + RESERVED > SCREEN:
         lines = _table([each for each in measures if not each.in_mean], runs, width)
@@ -195,8 +196,13 @@ def _fits(lines: Sequence[Text], width: int) -> bool:
     return all(cell_len(line.plain) <= width for line in lines)
 
 
-def _pairs(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> Iterator[Text]:
-    """The differences from one run; of two runs also which is better, in words."""
+def _pairs(
+    measures: Sequence[_Measure], runs: Mapping[str, str], tests: int, width: int
+) -> Iterator[Text]:
+    """The differences from one run; of two runs also which is better, in words.
+
+    `tests` is for how many tests p values are adjusted.
+    """
     differences = [each for measure in measures for each in measure.differences]
     base = runs[differences[0].second]
     others = {each.first for each in differences}
@@ -219,7 +225,6 @@ def _pairs(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
     yield from _grid([[middle_cut(row[0], room), *row[1:]] for row in rows], heads=1, left=1)
     for reason in missing_tests(differences):
         yield Text(reason, style="dim")
-    tests = sum(each.p is not None for each in differences)
     if tests:
         over = "" if tests == 1 else f", adjusted for {tests:,} tests"
         chance = "p (Holm): chance of such a difference between equal runs"

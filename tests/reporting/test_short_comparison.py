@@ -124,6 +124,13 @@ other metrics, all pairs, each run's own values, notes, counts: --verbose\
 """)
 
 
+def test_all_tests_are_counted_that_p_values_are_adjusted_for():
+    shown, other = (a_difference(0.1, (0.0, 0.2), 0.5, 1.0, name=name) for name in ("ptc", "mae"))
+    lines = printed(two("t", 0.4, 0.5, shown, other))
+    assert lines[12].endswith("adjusted for 2 tests")
+    assert "mae" not in "\n".join(lines)
+
+
 def test_a_long_name_is_cut_so_that_the_differences_fit():
     name = "perrec_hard_pointwise_with_profiles"
     lines = printed(two(name, 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.0001, 0.0001)))

@@ -86,7 +86,8 @@ class Command(click.Command):
     """A command with `--strict_plugins`, and help in sections.
 
     A command with `reports_plugins` takes the option and reports plugin problems itself; for all
-    others the plugins are checked before the command runs.
+    others the plugins are checked before the command runs. `moved` has a hint for each option that
+    another command has now.
     """
 
     def __init__(
@@ -95,10 +96,12 @@ class Command(click.Command):
         *,
         options_metavar: str = "[OPTION…]",
         reports_plugins: bool = False,
+        moved: Mapping[str, str] | None = None,
         **attrs: Any,
     ) -> None:
         super().__init__(name, context_settings=CONTEXT, options_metavar=options_metavar, **attrs)
         self.reports_plugins = reports_plugins
+        self.moved = moved or {}
         if all(param.name != "strict_plugins" for param in self.params):
             self.params.append(Option(["--strict_plugins"], is_flag=True, help=STRICT_PLUGINS))
 
@@ -179,7 +182,9 @@ def usage_error(error: click.UsageError) -> UsageError:
         params = ctx.command.get_params(ctx) if ctx else ()
         options = [name for one in params for name in (one.opts[:1] + one.secondary_opts[:1])]
         problem = f"no option {error.option_name!r}"
-        hint = did_you_mean(error.option_name, options) or hint
+        moved = ctx.command.moved if ctx and isinstance(ctx.command, Command) else {}
+        spelled = f"--{error.option_name.lstrip('-').replace('-', '_')}"
+        hint = moved.get(spelled) or did_you_mean(error.option_name, options) or hint
     elif isinstance(error, click.MissingParameter) and error.param is not None:
         problem = f"{_name(error.param)} is missing"
     elif isinstance(error, click.BadParameter) and error.param is not None:

@@ -19,6 +19,7 @@ COMMANDS = {
     "runs": "runs",
     "show": "show",
     "score": "score",
+    "compare": "compare",
     "analyse": "analyse",
     "data": "tools",
     "validate": "validate",
@@ -58,7 +59,8 @@ Find out whether a language model understands people. Try it without a model:
   harness validate TASK…|FILE     check task files without running them
   harness runs                    list the runs, or remove some
   harness show RUN                show the results of a run
-  harness score RUN…              score and compare runs; calls no model
+  harness compare RUN…            which run is better, and how sure that is
+  harness score RUN…              score runs again; calls no model
   harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
   harness data [NAME]             create data or describe it

@@ -1,9 +1,8 @@
-"""`harness score RUN…`: scores from stored records, and comparisons of runs; calls no model."""
+"""`harness score RUN…`: scores from stored records; calls no model."""
 
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError
-from harness.cli.command import PATH, argument, command, option
+from harness.cli.command import argument, command, option
 from harness.cli.kept_runs import kept_runs, named_runs, one_of, open_run, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
     from harness.runs.manifest import Manifest
     from harness.runs.run_folder import RunFolder
-    from harness.scoring.comparison import Comparison
     from harness.scoring.finished_task import FinishedTask
     from harness.scoring.rescore import Rescoring
 
@@ -33,6 +31,17 @@ MAY_DIFFER = ("changes", "fresh")
 """Options that may differ between a run and the command that scores it with --rescore_only."""
 
 MOST_LISTED = 5
+
+COMPARES = "`harness compare RUN…` compares runs, and takes the options of comparisons"
+MOVED = dict.fromkeys(("--compare", "--oracle", "--export_oracle", "--force", "--output"), COMPARES)
+"""The hint for each former option of this command."""
+
+
+task_option = option("--task", metavar="TASK", help="this task only")
+set_option = option(
+    "--set", "changes", metavar="KEY=VALUE", multiple=True,
+    help="change an option that only scoring reads; no run is changed",
+)  # fmt: skip
 
 
 @dataclass(kw_only=True)
@@ -62,52 +71,30 @@ class NamedRun:
         }
 
 
-@command(
-    "harness score RUN",
-    "harness score runs/* --compare",
-    "harness score RUN --set min_support=2",
-)
+@command("harness score RUN", "harness score RUN --set min_support=2", moved=MOVED)
 @argument(
     "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
     candidates="runs",
 )  # fmt: skip
 @tag_option()
-@option("--task", metavar="TASK", help="this task only")
-@option(
-    "--set", "changes", metavar="KEY=VALUE", multiple=True,
-    help="change an option that only scoring reads; no run is changed",
-)  # fmt: skip
-@option(
-    "--compare", is_flag=True,
-    help="print only comparisons of runs, for every task, with or without an oracle",
-)  # fmt: skip
-@option("--oracle", metavar="FILE", type=PATH, help="merge the runs' oracle with that of FILE")
-@option("--export_oracle", metavar="FILE", type=PATH, help="write the merged oracle to FILE")
-@option("--force", is_flag=True, help="compare runs even if their settings differ, and mark them")
-@option("--output", metavar="FILE", type=PATH, help="write the comparison to FILE as JSON")
+@task_option
+@set_option
 @option("--json", is_flag=True, help="results as one JSON document")
 def score(**options: Any) -> int:
     """Score runs again from their stored records, and update their summaries. No model is called.
 
-    Unfinished tasks are reported and skipped. If a benchmark has an oracle, which is what its runs
-    found together, the runs of a task are compared; with --compare the runs of every task are.
+    Unfinished tasks are reported and skipped.
     """
     args = SimpleNamespace(**options)
     tags = tags_from(args.tag)
-    runs = _open_runs(named_runs(args.runs, tags), args.task, tags)
-    _check_oracle_options(args, runs)
+    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
     with _scored(args.changes, runs):
-        if not (args.json or args.compare):
+        if not args.json:
             for each in runs:
                 _print_run(each, changed=bool(args.changes))
-        comparisons, errors = _compare_runs(args, runs)
     if args.json:
-        print_json({"runs": [each.as_json() for each in runs], "comparisons": comparisons})
-    elif comparisons:
-        from harness.reporting.comparison_tables import print_comparisons
-
-        print_comparisons(comparisons)
-    errors = [*(error for each in runs for error in each.errors), *errors]
+        print_json({"runs": [each.as_json() for each in runs]})
+    errors = [error for each in runs for error in each.errors]
     for error in errors:
         print_error(error)
     return errors[0].exit_code if errors else 0
@@ -134,7 +121,7 @@ def _print_run(run: NamedRun, *, changed: bool = False) -> None:
         print_summaries(summaries)
 
 
-def _open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -> list[NamedRun]:
+def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -> list[NamedRun]:
     """The named runs, each folder once; a run that cannot be opened has its error."""
     runs: list[NamedRun] = []
     first: dict[Path, str] = {}
@@ -146,7 +133,7 @@ def _open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) 
             continue
         place = folder.path.resolve()
         if place in first:
-            print_error(f"{name} is the same run as {first[place]} and is scored once")
+            print_error(f"{name} is the same run as {first[place]} and counts once")
             continue
         first[place] = name
         runs.append(NamedRun(named=name, opened=(folder, manifest)))
@@ -169,47 +156,37 @@ def _find_benchmarks(run: NamedRun, only: str | None) -> None:
                 run.errors.append(error)
 
 
-def _check_oracle_options(args: SimpleNamespace, runs: Sequence[NamedRun]) -> None:
-    """Raise UsageError if an oracle option is given and not exactly one task has an oracle."""
-    if args.oracle is None and args.export_oracle is None:
-        return
-    option = "--oracle" if args.oracle is not None else "--export_oracle"
-    tasks = {name: benchmark for run in runs for name, benchmark in run.benchmarks.items()}
-    with_oracle = [name for name, benchmark in tasks.items() if benchmark.oracle is not None]
-    if tasks and not with_oracle:
-        raise UsageError(
-            "no benchmark of these runs has an oracle",
-            where=option,
-            found=", ".join(sorted({benchmark.name for benchmark in tasks.values()})),
-            expected="runs of a benchmark whose scores depend on a set of runs",
-        )
-    if len(with_oracle) > 1:
-        raise UsageError(
-            "an oracle belongs to one task, and several tasks of the runs have one",
-            where=option,
-            found=", ".join(with_oracle),
-            expected="--task NAME with one of them",
-        )
-
-
 @contextlib.contextmanager
 def _scored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
     """Score all runs into their folders; with changed options, into temporary files."""
-    from harness.scoring.finished_task import labels_of
-
-    labels = labels_of(each.opened[1] for each in runs if each.opened)
-    if not changes:
-        for each in runs:
-            _score_run(each, labels)
-        yield
+    if changes:
+        with rescored(changes, runs):
+            yield
         return
+    labels = labels_of_runs(runs)
+    for each in runs:
+        _score_run(each, labels)
+    yield
+
+
+@contextlib.contextmanager
+def rescored(changes: Sequence[str], runs: Sequence[NamedRun]) -> Iterator[None]:
+    """Score all runs with changed options, into files that last as long as the context."""
     rescorings = _rescorings(changes, runs)
+    labels = labels_of_runs(runs)
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         for number, each in enumerate(runs):
             into = Path(scratch, str(number))
             into.mkdir()
             _rescore_run(each, rescorings[number], labels, into=into)
         yield
+
+
+def labels_of_runs(runs: Sequence[NamedRun]) -> dict[str, str]:
+    """The label of each run that could be opened."""
+    from harness.scoring.finished_task import labels_of
+
+    return labels_of(each.opened[1] for each in runs if each.opened)
 
 
 def _score_run(run: NamedRun, labels: Mapping[str, str]) -> None:
@@ -274,51 +251,6 @@ def _rescorings(changes: Sequence[str], runs: Sequence[NamedRun]) -> list[list[R
     return rescorings
 
 
-def _compare_runs(
-    args: SimpleNamespace, runs: Sequence[NamedRun]
-) -> tuple[list[Comparison], list[HarnessError]]:
-    """The comparison of each task that can be compared, also written to the file of `--output`."""
-    from harness.runs.atomic_files import atomic_write
-    from harness.scoring.comparison import compare, write_comparisons
-
-    by_name: dict[str, list[FinishedTask]] = {}
-    for each in runs:
-        for task in each.kept:
-            by_name.setdefault(task.task.name, []).append(task)
-    named = any(given is not None for given in (args.oracle, args.export_oracle, args.output))
-    wanted = named or args.compare
-    comparisons: list[Comparison] = []
-    errors: list[HarnessError] = []
-    for tasks in by_name.values():
-        oracle = tasks[0].benchmark.oracle
-        if (oracle is None and not args.compare) or (len(tasks) < 2 and not named):
-            if args.compare and len(runs) > 1:
-                print_error(f"task {tasks[0].task.name} is not compared: only "
-                            f"{tasks[0].label} has finished it")  # fmt: skip
-            continue
-        try:
-            comparison, merged = compare(tasks, file=args.oracle, force=args.force)
-            if oracle is not None and args.export_oracle is not None:
-                atomic_write(args.export_oracle, oracle.write(merged), option="--export_oracle")
-                print(f"oracle written: {args.export_oracle}", file=sys.stderr)
-            comparisons.append(comparison)
-        except HarnessError as error:
-            errors.append(error)
-    if wanted and not comparisons and not errors:
-        errors.append(
-            DataError(
-                "there is nothing to compare; no file was written",
-                expected="at least two runs that finished the same task"
-                if args.compare
-                else "a run that finished a task of a benchmark with an oracle",
-                hint=None if args.compare else "--compare compares runs of any benchmark",
-            )
-        )
-    if args.output is not None and comparisons:
-        write_comparisons(args.output, comparisons)
-    return comparisons, errors
-
-
 def rescore_only(settings: RunSettings, *, json: bool) -> int:
     """Score the newest finished run of these settings, and print it; the exit code."""
     from harness.registry import load_plugins
@@ -334,10 +266,10 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
     run = NamedRun(named=str(folder.path), opened=(folder, manifest))
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         _rescore_run(run, rescorings, {manifest.run_id: manifest.label}, into=Path(scratch))
-    if json:
-        print_json({"runs": [run.as_json()], "comparisons": []})
-    else:
-        _print_run(run, changed=any(how.changed for how in rescorings))
+        if json:
+            print_json({"runs": [run.as_json()]})
+        else:
+            _print_run(run, changed=any(how.changed for how in rescorings))
     for error in run.errors:
         print_error(error)
     return run.errors[0].exit_code if run.errors else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -12,7 +12,6 @@ from harness.reporting.tables import (
     data_name,
     indented,
     interval_header,
-    interval_of,
     known_notes,
     metric_name,
     open_notes,
@@ -21,9 +20,12 @@ from harness.reporting.tables import (
     result_cells,
     result_console,
     stamp,
+    units_behind,
+    value_of,
 )
 from harness.reporting.text import NOTHING, clean_text, number
-from harness.scoring.comparison import ComparedRun, Comparison, Difference
+from harness.scoring.comparison import ComparedRun, Comparison
+from harness.scoring.paired_differences import Difference
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
@@ -35,9 +37,7 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console | None
 
 def comparison_report(comparison: Comparison) -> Group:
     """A comparison: its runs, the runs left out, metrics, common units, differences."""
-    names = {
-        run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs
-    }
+    names = labels_shown(comparison)
     parts: list[RenderableType] = [*_head(comparison, names), Text(), run_table(comparison, names)]
     parts += known_notes(comparison.runs[0].metrics)
     for run in comparison.runs:
@@ -45,58 +45,87 @@ def comparison_report(comparison: Comparison) -> Group:
         parts += indented([f"{names[run.run]}: {', '.join(counted)}"] if counted else [], "dim")
         parts += open_notes(run.metrics, names[run.run])
     parts.append(Text())
-    if len(comparison.runs) > 1:
-        parts += [common_table(comparison, names), Text()]
+    common = common_table(comparison, names)
+    if common.row_count:
+        parts += [common, Text()]
     if comparison.differences:
-        parts += [difference_table(comparison, names), *_missing_tests(comparison), Text()]
+        table = difference_table(comparison, names)
+        parts += [table, *indented(missing_tests(comparison.differences), "dim"), Text()]
     return Group(*parts)
 
 
+def labels_shown(comparison: Comparison) -> dict[str, str]:
+    """By run its label, with a `*` if the run was forced in."""
+    return {run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs}
+
+
 def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """Every metric of every run, ordered by metric."""
-    others = other_policies(each for run in comparison.runs for each in run.metrics.values())
-    numbers = (f"value [{_interval_header(comparison)}]", "n", "missing", *others)
+    """Every metric of every run, over all units of the run."""
+    results = [result for run in comparison.runs for result in run.metrics.values()]
+    others = other_policies(results)
+    numbers = (f"value [{interval_header(results)}]", "n", "missing", *others)
     table = _by_metric("run", names, numbers=numbers)
-    for shown, metric, run in _rows(comparison):
-        cells = result_cells(run.metrics[metric], others)
-        table.add_row(Text(shown), Text(names[run.run]), *cells)
+    for metric, first in comparison.runs[0].metrics.items():
+        shown = metric_name(metric, first)
+        for run in comparison.runs:
+            cells = result_cells(run.metrics[metric], others)
+            table.add_row(Text(shown), Text(names[run.run]), *cells)
+            shown = ""
     return table
 
 
 def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
-    """The metrics over the units that every run with a value of the metric has scored."""
+    """The metrics of which the runs do not share all units, on the units that they share."""
+    results = [result for run in comparison.runs for result in run.common.values()]
     table = _by_metric(
-        "on common units", names, numbers=("value", _interval_header(comparison), "n")
+        "on common units", names, numbers=(f"value [{interval_header(results)}]", "n")
     )
-    for shown, metric, run in _rows(comparison):
-        result = run.common.get(metric)
-        table.add_row(
-            Text(shown),
-            Text(names[run.run]),
-            Text(number(result.value if result else None), style="bold"),
-            Text(interval_of(result) if result else NOTHING),
-            Text(f"{result.n:,}" if result else NOTHING),
-        )
+    for metric, first in comparison.runs[0].metrics.items():
+        shown = metric_name(metric, first)
+        if all(_shared(run, metric) for run in comparison.runs):
+            continue
+        for run in comparison.runs:
+            result = run.common.get(metric)
+            table.add_row(
+                Text(shown),
+                Text(names[run.run]),
+                Text(value_of(result) if result else NOTHING, style="bold"),
+                Text(f"{result.n:,}" if result else NOTHING),
+            )
+            shown = ""
     return table
+
+
+def _shared(run: ComparedRun, metric: str) -> bool:
+    """Whether the value of a run is on common units."""
+    common = run.common.get(metric)
+    return common is not None and common.n == units_behind(run.metrics[metric])
 
 
 def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     """Each pair of runs by metric: difference, interval, p, and p adjusted after Holm."""
-    numbers = ("difference", _interval_header(comparison), "p", "p (Holm)", "n")
+    numbers = ("difference", "p", "p (Holm)", "n")
     table = _by_metric("first − second", names, numbers=numbers)
     before = ""
     for each in comparison.differences:
         table.add_row(
             Text("" if each.metric == before else clean_text(each.metric)),
             Text(f"{names[each.first]} − {names[each.second]}"),
-            Text(_signed(each.value), style="bold"),
-            Text(_interval(each)),
+            Text(difference_of(each), style="bold"),
             Text(p_value(each.p)),
             Text(p_value(each.p_holm)),
             Text(f"{each.n:,}"),
         )
         before = each.metric
     return table
+
+
+def difference_of(difference: Difference) -> str:
+    """A difference with its interval: `+0.120 [+0.030, +0.210]`."""
+    if difference.value is None or difference.interval is None:
+        return _signed(difference.value)
+    low, high = difference.interval
+    return f"{_signed(difference.value)} [{_signed(low)}, {_signed(high)}]"
 
 
 def p_value(value: float | None) -> str:
@@ -106,18 +135,17 @@ def p_value(value: float | None) -> str:
     return "<0.001" if value < 0.001 else number(value)
 
 
-def _missing_tests(comparison: Comparison) -> Sequence[RenderableType]:
-    """Notes on differences without p or interval, each reason once."""
+def missing_tests(differences: Sequence[Difference]) -> list[str]:
+    """Lines on differences without p or interval, one for each reason."""
     reasons: dict[str, list[str]] = {}
-    for each in comparison.differences:
+    for each in differences:
         for what, why in (("interval", each.no_interval), ("p", each.no_p)):
             if why is not None:
                 reasons.setdefault(f"no {what}: {clean_text(why)}", []).append(each.metric)
-    lines = [
+    return [
         f"{', '.join(map(clean_text, dict.fromkeys(metrics)))}: {reason}"
         for reason, metrics in reasons.items()
     ]
-    return indented(lines, "dim")
 
 
 def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableType]:
@@ -154,15 +182,6 @@ def _with_run(label: str, run: str) -> str:
     return clean_text(label if label.endswith(run) else f"{label} ({run})")
 
 
-def _rows(comparison: Comparison) -> Iterator[tuple[str, str, ComparedRun]]:
-    """Each metric of each run, with the metric's name as shown: only in its first row."""
-    for metric, result in comparison.runs[0].metrics.items():
-        shown = metric_name(metric, result)
-        for run in comparison.runs:
-            yield shown, metric, run
-            shown = ""
-
-
 def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) -> Table:
     """A table whose second column is never too narrow for the longest word of a label."""
     table = plain_table("metric", who, numbers=())
@@ -170,10 +189,6 @@ def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) ->
     for header in numbers:
         table.add_column(header, justify="right", no_wrap=len(header) < len("counted as"))
     return table
-
-
-def _interval_header(comparison: Comparison) -> str:
-    return interval_header(result for run in comparison.runs for result in run.metrics.values())
 
 
 def _because(reasons: Sequence[str]) -> str:
@@ -190,10 +205,3 @@ def _signed(value: float | None) -> str:
     # Sums of the same numbers in another order differ in the last digits; that is no difference.
     value = round(value, 12) + 0.0
     return number(value) if value <= 0 else f"+{number(value)}"
-
-
-def _interval(difference: Difference) -> str:
-    if difference.interval is None:
-        return NOTHING
-    low, high = difference.interval
-    return f"{_signed(low)} to {_signed(high)}"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.contracts.stage import CANDIDATE
 from harness.reporting.tables import (
     candidate_of,
     metric_name,
@@ -33,6 +33,9 @@ from harness.scoring.group_means import MeanOverTasks, tasks_of_group
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.scoring.comparison import Comparison
 
 SCREEN = 40
 """The lines of a screen that the table fits, with what is printed after it."""
@@ -87,12 +90,12 @@ def print_short_table(
     if lines(rows) > room:
         fit = bisect_right(range(fit), room - 1, key=lambda some: lines(rows[:some])) - 1
     left = sum(row.tasks for row in rows[fit:])
-    console.print(Text(_cut(_title(manifest, summaries), options.max_width), style="bold"))
+    console.print(Text(cut(_title(manifest, summaries), options.max_width), style="bold"))
     console.print(_table(rows[:fit]), width=options.max_width)
     if left:
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
-        console.print(Text(_cut(line.plain, options.max_width), style=line.style))
+        console.print(Text(cut(line.plain, options.max_width), style=line.style))
     console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
 
 
@@ -107,18 +110,22 @@ def _table(rows: Iterable[_Row]) -> Table:
 
 
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
-    """The candidate, and each other model with its first role, the judge first."""
+    """The candidate, and each other model with its roles, the judge first."""
     candidates = dict.fromkeys(map(candidate_of, summaries)) or [clean_text(manifest.label)]
-    players = {
-        (role, model)
-        for each in summaries
-        for role, model in each.roles.items()
-        if role != CANDIDATE
-    }
-    others: dict[str, str] = {}
-    for role, model in sorted(players, key=lambda one: (one[0] != "judge", one)):
-        others.setdefault(model, clean_text(f"{role}: {model}"))
-    return "; ".join([", ".join(candidates), *others.values()])
+    return "; ".join([", ".join(candidates), *other_models(each.roles for each in summaries)])
+
+
+def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
+    """Each model that is no candidate with its first role, the judge first."""
+    roles: dict[str, str] = {}
+    for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
+        if role != "candidate":
+            roles.setdefault(model, role)
+    return [f"{clean_text(role)}: {clean_text(model)}" for model, role in roles.items()]
+
+
+def _judge_first(item: tuple[str, str]) -> bool:
+    return item[0] != "judge"
 
 
 class _Rows:
@@ -231,7 +238,7 @@ class _Rows:
 
 
 def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
-    yield Text(_comparability(summaries), style="red")
+    yield Text(comparability(summaries), style="red")
     yield Text(_missing(summaries), style="yellow")
     yield Text(_thought_out(summaries), style="yellow")
     notes = list(dict.fromkeys(note for each in summaries for note in each.notes or ()))
@@ -240,7 +247,7 @@ def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
         yield Text(f"note{more}: {clean_text(notes[0])}", style="yellow")
 
 
-def _comparability(summaries: Sequence[TaskSummary]) -> str:
+def comparability(summaries: Sequence[TaskSummary | Comparison]) -> str:
     """Why results are not comparable with published ones, with the tasks that each reason is of."""
     counts = Counter(why for each in summaries for why in each.not_comparable_because)
     if not counts:
@@ -273,6 +280,14 @@ def _thought_out(summaries: Sequence[TaskSummary]) -> str:
     return f"{spent:,} replies spent their limit on thinking: {cures}" if spent else ""
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
     """The text in a width, with `…` where its end is left out."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def middle_cut(name: str, room: int) -> str:
+    """A name in a width: its beginning and its end, which tell names apart."""
+    if cell_len(name) <= room:
+        return name
+    head = room - room // 2 - 1
+    return f"{name[:head]}…{name[-(room // 2) :]}"

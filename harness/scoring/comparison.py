@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import traceback
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from harness.base.errors import DataError, HarnessError, PluginError, UsageError
-from harness.base.hashing import stable_int
 from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
@@ -27,13 +25,18 @@ from harness.scoring.comparable import (
     server_differences,
 )
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.paired_differences import Difference, differences_of, holm_adjusted
 from harness.scoring.score_run import chosen_metrics
-from harness.scoring.summary import MetricResult
+from harness.scoring.summary import MetricResult, main_metrics
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric, Oracle
 
 FORMAT = 1
+
+Units = Mapping[str, tuple[str, float]]
+"""By the id of a unit its user and its value."""
 
 
 class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,31 +58,6 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     common: dict[str, MetricResult]
 
 
-class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """The metric of the first run minus that of the second, over the units that both have scored.
-
-    The interval is from a paired bootstrap: the same users are drawn for both runs. `p` is from
-    the paired permutation test, `exact` if the test used all possible exchanges, and `p_holm` is
-    adjusted for all tests of the comparison; without a `p`, `no_p` is the reason. `value` is None
-    if the statistic of the common units is undefined for one of the runs.
-    """
-
-    metric: str
-    first: str
-    second: str
-    value: float | None
-    n: int
-    users: int
-    interval: tuple[float, float] | None
-    confidence: float
-    no_interval: str | None = None
-    interval_method: Literal["percentile", "bca"] = "percentile"
-    p: float | None = None
-    p_holm: float | None = None
-    exact: bool = False
-    no_p: str | None = None
-
-
 class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
     """The sources of the oracle, the metrics that depend on it, and a warning if it is too small.
 
@@ -98,6 +76,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     If the benchmark has an oracle, the runs are scored against their common one. `doubts` are
     signs in the scores that the runs should not be compared, and differences of their servers.
+    `main` names the metrics that a short table shows, the main one first.
     """
 
     task: str
@@ -107,6 +86,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any]
     not_comparable_because: tuple[str, ...]
     chosen: str
+    main: tuple[str, ...] = ()
     runs: tuple[ComparedRun, ...]
     refused: tuple[Refused, ...]
     oracle: OracleUse | None
@@ -115,10 +95,33 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of comparisons."""
+    """Comparisons, and by run its means over groups and repeats, on common units."""
 
     format: int = FORMAT
     comparisons: tuple[Comparison, ...]
+    means: dict[str, tuple[MeanOverTasks, ...]] = {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommonUnits(FinishedTask):
+    """A compared task of a run with the scores of the units that all runs share, by metric."""
+
+    units: Mapping[str, Units]
+
+    def scores(self) -> Iterator[Score[Any]]:
+        """One score for each metric and unit that counts in it."""
+        for name, units in self.units.items():
+            column = self.benchmark.metrics[name].of or name
+            for unit, (user, value) in units.items():
+                yield Score(id=unit, user=user, values={column: value})
+
+
+class Compared(NamedTuple):
+    """A comparison, the oracle of its runs and a file, and each run's task on common units."""
+
+    comparison: Comparison
+    oracle: Any
+    tasks: tuple[CommonUnits, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -147,7 +150,7 @@ def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
             "the oracle cannot be read",
             where=str(path),
             found=error.strerror or str(error),
-            expected="a file that `harness score --export_oracle` wrote",
+            expected="a file that `harness compare --export_oracle` wrote",
         ) from error
     try:
         return oracle.read(data, options)
@@ -157,11 +160,19 @@ def read_oracle(path: Path, oracle: Oracle, options: Any) -> Any:
 
 
 def compare(
-    tasks: Sequence[FinishedTask], *, file: Path | None = None, force: bool = False
-) -> tuple[Comparison, Any]:
-    """The comparison of runs of one task, and the oracle of these runs and a file.
+    tasks: Sequence[FinishedTask],
+    *,
+    file: Path | None = None,
+    force: bool = False,
+    only: Collection[str] = (),
+    all_pairs: bool = True,
+    against: str | None = None,
+) -> Compared:
+    """The comparison of runs of one task, scored against the oracle of these runs and a file.
 
-    If the benchmark has no oracle, it is None, and the runs' own scores are compared.
+    If the benchmark has no oracle, it is None, and the runs' own scores are compared. `only` names
+    the metrics; without it all are compared. The run `against` is subtracted from each other one;
+    without it each run is subtracted from those after it, of more than two only with `all_pairs`.
     """
     runs = comparison_set(tasks, force=force)
     oracle = runs.reference.benchmark.oracle
@@ -181,9 +192,11 @@ def compare(
         together = _against_oracle(runs, oracle, held)
         of_runs = [each.scores for each in together.rescored.values()]
         metrics, use = _metrics(runs, oracle, file, absent=_absent(oracle, held, of_runs))
+    metrics = {name: metric for name, metric in metrics.items() if not only or name in only}
     scores = {run: each.scores for run, each in together.rescored.items()}
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
     common: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
+    kept: dict[str, dict[str, Units]] = {run: {} for run in common}
     differences: list[Difference] = []
     for name, metric in metrics.items():
         having = [task for task in runs.members if own[task.run][name].value is not None]
@@ -191,12 +204,16 @@ def compare(
         values = {
             task.run: counted_values(scores[task.run], name, metric, of_others) for task in having
         }
-        units = set.intersection(*map(set, values.values())) if values else set()
+        shared = _shared(values)
         for task in having:
-            common[task.run] |= _common(task, name, metric, values[task.run], units)
-        differences += _differences(runs.reference, name, metric, values)
+            kept[task.run][name] = shared[task.run]
+            common[task.run] |= _common(task, name, metric, shared[task.run])
+        if all_pairs or against is not None or len(runs.members) == 2:
+            differences += differences_of(runs.reference, name, metric, values, against)
     reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
     summary = runs.reference.summary
+    named = tuple(name for name in only if name in metrics)
+    main = named or main_of(runs.reference, metrics)
     comparison = Comparison(
         task=summary.task,
         version=summary.version,
@@ -205,26 +222,87 @@ def compare(
         data=summary.data,
         not_comparable_because=tuple(dict.fromkeys(reasons)),
         chosen=runs.chosen,
+        main=main,
         runs=tuple(
-            ComparedRun(
-                run=task.run,
-                path=str(task.path),
-                label=task.label,
-                model=task.manifest.model,
-                marks=runs.marks[task.run],
-                units=len(scores[task.run]),
-                counts=together.rescored[task.run].counts,
-                metrics=own[task.run],
-                common=common[task.run],
-            )
+            _compared_run(runs, task, together.rescored[task.run], own[task.run], common[task.run])
             for task in runs.members
         ),
         refused=runs.refused,
         oracle=use,
-        differences=_adjusted(differences),
+        differences=tuple(differences),
         doubts=(*together.doubts, *server_differences(runs.members)),
     )
-    return comparison, together.united
+    (comparison,) = adjusted([comparison])
+    on_common = tuple(
+        _on_common(task, main, common[task.run], kept[task.run]) for task in runs.members
+    )
+    return Compared(comparison, together.united, on_common)
+
+
+def _compared_run(
+    runs: ComparisonSet,
+    task: FinishedTask,
+    rescored: _Rescored,
+    own: dict[str, MetricResult],
+    common: dict[str, MetricResult],
+) -> ComparedRun:
+    return ComparedRun(
+        run=task.run,
+        path=str(task.path),
+        label=task.label,
+        model=task.manifest.model,
+        marks=runs.marks[task.run],
+        units=len(rescored.scores),
+        counts=rescored.counts,
+        metrics=own,
+        common=common,
+    )
+
+
+def _shared(values: Mapping[str, Units]) -> dict[str, Units]:
+    """By run the units that all of these runs have."""
+    units = set.intersection(*map(set, values.values())) if values else set()
+    return {
+        run: {unit: one for unit, one in of_run.items() if unit in units}
+        for run, of_run in values.items()
+    }
+
+
+def _on_common(
+    task: FinishedTask,
+    main: tuple[str, ...],
+    results: Mapping[str, MetricResult],
+    units: Mapping[str, Units],
+) -> CommonUnits:
+    """The task of a run with its main metrics on these units."""
+    shown = {name: results[name] for name in main if name in results}
+    summary = msgspec.structs.replace(task.summary, metrics=shown, main=main)
+    fields = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}
+    return CommonUnits(**{**fields, "summary": summary}, units=units)
+
+
+def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
+    """The main metrics of a task among these where runs are compared, the main one first."""
+    oracle = task.benchmark.oracle
+    named = [name for name in (oracle.main if oracle else ()) if name in metrics]
+    known = {name: task.benchmark.metrics[name] for name in metrics}
+    return main_metrics(named or task.summary.main, known)
+
+
+def common_means(compared: Iterable[Compared]) -> dict[str, tuple[MeanOverTasks, ...]]:
+    """By run the means of its main metrics over groups and repeats, on common units."""
+    by_run: dict[str, dict[str, CommonUnits]] = {}
+    for each in compared:
+        for task in each.tasks:
+            by_run.setdefault(task.run, {})[task.task.name] = task
+    return {
+        run: means_of(
+            next(iter(tasks.values())).manifest,
+            [task.summary for task in tasks.values()],
+            tasks.__getitem__,
+        )
+        for run, tasks in by_run.items()
+    }
 
 
 def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:
@@ -333,112 +411,28 @@ def _results(
     )
 
 
-def _common(
-    task: FinishedTask,
-    name: str,
-    metric: Metric,
-    values: Mapping[str, tuple[str, float]],
-    units: Collection[str],
-) -> dict[str, MetricResult]:
-    """A metric of a run over the units that count for every run with the metric."""
+def _common(task: FinishedTask, name: str, metric: Metric, units: Units) -> dict[str, MetricResult]:
+    """A metric of a run over these units, however few they are."""
     kept: list[Score[Any]] = [
         Score(id=unit, user=user, values={metric.of or name: value})
-        for unit, (user, value) in values.items()
-        if unit in units
+        for unit, (user, value) in units.items()
     ]
     return _results(task, kept, {name: metric}, least_scored=0.0)
 
 
-def _differences(
-    reference: FinishedTask,
-    name: str,
-    metric: Metric,
-    values: Mapping[str, Mapping[str, tuple[str, float]]],
-) -> Iterator[Difference]:
-    """The difference of each two runs that have scored the same units."""
-    for first, second in itertools.combinations(values, 2):
-        pairs = [
-            (user, value, values[second][unit][1])
-            for unit, (user, value) in values[first].items()
-            if unit in values[second]
-        ]
-        if pairs:
-            yield _difference(reference, name, metric, (first, second), pairs)
-
-
-def _difference(
-    reference: FinishedTask,
-    name: str,
-    metric: Metric,
-    runs: tuple[str, str],
-    pairs: Sequence[tuple[str, float, float]],
-) -> Difference:
-    import numpy as np
-
-    from harness.scoring.stats import (
-        Interval,
-        PValue,
-        Undefined,
-        paired_interval,
-        paired_p,
-        statistic_of,
-    )
-
-    users, ours, theirs = zip(*pairs, strict=True)
-    first, second = np.array(ours), np.array(theirs)
-    clusters = np.array([stable_int(user) for user in users], dtype=np.uint64)
-    interval = reference.task.interval
-    drawn = paired_interval(
-        first,
-        second,
-        clusters,
-        seed=stable_int("paired", reference.manifest.seed, reference.task.name, name),
-        statistic=metric.statistic,
-        draws=interval.draws,
-        confidence=interval.confidence,
-        method=interval.method,
-    )
-    test: PValue | Undefined = Undefined("it is measured without any model")
-    if not metric.baseline:
-        test = paired_p(
-            first,
-            second,
-            clusters,
-            seed=stable_int("exchanged", reference.manifest.seed, reference.task.name, name),
-            statistic=metric.statistic,
+def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons with p values adjusted after Holm for all their tests together."""
+    found = iter(holm_adjusted([each for one in comparisons for each in one.differences]))
+    return [
+        msgspec.structs.replace(
+            one, differences=tuple(itertools.islice(found, len(one.differences)))
         )
-    value = statistic_of(first, metric.statistic) - statistic_of(second, metric.statistic)
-    return Difference(
-        metric=name,
-        first=runs[0],
-        second=runs[1],
-        value=value if math.isfinite(value) else None,
-        n=len(pairs),
-        users=len(set(users)),
-        interval=(drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
-        confidence=interval.confidence,
-        no_interval=None if isinstance(drawn, Interval) else drawn.reason,
-        interval_method=interval.method,
-        p=test.value if isinstance(test, PValue) else None,
-        exact=isinstance(test, PValue) and test.exact,
-        no_p=None if isinstance(test, PValue) else test.reason,
-    )
+        for one in comparisons
+    ]
 
 
-def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
-    """The differences with p values adjusted after Holm for all tests among them."""
-    from harness.scoring.stats import holm
-
-    adjusted = iter(holm([each.p for each in found if each.p is not None]))
-    return tuple(
-        each if each.p is None else msgspec.structs.replace(each, p_holm=next(adjusted))
-        for each in found
-    )
-
-
-def write_comparisons(path: Path, comparisons: Sequence[Comparison]) -> None:
+def write_comparisons(path: Path, document: ComparisonDocument) -> None:
     """Write comparisons to a file, atomically and without secrets."""
-    document = ComparisonDocument(comparisons=tuple(comparisons))
     values = without_key_material(msgspec.to_builtins(document))
     data = msgspec.json.format(msgspec.json.encode(values), indent=2) + b"\n"
     atomic_write(path, data, option="--output")

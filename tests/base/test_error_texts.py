@@ -202,7 +202,7 @@ this folder or file already exists
 expected: a folder that does not exist: nothing is overwritten
 to do: choose another name, or another folder with --into\
 """)),
-    "score RUN --oracle none.json": (2, UsageError, "--oracle", "interests", snapshot("""\
+    "compare RUN --oracle none.json": (2, UsageError, "--oracle", "interests", snapshot("""\
 no benchmark of these runs has an oracle
 expected: runs of a benchmark whose scores depend on a set of runs\
 """)),

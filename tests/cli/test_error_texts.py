@@ -101,6 +101,10 @@ no prompt matches 'zork'
 to do: `harness prompts` lists all prompts\
 """)),
     "score --oracle x.json": (2, UsageError, None, None, snapshot("""\
+no option '--oracle'
+to do: `harness compare RUN…` compares runs, and takes the options of comparisons\
+""")),
+    "compare --oracle x.json": (2, UsageError, None, None, snapshot("""\
 RUN is missing
 expected: the name of a run, or --tag\
 """)),

@@ -1,7 +1,9 @@
-"""`harness score` on several runs of a benchmark that scores them against one another."""
+"""`harness compare` and `harness score` on runs of a benchmark with an oracle, and without."""
 
+import io
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
 from harness.base.errors import UsageError
+from harness.cli.compare import compare
+from harness.cli.main import main
 from harness.cli.score import score
 from harness.contracts.records import Done
 from harness.runs.manifest import RoleEntry, StageEntry
@@ -125,6 +129,15 @@ def scored(*arguments: str) -> int:
     return code
 
 
+def compared(*arguments: str) -> int:
+    """The exit code of a comparison of runs, which have been scored."""
+    runs = [word for word in arguments if RunFolder(Path(word)).manifest_file.exists()]
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        scored(*runs)
+    code: int = compare.main(arguments, standalone_mode=False)
+    return code
+
+
 def three_runs(folder: Path) -> list[str]:
     """Whose shares of all that was found are 1/2, 1/4 and 5/8 on average."""
     return [
@@ -147,43 +160,97 @@ def shares(comparison: Any, metric: str = "found") -> dict[str, float]:
     return {run["run"]: run["metrics"][metric]["value"] for run in comparison["runs"]}
 
 
-def test_several_runs_of_a_task_are_compared_and_each_keeps_its_own_summary(
+def test_runs_are_shown_by_their_main_metric_and_each_keeps_its_own_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert scored(*three_runs(tmp_path)) == 0
-    out = capsys.readouterr().out
-    assert "t  version 1, 3 runs compared, oracle of 3 runs" in out
-    lines = [line.split() for line in out.splitlines()]
-    assert ["found", "↑", "one", "0.500", "[0.500,", "0.500]", "2", "–", "–"] in lines
-    assert ["two", "0.250", "[0.000,", "0.500]", "2", "–", "–"] in lines
-    assert ["three", "0.625", "[0.250,", "1.000]", "2", "–", "–"] in lines
-    # One of both people differs, and exchanged or not the difference is as large.
-    differing = ["one", "−", "two", "+0.250", "0.000", "to", "+0.500", "1.000", "1.000", "2"]
-    assert differing in [line[-10:] for line in lines]
+    runs = three_runs(tmp_path)
+    assert compared(*runs) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0][:2] == ["3", "runs"]
+    assert ["run", "found", "↑"] in lines
+    assert ["one", "0.500", "[0.500,", "0.500]"] in lines
+    assert ["two", "0.250", "[0.000,", "0.500]"] in lines
+    assert ["three", "0.625", "[0.250,", "1.000]"] in lines
+    assert ["n", "2"] in lines
+    assert not any("many" in line or "p" in line[1:] for line in lines)
     own = json.loads((tmp_path / "runs" / "two" / "t" / "summary.json").read_text())
     assert own["metrics"]["found"]["value"] == 1.0
 
 
-def test_runs_of_a_benchmark_without_an_oracle_are_compared_when_asked_for(
+def test_differences_are_from_the_run_that_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two, three = three_runs(tmp_path)
+    assert compared(three, one, "--against", two) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    # ann is alike in one and two, bob has 1/2 and 0; exchanged or not it is as large.
+    assert ["one", "+0.250", "[0.000,", "+0.500]", "1.000", "1.000", "2"] in lines
+    # 1/4 and 1 against 1/2 and 0: -1/4 and 1.
+    assert ["three", "+0.375", "[-0.250,", "+1.000]", "1.000", "1.000", "2"] in lines
+    assert compared(three, one, "--against", two, "--json") == 0
+    found = comparison_in(capsys.readouterr().out)["differences"]
+    assert [(each["first"], each["second"]) for each in found] == [("three", "two"), ("one", "two")]
+
+
+def test_which_of_two_runs_is_better_is_said_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     people = [f"p{number}" for number in range(7)]
     one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
     two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
-    assert scored(one, two, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["comparisons"] == []
-    assert scored(one, two, "--compare", "--json") == 0
+    assert compared(two, one, "--metric", "many") == 0
+    out = capsys.readouterr().out
+    # Of the 128 ways of exchanging only none and all give ±1: p is 1/64.
+    assert "t, many ↑  +1.000 [+1.000, +1.000]  0.016     0.016  7" in out
+    assert "one is better than two in t (many higher by 1.000 [1.000, 1.000], p 0.016)" in out
+    assert compared(two, one) == 0
+    assert "no difference is shown in t (found, p 1.000)" in capsys.readouterr().out
+
+
+def test_json_has_the_metrics_that_are_asked_for_and_verbose_all_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people = [f"p{number}" for number in range(7)]
+    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
+    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
+    assert compared(two, one, "--json") == 0
     comparison = comparison_in(capsys.readouterr().out)
-    assert comparison["oracle"] is None
-    found, many = comparison["differences"]
+    assert (comparison["main"], comparison["oracle"]) == (["found"], None)
+    assert [each["metric"] for each in comparison["differences"]] == ["found"]
+    assert compared(two, one, "--verbose", "--json") == 0
+    found, many = comparison_in(capsys.readouterr().out)["differences"]
     assert (found["value"], found["p"], found["p_holm"]) == (0.0, 1.0, 1.0)
-    # Of the 128 ways of exchanging only none and all give ±1: p is 1/64, and doubled by Holm.
+    # 1/64 is doubled by Holm, as two metrics are tested.
     assert (many["value"], many["p"], many["p_holm"]) == (1.0, 1 / 64, 1 / 32)
     assert (many["exact"], many["no_p"]) == (True, None)
-    assert scored(one, two, "--compare") == 0
-    out = capsys.readouterr().out
-    assert out.startswith("t  version 1, 2 runs compared\n")
-    assert "tokens in" not in out
+    assert compared(two, one, "--verbose") == 0
+    assert "\nt  version 1, 2 runs compared\n" in capsys.readouterr().out
+
+
+def test_a_metric_that_no_task_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no task of these runs has a metric 'mny'") as caught:
+        compared(*three_runs(tmp_path), "--metric", "mny")
+    assert "did you mean 'many'" in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["--oracle=x", "--export-oracle=x", "--force"])
+def test_options_of_comparisons_are_found_where_they_are_now(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert main(["score", *three_runs(tmp_path), option]) == 2
+    assert "`harness compare RUN…` compares runs" in capsys.readouterr().err
+
+
+def test_a_comparison_changes_no_run_and_needs_scores(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = three_runs(tmp_path)
+    before = files_of(tmp_path / "runs")
+    assert compare.main(runs, standalone_mode=False) == 1
+    err = capsys.readouterr().err
+    assert f"{runs[0]}: not compared, as it is not scored: t" in err
+    assert f"`harness score {runs[0]}` scores it" in err
+    assert files_of(tmp_path / "runs") == before
 
 
 def test_a_task_of_one_run_only_is_named_where_others_are_compared(
@@ -192,9 +259,9 @@ def test_a_task_of_one_run_only_is_named_where_others_are_compared(
     found = {"ann": [1], "bob": [2]}
     one = a_run(tmp_path, "one", found, benchmark="plain", tasks=("s", "t"))
     two = a_run(tmp_path, "two", found, benchmark="plain")
-    assert scored(one, two, "--compare") == 0
+    assert compared(one, two) == 0
     out, err = capsys.readouterr()
-    assert "t  version 1, 2 runs compared\n" in out
+    assert out.startswith("2 runs on the units that all of them share")
     assert err == "harness: task s is not compared: only one has finished it\n"
 
 
@@ -202,10 +269,10 @@ def test_comparing_needs_two_runs_of_a_task(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = a_run(tmp_path, "one", {"ann": [1], "bob": []}, benchmark="plain")
-    assert scored(one, "--compare") == 1
+    assert compared(one) == 1
     err = capsys.readouterr().err
     assert "there is nothing to compare; no file was written" in err
-    assert "expected: at least two runs that finished the same task" in err
+    assert "expected: at least two runs that finished the same task;" in err
 
 
 def test_intervals_by_another_method_change_no_run(
@@ -227,9 +294,9 @@ def test_one_run_is_not_compared_unless_a_file_is_given_or_wanted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = a_run(tmp_path, "one", {"ann": [1, 2], "bob": [1]})
-    assert scored(one, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["comparisons"] == []
-    assert scored(one, "--json", "--output", str(tmp_path / "o.json")) == 0
+    assert compared(one) == 1
+    assert "there is nothing to compare" in capsys.readouterr().err
+    assert compared(one, "--json", "--output", str(tmp_path / "o.json")) == 0
     assert shares(comparison_in(capsys.readouterr().out)) == {"one": 1.0}
 
 
@@ -237,7 +304,7 @@ def test_the_output_is_one_document_that_names_its_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs, file = three_runs(tmp_path), tmp_path / "comparison.json"
-    assert scored(*runs, "--output", str(file), "--json") == 0
+    assert compared(*runs, "--output", str(file), "--json") == 0
     comparison = comparison_in(file.read_text())
     assert shares(comparison) == {"one": 0.5, "two": 0.25, "three": 0.625}
     assert [run["path"] for run in comparison["runs"]] == runs
@@ -249,7 +316,7 @@ def test_an_oracle_is_read_united_and_exported_into_the_same_file(
 ) -> None:
     one, file = a_run(tmp_path, "one", {"ann": [1, 2], "bob": [1]}), tmp_path / "oracle.json"
     file.write_text('{"ann": [9], "zoe": [1]}')
-    assert scored(one, "--oracle", str(file), "--export_oracle", str(file), "--json") == 0
+    assert compared(one, "--oracle", str(file), "--export_oracle", str(file), "--json") == 0
     assert json.loads(file.read_text()) == {"ann": [1, 2, 9], "zoe": [1], "bob": [1]}
     comparison = comparison_in(capsys.readouterr().out)
     assert shares(comparison) == {"one": pytest.approx((2 / 3 + 1) / 2)}
@@ -260,23 +327,23 @@ def test_what_speaks_against_a_comparison_is_printed_with_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [a_run(tmp_path, name, {"ann": [1, 999]}, items=1) for name in ("one", "two")]
-    assert scored(*runs) == 0
+    assert compared(*runs) == 0
     assert "2 finds above 900" in capsys.readouterr().out
-    assert scored(*runs, "--json") == 0
+    assert compared(*runs, "--json") == 0
     assert comparison_in(capsys.readouterr().out)["doubts"] == ["2 finds above 900"]
 
 
 def test_an_oracle_without_a_task_that_has_one_is_refused(tmp_path: Path) -> None:
     one = a_run(tmp_path, "one", {"ann": [1]}, benchmark="plain")
     with pytest.raises(UsageError, match="no benchmark of these runs has an oracle"):
-        scored(one, "--oracle", str(tmp_path / "o.json"))
+        compared(one, "--oracle", str(tmp_path / "o.json"))
 
 
 def test_an_oracle_is_that_of_one_task(tmp_path: Path) -> None:
     one = a_run(tmp_path, "one", {"ann": [1], "bob": [2]}, tasks=("s", "t"))
     file = tmp_path / "o.json"
     with pytest.raises(UsageError) as caught:
-        scored(one, "--export_oracle", str(file))
+        compared(one, "--export_oracle", str(file))
     assert (
         str(caught.value)
         == """\
@@ -284,7 +351,7 @@ def test_an_oracle_is_that_of_one_task(tmp_path: Path) -> None:
   found:    s, t
   expected: --task NAME with one of them"""
     )
-    assert scored(one, "--export_oracle", str(file), "--task", "s") == 0
+    assert compared(one, "--export_oracle", str(file), "--task", "s") == 0
     assert json.loads(file.read_text()) == {"ann": [1], "bob": [2]}
 
 
@@ -293,12 +360,12 @@ def test_a_run_that_differs_is_named_with_what_differs_and_forced_in(
 ) -> None:
     runs = three_runs(tmp_path)
     runs.append(a_run(tmp_path, "odd", {"ann": [5], "bob": [5]}, options={"window": 50}))
-    assert scored(*runs) == 0
-    assert "left out, option window 50 against 100: odd" in capsys.readouterr().out
-    assert scored(*runs, "--force") == 0
+    assert compared(*runs) == 0
+    assert "left out: odd: option window 50 against 100\n" in capsys.readouterr().out
+    assert compared(*runs, "--force") == 0
     out = capsys.readouterr().out
-    assert "forced in, option window 50 against 100: odd * (odd)" in out
-    assert "4 runs compared" in out
+    assert out.startswith("4 runs on the units that all of them share")
+    assert "forced in: odd *: option window 50 against 100\n" in out
 
 
 def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(
@@ -308,12 +375,12 @@ def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(
     unfinished = a_run(tmp_path, "unfinished", {"ann": [1]}, items=None)
     (tmp_path / "runs" / "notes").mkdir()
     strange = str(tmp_path / "runs" / "notes")
-    assert scored(*runs, unfinished, strange, runs[0] + "/", "--json") == 1
+    assert compared(*runs, unfinished, strange, runs[0] + "/", "--json") == 1
     out, err = capsys.readouterr()
     assert shares(comparison_in(out)) == {"one": 0.5, "two": 0.25, "three": 0.625}
-    assert "task 't' is not finished" in err
+    assert f"{unfinished}: not compared, as it is not finished: t" in err
     assert f"{strange}: no run in this folder" in err
-    assert f"{runs[0]}/ is the same run as {runs[0]} and is scored once" in err
+    assert f"{runs[0]}/ is the same run as {runs[0]} and counts once" in err
 
 
 def test_runs_are_scored_under_another_option_without_being_changed(
@@ -321,29 +388,32 @@ def test_runs_are_scored_under_another_option_without_being_changed(
 ) -> None:
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")
-    assert scored(*runs, "--set", "finds.limits.least=2", "--json") == 0
-    assert files_of(tmp_path / "runs") == before
+    changes = ("--set", "finds.limits.least=2", "--json")
+    assert compare.main((*runs, "--metric", "found", "--metric", "many", *changes),
+                        standalone_mode=False) == 0  # fmt: skip
     document = json.loads(capsys.readouterr().out)
+    assert scored(*runs, *changes) == 0
+    assert files_of(tmp_path / "runs") == before
     # From 2 on: ann 2, bob nothing; ann 2 3, bob nothing; ann 4, bob 2. All: ann 2 3 4, bob 2.
     assert shares(document["comparisons"][0], "many") == {"one": 0.5, "two": 1.0, "three": 1.0}
     assert shares(document["comparisons"][0]) == pytest.approx(
         {"one": 1 / 6, "two": 1 / 3, "three": 2 / 3}
     )
-    summary = document["runs"][0]["summaries"][0]
+    summary = json.loads(capsys.readouterr().out)["runs"][0]["summaries"][0]
     assert not summary["comparable"]
     assert summary["not_comparable_because"] == ["scored with limits.least 1 → 2"]
 
 
 def test_an_option_that_decided_what_was_asked_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be scored with these changes") as caught:
-        scored(*three_runs(tmp_path), "--set", "window=50")
+        compared(*three_runs(tmp_path), "--set", "window=50")
     assert "window 100 → 50" in str(caught.value)
     assert "changes of limits.least" in str(caught.value)
 
 
 def test_a_task_that_no_run_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no task 'u'"):
-        scored(*three_runs(tmp_path), "--task", "u")
+        compared(*three_runs(tmp_path), "--task", "u")
 
 
 def test_where_nothing_can_be_compared_no_file_is_written(
@@ -352,6 +422,6 @@ def test_where_nothing_can_be_compared_no_file_is_written(
     plain = a_run(tmp_path, "one", {"ann": [1], "bob": []}, benchmark="plain")
     unfinished = a_run(tmp_path, "two", {"ann": [1]}, items=None)
     for run in (plain, unfinished):
-        assert scored(run, "--output", str(tmp_path / "o.json")) == 1
+        assert compared(run, "--output", str(tmp_path / "o.json")) == 1
         assert "there is nothing to compare" in capsys.readouterr().err
     assert not (tmp_path / "o.json").exists()

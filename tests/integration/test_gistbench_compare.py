@@ -30,7 +30,7 @@ class Three:
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory, gists):
-    """Three models run one after the other, all runs scored anew after each; one is no set."""
+    """Three models run one after the other, all runs compared after each; one is no set."""
     gist = gists(tmp_path_factory.mktemp("three"))
     with FaultyServer(gist.answer, models=(*MODELS, "judge")) as server:
         gist.url = server.url
@@ -40,8 +40,9 @@ def three(tmp_path_factory, gists):
             alone.append(done.summary(TASK))
             runs.append(str(Path("runs", Path(done.json["folder"]).name)))
             before = server.count
-            scored = gist.command_of("score", *runs, "--json").ok()
-            compared += scored.json["comparisons"]
+            if len(runs) > 1:
+                found = gist.command_of("compare", *runs, "--verbose", "--json").ok()
+                compared += found.json["comparisons"]
             asked += server.count - before
         yield Three(gist, server, runs, alone, compared, asked)
 
@@ -62,7 +63,7 @@ def analyse(three, capsys, monkeypatch, tmp_path):
 
 def values(comparison: dict[str, Any], metric: str) -> dict[str, float]:
     return {
-        run["label"].removeprefix("openai:"): run["metrics"][metric]["value"]
+        run["label"].removesuffix("@1"): run["metrics"][metric]["value"]
         for run in comparison["runs"]
     }
 
@@ -109,7 +110,7 @@ def test_an_oracle_of_few_runs_is_warned_of(three):
 def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
     gist = three.gist
     file, united = tmp_path / "oracle.json", tmp_path / "united.json"
-    done = gist.command_of("score", *three.runs, "--export_oracle", str(file)).ok()
+    done = gist.command_of("compare", *three.runs, "--export_oracle", str(file)).ok()
     oracle = json.loads(file.read_text())
     assert oracle.keys() == {"oracle"}
     # The four topics of a person that clips prove, by the numbers of their categories.
@@ -121,7 +122,14 @@ def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
     oracle["oracle"]["stranger"] = [325]
     file.write_text(json.dumps({"made by": {"hand": True}, **oracle}))
     done = gist.command_of(
-        "score", three.runs[0], "--oracle", str(file), "--export_oracle", str(united), "--json"
+        "compare",
+        three.runs[0],
+        "--oracle",
+        str(file),
+        "--export_oracle",
+        str(united),
+        "--verbose",
+        "--json",
     ).ok()
     (comparison,) = done.json["comparisons"]
     assert comparison["oracle"]["file"] == str(file)

@@ -126,6 +126,9 @@ def test_stored_repeats_are_scored_again_together(harness, serve):
         "interests", "interests@2",
     ]  # fmt: skip
     assert server.count == asked
+    plain = [word for word in command if word != "--json"]
+    said = harness.here(*plain, "--rescore_only", "--set", "min_support=1").ok().out
+    assert "interests ×2  support ↑" in said
 
 
 def test_a_dry_run_counts_every_repeat_and_shows_prompts_once(harness):

@@ -39,7 +39,14 @@ from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import difference_table
 from harness.runs.manifest import RoleEntry, Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparison import compare, read_oracle, write_comparisons
+from harness.scoring.comparison import (
+    ComparisonDocument,
+    adjusted,
+    common_means,
+    compare,
+    read_oracle,
+    write_comparisons,
+)
 from harness.scoring.finished_task import FinishedTask, labels_of
 
 
@@ -181,12 +188,12 @@ def values(comparison: Any, metric: str) -> dict[str, float | None]:
 def test_scores_of_all_runs_change_as_the_oracle_grows(tmp_path: Path) -> None:
     one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
     three = a_run(tmp_path, "three", THREE)
-    alone, _ = compare([one])
+    alone, *_ = compare([one])
     assert values(alone, "found") == {"one": 1.0}
-    both, _ = compare([one, two])
+    both, *_ = compare([one, two])
     # ann 1 2 3, bob 1: one has 2/3 and 1, two 2/3 and 0.
     assert values(both, "found") == pytest.approx({"one": 5 / 6, "two": 1 / 3})
-    all_three, united = compare([one, two, three])
+    all_three, united, _ = compare([one, two, three])
     assert united == {"ann": {1, 2, 3, 4}, "bob": {1, 2}}
     # one 2/4 and 1/2, two 2/4 and 0, three 1/4 and 2/2.
     assert values(all_three, "found") == {"one": 0.5, "two": 0.25, "three": 0.625}
@@ -247,7 +254,7 @@ def test_runs_over_another_version_or_gpu_are_compared_and_the_difference_is_nam
         manifest = msgspec.structs.replace(run.manifest, sessions=(session,))
         runs.append(replace(run, manifest=manifest))
     runs.append(a_run(tmp_path, "c", TWO))
-    comparison, _ = compare(runs)
+    comparison, *_ = compare(runs)
     assert (len(comparison.runs), comparison.refused) == (3, ())
     assert comparison.doubts == (
         "the runs were served differently: vllm 0.32.0 in a; 0.33.0 in b",
@@ -259,7 +266,7 @@ def test_runs_over_another_version_or_gpu_are_compared_and_the_difference_is_nam
 def test_a_file_is_united_with_the_runs_and_spares_the_warning(tmp_path: Path) -> None:
     file = tmp_path / "o.json"
     file.write_text('{"ann": [7, 8, 500], "zoe": [1]}')  # 500 is beyond the window of the runs
-    comparison, united = compare([a_run(tmp_path, "one", ONE)], file=file)
+    comparison, united, _ = compare([a_run(tmp_path, "one", ONE)], file=file)
     assert united == {"ann": {1, 2, 7, 8}, "bob": {1}, "zoe": {1}}
     assert values(comparison, "found") == {"one": 0.75}
     assert comparison.oracle.warning is None
@@ -292,12 +299,12 @@ def test_a_run_that_differs_is_left_out_by_name_and_taken_in_by_force(
         a_run(tmp_path, "two", TWO),
         a_run(tmp_path, "odd", THREE, **change),
     ]
-    comparison, _ = compare(runs)
+    comparison, *_ = compare(runs)
     assert [run.run for run in comparison.runs] == ["one", "two"]
     [refused] = comparison.refused
     assert (refused.run, refused.because) == ("odd", (told,))
     assert values(comparison, "found") == pytest.approx({"one": 5 / 6, "two": 1 / 3})
-    forced, _ = compare(runs, force=True)
+    forced, *_ = compare(runs, force=True)
     assert [(run.run, run.marks) for run in forced.runs] == [
         ("one", ()), ("two", ()), ("odd", (told,)),
     ]  # fmt: skip
@@ -314,14 +321,14 @@ def test_the_largest_set_is_compared_and_of_equals_the_newest(tmp_path: Path) ->
     wide = {"options": {"window": 200}}
     old = a_run(tmp_path, "old", ONE, started="2026-01-01T00:00:00Z")
     new = a_run(tmp_path, "new", TWO, **wide, started="2026-03-01T00:00:00Z")
-    tied, _ = compare([old, new])
+    tied, *_ = compare([old, new])
     assert [run.run for run in tied.runs] == ["new"]
     assert tied.chosen == (
         "1 of 2 runs agree in all but the candidate; of 2 such sets the one with the newest run, "
         "new"
     )
     older = a_run(tmp_path, "older", TWO, started="2025-12-01T00:00:00Z")
-    larger, _ = compare([old, new, older])
+    larger, *_ = compare([old, new, older])
     assert [run.run for run in larger.runs] == ["old", "older"]
     assert larger.chosen == "2 of 3 runs agree in all but the candidate"
     assert [each.run for each in larger.refused] == ["new"]
@@ -330,7 +337,7 @@ def test_the_largest_set_is_compared_and_of_equals_the_newest(tmp_path: Path) ->
 def test_a_copy_of_a_run_counts_once_even_by_force(tmp_path: Path) -> None:
     one = a_run(tmp_path / "a", "one", ONE)
     copy = a_run(tmp_path / "b", "one", ONE)
-    comparison, _ = compare([one, copy], force=True)
+    comparison, *_ = compare([one, copy], force=True)
     assert len(comparison.runs) == 1
     assert comparison.refused[0].because == (f"it is a copy of {tmp_path / 'a' / 'one'}",)
 
@@ -344,7 +351,7 @@ def test_where_every_candidate_is_the_judge_nothing_is_compared(tmp_path: Path) 
 def test_common_users_are_those_that_all_runs_scored(tmp_path: Path) -> None:
     one = a_run(tmp_path, "one", {**ONE, "cid": (9,)})
     two = a_run(tmp_path, "two", {**TWO, "cid": None})
-    comparison, _ = compare([one, two])
+    comparison, *_ = compare([one, two])
     first, second = comparison.runs
     # All: many is 2, 1, 1 and 2, 0; in common are ann and bob.
     assert (first.metrics["many"].value, first.metrics["many"].n) == (pytest.approx(4 / 3), 3)
@@ -358,7 +365,7 @@ def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_pa
     one = a_run(tmp_path, "one", {**ONE, "cid": (9,)})
     two = a_run(tmp_path, "two", {**TWO, "cid": None})
     bench = replace(BENCHMARK, metrics=counting)
-    comparison, _ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
+    comparison, *_ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
     first, second = comparison.runs
     # many is 2, 1, 1 and 2, 0, and nothing where two could not be read.
     assert second.metrics["many"].value == pytest.approx(2 / 3)
@@ -366,7 +373,7 @@ def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_pa
     assert first.common["many"].value == pytest.approx(4 / 3)
     assert second.common["many"].value == pytest.approx(2 / 3)
     many = next(each for each in comparison.differences if each.metric == "many")
-    assert (many.value, many.n) == (pytest.approx(2 / 3), 3)
+    assert (many.value, many.n) == (pytest.approx(-2 / 3), 3)
 
 
 def test_a_role_that_only_another_task_asks_distinguishes_no_runs(tmp_path: Path) -> None:
@@ -375,14 +382,14 @@ def test_a_role_that_only_another_task_asks_distinguishes_no_runs(tmp_path: Path
     two = replace(two, manifest=msgspec.structs.replace(two.manifest, roles=guest))
     finding = replace(BENCHMARK.stages[0], name="look", roles=("finder",), judges=())
     bench = replace(BENCHMARK, stages=(finding, *BENCHMARK.stages))
-    comparison, _ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
+    comparison, *_ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
     assert [run.run for run in comparison.runs] == ["one", "two"]
 
 
 def test_a_run_with_too_little_to_show_does_not_narrow_the_others(tmp_path: Path) -> None:
     one = a_run(tmp_path, "one", ONE, least_scored=0.6)
     two = a_run(tmp_path, "two", {"ann": (3,), "bob": None}, least_scored=0.6)
-    comparison, _ = compare([one, two])
+    comparison, *_ = compare([one, two])
     assert values(comparison, "many") == {"one": 1.5, "two": None}
     assert comparison.runs[0].common["many"].n == 2
     assert comparison.runs[1].common == {}
@@ -395,17 +402,17 @@ def test_runs_are_compared_in_pairs_over_the_same_people(tmp_path: Path) -> None
         a_run(tmp_path, "two", {"ann": (2,), "bob": (), "dee": (5,)}),
         a_run(tmp_path, "three", {"ann": (4,), "bob": (1, 2)}),
     ]
-    comparison, _ = compare(runs)
+    comparison, *_ = compare(runs)
     many = {
         (each.first, each.second): each for each in comparison.differences if each.metric == "many"
     }
     assert {pair: each.value for pair, each in many.items()} == {
-        ("one", "two"): 1.0, ("one", "three"): 0.0, ("two", "three"): -1.0,
+        ("two", "one"): -1.0, ("three", "one"): 0.0, ("three", "two"): 1.0,
     }  # fmt: skip
-    steady = many["one", "two"]
-    assert (steady.n, steady.users, steady.interval) == (2, 2, (1.0, 1.0))
-    # ann 1 and bob -1: drawn twice each way, the mean is 1, 0 or -1.
-    assert many["one", "three"].interval == (-1.0, 1.0)
+    steady = many["two", "one"]
+    assert (steady.n, steady.users, steady.interval) == (2, 2, (-1.0, -1.0))
+    # ann -1 and bob 1: drawn twice each way, the mean is 1, 0 or -1.
+    assert many["three", "one"].interval == (-1.0, 1.0)
 
 
 def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> None:
@@ -419,7 +426,7 @@ def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> No
         replace(a_run(tmp_path, name, shown, metrics=("many",)), benchmark=benchmark)
         for name, shown in zip(("one", "two"), people, strict=True)
     ]
-    comparison, _ = compare(runs)
+    comparison, *_ = compare(runs)
     assert [run.metrics["many"].value for run in comparison.runs] == [1.0, 1.0]
     [difference] = comparison.differences
     assert (difference.n, difference.value, difference.p) == (2, None, None)
@@ -435,6 +442,79 @@ def test_what_the_oracle_changes_in_the_counts_is_noted(tmp_path: Path) -> None:
     assert compare(runs)[0].runs[0].counts == {"nothing to find": 1}
 
 
+def document_of(runs: list[FinishedTask]) -> ComparisonDocument:
+    compared = compare(runs)
+    return ComparisonDocument(comparisons=(compared.comparison,), means=common_means([compared]))
+
+
+def test_only_the_metrics_and_pairs_that_are_asked_for_are_compared(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, name, people) for name, people in
+            (("one", ONE), ("two", TWO), ("three", THREE))]  # fmt: skip
+    comparison, *_ = compare(runs, only=("many",), against="two")
+    assert comparison.main == ("many",)
+    assert [[*run.metrics] for run in comparison.runs] == [["many"]] * 3
+    assert [[*run.common] for run in comparison.runs] == [["many"]] * 3
+    # many is 2 1, 2 0 and 1 2 of ann and bob.
+    found = [(each.first, each.second, each.value) for each in comparison.differences]
+    assert found == [("one", "two", 0.5), ("three", "two", 0.5)]
+    assert compare(runs, only=("many",), all_pairs=False)[0].differences == ()
+    assert len(compare(runs[:2], only=("many",), all_pairs=False)[0].differences) == 1
+    assert len(compare(runs)[0].differences) == 9
+
+
+def test_the_main_metrics_are_those_of_the_oracle_where_there_is_one(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
+    runs = [replace(run, summary=msgspec.structs.replace(run.summary, main=("many",)))
+            for run in runs]  # fmt: skip
+    assert compare(runs)[0].main == ("many",)
+    named = replace(BENCHMARK, oracle=replace(ORACLE, main=("middle",)))
+    assert compare([replace(run, benchmark=named) for run in runs])[0].main == ("middle",)
+    absent = replace(BENCHMARK, oracle=replace(ORACLE, main=("gone",)))
+    assert compare([replace(run, benchmark=absent) for run in runs])[0].main == ("many",)
+
+
+def test_p_values_of_several_tasks_are_adjusted_together(tmp_path: Path) -> None:
+    people = [f"p{number}" for number in range(7)]
+    runs = [
+        a_run(tmp_path, "one", dict.fromkeys(people, (1,))),
+        a_run(tmp_path, "two", dict.fromkeys(people, (1, 2))),
+    ]
+    comparison, *_ = compare(runs, only=("many",))
+    # Of 128 exchanges two are as large: 1/64 alone, twice that for two tests.
+    assert [each.p_holm for each in comparison.differences] == [1 / 64]
+    both = adjusted([comparison, comparison])
+    assert [each.p_holm for one in both for each in one.differences] == [1 / 32, 1 / 32]
+
+
+def test_a_mean_over_a_group_is_of_common_units(tmp_path: Path) -> None:
+    """many is 2 1 5 and 2 0 – of ann, bob, cid; without cid the means are 1.5 and 1."""
+    compared = []
+    for name in ("s", "t"):
+        runs = []
+        for run, people in (
+            ("one", {**ONE, "cid": (1, 2, 3, 4, 5)}),
+            ("two", {**TWO, "cid": None}),
+        ):
+            task = a_run(tmp_path, run, people)
+            manifest = msgspec.structs.replace(
+                task.manifest,
+                tasks=dict.fromkeys(("s", "t"), task.entry),
+                groups={"both": ("s", "t")},
+            )
+            summary = msgspec.structs.replace(task.summary, task=name, main=("many",))
+            runs.append(replace(task, manifest=manifest, summary=summary,
+                                scores_file=RunFolder(task.path).scores("t"),
+                    task=msgspec.structs.replace(task.task, name=name)))  # fmt: skip
+        compared.append(compare(runs, only=("many",)))
+    means = common_means(compared)
+    assert {run: [(mean.name, mean.metric, mean.value) for mean in found]
+            for run, found in means.items()} == {
+        "one": [("both", "many", 1.5)], "two": [("both", "many", 1.0)],
+    }  # fmt: skip
+    # Both people drawn twice or each once, the same in both tasks: 1, 1.5 or 2.
+    assert means["one"][0].interval == (1.0, 2.0)
+
+
 def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:
     runs = [
         a_run(tmp_path, "one", ONE),
@@ -442,7 +522,7 @@ def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Pat
         a_run(tmp_path, "odd", THREE, seed=4),
     ]
     for name in ("first.json", "second.json"):
-        write_comparisons(tmp_path / name, [compare(runs)[0]])
+        write_comparisons(tmp_path / name, document_of(runs))
     first = (tmp_path / "first.json").read_bytes()
     assert first == (tmp_path / "second.json").read_bytes()
     document = json.loads(first)

@@ -125,7 +125,7 @@ def test_an_oracle_that_is_not_there(tmp_path, raised):
     wording = raised(DataError, read_oracle, *given, where=where, found="No such file or directory")
     assert wording == snapshot("""\
 the oracle cannot be read
-expected: a file that `harness score --export_oracle` wrote\
+expected: a file that `harness compare --export_oracle` wrote\
 """)
 
 

@@ -170,7 +170,7 @@ def forest(tasks: Sequence[FinishedTask], options: ForestOptions) -> Report:
         ),
         notes=(
             "low and high: bootstrap over users, of each model alone; the paired "
-            "comparison of `harness score` shows whether two models differ",
+            "tests of `harness compare` show whether two models differ",
             *hidden,
         ),
     )

@@ -1,0 +1,240 @@
+"""`harness compare RUN…`: which run is better at what, from stored scores; calls no model."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
+from harness.cli.command import PATH, argument, command, option
+from harness.cli.kept_runs import named_runs, open_run, tag_option
+from harness.cli.output import print_error, print_json
+from harness.cli.run_options import tags_from
+from harness.cli.score import (
+    NamedRun,
+    labels_of_runs,
+    open_runs,
+    rescored,
+    set_option,
+    task_option,
+)
+
+if TYPE_CHECKING:
+    from harness.scoring.comparison import Compared
+    from harness.scoring.finished_task import FinishedTask
+
+
+@command(
+    "harness compare step-1000 step-2000",
+    "harness compare --tag week=47 --against step-1000",
+    "harness compare RUN RUN --metric ig_p --metric is",
+)
+@argument(
+    "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
+    candidates="runs",
+)  # fmt: skip
+@tag_option()
+@option(
+    "--against", metavar="RUN", candidates="runs",
+    help="print each run's difference from this one; of two runs, it is the first by default",
+)  # fmt: skip
+@option(
+    "--metric", metavar="NAME", multiple=True,
+    help="compare this metric, not the main one of each task; may be given again",
+)  # fmt: skip
+@task_option
+@set_option
+@option("--force", is_flag=True, help="compare runs even if their settings differ, and mark them")
+@option("--oracle", metavar="FILE", type=PATH, help="merge the runs' oracle with that of FILE")
+@option("--export_oracle", metavar="FILE", type=PATH, help="write the merged oracle to FILE")
+@option("--output", metavar="FILE", type=PATH, help="write the comparison to FILE as JSON")
+@option(
+    "--verbose", is_flag=True,
+    help="then print all metrics, all pairs of runs, each run's own values, counts and notes",
+)  # fmt: skip
+@option("--json", is_flag=True, help="the comparison as one JSON document")
+def compare(**options: Any) -> int:
+    """Compare runs of the same tasks by their stored scores: which is better, and how sure is
+    that? No model is called, and no run is changed.
+
+    The values are on the units that all runs share. If a benchmark has an oracle, which is what
+    its runs found together, the runs are scored against their common one.
+    """
+    args = SimpleNamespace(**options)
+    runs = _open(args)
+    base = open_run(args.against)[1].run_id if args.against is not None else None
+    _check_oracle_options(args, runs)
+    _check_metrics(args.metric, runs)
+    with contextlib.ExitStack() as stack:
+        if args.changes:
+            stack.enter_context(rescored(args.changes, runs))
+        else:
+            labels = labels_of_runs(runs)
+            for run in runs:
+                _read(run, labels)
+        compared, errors = _compared(args, runs, base)
+        _print(args, compared)
+    errors = [*(error for each in runs for error in each.errors), *errors]
+    for error in errors:
+        print_error(error)
+    return errors[0].exit_code if errors else 0
+
+
+def _open(args: SimpleNamespace) -> list[NamedRun]:
+    """The named runs, and before them the one of `--against` if it is not among them."""
+    tags = tags_from(args.tag)
+    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    if args.against is None:
+        return runs
+    ids = {run.opened[1].run_id for run in runs if run.opened}
+    if open_run(args.against)[1].run_id in ids:
+        return runs
+    return [*open_runs([args.against], args.task, {}), *runs]
+
+
+def _read(run: NamedRun, labels: Mapping[str, str]) -> None:
+    """Add the finished tasks of a run, and one error for the others."""
+    from harness.scoring.finished_task import finished_task
+    from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages
+
+    if run.opened is None:
+        return
+    folder, manifest = run.opened
+    unfinished: list[str] = []
+    unscored: list[str] = []
+    for name, benchmark in run.benchmarks.items():
+        try:
+            label = labels[manifest.run_id]
+            run.kept.append(finished_task(folder, manifest, name, benchmark, label=label))
+        except Unfinished:
+            kind = unfinished if unfinished_stages(manifest.tasks[name]) else unscored
+            kind.append(name)
+        except HarnessError as error:
+            run.errors.append(error)
+    for names, what, hint in (
+        (unfinished, "finished", how_to_finish(manifest)),
+        (unscored, "scored", f"`harness score {run.named}` scores it"),
+    ):
+        if names:
+            problem = f"not compared, as it is not {what}: {', '.join(names)}"
+            run.errors.append(Unfinished(problem, where=run.named, hint=hint))
+
+
+def _check_metrics(wanted: Sequence[str], runs: Sequence[NamedRun]) -> None:
+    """Raise UsageError for a metric that no task of the runs has."""
+    tasks = (run.opened[1].tasks[name] for run in runs if run.opened for name in run.benchmarks)
+    known = list(dict.fromkeys(metric for entry in tasks for metric in entry.task().metrics))
+    for name in wanted:
+        if name not in known:
+            raise UsageError(
+                f"no task of these runs has a metric {name!r}",
+                where="--metric",
+                expected=", ".join(known) or "a run with a metric",
+                hint=did_you_mean(name, known),
+            )
+
+
+def _check_oracle_options(args: SimpleNamespace, runs: Sequence[NamedRun]) -> None:
+    """Raise UsageError if an oracle option is given and not exactly one task has an oracle."""
+    if args.oracle is None and args.export_oracle is None:
+        return
+    option = "--oracle" if args.oracle is not None else "--export_oracle"
+    tasks = {name: benchmark for run in runs for name, benchmark in run.benchmarks.items()}
+    with_oracle = [name for name, benchmark in tasks.items() if benchmark.oracle is not None]
+    if tasks and not with_oracle:
+        raise UsageError(
+            "no benchmark of these runs has an oracle",
+            where=option,
+            found=", ".join(sorted({benchmark.name for benchmark in tasks.values()})),
+            expected="runs of a benchmark whose scores depend on a set of runs",
+        )
+    if len(with_oracle) > 1:
+        raise UsageError(
+            "an oracle belongs to one task, and several tasks of the runs have one",
+            where=option,
+            found=", ".join(with_oracle),
+            expected="--task NAME with one of them",
+        )
+
+
+def _compared(
+    args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None
+) -> tuple[list[Compared], list[HarnessError]]:
+    """The comparison of each task that can be compared; writes the oracle if that is asked for."""
+    from harness.runs.atomic_files import atomic_write
+    from harness.scoring.comparison import compare as compare_task
+    from harness.scoring.comparison import main_of
+    from harness.scoring.score_run import chosen_metrics
+
+    by_name: dict[str, list[FinishedTask]] = {}
+    for task in (task for each in runs for task in each.kept):
+        by_name.setdefault(task.task.name, []).append(task)
+    alone = any(given is not None for given in (args.oracle, args.export_oracle, args.output))
+    compared: list[Compared] = []
+    errors: list[HarnessError] = []
+    for name, tasks in by_name.items():
+        oracle = tasks[0].benchmark.oracle
+        metrics = chosen_metrics(tasks[0].task, tasks[0].benchmark)
+        asked = [metric for metric in args.metric if metric in metrics]
+        if len(tasks) < 2 and not (alone and oracle is not None):
+            if len(runs) > 1:
+                print_error(f"task {name} is not compared: only {tasks[0].label} has finished it")
+            continue
+        if args.metric and not asked:
+            print_error(f"task {name} is not compared: it has no metric {' or '.join(args.metric)}")
+            continue
+        try:
+            found = compare_task(
+                tasks,
+                file=args.oracle,
+                force=args.force,
+                only=asked or (() if args.verbose else main_of(tasks[0], metrics)),
+                all_pairs=args.verbose,
+                against=base,
+            )
+            if oracle is not None and args.export_oracle is not None:
+                atomic_write(
+                    args.export_oracle, oracle.write(found.oracle), option="--export_oracle"
+                )
+                print(f"oracle written: {args.export_oracle}", file=sys.stderr)
+            compared.append(found)
+        except HarnessError as error:
+            errors.append(error)
+    if not compared and not errors:
+        errors.append(
+            DataError(
+                "there is nothing to compare; no file was written",
+                expected="at least two runs that finished the same task; with --oracle or "
+                "--export_oracle, one run of a benchmark with an oracle",
+            )
+        )
+    return compared, errors
+
+
+def _print(args: SimpleNamespace, compared: Sequence[Compared]) -> None:
+    """Print the comparisons, and write them to the file of `--output`."""
+    from harness.scoring.comparison import (
+        ComparisonDocument,
+        adjusted,
+        common_means,
+        write_comparisons,
+    )
+
+    comparisons = adjusted([each.comparison for each in compared])
+    document = ComparisonDocument(comparisons=tuple(comparisons), means=common_means(compared))
+    if args.output is not None and comparisons:
+        write_comparisons(args.output, document)
+    if args.json:
+        print_json(document)
+    elif comparisons:
+        from harness.reporting.short_comparison import print_short_comparison
+
+        print_short_comparison(document)
+        if args.verbose:
+            from harness.reporting.comparison_tables import print_comparisons
+
+            print()
+            print_comparisons(comparisons)

@@ -1,0 +1,313 @@
+"""A comparison of runs in one table that fits a screen, and which run is better, in words.
+
+Imports rich at the top: import this module where it is used.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from harness.reporting.comparison_tables import (
+    difference_of,
+    labels_shown,
+    missing_tests,
+    p_value,
+)
+from harness.reporting.short_table import (
+    INDENT,
+    SCREEN,
+    WIDTH,
+    comparability,
+    cut,
+    middle_cut,
+    other_models,
+)
+from harness.reporting.tables import metric_name, result_console, value_of
+from harness.reporting.text import NOTHING, clean_text, number
+from harness.scoring.comparison import Comparison, ComparisonDocument
+from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.paired_differences import Difference
+from harness.scoring.summary import MetricResult
+
+VALUE_WIDTH = len("0.857 [0.571, 1.000]")
+FURTHER = "other metrics, all pairs, each run's own values, notes, counts: --verbose"
+RESERVED = 4
+"""Lines of the screen for the command and what follows it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Measure:
+    """A metric of a task, or its mean over a group: the value of each run, and of what n units."""
+
+    task: str
+    metric: str
+    values: Mapping[str, str]
+    n: str = ""
+    differences: tuple[Difference, ...] = ()
+    higher_is_better: bool = True
+    in_mean: bool = False
+    """Whether the measure may be left out, since a mean over it is shown."""
+
+
+def print_short_comparison(document: ComparisonDocument, console: Console | None = None) -> None:
+    """Print the main metrics of compared runs, and the differences if one run is the base."""
+    console = console or result_console()
+    width = console.width if console.is_terminal else WIDTH
+    runs: dict[str, str] = {}
+    for comparison in document.comparisons:
+        for run, label in labels_shown(comparison).items():
+            runs[run] = max(runs.get(run, ""), label)
+    measures = [*_means(document, runs), *_of_tasks(document)]
+    below = list(_below(document.comparisons, runs))
+    shown = [each for each in measures if each.differences]
+    bases = {each.second for measure in shown for each in measure.differences}
+    tests = sum(each.p is not None for one in document.comparisons for each in one.differences)
+    pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
+    lines = _table(measures, runs, width)
+    if len(lines) + len(pairs) + len(below) + RESERVED > SCREEN:
+        lines = _table([each for each in measures if not each.in_mean], runs, width)
+    console.print(Text(cut(_title(document.comparisons, len(runs)), width), style="bold"))
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    for line in pairs:
+        console.print(line, soft_wrap=True)
+    for line in below:
+        console.print(Text(cut(line.plain, width), style=line.style), soft_wrap=True)
+    if len(runs) > 2 and not bases:
+        console.print(Text("differences, with intervals and p: --against RUN"))
+    console.print(Text(FURTHER))
+
+
+def _title(comparisons: Sequence[Comparison], many: int) -> str:
+    title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
+    return "; ".join([title, *other_models(each.roles for each in comparisons)])
+
+
+def _of_tasks(document: ComparisonDocument) -> Iterator[_Measure]:
+    """The main metrics of each task."""
+    summed = {task for means in document.means.values() for mean in means for task in mean.tasks}
+    for comparison in document.comparisons:
+        for name in comparison.main:
+            first = comparison.runs[0].metrics[name]
+            values = {
+                run.run: value_of(run.common[name]) for run in comparison.runs if name in run.common
+            }
+            n = max(
+                (run.common[name].n for run in comparison.runs if name in run.common), default=0
+            )
+            of = max(_units(run.metrics[name]) for run in comparison.runs)
+            yield _Measure(
+                task=clean_text(comparison.task),
+                metric=metric_name(name, first),
+                values=values,
+                n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
+                differences=tuple(each for each in comparison.differences if each.metric == name),
+                higher_is_better=first.higher_is_better,
+                in_mean=comparison.task in summed,
+            )
+
+
+def _units(result: MetricResult) -> int:
+    return result.n + sum(result.missing.values())
+
+
+def _means(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterator[_Measure]:
+    """The means that every run has."""
+    found: dict[tuple[str, str], dict[str, MeanOverTasks]] = {}
+    for run, means in document.means.items():
+        for mean in means:
+            if mean.value is not None:
+                found.setdefault((mean.name, mean.metric), {})[run] = mean
+    for (name, metric), of_runs in found.items():
+        if of_runs.keys() == runs.keys():
+            first = next(iter(of_runs.values()))
+            yield _Measure(
+                task=f"{clean_text(name)} (mean of {len(first.tasks)})",
+                metric=metric_name(metric, first),
+                values={run: value_of(mean) for run, mean in of_runs.items()},
+            )
+
+
+def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
+    """Runs by tasks, or tasks by runs, whichever fits the width; otherwise a block a task."""
+    names = [middle_cut(each.task, VALUE_WIDTH) for each in measures]
+    columns = [[name, each.metric] for name, each in zip(names, measures, strict=True)]
+    values = [[each.values.get(run, NOTHING) for each in measures] for run in runs]
+    n = ["n", *(each.n for each in measures)]
+    by_run = [
+        ["", *(task for task, _ in columns)],
+        ["run", *(metric for _, metric in columns)],
+        *([label, *row] for label, row in zip(runs.values(), values, strict=True)),
+        n,
+    ]
+    by_task = [
+        ["task", "metric", *runs.values(), "n"],
+        *(
+            [each.task, each.metric, *(each.values.get(run, NOTHING) for run in runs), each.n]
+            for each in measures
+        ),
+    ]
+    grids = [_grid(by_run, heads=2, left=1), _grid(by_task, heads=1, left=2)]
+    if len(runs) == 2:  # the table of the differences has n
+        grids.append(_grid([row[:-1] for row in by_task], heads=1, left=2))
+    return next((lines for lines in grids if _fits(lines, width)), None) or _blocks(
+        measures, runs, width
+    )
+
+
+def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
+    """A line for each measure, and below it the values of the runs."""
+    lines = []
+    room = width - 2 * len(INDENT) - VALUE_WIDTH
+    for each in measures:
+        head = f"{each.task}, {each.metric}" + (f", n {each.n}" if each.n else "")
+        rows = [
+            [INDENT + middle_cut(label, room), each.values.get(run, NOTHING)]
+            for run, label in runs.items()
+        ]
+        lines += [Text(cut(head, width), style="bold"), *_grid(rows, heads=0, left=1)]
+    return lines
+
+
+def _grid(rows: Sequence[Sequence[str]], *, heads: int, left: int) -> list[Text]:
+    """The rows with columns below one another, the first `left` of them aligned to the left."""
+    sizes = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for place, row in enumerate(rows):
+        cells = [
+            cell + " " * (size - cell_len(cell))
+            if column < left
+            else " " * (size - cell_len(cell)) + cell
+            for column, (cell, size) in enumerate(zip(row, sizes, strict=True))
+        ]
+        lines.append(Text(INDENT.join(cells).rstrip(), style="bold" if place < heads else ""))
+    if heads:
+        lines.insert(heads, Text("─" * (sum(sizes) + len(INDENT) * (len(sizes) - 1))))
+    return lines
+
+
+def _fits(lines: Sequence[Text], width: int) -> bool:
+    return all(cell_len(line.plain) <= width for line in lines)
+
+
+def _pairs(
+    measures: Sequence[_Measure], runs: Mapping[str, str], tests: int, width: int
+) -> Iterator[Text]:
+    """The differences from one run; of two runs also which is better, in words.
+
+    `tests` is for how many tests p values are adjusted.
+    """
+    differences = [each for measure in measures for each in measure.differences]
+    base = runs[differences[0].second]
+    others = {each.first for each in differences}
+    alone = len(others) == 1
+    whose = runs[differences[0].first] if alone else "each run"
+    yield Text()
+    yield Text(cut(f"{whose} − {base}, on the units that both share", width), style="bold")
+    rows = [["task" if alone else "", "difference", "p", "p (Holm)", "n"]]
+    for measure in measures:
+        name = f"{measure.task}, {measure.metric}"
+        if not alone:
+            rows.append([name, "", "", "", ""])
+        for each in measure.differences:
+            head = name if alone else INDENT + runs[each.first]
+            n = measure.n if alone else f"{each.n:,}"
+            numbers = [difference_of(each), p_value(each.p), p_value(each.p_holm), n]
+            rows.append([head, *numbers])
+    sizes = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
+    yield from _grid([[middle_cut(row[0], room), *row[1:]] for row in rows], heads=1, left=1)
+    for reason in missing_tests(differences):
+        yield Text(reason, style="dim")
+    if tests:
+        over = "" if tests == 1 else f", adjusted for {tests:,} tests"
+        chance = "p (Holm): chance of such a difference between equal runs"
+        yield Text(chance + over, style="dim")
+    if alone:
+        yield Text()
+        said = verdict(measures, (runs[differences[0].first], base))
+        yield from (Text(line, style="bold") for line in textwrap.wrap(said, width))
+
+
+def verdict(measures: Sequence[_Measure], runs: tuple[str, str]) -> str:
+    """Which of two runs is better in what, in words; `runs` are the later and the base."""
+    better: dict[tuple[str, str], list[str]] = {runs: [], runs[::-1]: []}
+    others: dict[str, list[str]] = {}
+    for measure in measures:
+        for each in measure.differences:
+            metric, _, _ = measure.metric.rpartition(" ")
+            p = p_value(each.p_holm)
+            if each.p_holm is None or each.value is None:
+                why = clean_text(each.no_p or "")
+                others.setdefault("no test is possible in", []).append(
+                    f"{measure.task} ({metric}: {why})"
+                )
+            elif each.p_holm >= 1 - each.confidence:
+                others.setdefault("no difference is shown in", []).append(
+                    f"{measure.task} ({metric}, p {p})"
+                )
+            elif each.interval and each.interval[0] <= 0 <= each.interval[1]:
+                others.setdefault("it is not clear in", []).append(
+                    f"{measure.task} ({metric}, p {p}, but the interval has 0 in it)"
+                )
+            else:
+                who = runs if (each.value > 0) is measure.higher_is_better else runs[::-1]
+                how = f"{metric} {'higher' if measure.higher_is_better else 'lower'} by "
+                how += _size(each)
+                better[who].append(f"{measure.task} ({how}, p {p})")
+    parts = [
+        f"{first} is better than {second} in {', '.join(found)}"
+        for (first, second), found in better.items()
+        if found
+    ]
+    parts += [f"{what} {', '.join(where)}" for what, where in others.items()]
+    return "; ".join(parts)
+
+
+def _size(difference: Difference) -> str:
+    """A difference with its interval, without the sign of the difference."""
+    assert difference.value is not None
+    sign = -1 if difference.value < 0 else 1
+    low, high = sorted(sign * bound for bound in difference.interval or (0.0, 0.0))
+    shown = f" [{number(low)}, {number(high)}]" if difference.interval else ""
+    return number(abs(difference.value)) + shown
+
+
+def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterator[Text]:
+    """What speaks against the comparison, a line each."""
+    if stamp := comparability(comparisons):
+        yield Text(stamp, style="red")
+    out: dict[tuple[str, str], list[str]] = {}
+    forced: dict[tuple[str, str], list[str]] = {}
+    for comparison in comparisons:
+        task = clean_text(comparison.task)
+        for each in comparison.refused:
+            out.setdefault((each.label, "; ".join(each.because)), []).append(task)
+        for run in comparison.runs:
+            if run.marks:
+                forced.setdefault((runs[run.run], "; ".join(run.marks)), []).append(task)
+    for what, found in (("left out", out), ("forced in", forced)):
+        for (label, why), tasks in found.items():
+            where = "" if len(tasks) == len(comparisons) else f" of {', '.join(tasks)}"
+            yield Text(f"{what}{where}: {clean_text(label)}: {clean_text(why)}", style="red")
+    for comparison in comparisons:
+        concerned = [name for name in comparison.main
+                     if comparison.oracle and name in comparison.oracle.metrics]  # fmt: skip
+        if comparison.oracle and comparison.oracle.warning and concerned:
+            names = clean_text(", ".join(concerned))
+            yield Text(f"{names}: {clean_text(comparison.oracle.warning)}", style="yellow")
+        for name in comparison.main:
+            lacking = [run for run in comparison.runs if name not in run.common]
+            if lacking:
+                whose = ", ".join(runs[run.run] for run in lacking)
+                why = clean_text(lacking[0].metrics[name].undefined or "no common unit")
+                what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
+                yield Text(f"{what} of {whose}: {why}", style="yellow")
+    for doubt in dict.fromkeys(doubt for each in comparisons for doubt in each.doubts):
+        yield Text(clean_text(doubt), style="yellow")

@@ -1,0 +1,288 @@
+"""The short table of compared runs: what it shows, in which shape, and who is better in words."""
+
+from builders.runs import make_metric
+from builders.texts import lines_on
+from inline_snapshot import snapshot
+
+from harness.reporting.short_comparison import print_short_comparison
+from harness.scoring.comparable import Refused
+from harness.scoring.comparison import ComparedRun, Comparison, ComparisonDocument, OracleUse
+from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.paired_differences import Difference
+
+BASE, NEXT = "step-1000", "step-2000"
+
+
+def metric(value, *, n=40, asked=40, **more):
+    return make_metric(
+        value,
+        n=n,
+        interval=None if value is None else (value - 0.1, value + 0.1),
+        missing={"no_json": asked - n} if n < asked else {},
+        **more,
+    )
+
+
+def a_run(label, own, common=None, *, name="ptc", **more):
+    return ComparedRun(
+        run=f"run-{label}",
+        path=f"runs/run-{label}",
+        label=label,
+        model=label,
+        marks=more.get("marks", ()),
+        units=40,
+        counts={},
+        metrics={name: own},
+        common={} if common is None else {name: common},
+    )
+
+
+def a_comparison(task, runs, *differences, name="ptc", **more):
+    given = {
+        "task": task,
+        "version": 1,
+        "benchmark": "b",
+        "roles": {"judge": "openai:judge"},
+        "data": {"origin": "sample"},
+        "not_comparable_because": ("bundled sample data",),
+        "chosen": "all agree",
+        "main": (name,),
+        "runs": tuple(runs),
+        "refused": (),
+        "oracle": None,
+        "differences": differences,
+    }
+    return Comparison(**{**given, **more})
+
+
+def a_difference(value, interval, p, holm, *, first=NEXT, second=BASE, name="ptc", **more):
+    return Difference(
+        metric=name,
+        first=f"run-{first}",
+        second=f"run-{second}",
+        value=value,
+        n=38,
+        users=38,
+        interval=interval,
+        confidence=0.95,
+        p=p,
+        p_holm=holm,
+        **more,
+    )
+
+
+def two(task, base, later, *differences, higher=True, **more):
+    """A comparison of two runs that have these values."""
+    runs = [
+        a_run(label, found, found)
+        for label, found in (
+            (BASE, metric(base, higher_is_better=higher)),
+            (NEXT, metric(later, higher_is_better=higher)),
+        )
+    ]
+    return a_comparison(task, runs, *differences, **more)
+
+
+def printed(*comparisons, means=None, width=80):
+    document = ComparisonDocument(comparisons=comparisons, means=means or {})
+    return lines_on(lambda console: print_short_comparison(document, console), width=width)
+
+
+def said(*comparisons):
+    """What is said in words of two runs, as one line."""
+    lines = printed(*comparisons)
+    start = lines.index("", 8) + 1
+    end = next(place for place in range(start, len(lines)) if lines[place].startswith("not compa"))
+    return " ".join(lines[start:end])
+
+
+HARD = two("perrec_hard", 0.4, 0.52, a_difference(0.12, (0.03, 0.21), 0.006, 0.012))
+GIST = two("gist_synthetic", 0.5, 0.51, a_difference(0.01, (-0.1, 0.12), 0.4, 0.4))
+
+
+def test_two_runs_have_a_table_their_differences_and_a_sentence():
+    assert "\n".join(printed(HARD, GIST)) == snapshot("""\
+2 runs on the units that all of them share; judge: openai:judge
+                    perrec_hard        gist_synthetic
+run                       ptc ↑                 ptc ↑
+─────────────────────────────────────────────────────
+step-1000  0.400 [0.300, 0.500]  0.500 [0.400, 0.600]
+step-2000  0.520 [0.420, 0.620]  0.510 [0.410, 0.610]
+n                            40                    40
+
+step-2000 − step-1000, on the units that both share
+task                                difference      p  p (Holm)   n
+───────────────────────────────────────────────────────────────────
+perrec_hard, ptc ↑     +0.120 [+0.030, +0.210]  0.006     0.012  40
+gist_synthetic, ptc ↑  +0.010 [-0.100, +0.120]  0.400     0.400  40
+p (Holm): chance of such a difference between equal runs, adjusted for 2 tests
+
+step-2000 is better than step-1000 in perrec_hard (ptc higher by 0.120 [0.030,
+0.210], p 0.012); no difference is shown in gist_synthetic (ptc, p 0.400)
+not comparable to published: bundled sample data
+other metrics, all pairs, each run's own values, notes, counts: --verbose\
+""")
+
+
+def test_all_tests_are_counted_that_p_values_are_adjusted_for():
+    shown, other = (a_difference(0.1, (0.0, 0.2), 0.5, 1.0, name=name) for name in ("ptc", "mae"))
+    lines = printed(two("t", 0.4, 0.5, shown, other))
+    assert lines[12].endswith("adjusted for 2 tests")
+    assert "mae" not in "\n".join(lines)
+
+
+def test_a_long_name_is_cut_so_that_the_differences_fit():
+    name = "perrec_hard_pointwise_with_profiles"
+    lines = printed(two(name, 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.0001, 0.0001)))
+    (line,) = (line for line in lines if "+0.100" in line)
+    assert len(line) == 80
+    assert line.startswith("perrec_hard_poin") and "…" in line
+
+
+def test_lower_is_better_where_the_metric_says_so():
+    lower = two("t", 2.0, 1.5, a_difference(-0.5, (-0.7, -0.3), 0.001, 0.001), higher=False)
+    assert said(lower) == (
+        "step-2000 is better than step-1000 in t (ptc lower by 0.500 [0.300, 0.700], p 0.001)"
+    )
+    worse = two("t", 1.5, 2.0, a_difference(0.5, (0.3, 0.7), 0.001, 0.001), higher=False)
+    assert said(worse).startswith("step-1000 is better than step-2000 in t (ptc lower by 0.500")
+
+
+def test_what_is_sure_before_holm_alone_is_no_difference():
+    shy = two("t", 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.03, 0.06))
+    assert said(shy) == "no difference is shown in t (ptc, p 0.060)"
+
+
+def test_a_small_p_with_an_interval_that_has_zero_in_it_is_not_clear():
+    odd = two("t", 0.4, 0.5, a_difference(0.1, (-0.01, 0.2), 0.03, 0.03))
+    assert said(odd) == "it is not clear in t (ptc, p 0.030, but the interval has 0 in it)"
+
+
+def test_what_cannot_be_tested_says_why():
+    lone = two("t", 0.4, 0.5, a_difference(0.1, None, None, None, no_p="one user"))
+    assert said(lone) == "no test is possible in t (ptc: one user)"
+
+
+def test_units_that_not_all_runs_share_are_counted():
+    runs = [
+        a_run(BASE, metric(0.5, n=40), metric(0.6, n=38)),
+        a_run(NEXT, metric(0.7, n=38), metric(0.7, n=38)),
+    ]
+    lines = printed(a_comparison("t", runs, a_difference(0.1, (0.0, 0.2), 0.5, 0.5)))
+    assert "step-1000  0.600 [0.500, 0.700]" in lines
+    assert any(line.split() == ["n", "38", "of", "40"] for line in lines)
+
+
+def many(tasks, runs):
+    labels = [f"step-{number}000" for number in range(1, runs + 1)]
+    return [
+        a_comparison(task, [a_run(label, metric(0.5), metric(0.5)) for label in labels])
+        for task in tasks
+    ]
+
+
+def test_six_runs_of_four_tasks_fit_a_screen():
+    lines = printed(*many(["gist_synthetic", "perrec_easy", "perrec_hard", "interests"], 6))
+    assert len(lines) <= 36
+    assert max(map(len, lines)) <= 80
+    assert lines.count("  step-6000  0.500 [0.400, 0.600]") == 4
+    assert "differences, with intervals and p: --against RUN" in lines
+    assert not any("−" in line or "better" in line for line in lines)
+
+
+def test_six_runs_of_two_tasks_are_rows_and_the_tasks_columns():
+    lines = printed(*many(["gist_synthetic", "perrec_hard"], 6))
+    assert lines[1].split() == ["gist_synthetic", "perrec_hard"]
+    assert lines[9].split() == ["step-6000", *["0.500", "[0.400,", "0.600]"] * 2]
+    assert lines[10].split() == ["n", "40", "40"]
+
+
+def test_two_runs_of_many_tasks_are_columns():
+    lines = printed(*many([f"perrec_{number}" for number in range(9)], 2))
+    assert lines[1].split() == ["task", "metric", "step-1000", "step-2000", "n"]
+    assert len(lines) == 14
+
+
+def test_differences_from_one_of_many_runs_stand_below_their_task():
+    comparison = many(["t"], 3)[0]
+    found = [a_difference(0.1, (0.0, 0.2), 0.5, 1.0, first=first) for first in (NEXT, "step-3000")]
+    lines = printed(a_comparison("t", comparison.runs, *found))
+    start = lines.index("each run − step-1000, on the units that both share")
+    assert [line.split() for line in lines[start + 3 : start + 6]] == [
+        ["t,", "ptc", "↑"],
+        ["step-2000", "+0.100", "[0.000,", "+0.200]", "0.500", "1.000", "38"],
+        ["step-3000", "+0.100", "[0.000,", "+0.200]", "0.500", "1.000", "38"],
+    ]  # fmt: skip
+
+
+def test_all_pairs_are_left_to_the_long_tables():
+    runs = many(["t"], 3)[0].runs
+    found = [
+        a_difference(0.1, (0.0, 0.2), 0.5, 1.0, first=first, second=second)
+        for first, second in ((NEXT, BASE), ("step-3000", BASE), ("step-3000", NEXT))
+    ]
+    assert not any("−" in line for line in printed(a_comparison("t", runs, *found)))
+
+
+def a_mean(value):
+    return MeanOverTasks(
+        name="perrec",
+        over="tasks",
+        tasks=tuple(f"perrec_{number}" for number in range(9)),
+        metric="ptc",
+        higher_is_better=True,
+        value=value,
+        interval=None if value is None else (value - 0.1, value + 0.1),
+        confidence=0.95,
+    )
+
+
+def test_a_group_stands_for_its_tasks_where_they_do_not_fit_a_screen():
+    comparisons = many([f"perrec_{number}" for number in range(9)], 6)
+    means = {run.run: (a_mean(0.5),) for run in comparisons[0].runs}
+    lines = printed(*comparisons, means=means)
+    assert [line.split() for line in lines[1:3]] == [
+        ["perrec", "(mean", "of", "9)"],
+        ["run", "ptc", "↑"],
+    ]
+    assert "perrec_0" not in "\n".join(lines)
+    assert "perrec (mean of 9)" in printed(*many(["perrec_0"], 6), means=means)[1]
+
+
+def test_a_mean_that_a_run_lacks_is_not_shown():
+    comparisons = many(["perrec_0"], 2)
+    means = {run.run: (a_mean(0.5),) for run in comparisons[0].runs[:1]}
+    assert "mean of" not in "\n".join(printed(*comparisons, means=means))
+
+
+def test_what_speaks_against_the_comparison_has_a_line_each():
+    runs = [
+        a_run(BASE, metric(None, n=3, undefined="3 of 40 units have one")),
+        a_run(NEXT, metric(0.5), metric(0.5), marks=("seed 1 against 0",)),
+    ]
+    refused = (
+        Refused(run="r", path="runs/r", label="odd", because=("window 50 against 100", "x")),
+    )
+    oracle = OracleUse(runs=2, models=2, file=None, metrics=("ptc",), warning="too few models")
+    lines = printed(
+        a_comparison("s", runs, refused=refused, oracle=oracle, doubts=("served differently",)),
+        *many(["t"], 1),
+    )
+    assert lines[-7:] == [
+        "not comparable to published: bundled sample data",
+        "left out of s: odd: window 50 against 100; x",
+        "forced in of s: step-2000 *: seed 1 against 0",
+        "ptc: too few models",
+        "s has no ptc of step-1000: 3 of 40 units have one",
+        "served differently",
+        "other metrics, all pairs, each run's own values, notes, counts: --verbose",
+    ]
+
+
+def test_names_cannot_steer_the_terminal():
+    evil = two("a\x1b[31m[b]x[/b]", 0.1, 0.2)
+    runs = [a_run("\x1b[2Jm", metric(0.5), metric(0.5))]
+    text = "\n".join(printed(evil, a_comparison("t", runs), width=120))
+    assert "\x1b" not in text
+    assert "a\\x1b[31m[b]x[/b]" in text
+    assert "\\x1b[2Jm" in text

@@ -131,6 +131,8 @@ def load(run: str | Path, *, output_path: str | Path = "runs") -> Result:
 def compare(
     runs: Iterable[Result | str | Path],
     *,
+    against: Result | str | Path | None = None,
+    metric: Sequence[str] = (),
     force: bool = False,
     output_path: str | Path = "runs",
 ) -> ComparisonResult:
@@ -138,9 +140,17 @@ def compare(
 
         compare([evaluate("interests", model=one), "step-1000"])
 
-    With `force`, runs are compared even if their settings differ.
+    It has the main metrics, or those in `metric`. Two runs are subtracted from each other, several
+    `against` one. With `force`, runs are compared even if their settings differ.
     """
-    results = [
-        run if isinstance(run, Result) else load(run, output_path=output_path) for run in runs
-    ]
-    return compared(results, force=force)
+
+    def result_of(run: Result | str | Path) -> Result:
+        return run if isinstance(run, Result) else load(run, output_path=output_path)
+
+    results = [result_of(run) for run in runs]
+    base = None if against is None else result_of(against)
+    if base is not None:
+        results = [base, *results]
+    return compared(
+        results, metrics=metric, against=None if base is None else base.manifest.run_id, force=force
+    )

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from rich.console import Console
 
 from harness.analysis.run_tables import METRICS, metric_rows
@@ -19,12 +18,19 @@ from harness.contracts.outcomes import Failure
 from harness.contracts.records import Done, JournalLine
 from harness.pipeline.run import EXIT_CODES, RunResult
 from harness.registry import load_plugins
-from harness.reporting.comparison_tables import print_comparisons
+from harness.reporting.short_comparison import print_short_comparison
 from harness.reporting.short_table import WIDTH, print_short_table
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparison import Comparison, compare
+from harness.scoring.comparison import (
+    Compared,
+    ComparisonDocument,
+    adjusted,
+    common_means,
+    compare,
+    main_of,
+)
 from harness.scoring.finished_task import FinishedTask, finished_task, labels_of
 from harness.scoring.group_means import means_of_run
 from harness.scoring.score_run import read_summary, unfinished_stages
@@ -165,13 +171,12 @@ class Result(RunResult, frozen=True, kw_only=True, repr_omit_defaults=True):
         return console
 
 
-class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison of runs, shown as a table: one Comparison for each task of several runs.
+class ComparisonResult(ComparisonDocument, frozen=True, kw_only=True):
+    """A comparison of runs, shown as a short table: one Comparison for each task of several runs.
 
     `errors` are the reasons why other tasks are not compared.
     """
 
-    comparisons: tuple[Comparison, ...]
     errors: tuple[HarnessError, ...] = ()
 
     def __repr__(self) -> str:
@@ -182,7 +187,7 @@ class ComparisonResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def _shown(self) -> Console:
         console = _recorder()
-        print_comparisons(self.comparisons, console)
+        print_short_comparison(self, console)
         for error in self.errors:
             console.print(str(error))
         return console
@@ -204,8 +209,17 @@ def stored_result(folder: RunFolder, manifest: Manifest) -> Result:
     )
 
 
-def compared(results: Sequence[Result], *, force: bool = False) -> ComparisonResult:
-    """The comparison of each task that several of the runs have finished."""
+def compared(
+    results: Sequence[Result],
+    *,
+    metrics: Sequence[str] = (),
+    against: str | None = None,
+    force: bool = False,
+) -> ComparisonResult:
+    """The comparison of each task that several of the runs have finished.
+
+    Without `metrics` their main metrics are compared; `against` is the id of a run.
+    """
     labels = labels_of(result.manifest for result in results)
     tasks: dict[str, list[FinishedTask]] = {}
     for result in {result.manifest.run_id: result for result in results}.values():
@@ -218,7 +232,7 @@ def compared(results: Sequence[Result], *, force: bool = False) -> ComparisonRes
                     RunFolder(result.folder), result.manifest, name, benchmark, label=label
                 )
             )
-    comparisons: list[Comparison] = []
+    found: list[Compared] = []
     errors: list[HarnessError] = []
     for name, of_runs in tasks.items():
         try:
@@ -226,16 +240,21 @@ def compared(results: Sequence[Result], *, force: bool = False) -> ComparisonRes
                 raise DataError(
                     f"task {name} is not compared: only {of_runs[0].label} has finished it"
                 )
-            comparisons.append(compare(of_runs, force=force)[0])
+            only = tuple(metrics) or main_of(of_runs[0], of_runs[0].summary.metrics)
+            found.append(compare(of_runs, force=force, only=only, all_pairs=False, against=against))
         except HarnessError as error:
             errors.append(error)
-    if errors and not comparisons:
+    if errors and not found:
         raise errors[0]
-    if not comparisons:
+    if not found:
         raise DataError(
             "there is nothing to compare", expected="at least two runs that finished the same task"
         )
-    return ComparisonResult(comparisons=tuple(comparisons), errors=tuple(errors))
+    return ComparisonResult(
+        comparisons=tuple(adjusted([each.comparison for each in found])),
+        means=common_means(found),
+        errors=tuple(errors),
+    )
 
 
 def _recorder() -> Console:

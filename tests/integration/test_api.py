@@ -23,7 +23,7 @@ task       main metric                 value  n  missing
 ────────────────────────────────────────────────────────
 interests  support ↑    0.869 [0.832, 0.908]  5        –
 not comparable to published: bundled sample data; --limit 5; judged by rule: le…
-all metrics, notes, failures, costs: harness show {folder}"""
+the rest: harness show {folder}"""
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
     (folder,) = harness.folders
     lines = done.out.splitlines()
     last = next(n for n, line in enumerate(lines) if line.startswith("all metrics, notes"))
-    assert lines[last] == f"all metrics, notes, failures, costs: harness show {folder.name}"
+    assert lines[last] == f"the rest: harness show {folder.name}"
     table = lines[: last + 1]
     assert table[0] == "baseline"
     assert [line.split()[0] for line in table[3:7]] == [

@@ -250,7 +250,7 @@ async def arun(
             model=taken.manifest.label,
             resumed=taken.resumed,
             stages=[stage_run.progress for stage_run in runs],
-            costs=lambda: _costs(taken.manifest, early.usage.as_json()),
+            costs=lambda: _costs(taken.manifest, start.client.usage.as_json()),
             max_cost=settings.budget.cost,
         )
         if requests_to is None:

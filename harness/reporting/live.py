@@ -27,6 +27,8 @@ LATELY = 5.0
 
 LONGEST_BAR = 30
 LEAST_BAR = 5
+LOW = 10
+"""A terminal of fewer lines is spared the line on model and folder."""
 
 
 class LiveDisplay:
@@ -100,7 +102,8 @@ class Picture:
         stages = self._progress.stages
         self._pace.look(now)
         moving = [stage for stage in stages if self._moves(stage, now)]
-        lines = [self._whole(now, width), self._sums(), self._missing(), self._head()]
+        lines = [self._head()] if height >= LOW else []
+        lines += [self._whole(now, width), self._sums(), *self._missing()]
         room = max(height - len(lines) - 2, 0)  # a line on the other stages, and the cursor
         lines += _rows(moving[:room], width)
         lines.append(_others(stages, moving, hidden=len(moving[room:])))
@@ -130,13 +133,11 @@ class Picture:
         ]
         known = sum(size or 0 for size in sized)
         least = "" if len(sized) == len(stages) else "at least "
-        facts = (
-            f"{done:,} of {least}{known:,}, {duration(now - self._began)} so far, "
-            + self._pace.left()
-        )
+        left, spent = self._pace.left(), duration(now - self._began)
+        facts = f"{left}, {done:,} of {least}{known:,} items, {spent} so far"
         part = done * len(sized) / (known * len(stages)) if known else 0.0
         line = _bar(part, min(width - cell_len(facts) - 2, LONGEST_BAR))
-        return line.append(facts, style="bold")
+        return line.append(facts)
 
     def _sums(self) -> Text:
         stages = self._progress.stages
@@ -162,18 +163,18 @@ class Picture:
             parts.append(f"tokens {UNKNOWN}")
         return Text(", ".join(parts))
 
-    def _missing(self) -> Text:
+    def _missing(self) -> list[Text]:
         failures: Counter[str] = Counter()
         for stage in self._progress.stages:
             failures.update(dict(stage.failures))
-        return Text(f"missing {causes(failures)}" if failures else "", style="yellow")
+        return [Text(f"missing {causes(failures)}", style="yellow")] if failures else []
 
     def _head(self) -> Text:
         progress = self._progress
-        head = Text(clean_text(progress.model), style="dim")
-        head.append(f"  {clean_text(str(progress.folder))}")
+        head = Text(clean_text(progress.model), style="bold")
+        head.append(f"  {clean_text(str(progress.folder))}", style="dim")
         resumed = sum(stage.resumed for stage in progress.stages)
-        return head.append(f"  {resumed:,} resumed" if resumed else "")
+        return head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
 
 
 def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:

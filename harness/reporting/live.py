@@ -171,7 +171,7 @@ class Picture:
 
     def _head(self) -> Text:
         progress = self._progress
-        head = Text(clean_text(progress.model), style="bold")
+        head = Text().append(clean_text(progress.model), style="bold")
         head.append(f"  {clean_text(str(progress.folder))}", style="dim")
         resumed = sum(stage.resumed for stage in progress.stages)
         return head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
@@ -186,10 +186,10 @@ def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
     title = max(min(longest, room), 5)
     rows = []
     for stage, items in zip(stages, counts, strict=True):
-        row = Text("▸ ", style="cyan").append(_name(stage, title) + "  ", style="default")
+        row = Text().append("▸ ", style="cyan").append(_name(stage, title) + "  ")
         part = stage.done / stage.total if stage.total else 0.0
         row.append_text(_bar(part, min(room - title - 2, LONGEST_BAR // 2)))
-        row.append(items.rjust(column), style="default")
+        row.append(items.rjust(column))
         missing = sum(dict(stage.failures).values())
         row.append(f"  {missing:,} missing" if missing else "", style="yellow")
         rows.append(row)
@@ -198,17 +198,17 @@ def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
 
 def _others(stages: Sequence[StageProgress], moving: Sequence[StageProgress], hidden: int) -> Text:
     """How many stages have no row, by state."""
-    ended = [stage for stage in stages if stage.ended is not None]
+    others = [stage for stage in stages if stage not in moving]
+    ended = [stage for stage in others if stage.ended is not None]
     done = sum(
         stage.started is not None and (stage.total is None or stage.done >= stage.total)
         for stage in ended
     )
-    waiting = len(stages) - len(ended) - len(moving)
     parts = [
         (hidden, "more running"),
         (done, "done"),
         (len(ended) - done, "stopped"),
-        (waiting, "waiting"),
+        (len(others) - len(ended), "waiting"),
     ]
     counts = ", ".join(f"{many} {what}" for many, what in parts if many)
     return Text(f"  {counts}" if counts else "", style="dim")
@@ -227,7 +227,7 @@ def _bar(part: float, width: int) -> Text:
     if width < LEAST_BAR:
         return Text()
     filled = min(int(part * width), width)
-    bar = Text("━" * filled, style="cyan")
+    bar = Text().append("━" * filled, style="cyan")
     return bar.append("─" * (width - filled) + "  ", style="dim")
 
 

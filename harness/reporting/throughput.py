@@ -69,7 +69,7 @@ class Pace:
             if calls and _worked(stage):
                 calls_per_item = stage.calls / _worked(stage)
             left += (stage.total - stage.done - stage.put_off) * calls_per_item
-        if not self._moments:
+        if not self._seconds():
             return None
         first, last = self._moments[0], self._moments[-1]
         steps = last.asked - first.asked if calls else last.items - first.items

@@ -117,10 +117,10 @@ class Picture:
         if stage.started is None or stage.ended is not None:
             return False
         done, last = self._moved.get(stage, (0, now - LATELY))
-        if stage.in_flight or stage.total is None or stage.done != done:
+        if stage.in_flight or stage.done != done:
             last = now
         self._moved[stage] = stage.done, last
-        return now - last < LATELY
+        return stage.total is None or now - last < LATELY  # its items are being made
 
     def _whole(self, now: float, width: int) -> Text:
         """One bar for all stages; those of unknown size are drawn at the mean of the others."""

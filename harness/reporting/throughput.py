@@ -10,8 +10,8 @@ from harness.pipeline.progress import StageProgress
 from harness.reporting.text import duration
 
 SPAN = 60.0
-"""The pace is measured over this many past seconds, or longer where fewer calls were answered in
-them than are in flight: a whole round of slow calls counts."""
+"""The pace is measured over this many past seconds, or longer where no more items were done in them
+than are in flight: whole rounds of slow calls count."""
 
 
 class _Moment(NamedTuple):
@@ -27,6 +27,7 @@ class Pace:
     def __init__(self, stages: Sequence[StageProgress]) -> None:
         self._stages = stages
         self._moments: deque[_Moment] = deque()
+        self._now = 0.0
 
     def look(self, now: float) -> None:
         """Remember how far the stages are."""
@@ -39,12 +40,14 @@ class Pace:
         items = sum(_worked(stage) for stage in stages)
         asked = sum(stage.calls - stage.calls_from_store for stage in stages)
         tokens = sum(stage.completion_tokens for stage in stages)
-        moments.append(_Moment(now, items, asked, tokens))
-        in_flight = sum(stage.in_flight for stage in stages)
+        self._now = now
+        if moments[-1][1:] != (items, asked, tokens):
+            moments.append(_Moment(now, items, asked, tokens))
+        round_of_items = sum(stage.in_flight for stage in stages)
         while (
             len(moments) > 2
             and moments[1].at <= now - SPAN
-            and (not asked or asked - moments[1].asked >= in_flight)
+            and items - moments[1].items > round_of_items
         ):
             moments.popleft()
 
@@ -84,7 +87,7 @@ class Pace:
         return f"{'at least ' if unsized else ''}{duration(seconds)} left"
 
     def _seconds(self) -> float:
-        return self._moments[-1].at - self._moments[0].at if self._moments else 0.0
+        return self._now - self._moments[0].at if self._moments else 0.0
 
 
 def tokens_per_second(stage: StageProgress) -> float | None:

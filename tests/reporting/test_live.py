@@ -122,6 +122,8 @@ def test_more_moving_stages_than_lines_are_counted():
     stages[0].done, stages[0].ended = 20, 1.0
     stages[1].ended = 2.0
 
+    assert "left" in draw(run(*stages), width=80, height=9)[0]
+    assert draw(run(*stages), width=80, height=10)[0] == "openai:gpt  runs/x"
     lines = draw(run(*stages), width=80)
     # The cursor stands in the last of 24 lines; head, bar, sums and the last line leave 19.
     assert len(lines) == 23

@@ -68,16 +68,16 @@ def test_a_stage_that_ended_has_its_average():
     assert tokens_per_second(StageProgress(task="t", stage="s")) is None
 
 
-def test_a_round_of_slow_calls_counts_as_a_whole():
-    stage = StageProgress(task="t", stage="s", total=100, started=0.0)
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_rounds_of_slow_calls_count_as_a_whole(rounds):
+    stage = StageProgress(task="t", stage="s", total=100, started=0.0, in_flight=10)
 
     # Ten at once, and ten answers every 300 seconds.
-    first = (0.0, {"in_flight": 10}), (299.0, {}), (300.0, {"done": 10, "calls": 10})
-    second = (599.0, {}), (600.0, {"done": 20, "calls": 20})
-    third = (899.0, {}), (900.0, {"done": 30, "calls": 30})
-    assert looked_at(stage, *first).seconds_left() == 9 * 300
-    assert looked_at(stage, *first, *second).seconds_left() == 8 * 300
-    assert looked_at(stage, *first, *second, *third).seconds_left() == 7 * 300
+    moments = [(0.0, {})]
+    for number in range(1, rounds + 1):
+        end = 300.0 * number
+        moments += [(end - 1, {}), (end, {"done": 10 * number, "calls": 10 * number})]
+    assert looked_at(stage, *moments).seconds_left() == (10 - rounds) * 300
 
 
 def whole(*stages, now):

@@ -80,6 +80,15 @@ def test_rounds_of_slow_calls_count_as_a_whole(rounds):
     assert looked_at(stage, *moments).seconds_left() == (10 - rounds) * 300
 
 
+def test_a_round_that_arrives_bit_by_bit_counts_as_a_whole():
+    stage = StageProgress(task="t", stage="s", total=31, started=0.0, in_flight=10)
+
+    # An answer every ten seconds from 210 to 300 and from 510 to 600: the last 11 came in 310.
+    ends = [*range(210, 310, 10), *range(510, 610, 10)]
+    moments = [(float(end), {"done": n, "calls": n}) for n, end in enumerate(ends, 1)]
+    assert looked_at(stage, *moments).seconds_left() == 310.0
+
+
 def whole(*stages, now):
     pace = Pace(stages)
     pace.look(now)

@@ -98,7 +98,8 @@ class UsageBook:
 
     def as_json(self) -> dict[str, dict[str, int]]:
         """All totals under `stage, role`."""
-        return {usage_name(stage, role): asdict(use) for (stage, role), use in self.totals.items()}
+        totals = dict(self.totals)  # a display may ask in another thread
+        return {usage_name(stage, role): asdict(use) for (stage, role), use in totals.items()}
 
 
 @dataclass(kw_only=True, slots=True)

@@ -217,7 +217,7 @@ class LocalExecutor:
                     await self._process(job)
                 finally:
                     lane.busy -= 1
-                    job.queue.run.in_flight -= 1
+                    job.queue.run.progress.in_flight -= 1
                 self._end_if_over(job.queue)
                 await self._yield_to_loop()
         finally:
@@ -227,12 +227,12 @@ class LocalExecutor:
         while lane.queues and not self._over:
             queue = lane.queues[0]
             # Counted in advance: the stage must not end while its next item is being taken.
-            queue.run.in_flight += 1
+            queue.run.progress.in_flight += 1
             job = None
             try:
                 job = await queue.next() if queue.run.state is State.RUNNING else None
             finally:
-                queue.run.in_flight -= job is None
+                queue.run.progress.in_flight -= job is None
             if job is not None:
                 return job
             if lane.queues and lane.queues[0] is queue:
@@ -328,7 +328,7 @@ class LocalExecutor:
         run = queue.run
         worked = run.progress.done + run.progress.put_off
         whole = queue.exhausted and worked == run.progress.total
-        if not whole or run.in_flight or run.state is not State.RUNNING:
+        if not whole or run.progress.in_flight or run.state is not State.RUNNING:
             return
         queue.writer.close()
         if run.progress.put_off:

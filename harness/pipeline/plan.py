@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -32,7 +33,6 @@ class StageRun:
     items: Callable[[], Iterator[Item]]
     progress: StageProgress
     state: State = State.WAITING
-    in_flight: int = 0
 
     @property
     def task(self) -> str:
@@ -80,7 +80,7 @@ class Plan:
         """Give up the stages of a task that have not started."""
         for run in self.runs:
             if run.task == task and run.state is State.WAITING:
-                run.state = State.HALTED
+                _leave(run, State.HALTED)
 
     def put_off(self, late: StageRun) -> None:
         """Leave a stage, and all stages after it, to a later session."""
@@ -89,7 +89,7 @@ class Plan:
         for run in self.runs:
             if run.task == late.task and behind.intersection(run.context.stage.after):
                 behind.add(run.context.stage.name)
-                run.state = State.PUT_OFF
+                _leave(run, State.PUT_OFF)
 
     def in_rounds(self, run: StageRun) -> bool:
         """Whether the stage needs several engines on one resource and so runs in rounds."""
@@ -130,3 +130,9 @@ class Plan:
             for resource, models in self._held.items()
             if any(needs.get(resource) == models for needs in kept)
         }
+
+
+def _leave(run: StageRun, state: State) -> None:
+    """End a stage that has not started."""
+    run.state = state
+    run.progress.ended = time.monotonic()

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from harness.calls.pricing import Cost
 
 
 @dataclass(eq=False, kw_only=True)
 class StageProgress:
     """The counters of one stage of one task; times are `time.monotonic()` seconds.
 
-    `total`, `done`, `resumed` and `put_off` count items, `failures` counts them by cause: `done`
-    includes `resumed`, and items that are put off wait for answers after this session. `calls`
-    includes `calls_from_store`. The tokens are those of calls that a model answered now; for
-    `unreported` replies the server reported no tokens.
+    `total`, `done`, `resumed`, `put_off` and `in_flight` count items, `failures` counts them by
+    cause: `done` includes `resumed`, items that are put off wait for answers after this session,
+    and those in flight are being worked. `calls` includes `calls_from_store`. The tokens are those
+    of calls that a model answered now; for `unreported` replies the server reported no tokens. A
+    stage that this session will not start has an end without a start.
     """
 
     task: str
@@ -24,6 +28,7 @@ class StageProgress:
     done: int = 0
     resumed: int = 0
     put_off: int = 0
+    in_flight: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     calls: int = 0
     calls_from_store: int = 0
@@ -41,12 +46,18 @@ class StageProgress:
 
 @dataclass(kw_only=True)
 class RunProgress:
-    """The counters of a run; `stages` holds every stage of the plan in order."""
+    """The counters of a run; `stages` holds every stage of the plan in order.
+
+    `costs` gives what this session has cost so far by stage and role, nothing without prices;
+    `max_cost` is its budget of money.
+    """
 
     folder: Path
     model: str
     resumed: bool
     stages: list[StageProgress] = field(default_factory=list)
+    costs: Callable[[], Mapping[str, Cost]] = dict
+    max_cost: float | None = None
 
 
 class Display(Protocol):

@@ -46,7 +46,7 @@ from harness.pipeline.thinking import PATIENCE, Thinks, keep_thinking, known_thi
 from harness.registry import Plugins, load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
 from harness.runs.atomic_files import RUNS
-from harness.runs.manifest import Status, session_ended, stage_finished
+from harness.runs.manifest import Manifest, Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
 from harness.scoring.group_means import MeanOverTasks, means_of_run
 from harness.scoring.run_costs import session_costs
@@ -250,6 +250,8 @@ async def arun(
             model=taken.manifest.label,
             resumed=taken.resumed,
             stages=[stage_run.progress for stage_run in runs],
+            costs=lambda: _costs(taken.manifest, start.client.usage.as_json()),
+            max_cost=settings.budget.cost,
         )
         if requests_to is None:
             forget_unsubmitted(taken.folder)
@@ -518,8 +520,7 @@ def _status_of(errors: list[HarnessError], *, waiting: bool) -> Status:
 
 def _end(run: _Run, status: Status, code: int, problem: str | None) -> None:
     manifest = run.taken.manifest
-    if manifest.prices is not None:
-        run.costs = session_costs(manifest, run.usage, manifest.prices)
+    run.costs = _costs(manifest, run.usage)
     run.taken.manifest = session_ended(
         manifest, status, problem=problem, usage=run.usage, costs=run.costs, limits=run.limits
     )
@@ -530,6 +531,11 @@ def _end(run: _Run, status: Status, code: int, problem: str | None) -> None:
         exit_code=code,
         seconds=time.monotonic() - run.began,
     ))  # fmt: skip
+
+
+def _costs(manifest: Manifest, usage: Mapping[str, Mapping[str, int]]) -> dict[str, Cost]:
+    """The costs of a session's usage; empty without prices."""
+    return {} if manifest.prices is None else session_costs(manifest, usage, manifest.prices)
 
 
 def _notify(run: _Run, hook: str, event: object) -> None:

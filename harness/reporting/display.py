@@ -15,10 +15,8 @@ from harness.reporting.money import tokens
 from harness.reporting.text import causes, clean_text, duration, share
 from harness.reporting.throughput import Pace, tokens_per_second
 
-LEAST_PAUSE = 10.0
-LONGEST_PAUSE = 60.0
-STEP = 0.1
-"""A plain line is due after the least pause if this share more is done, else after the longest."""
+PAUSE = 60.0
+"""The seconds after which a stage that is still at work has another plain line."""
 
 
 def make_display(
@@ -31,7 +29,7 @@ def make_display(
     stream = stream or sys.stderr
     if quiet or json:
         return QuietDisplay(stream)
-    if stream.isatty() and os.environ.get("TERM") != "dumb":
+    if stream.isatty() and os.environ.get("TERM") != "dumb" and _takes_unicode(stream):
         from harness.reporting.live import LiveDisplay
 
         return LiveDisplay(stream)
@@ -63,7 +61,7 @@ class QuietDisplay:
 
 
 class PlainDisplay:
-    """Lines for logs: the start and end of the run and its stages, and regular progress."""
+    """Lines for logs: the start of the run, the end of each stage, the progress of long ones."""
 
     def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
@@ -87,10 +85,9 @@ class PlainDisplay:
         _print_line(self._stream, f"! {text}" if problem else text)
 
     def stage_started(self, stage: StageProgress) -> None:
-        """Show that the stage started."""
+        """Follow the stage."""
         with self._lock:
             self._running[stage] = _Followed(stage, self._clock())
-        self.show_line(f"{stage.label}: started")
 
     def stage_ended(self, stage: StageProgress) -> None:
         """Show the result of the stage."""
@@ -99,12 +96,12 @@ class PlainDisplay:
         self.show_line(f"{stage.label}: {end_line(stage)}")
 
     def stop(self) -> None:
-        """End the checks, and show the progress of stages that have not ended."""
+        """End the checks, and show how far the stages came that have not ended."""
         self._over.set()
         if self._ticker is not None and self._ticker is not threading.current_thread():
             self._ticker.join()
         with self._lock:
-            stopped = [followed.stage for followed in self._running.values()]
+            stopped = [stage for stage in self._running if stage.done]
             self._running.clear()
         for stage in stopped:
             self.show_line(f"{stage.label}: {end_line(stage)}")
@@ -126,18 +123,17 @@ class _Followed:
     """A running stage and its last line."""
 
     def __init__(self, stage: StageProgress, now: float) -> None:
-        self.stage = stage
-        self._pace = Pace()
+        self._stage = stage
+        self._pace = Pace([stage])
         self._shown_at = now
         self._shown_done = stage.done
 
     def line(self, now: float) -> str | None:
         """The next line about the stage; None while it is not due."""
-        stage = self.stage
-        self._pace.look(stage, now)
-        silent = now - self._shown_at
-        steps = (stage.done - self._shown_done) / stage.total if stage.total else 0.0
-        if silent < LEAST_PAUSE or (steps < STEP and silent < LONGEST_PAUSE):
+        stage = self._stage
+        self._pace.look(now)
+        idle = not stage.in_flight and stage.done == self._shown_done
+        if idle or now - self._shown_at < PAUSE:
             return None
         self._shown_at, self._shown_done = now, stage.done
         parts = [f"{stage.done:,}/{stage.total:,}" if stage.total else f"{stage.done:,}"]
@@ -147,7 +143,7 @@ class _Followed:
         speed = self._pace.tokens_per_second()
         if speed:
             parts.append(f"{tokens(speed, stage.unreported)} tokens/s")
-        parts.append(f"{duration(self._pace.seconds_left(stage))} left")
+        parts.append(self._pace.left())
         return f"{stage.label}: {'; '.join(parts)}"
 
 
@@ -178,6 +174,10 @@ def _facts(stage: StageProgress) -> list[str]:
     if stage.failures:
         facts.append(f"missing {causes(dict(stage.failures))}")
     return facts
+
+
+def _takes_unicode(stream: TextIO) -> bool:
+    return (stream.encoding or "utf-8").lower().startswith("utf")
 
 
 def _print_line(stream: TextIO, text: str) -> None:

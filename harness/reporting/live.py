@@ -6,8 +6,8 @@ import atexit
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -15,19 +15,24 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from harness.calls.pricing import together
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.money import UNKNOWN, tokens
-from harness.reporting.text import NOTHING, causes, clean_text, count, duration, share
-from harness.reporting.throughput import Pace, tokens_per_second
+from harness.reporting.money import UNKNOWN, money, paid, tokens
+from harness.reporting.text import causes, clean_text, count, duration, share
+from harness.reporting.throughput import Pace
 
 REFRESHES_PER_SECOND = 2.0
+LATELY = 5.0
+"""A stage counts as moving for this many seconds after its last move."""
+
 LONGEST_BAR = 30
-FRAME_LINES = 5
-"""Lines around the rows: head, column names, count of hidden rows, foot, cursor."""
+LEAST_BAR = 5
+LOW = 10
+"""A terminal of fewer lines is spared the line on model and folder."""
 
 
 class LiveDisplay:
-    """A row for each stage, redrawn twice a second; `stop` leaves the last picture on screen.
+    """A picture of the run, redrawn twice a second and gone after `stop`.
 
     A thread draws, so the picture moves while the run computes.
     """
@@ -52,13 +57,14 @@ class LiveDisplay:
             get_renderable=self._draw,
             console=self._console,
             refresh_per_second=REFRESHES_PER_SECOND,
+            transient=True,
             redirect_stdout=sys.stdout.isatty(),
         )
         atexit.register(self.stop)
         self._live.start()
 
     def show_line(self, text: str, *, problem: bool = False) -> None:
-        """Show the text above the rows."""
+        """Show the text above the picture."""
         self._console.print(Text(clean_text(text, lines=True), style="yellow" if problem else ""))
 
     def stage_started(self, stage: StageProgress) -> None:
@@ -68,15 +74,12 @@ class LiveDisplay:
         """The next picture shows it."""
 
     def stop(self) -> None:
-        """Draw a last time and restore the terminal; further calls do nothing."""
+        """Remove the picture and restore the terminal; further calls do nothing."""
         with self._lock:
             live, self._live = self._live, None
-        if live is None:
-            return
-        atexit.unregister(self.stop)
-        if self._picture is not None:
-            self._picture.over = True
-        live.stop()
+        if live is not None:
+            atexit.unregister(self.stop)
+            live.stop()
 
     def _draw(self) -> Group:
         if self._picture is None:
@@ -86,208 +89,150 @@ class LiveDisplay:
 
 
 class Picture:
-    """The picture of a run at a moment; remembers the pace of each stage.
-
-    Once the run is `over`, all rows are shown, and stages without an end count as stopped.
-    """
+    """The picture of a run at a moment; remembers its pace, and when each stage last moved."""
 
     def __init__(self, progress: RunProgress, began: float) -> None:
-        self.over = False
         self._progress = progress
         self._began = began
-        self._paces: dict[StageProgress, Pace] = {}
+        self._pace = Pace(progress.stages)
+        self._moved: dict[StageProgress, tuple[int, float]] = {}
 
     def draw(self, now: float, *, width: int, height: int) -> Group:
-        """The picture for a terminal of this size."""
-        stages = list(self._progress.stages)
-        for stage in stages:
-            if stage.started is not None and stage.ended is None:
-                self._paces.setdefault(stage, Pace()).look(stage, now)
-        layout = Layout.fit(width, stages)
-        rows = [self._row(stage, layout) for stage in stages]
-        shown: Sequence[int] = range(len(rows))
-        if not self.over:
-            shown = choose_rows(stages, [len(row) for row in rows], height - FRAME_LINES)
-        lines = [self._head(), layout.names()]
-        lines += [line for index in shown for line in rows[index]]
-        if len(shown) < len(rows):
-            lines.append(_left_out(stages, shown))
-        lines.append(self._foot(stages, now))
+        """The picture for a terminal of this size: the whole, stages that move, the other ones."""
+        stages = self._progress.stages
+        self._pace.look(now)
+        moving = [stage for stage in stages if self._moves(stage, now)]
+        lines = [self._head()] if height >= LOW else []
+        lines += [self._whole(now, width), self._sums(), *self._missing()]
+        room = max(height - len(lines) - 2, 0)  # a line on the other stages, and the cursor
+        lines += _rows(moving[:room], width)
+        lines.append(_others(stages, moving, hidden=len(moving[room:])))
+        lines = [line for line in lines if line][: max(height - 1, 1)]
         for line in lines:
             line.truncate(width, overflow="ellipsis")
             line.no_wrap = True
         return Group(*lines)
 
-    def _head(self) -> Text:
-        progress = self._progress
-        head = Text(clean_text(progress.model), style="bold")
-        head.append(f"  {clean_text(str(progress.folder))}", style="dim")
-        if progress.resumed:
-            head.append("  resumed", style="cyan")
-        return head
+    def _moves(self, stage: StageProgress, now: float) -> bool:
+        if stage.started is None or stage.ended is not None:
+            return False
+        done, last = self._moved.get(stage, (0, now - LATELY))
+        if stage.in_flight or stage.done != done:
+            last = now
+        self._moved[stage] = stage.done, last
+        return stage.total is None or now - last < LATELY  # its items are being made
 
-    def _row(self, stage: StageProgress, layout: Layout) -> list[Text]:
-        pace = self._paces.get(stage, Pace())
-        stopped = self.over and stage.started is not None and stage.ended is None
-        row = Text()
-        row.append(*(("✗ ", "bold yellow") if stopped else _mark(stage)))
-        row.append(layout.name(stage), style="dim" if stage.started is None else "")
-        row.append_text(_bar(stage, layout.bar))
-        for column in layout.columns:
-            cell = _cell(column.name, stage, pace)
-            if stopped and column.name == "time":
-                cell = "stopped"
-            row.append("  " + cell.rjust(column.width))
-        notes = Text("    ")
-        if stage.resumed:
-            notes.append(f"{stage.resumed:,} resumed", style="cyan")
-        failures = dict(stage.failures)
-        if failures:
-            notes.append("  " if stage.resumed else "")
-            notes.append(f"missing {causes(failures)}", style="yellow")
-        return [row, notes] if stage.resumed or failures else [row]
+    def _whole(self, now: float, width: int) -> Text:
+        """One bar for all stages; those of unknown size are drawn at the mean of the others."""
+        stages = self._progress.stages
+        done = sum(stage.done for stage in stages)
+        sized = [
+            stage.done if stage.ended is not None else stage.total
+            for stage in stages
+            if stage.ended is not None or stage.total is not None
+        ]
+        known = sum(size or 0 for size in sized)
+        least = "" if len(sized) == len(stages) else "at least "
+        left, spent = self._pace.left(), duration(now - self._began)
+        facts = f"{left}, {done:,} of {least}{known:,} items, {spent} so far"
+        part = done * len(sized) / (known * len(stages)) if known else 0.0
+        line = _bar(part, min(width - cell_len(facts) - 2, LONGEST_BAR))
+        return line.append(facts)
 
-    def _foot(self, stages: Sequence[StageProgress], now: float) -> Text:
+    def _sums(self) -> Text:
+        stages = self._progress.stages
         calls = sum(stage.calls for stage in stages)
         stored = sum(stage.calls_from_store for stage in stages)
         sent = sum(stage.prompt_tokens for stage in stages)
         received = sum(stage.completion_tokens for stage in stages)
         unreported = sum(stage.unreported for stage in stages)
-        spent = duration(now - self._began)
-        parts = [f"in {spent}" if self.over else f"{spent} so far", f"{calls:,} calls"]
+        parts = [f"{calls:,} calls"]
+        if costs := tuple(self._progress.costs().values()):
+            cost = together("", costs)
+            most = self._progress.max_cost
+            of = "" if most is None else f" of {money(most)}"
+            parts.insert(0, f"paid {paid(cost)}{of} {clean_text(cost.currency)}")
         if stored:
             parts.append(f"{share(stored, calls)} from the store")
         if sent or received:
             sums = tokens(sent, unreported), tokens(received, unreported)
             parts.append(f"tokens {sums[0]} in, {sums[1]} out")
+            if speed := self._pace.tokens_per_second():
+                parts.append(f"{tokens(speed, unreported)}/s")
         elif unreported:
             parts.append(f"tokens {UNKNOWN}")
-        return Text("  " + ", ".join(parts), style="dim")
+        return Text(", ".join(parts))
+
+    def _missing(self) -> list[Text]:
+        failures: Counter[str] = Counter()
+        for stage in self._progress.stages:
+            failures.update(dict(stage.failures))
+        return [Text(f"missing {causes(failures)}", style="yellow")] if failures else []
+
+    def _head(self) -> Text:
+        progress = self._progress
+        head = Text().append(clean_text(progress.model), style="bold")
+        head.append(f"  {clean_text(str(progress.folder))}", style="dim")
+        resumed = sum(stage.resumed for stage in progress.stages)
+        return head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of numbers, flush right."""
-
-    name: str
-    width: int
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The parts of a row that fit into a width: the stage's name, a bar, some columns."""
-
-    title: int
-    bar: int
-    columns: tuple[Column, ...]
-
-    @staticmethod
-    def fit(width: int, stages: Sequence[StageProgress]) -> Layout:
-        """The layout that shows the most in this width."""
-        columns = [Column("done", 11)]
-        if width >= 50:
-            columns.append(Column("calls", 6))
-        if width >= 76:
-            columns += [Column("tokens/s", 8), Column("stored", 6)]
-        columns.append(Column("time", 12))
-        room = width - 2 - sum(column.width + 2 for column in columns)
-        longest = max((cell_len(clean_text(stage.label)) for stage in stages), default=5)
-        title = max(min(longest, room - 8 if width >= 50 else room), 5)
-        bar = min(room - title - 2, LONGEST_BAR)
-        return Layout(title, bar if bar >= 5 else 0, tuple(columns))
-
-    def names(self) -> Text:
-        """The line of column names."""
-        line = Text(" " * (2 + self.title + (self.bar + 2 if self.bar else 0)), style="dim")
-        for column in self.columns:
-            line.append("  " + column.name.rjust(column.width))
-        return line
-
-    def name(self, stage: StageProgress) -> str:
-        """The stage's name, cut in its middle if it is too long."""
-        label = clean_text(stage.label)
-        if cell_len(label) > self.title:
-            tail = min(len(label) - label.rfind("/"), self.title - 5)
-            label = label[: self.title - tail - 1] + "…" + label[len(label) - tail :]
-        return set_cell_size(label, self.title)
+def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
+    """A line for each stage: its name, a bar where there is room, its items, those missing."""
+    counts = [_done(stage) for stage in stages]
+    column = max(map(len, counts), default=0)
+    longest = max((cell_len(clean_text(stage.label)) for stage in stages), default=0)
+    room = width - column - 4
+    title = max(min(longest, room), 5)
+    rows = []
+    for stage, items in zip(stages, counts, strict=True):
+        row = Text().append("▸ ", style="cyan").append(_name(stage, title) + "  ")
+        part = stage.done / stage.total if stage.total else 0.0
+        row.append_text(_bar(part, min(room - title - 2, LONGEST_BAR // 2)))
+        row.append(items.rjust(column))
+        missing = sum(dict(stage.failures).values())
+        row.append(f"  {missing:,} missing" if missing else "", style="yellow")
+        rows.append(row)
+    return rows
 
 
-def choose_rows(stages: Sequence[StageProgress], lines: Sequence[int], room: int) -> Sequence[int]:
-    """The indexes of the stages that fit into `room` lines, in their order.
-
-    Running stages are chosen first, then the latest to end, then the next to start.
-    """
-    if sum(lines) <= room:
-        return range(len(stages))
-
-    def urgency(index: int) -> tuple[int, float]:
-        stage = stages[index]
-        if stage.started is None:
-            return 2, index
-        return (0, index) if stage.ended is None else (1, -stage.ended)
-
-    chosen: list[int] = []
-    for index in sorted(range(len(stages)), key=urgency):
-        if chosen and lines[index] > room:
-            break
-        chosen.append(index)
-        room -= lines[index]
-    return sorted(chosen)
-
-
-def _left_out(stages: Sequence[StageProgress], shown: Sequence[int]) -> Text:
-    hidden = [stage for index, stage in enumerate(stages) if index not in set(shown)]
-    ended = sum(1 for stage in hidden if stage.ended is not None)
-    waiting = sum(1 for stage in hidden if stage.started is None)
-    running = len(hidden) - ended - waiting
-    parts = [(ended, "done"), (running, "running"), (waiting, "waiting")]
+def _others(stages: Sequence[StageProgress], moving: Sequence[StageProgress], hidden: int) -> Text:
+    """How many stages have no row, by state."""
+    others = [stage for stage in stages if stage not in moving]
+    ended = [stage for stage in others if stage.ended is not None]
+    done = sum(
+        stage.started is not None and (stage.total is None or stage.done >= stage.total)
+        for stage in ended
+    )
+    parts = [
+        (hidden, "more running"),
+        (done, "done"),
+        (len(ended) - done, "stopped"),
+        (len(others) - len(ended), "waiting"),
+    ]
     counts = ", ".join(f"{many} {what}" for many, what in parts if many)
-    return Text(f"  … and {counts}", style="dim")
+    return Text(f"  {counts}" if counts else "", style="dim")
 
 
-def _mark(stage: StageProgress) -> tuple[str, str]:
-    if stage.started is None:
-        return "· ", "dim"
-    if stage.ended is None:
-        return "▸ ", "bold cyan"
-    if stage.total is not None and stage.done < stage.total:
-        return "✗ ", "bold red"
-    return "✓ ", "green"
+def _name(stage: StageProgress, width: int) -> str:
+    """The stage's name, cut in its middle if it is too long."""
+    label = clean_text(stage.label)
+    if cell_len(label) > width:
+        tail = set_cell_size(label[label.rfind("/") :], min(len(label), width // 2)).rstrip()
+        label = set_cell_size(label, width - cell_len(tail) - 1) + "…" + tail
+    return set_cell_size(label, width)
 
 
-def _bar(stage: StageProgress, width: int) -> Text:
-    if not width:
+def _bar(part: float, width: int) -> Text:
+    if width < LEAST_BAR:
         return Text()
-    part = stage.done / stage.total if stage.total else float(stage.ended is not None)
     filled = min(int(part * width), width)
-    bar = Text("  ")
-    bar.append("━" * filled, style="green" if stage.ended is not None else "cyan")
-    bar.append("─" * (width - filled), style="dim")
-    return bar
-
-
-def _cell(column: str, stage: StageProgress, pace: Pace) -> str:
-    if column == "done":
-        return _done(stage)
-    if stage.started is None:
-        return ""
-    if column == "calls":
-        return count(stage.calls)
-    if column == "stored":
-        return share(stage.calls_from_store, stage.calls)
-    if stage.ended is not None:
-        if column == "time":
-            return f"in {duration(stage.ended - stage.started)}"
-        speed = tokens_per_second(stage)
-    elif column == "time":
-        return f"{duration(pace.seconds_left(stage))} left"
-    else:
-        speed = pace.tokens_per_second()
-    return tokens(speed, stage.unreported) if speed else NOTHING
+    bar = Text().append("━" * filled, style="cyan")
+    return bar.append("─" * (width - filled) + "  ", style="dim")
 
 
 def _done(stage: StageProgress) -> str:
     if stage.total is None:
-        return f"{stage.done:,}" if stage.started is not None else "waiting"
+        return f"{stage.done:,}"
     exact = f"{stage.done:,}/{stage.total:,}"
     return exact if len(exact) <= 11 else f"{count(stage.done)}/{count(stage.total)}"

@@ -1,4 +1,4 @@
-"""What a person sees: a live table on a terminal, plain lines in a pipe, and what was asked for."""
+"""What a person sees: a live picture on a terminal, plain lines in a pipe, what was asked for."""
 
 from __future__ import annotations
 
@@ -105,31 +105,48 @@ def assert_cursor_is_back(text: str) -> None:
     assert text.rindex(SHOW) > text.rindex(HIDE)
 
 
-def test_the_demo_shows_a_live_table_and_leaves_the_terminal_whole(terminal):
+def screen(text: str) -> list[str]:
+    """The lines that a terminal shows in the end, where a line once erased is gone."""
+    lines = [""]
+    for part in re.split(r"(\n|\x1b\[1A|\x1b\[2K)", re.sub(r"\x1b\[[0-9;?]*[mhl]", "", text)):
+        if part == "\n":
+            lines.append("")
+        elif part == f"{ESC}[1A":
+            lines.pop()
+        elif part == f"{ESC}[2K":
+            lines[-1] = ""
+        else:
+            lines[-1] += part.replace("\r", "")
+    return lines
+
+
+def test_the_demo_shows_a_live_picture_and_leaves_the_result_alone(terminal):
     shown = terminal(*DEMO)
     assert shown.ended() == 0
     assert_cursor_is_back(shown.text)
-    last = plain(shown.text)
-    name = next(line for line in reversed(last) if "interests/name" in line)
-    support = next(line for line in reversed(last) if "interests/support" in line)
-    assert re.match(r"✓ interests/name +━+ +40/40 +40 ", name)
-    done, total = re.search(r"━ +(\d+)/(\d+) ", support).groups()
-    assert done == total and int(total) > PEOPLE
-    assert any(line.startswith("metric ") for line in last), "results follow below the picture"
-    assert last[-2].startswith("run folder: runs/")
+    assert any(" items, 0:0" in line for line in plain(shown.text))
+    left = screen(shown.text)
+    assert not any("interests/name" in line or " so far" in line for line in left)
+    assert left[0].startswith("baseline"), "the result stands alone"
+    assert left[-2].startswith("run folder: runs/")
 
 
-def test_the_table_is_drawn_over_itself_while_the_run_goes_on(terminal, harness, serve):
+def test_the_picture_is_drawn_over_itself_while_the_run_goes_on(terminal, harness, serve):
     serve(harness, latency=0.3)
-    shown = terminal(*asked(harness, "--concurrency", "10")[3:])
+    prices = harness.folder / "prices.toml"
+    prices.write_text('[prices]\n"openai:*" = {input = 1, output = 1}\n')
+    money = ("--prices", str(prices), "--max_cost", "5")
+    shown = terminal(*asked(harness, "--concurrency", "10", *money)[3:])
     assert shown.ended() == 0
-    pictures = shown.text.count("interests/name")
-    assert pictures > 2
-    # The cursor stands in the last of five lines: head, names, two stages, foot.
-    assert shown.text.count(f"{ESC}[1A") == 4 * (pictures - 1)
-    rows = [line for line in plain(shown.text) if "interests/name" in line]
-    done = [int(re.search(r"(\d+)/40", row)[1]) for row in rows if "/40" in row]
-    assert done == sorted(done) and done[-1] == PEOPLE and len(set(done)) > 1
+    lines = plain(shown.text)
+    rows = [line for line in lines if line.startswith("▸ interests/name ")]
+    done = [int(row[: -len("/40")].split()[-1]) for row in rows if row.endswith("/40")]
+    assert done == sorted(done) and len(set(done)) > 1
+    assert any(
+        re.match(r"━+─+  at least 0:\d\d left, \d+ of at least 40 items, ", one) for one in lines
+    )
+    assert any(re.match(r"paid 0\.\d+ of 5\.00 USD, \d+ calls, tokens ", one) for one in lines)
+    assert not any("▸" in line or " so far" in line for line in screen(shown.text))
 
 
 def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve):
@@ -141,9 +158,10 @@ def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve):
     shown.read_until("finishing the calls in flight")
     assert shown.ended() == 130
     assert_cursor_is_back(shown.text)
-    lines = plain(shown.text)
-    assert any(line.startswith("✗ interests/name") for line in lines)
-    assert any("the same command resumes" in line for line in lines)
+    left = screen(shown.text)
+    assert left[0].startswith("finishing the calls in flight")
+    assert not any("interests/name" in line for line in left)
+    assert any("the same command resumes" in line for line in left)
 
 
 def test_a_run_that_is_stopped_at_once_gives_the_terminal_back(terminal, harness, serve):
@@ -163,23 +181,21 @@ def test_a_pipe_gets_plain_lines(harness, serve):
     assert ESC not in done.out + done.err
     assert "\r" not in done.out + done.err
     lines = done.err.splitlines()
-    assert re.fullmatch(r"openai:candidate-model: 2 stages in runs/\S+", lines[0])
-    assert lines[1] == "interests/name: started"
+    assert re.fullmatch(r"candidate-model: 2 stages in runs/\S+", lines[0])
     assert re.match(
-        r"interests/name: 40 done in \S+ ?\S*; 40 calls \(0% from the store\)", lines[2]
+        r"interests/name: 40 done in \S+ ?\S*; 40 calls \(0% from the store\)", lines[1]
     )
-    assert lines[3] == "interests/support: started"
-    assert lines[4].startswith("interests/support: ")
-    assert re.fullmatch(r"run folder: runs/\S+", lines[5])
-    assert len(lines) == 6
-    assert "interests  version 1, openai:candidate-model" in done.out
+    assert lines[2].startswith("interests/support: ")
+    assert re.fullmatch(r"run folder: runs/\S+", lines[3])
+    assert len(lines) == 4
+    assert done.out.startswith("candidate-model")
 
 
 def test_quiet_shows_results_and_no_stage(harness):
     done = harness.command([sys.executable, "-m", "harness", *DEMO, "--quiet"])
     assert done.code == 0
     assert re.fullmatch(r"run folder: runs/\S+\n", done.err)
-    assert "NOT COMPARABLE" in done.out
+    assert "not comparable to published" in done.out
     assert "support" in done.out
 
 
@@ -199,7 +215,7 @@ def test_json_is_one_document_even_where_too_many_fell_out(harness, serve):
     assert document["summaries"] == []
     assert "too many items failed" in document["errors"][0]
     assert "too many items failed" in done.err
-    assert "interests/name: started" not in done.err
+    assert "candidate-model: 2 stages" not in done.err
 
 
 def test_json_on_a_terminal_draws_nothing(terminal):

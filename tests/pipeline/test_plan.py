@@ -106,6 +106,8 @@ def test_halting_a_task_gives_up_its_later_stages_only():
     first.state = State.HALTED
     plan.halt("a")
     assert later.state is State.HALTED
+    assert later.progress.started is None and later.progress.ended is not None
+    assert other.progress.ended is None
     assert plan.unfinished() == [other]
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from builders.texts import lines_on
+from rich.cells import cell_len
 from rich.console import Console
 
+from harness.calls.pricing import Cost
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.live import LiveDisplay, Picture, choose_rows
+from harness.reporting.live import LiveDisplay, Picture
 
 SHOW_CURSOR = "\x1b[?25h"
 HIDE_CURSOR = "\x1b[?25l"
@@ -19,9 +21,8 @@ def run(*stages, resumed=False):
     return RunProgress(folder=Path("runs/x"), model="openai:gpt", resumed=resumed, stages=[*stages])
 
 
-def draw(progress, *, width, height=24, now=60.0, over=False):
+def draw(progress, *, width, height=24, now=60.0):
     picture = Picture(progress, 0.0)
-    picture.over = over
     return lines_on(
         lambda console: console.print(picture.draw(now, width=width, height=height)), width=width
     )
@@ -60,94 +61,181 @@ def typical():
 
 
 def test_eighty_columns(typical):
+    # 120 items are left at 20 + 45 asked calls a minute; the bar shows 100 * 2 of 220 * 3.
     assert draw(typical, width=80) == [
-        "openai:gpt  runs/x  resumed",
-        "                                    done   calls  tokens/s  stored          time",
-        "✓ interests/name     ━━━━━━        40/40      30        80     33%       in 0:30",
-        "    12 resumed  missing 3: no_json 2, timeout 1",
-        "▸ interests/support  ━━────       60/180      60        20     25%     1:20 left",
-        "· a_task_with…/name  ──────      waiting",
-        "  1:00 so far, 90 calls, 28% from the store, tokens 12.0k in, 3.0k out",
+        "openai:gpt  runs/x  12 resumed",
+        "━━━━━━──────────────  at least 1:51 left, 100 of at least 220 items, 1:00 so far",
+        "90 calls, 28% from the store, tokens 12.0k in, 3.0k out, 50/s",
+        "missing 3: no_json 2, timeout 1",
+        "▸ interests/support  ━━━━━──────────  60/180",
+        "  1 done, 1 waiting",
     ]
 
 
-def test_sixty_columns(typical):
-    assert draw(typical, width=60) == [
-        "openai:gpt  runs/x  resumed",
-        "                                  done   calls          time",
-        "✓ interests/name   ━━━━━━        40/40      30       in 0:30",
-        "    12 resumed  missing 3: no_json 2, timeout 1",
-        "▸ intere…/support  ━━────       60/180      60     1:20 left",
-        "· a_task_wi…/name  ──────      waiting",
-        "  1:00 so far, 90 calls, 28% from the store, tokens 12.0k i…",
+def test_forty_columns(typical):
+    assert draw(typical, width=40) == [
+        "openai:gpt  runs/x  12 resumed",
+        "at least 1:51 left, 100 of at least 220…",
+        "90 calls, 28% from the store, tokens 12…",
+        "missing 3: no_json 2, timeout 1",
+        "▸ interests/support  ━━━────────  60/180",
+        "  1 done, 1 waiting",
     ]
+
+
+def nine_tasks_six_times():
+    """The stages of nine tasks with six repeats each, 20 items a stage: 54 stages."""
+    return [
+        StageProgress(task=f"perrec_{level}_{form}wise@{repeat}", stage="rank")
+        for repeat in range(1, 7)
+        for level in ("easy", "medium", "hard")
+        for form in ("point", "pair", "list")
+    ]
+
+
+def test_fifty_four_stages_fit_a_small_terminal():
+    stages = nine_tasks_six_times()
+    for stage in stages:
+        stage.total, stage.started = 20, 0.0
+    for stage in stages[:12]:
+        stage.done, stage.calls, stage.ended = 20, 20, 50.0
+    stages[12].done, stages[12].calls, stages[12].in_flight = 15, 15, 5
+    stages[13].done, stages[13].calls, stages[13].in_flight = 3, 5, 3
+    stages[12].failures["no_json"] = 2
+
+    # 260 calls over 258 items in a minute; 5 + 17 * 5/3 + 40 * 20 * 260/258 = 839.5 are left.
+    assert draw(run(*stages), width=80) == [
+        "openai:gpt  runs/x",
+        "━━━━━━━───────────────────────  3:14 left, 258 of 1,080 items, 1:00 so far",
+        "260 calls",
+        "missing 2: no_json 2",
+        "▸ perrec_medium_pointwise@2/rank  ━━━━━━━━━━━────  15/20  2 missing",
+        "▸ perrec_medium_pairwise@2/rank   ━━─────────────   3/20",
+        "  12 done, 40 waiting",
+    ]
+
+
+def test_more_moving_stages_than_lines_are_counted():
+    stages = nine_tasks_six_times()
+    for stage in stages:
+        stage.total, stage.started, stage.in_flight = 20, 0.0, 1
+    stages[0].done, stages[0].ended = 20, 1.0
+    stages[1].ended = 2.0
+
+    assert "left" in draw(run(*stages), width=80, height=9)[0]
+    assert draw(run(*stages), width=80, height=10)[0] == "openai:gpt  runs/x"
+    lines = draw(run(*stages), width=80)
+    # The cursor stands in the last of 24 lines; head, bar, sums and the last line leave 19.
+    assert len(lines) == 23
+    assert lines[-1] == "  33 more running, 1 done, 1 stopped"
+    assert [len(draw(run(*stages), width=80, height=n)) for n in (1, 2, 4, 9, 10)] == [
+        1,
+        1,
+        3,
+        8,
+        9,
+    ]
+
+
+def test_a_stage_counts_as_moving_for_a_while_after_its_last_move():
+    stage = StageProgress(task="t", stage="s", total=20, started=0.0, in_flight=1)
+    picture = Picture(run(stage), 0.0)
+
+    def last(now):
+        drawn = picture.draw(now, width=60, height=24)
+        return str(drawn.renderables[-1]).strip()
+
+    assert last(1.0).endswith("0/20")
+    stage.in_flight = 0
+    assert last(5.5).endswith("0/20")
+    assert last(6.0) == "1 waiting"
+    stage.done = 1
+    assert last(7.0).endswith("1/20")
+    assert last(11.5).endswith("1/20")
+    assert last(12.0) == "1 waiting"
+
+
+def test_stages_that_will_not_start_count_as_stopped():
+    given_up = StageProgress(task="t", stage="a", total=10, done=4, started=0.0, ended=9.0)
+    never = StageProgress(task="t", stage="b", ended=9.0)
+
+    assert draw(run(given_up, never), width=80)[1:] == [
+        "━" * 30 + "  0:00 left, 4 of 4 items, 1:00 so far",
+        "0 calls",
+        "  2 stopped",
+    ]
+
+
+def cost(paid, *, unknown=0):
+    return Cost(
+        model="m", currency="EUR", priced=True, asked=5, paid=paid, paid_unknown=unknown,
+        reused=0, saved=0.0, saved_unknown=0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("costs", "most", "shown"),
+    [
+        ({}, None, "90 calls"),
+        ({"a": cost(0.25), "b": cost(1.0)}, None, "paid 1.25 EUR, 90 calls"),
+        ({"a": cost(0.25)}, 2.0, "paid 0.2500 of 2.00 EUR, 90 calls"),
+        ({"a": cost(0.25, unknown=1)}, None, "paid ≥ 0.2500 EUR, 90 calls"),
+        ({"a": cost(None, unknown=5)}, None, "paid unknown EUR, 90 calls"),
+    ],
+)
+def test_the_cost_so_far_stands_first_among_the_sums(typical, costs, most, shown):
+    typical.costs, typical.max_cost = lambda: costs, most
+
+    assert draw(typical, width=120)[2].startswith(shown + ", 28% from the store")
 
 
 def test_tokens_that_were_not_reported_are_no_number(typical):
     name, support, _ = typical.stages
     name.unreported = 4
-    assert draw(typical, width=80)[2].split()[-5:] == ["≥", "80", "33%", "in", "0:30"]
-    assert draw(typical, width=80)[-1].endswith("tokens ≥ 12.0k in, ≥ 3.0k out")
+    assert draw(typical, width=80)[2].endswith("tokens ≥ 12.0k in, ≥ 3.0k out, ≥ 50/s")
 
     for stage in (name, support):
         stage.prompt_tokens = stage.completion_tokens = 0
-    assert draw(typical, width=80)[2].split()[-4:] == ["–", "33%", "in", "0:30"]
-    assert draw(typical, width=80)[-1].endswith("from the store, tokens unknown")
+    assert draw(typical, width=80)[2].endswith("from the store, tokens unknown")
 
 
-@pytest.mark.parametrize("width", [1, 10, 20, 30, 40, 49, 50, 75, 76, 200])
-def test_no_width_breaks_a_line(typical, width):
-    lines = draw(typical, width=width)
+@pytest.mark.parametrize("width", [1, 2, 5, 10, 20, 30, 39, 40, 60, 80, 200])
+@pytest.mark.parametrize(
+    "task", ["t", "a_name_of_sixty_characters_" * 2 + "sixty", "推薦評価の課題" * 5]
+)
+def test_no_width_and_no_name_breaks_a_line(width, task):
+    stages = [
+        StageProgress(task=task, stage="name", total=0, started=0.0, in_flight=1),
+        StageProgress(task=task, stage="support", started=0.0),
+        StageProgress(task=task, stage="rank", total=1_000_000, done=123_456, started=0.0),
+        StageProgress(task=task, stage="waits"),
+    ]
+
+    lines = draw(run(*stages), width=width)
 
     assert len(lines) == 7
-    assert all(len(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
 
 
-def test_a_stage_that_was_stopped_early_is_marked():
-    stage = StageProgress(task="t", stage="s", total=100, done=20, started=0.0, ended=4.0)
+def test_a_run_without_stages_or_items_is_drawn():
+    empty = StageProgress(task="t", stage="s", total=0, started=0.0, ended=0.0)
 
-    assert draw(run(stage), width=60)[2] == (
-        "✗ t/s    ━━━─────────────       20/100       0       in 0:04"
+    assert draw(run(), width=80)[-1] == "0 calls"
+    assert draw(run(empty), width=80)[-1] == "  1 done"
+
+
+def test_a_name_that_is_too_long_keeps_the_stage():
+    stage = StageProgress(
+        task="a_long_name_of_a_task", stage="rank", total=5, started=0.0, in_flight=1
     )
 
-
-def test_what_still_ran_when_all_was_over_was_stopped(typical):
-    lines = draw(typical, width=60, over=True)
-
-    assert lines[4] == "✗ intere…/support  ━━────       60/180      60       stopped"
-    assert lines[6].startswith("  in 1:00, 90 calls")
+    assert draw(run(stage), width=24)[-1] == "▸ a_long_name…/rank  0/5"
 
 
 def test_large_counts_are_shortened():
     stage = StageProgress(task="t", stage="s", total=1_000_000, done=123_456, started=0.0)
 
-    assert "123k/1.0M" in draw(run(stage), width=60)[2]
-
-
-def test_a_low_terminal_shows_what_runs_and_counts_the_rest():
-    ended = [
-        StageProgress(task=f"done{n}", stage="s", total=1, done=1, started=0.0, ended=float(n))
-        for n in range(3)
-    ]
-    running = StageProgress(task="running", stage="s", total=2, started=3.0)
-    waiting = [StageProgress(task=f"later{n}", stage="s") for n in range(3)]
-
-    lines = draw(run(*ended, running, *waiting), width=60, height=8)
-
-    assert [line.split()[1] for line in lines[2:-1]] == ["done1/s", "done2/s", "running/s", "and"]
-    assert lines[-2] == "  … and 1 done, 3 waiting"
-    assert len(draw(run(*ended, running, *waiting), width=60, height=8, over=True)) == 10
-
-
-def test_rows_are_chosen_by_urgency_and_keep_their_order():
-    ended = StageProgress(task="t", stage="a", started=0.0, ended=1.0)
-    waiting = StageProgress(task="t", stage="b")
-    running = StageProgress(task="t", stage="c", started=1.0)
-
-    assert choose_rows([ended, waiting, running], [1, 1, 1], 3) == range(3)
-    assert choose_rows([ended, waiting, running], [1, 1, 1], 2) == [0, 2]
-    assert choose_rows([ended, waiting, running], [2, 1, 2], 3) == [2]
-    assert choose_rows([ended, waiting, running], [1, 1, 1], -5) == [2]
+    assert draw(run(stage), width=60)[-1].endswith("123k/1.0M")
 
 
 @pytest.fixture
@@ -155,7 +243,7 @@ def terminal():
     return Console(file=io.StringIO(), width=80, height=24, force_terminal=True, markup=False)
 
 
-def test_the_cursor_comes_back_with_the_last_picture(terminal, typical):
+def test_the_picture_goes_and_the_cursor_comes_back(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
 
     display.start(typical)
@@ -166,9 +254,11 @@ def test_the_cursor_comes_back_with_the_last_picture(terminal, typical):
 
     shown = terminal.file.getvalue()
     assert shown.count(HIDE_CURSOR) == shown.count(SHOW_CURSOR) == 1
-    last = shown[shown.rindex("interests/support") :]
-    assert "180/180" in last
-    assert "so far" not in last
+    lines = shown[shown.rindex("openai:gpt") :].split("\n")
+    assert "so far" in lines[1]
+    # Every line of the last picture is erased, and nothing is written after that.
+    erased = "\r" + "\x1b[1A\x1b[2K" * (len(lines) - 1)
+    assert lines[-1] == SHOW_CURSOR + erased
 
 
 def test_the_cursor_comes_back_after_an_exception(terminal, typical):
@@ -186,7 +276,7 @@ def test_the_cursor_comes_back_after_an_exception(terminal, typical):
     )
 
 
-def test_what_is_told_stands_above_the_rows_and_is_clean(terminal, typical):
+def test_what_is_told_stands_above_the_picture_and_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
 
     display.start(typical)

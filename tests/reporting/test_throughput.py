@@ -7,11 +7,11 @@ from harness.reporting.throughput import Pace, tokens_per_second
 
 
 def looked_at(stage, *moments):
-    pace = Pace()
+    pace = Pace([stage])
     for now, counters in moments:
         for name, value in counters.items():
             setattr(stage, name, value)
-        pace.look(stage, now)
+        pace.look(now)
     return pace
 
 
@@ -35,7 +35,7 @@ def looked_at(stage, *moments):
 def test_the_time_left_follows_from_the_calls_asked_or_else_the_items(counters, left):
     stage = StageProgress(task="t", stage="s", total=100, started=0.0)
 
-    assert looked_at(stage, (10.0, counters)).seconds_left(stage) == left
+    assert looked_at(stage, (10.0, counters)).seconds_left() == left
 
 
 def test_only_the_last_minute_counts():
@@ -47,7 +47,7 @@ def test_only_the_last_minute_counts():
         (120.0, {"done": 660, "calls": 660, "completion_tokens": 6300}),
     )
 
-    assert pace.seconds_left(stage) == 340.0  # 340 items at 1 a second
+    assert pace.seconds_left() == 340.0  # 340 items at 1 a second
     assert pace.tokens_per_second() == 5.0
 
 
@@ -55,9 +55,10 @@ def test_nothing_is_said_before_anything_is_known():
     stage = StageProgress(task="t", stage="s", total=100)
     pace = looked_at(stage, (1.0, {}), (2.0, {"started": 2.0}))
 
-    assert pace.seconds_left(stage) is None
+    assert pace.seconds_left() is None
+    assert pace.left() == "time left unknown"
     assert pace.tokens_per_second() is None
-    assert looked_at(stage, (5.0, {"done": 50, "resumed": 50})).seconds_left(stage) is None
+    assert looked_at(stage, (5.0, {"done": 50, "resumed": 50})).seconds_left() is None
 
 
 def test_a_stage_that_ended_has_its_average():
@@ -65,3 +66,62 @@ def test_a_stage_that_ended_has_its_average():
 
     assert tokens_per_second(stage) == 20.0
     assert tokens_per_second(StageProgress(task="t", stage="s")) is None
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3])
+def test_rounds_of_slow_calls_count_as_a_whole(rounds):
+    stage = StageProgress(task="t", stage="s", total=100, started=0.0, in_flight=10)
+
+    # Ten at once, and ten answers every 300 seconds.
+    moments = [(0.0, {})]
+    for number in range(1, rounds + 1):
+        end = 300.0 * number
+        moments += [(end - 1, {}), (end, {"done": 10 * number, "calls": 10 * number})]
+    assert looked_at(stage, *moments).seconds_left() == (10 - rounds) * 300
+
+
+def test_a_round_that_arrives_bit_by_bit_counts_as_a_whole():
+    stage = StageProgress(task="t", stage="s", total=31, started=0.0, in_flight=10)
+
+    # An answer every ten seconds from 210 to 300 and from 510 to 600: the last 11 came in 310.
+    ends = [*range(210, 310, 10), *range(510, 610, 10)]
+    moments = [(float(end), {"done": n, "calls": n}) for n, end in enumerate(ends, 1)]
+    assert looked_at(stage, *moments).seconds_left() == 310.0
+
+
+def whole(*stages, now):
+    pace = Pace(stages)
+    pace.look(now)
+    return pace
+
+
+def test_the_time_left_of_several_stages_follows_from_their_calls_together():
+    started = {"total": 60, "started": 0.0}
+    pairs = StageProgress(task="t", stage="pairs", done=10, calls=20, **started)
+    single = StageProgress(task="t", stage="single", done=20, calls=20, **started)
+    unworked = StageProgress(task="t", stage="unworked", **started)
+    by_rule = StageProgress(task="t", stage="by_rule", done=59, **started)
+    ended = StageProgress(task="t", stage="ended", done=10, calls=10, ended=5.0, **started)
+
+    # 50 of two calls, 40 of one, 60 of the mean of 50 calls over 40 items: 215 at 5 a second.
+    assert whole(pairs, single, unworked, by_rule, ended, now=10.0).left() == "0:43 left"
+
+
+def test_stages_of_unknown_size_make_the_time_left_a_bound():
+    first = StageProgress(task="t", stage="a", total=20, done=10, calls=10, started=0.0)
+    later = StageProgress(task="t", stage="b")
+
+    assert whole(first, later, now=10.0).left() == "at least 0:10 left"
+    first.done = first.calls = 20
+    assert whole(first, later, now=10.0).left() == "time left unknown"
+    later.ended = 10.0  # given up
+    assert whole(first, later, now=10.0).left() == "0:00 left"
+
+
+def test_a_resumed_run_that_reads_stored_answers_promises_nothing():
+    stage = StageProgress(task="t", stage="s", total=1000, started=0.0)
+    looked = (1.0, {"done": 700, "resumed": 400, "calls": 300, "calls_from_store": 300})
+
+    assert looked_at(stage, looked).left() == "time left unknown"
+    # 295 items at one asked call in five seconds
+    assert looked_at(stage, looked, (25.0, {"done": 705, "calls": 305})).left() == "24:35 left"

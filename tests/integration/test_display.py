@@ -115,7 +115,7 @@ def test_the_demo_shows_a_live_table_and_leaves_the_terminal_whole(terminal):
     assert re.match(r"✓ interests/name +━+ +40/40 +40 ", name)
     done, total = re.search(r"━ +(\d+)/(\d+) ", support).groups()
     assert done == total and int(total) > PEOPLE
-    assert any(line.startswith("metric ") for line in last), "results follow below the picture"
+    assert any(line.startswith("task ") for line in last), "results follow below the picture"
     assert last[-2].startswith("run folder: runs/")
 
 
@@ -163,7 +163,7 @@ def test_a_pipe_gets_plain_lines(harness, serve):
     assert ESC not in done.out + done.err
     assert "\r" not in done.out + done.err
     lines = done.err.splitlines()
-    assert re.fullmatch(r"openai:candidate-model: 2 stages in runs/\S+", lines[0])
+    assert re.fullmatch(r"candidate-model: 2 stages in runs/\S+", lines[0])
     assert lines[1] == "interests/name: started"
     assert re.match(
         r"interests/name: 40 done in \S+ ?\S*; 40 calls \(0% from the store\)", lines[2]
@@ -172,14 +172,14 @@ def test_a_pipe_gets_plain_lines(harness, serve):
     assert lines[4].startswith("interests/support: ")
     assert re.fullmatch(r"run folder: runs/\S+", lines[5])
     assert len(lines) == 6
-    assert "interests  version 1, openai:candidate-model" in done.out
+    assert done.out.startswith("candidate-model, without thinking; judge: judge-model\ntask ")
 
 
 def test_quiet_shows_results_and_no_stage(harness):
     done = harness.command([sys.executable, "-m", "harness", *DEMO, "--quiet"])
     assert done.code == 0
     assert re.fullmatch(r"run folder: runs/\S+\n", done.err)
-    assert "NOT COMPARABLE" in done.out
+    assert "not comparable to published: bundled sample data" in done.out
     assert "support" in done.out
 
 

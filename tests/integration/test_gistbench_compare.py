@@ -62,7 +62,7 @@ def analyse(three, capsys, monkeypatch, tmp_path):
 
 def values(comparison: dict[str, Any], metric: str) -> dict[str, float]:
     return {
-        run["label"].removeprefix("openai:"): run["metrics"][metric]["value"]
+        run["label"].removesuffix("@1"): run["metrics"][metric]["value"]
         for run in comparison["runs"]
     }
 

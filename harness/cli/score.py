@@ -334,10 +334,10 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
     run = NamedRun(named=str(folder.path), opened=(folder, manifest))
     with TemporaryDirectory(prefix="harness-score-") as scratch:
         _rescore_run(run, rescorings, {manifest.run_id: manifest.label}, into=Path(scratch))
-    if json:
-        print_json({"runs": [run.as_json()], "comparisons": []})
-    else:
-        _print_run(run, changed=any(how.changed for how in rescorings))
+        if json:
+            print_json({"runs": [run.as_json()], "comparisons": []})
+        else:
+            _print_run(run, changed=any(how.changed for how in rescorings))
     for error in run.errors:
         print_error(error)
     return run.errors[0].exit_code if run.errors else 0

@@ -74,15 +74,16 @@ def stored_means(
 
 
 def _groups(manifest: Manifest) -> Iterator[Group]:
-    """The groups that a run named, as far as their files are still there."""
+    """The groups of a run, as far as their files are still there."""
     from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
     if not manifest.groups:
         return
-    catalogue = Catalogue(load_plugins())
-    for name in manifest.groups:
-        try:
-            yield from (one for one in catalogue.select([name]).groups if one.name == name)
-        except HarnessError:
-            continue
+    folders = [Path(one) for one in manifest.settings.get("include_path") or ()]
+    found: dict[str, Group] = {}
+    for spec in manifest.settings.get("tasks", ()):
+        with suppress(HarnessError):
+            selected = Catalogue(load_plugins(), include_path=folders).select([spec])
+            found |= {group.name: group for group in selected.groups}
+    yield from (found[name] for name in manifest.groups if name in found)

@@ -111,7 +111,7 @@ class RunStarted(msgspec.Struct, frozen=True, kw_only=True):
     """The names of the tasks."""
 
     model: str
-    """The candidate."""
+    """The label of the candidate in tables."""
 
     resumed: bool
     """Whether the run continues an earlier one."""

@@ -53,6 +53,17 @@ def test_the_old_and_the_new_value_stand_over_the_tables(
     )
 
 
+def test_the_mean_of_repeats_is_taken_over_the_new_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Any
+) -> None:
+    repeated = ("--limit", "2", "--num-repeats", "2")
+    ran(capsys, tmp_path, *repeated)
+    command = [*COMMAND[:-1], "--output-path", str(tmp_path), *repeated]
+    shown = printed(*command, "--set", "min_support=1", "--rescore-only").out
+    assert "interests ×2" in shown
+    assert "scored with min_support 3 → 1" in shown
+
+
 def test_the_newest_run_that_fits_is_taken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

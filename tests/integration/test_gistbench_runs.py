@@ -145,7 +145,7 @@ def test_each_role_asks_the_server_that_it_is_bound_to(gist, serve):
     for server, stage in zip(servers.values(), JUDGES, strict=True):
         assert gist.by_stage(server).keys() == {stage}
     roles = done.summary(TASK)["roles"]
-    assert roles == {"candidate": "openai:alpha"} | {role: f"openai:{role}" for role in servers}
+    assert roles == {"candidate": "alpha@1"} | {role: role for role in servers}
 
 
 @pytest.mark.parametrize("role", ["judge", "taxonomist", "overlap_judge", "retrieval_judge"])

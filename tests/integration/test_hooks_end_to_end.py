@@ -86,7 +86,7 @@ def test_observers_are_told_of_a_run_from_its_start_to_its_end(harness, serve, e
     assert hooks(told) == ["start", "stage name", "stage support", "end"]
     start, name, support, end = (event for _, event in told)
     assert {event["folder"] for _, event in told} == {done.json["folder"]}
-    assert (start["tasks"], start["model"]) == (["interests"], "openai:candidate-model")
+    assert (start["tasks"], start["model"]) == (["interests"], "candidate-model")
     assert (start["resumed"], start["manifest"]) == (False, "running")
     assert (name["task"], name["items"], name["failures"]) == ("interests", PEOPLE, {})
     assert support["items"] == len(harness.records("support"))

@@ -67,7 +67,7 @@ def test_the_majority_decides_and_every_vote_is_on_record(panel):
     done = panel.run().ok()
     # Two of ann's three titles, and one of bob's, are kept.
     assert done.summary()["metrics"]["support"]["value"] == 0.5
-    assert done.summary()["roles"]["judge"] == "panel:openai:first+openai:second+openai:third"
+    assert done.summary()["roles"]["judge"] == "panel:first+second+third"
     ann, bob = sorted(panel.harness.records("support"), key=lambda record: record["user"])
     assert (ann["outcome"]["value"], bob["outcome"]["value"]) == ({"kept": [1, 2]}, {"kept": [1]})
     assert [(call["member"], call["text"]) for call in ann["calls"]] == [
@@ -92,7 +92,7 @@ def test_how_far_members_agree_is_shown(panel):
     # Nine of eighteen votes are yes, so chance agrees on a half; of the three pairs of votes on a
     # title always one agrees: (1/3 - 1/2) / (1/2).
     assert together["rows"] == [
-        ["openai:candidate", "interests", "support, judge", 3, 6, 0, 0, 6,
+        ["candidate", "interests", "support, judge", 3, 6, 0, 0, 6,
          pytest.approx(-1 / 3)]
     ]  # fmt: skip
     assert [row[3:] for row in members["rows"]] == [
@@ -118,7 +118,7 @@ def test_a_panel_goes_on_without_one_that_fails(panel):
     together, members, _ = panel.analyse("judge-panel")["sheets"]
     assert together["rows"][0][4:] == [6, 0, 4, 0, None]
     assert together["notes"] == [
-        "openai:candidate, interests, support, judge: no κ: nothing was labelled by all"
+        "candidate, interests, support, judge: no κ: nothing was labelled by all"
     ]
     assert members["rows"][2][3:] == ["openai:third", 0, 0, None]
 
@@ -174,7 +174,7 @@ def test_judges_stand_beside_people(panel):
     report = panel.analyse("judge-agreement", "--labels", "labels.csv")
     assert report["notes"] == [
         "labels: 7; blank: 1",
-        "openai:candidate, interests: matched 5; of no decision here 1, of several decisions, "
+        "candidate, interests: matched 5; of no decision here 1, of several decisions, "
         "without saying which 1",
     ]
     agreement, confusion = report["sheets"]
@@ -182,7 +182,7 @@ def test_judges_stand_beside_people(panel):
     # The panel says yes to three of five, zoe to two, and they agree on four; by chance on
     # 6/25 + 6/25: (20 - 12) / (25 - 12). The second says what zoe says.
     assert rows == {
-        "panel:openai:first+openai:second+openai:third": ["zoe", 5, 0, 80.0, pytest.approx(8 / 13)],
+        "panel:first+second+third": ["zoe", 5, 0, 80.0, pytest.approx(8 / 13)],
         "openai:first": ["zoe", 5, 0, 40.0, pytest.approx(0.0)],
         "openai:second": ["zoe", 5, 0, 100.0, 1.0],
         # Agrees on 2 of 5: zoe's yes 2/5, its own 1/5, by chance 2/25 + 12/25.
@@ -204,7 +204,7 @@ def test_labels_may_be_json_lines_and_of_any_judge(panel):
     (panel.harness.folder / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)))
     report = panel.analyse("judge-agreement", "--labels", "labels.jsonl")
     [row] = report["sheets"][0]["rows"]
-    assert row[3:] == ["openai:second", "people", 2, 0, 50.0, 0.0, None]
+    assert row[3:] == ["second", "people", 2, 0, 50.0, 0.0, None]
     assert report["notes"][1].endswith("matched 2; of other tasks 1")
 
 
@@ -233,7 +233,7 @@ def test_what_has_no_majority_of_people_is_counted(panel):
     )
     report = panel.analyse("judge-agreement", "--labels", "labels.csv")
     assert report["notes"][-1] == (
-        "openai:candidate, interests, support, judge: no majority: labelled by one rater 1, tied 1"
+        "candidate, interests, support, judge: no majority: labelled by one rater 1, tied 1"
     )
     ns = {row[4]: row[5] for row in report["sheets"][0]["rows"] if row[3].startswith("panel")}
     assert ns == {"zoe": 2, "yan": 3, "majority of people": 1}

@@ -135,7 +135,7 @@ def test_a_run_that_is_not_there_cannot_be_resumed(harness, serve):
     server = serve(harness)
     done = harness.run("--resume", "runs/gone")
     assert done.code == 1
-    assert "runs/gone: no run in this folder" in done.err
+    assert "runs: this run does not exist\n  found:    runs/gone\n" in done.err
     assert server.count == 0
 
 

@@ -88,7 +88,7 @@ def test_the_table_shows_how_many_answers_met_the_schema(harness, serve):
         return f"```json\n{text}\n```" if len(answered) % 2 else text
 
     serve(harness, answer=answer)
-    arguments = [one for one in harness.arguments("--structured") if one != "--json"]
+    arguments = [one for one in harness.arguments("--structured", "--verbose") if one != "--json"]
     done = harness.command(arguments).ok()
     assert "name, candidate: 40 of 40 replies read: fenced 50%, strict 50%" in done.out
     assert "name, candidate: 40 calls asked for a schema, 20 replies met it" in done.out
@@ -97,6 +97,6 @@ def test_the_table_shows_how_many_answers_met_the_schema(harness, serve):
 
 def test_the_table_is_silent_where_no_schema_was_asked_for(harness, serve):
     serve(harness)
-    done = harness.command([one for one in harness.arguments() if one != "--json"])
+    done = harness.command([one for one in harness.arguments("--verbose") if one != "--json"])
     assert "name, candidate: 40 of 40 replies read: strict 100%" in done.out
     assert "asked for a schema" not in done.out

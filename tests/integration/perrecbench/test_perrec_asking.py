@@ -108,10 +108,10 @@ def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
     analysed = perrec.tool("analyse", "perrec", str(perrec.folder(done)), "--json").ok()
     sheets = {one["title"]: one for one in analysed.json["report"]["sheets"]}
     (ours,) = sheets["ptc, unreadable groups counted 0"]["rows"]
-    assert ours[:2] == ["openai:m", pytest.approx(0.9)]
+    assert ours[:2] == ["m@1", pytest.approx(0.9)]
     counted, dropped = sheets["Without the unreadable groups"]["rows"]
-    assert counted[:3] == ["openai:m", "unreadable", 1]
-    assert dropped[:3] == ["openai:m", "ptc", 1.0]
+    assert counted[:3] == ["m@1", "unreadable", 1]
+    assert dropped[:3] == ["m@1", "ptc", 1.0]
 
 
 def test_a_task_of_which_half_cannot_be_read_shows_no_value_and_ends_well(perrec, serve, answers):

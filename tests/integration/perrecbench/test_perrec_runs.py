@@ -39,14 +39,16 @@ def test_two_benchmarks_run_in_one_command(perrec, serve, answers):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, perrecs, worlds):
-    """The nine tasks on data as large as the published: what is printed, and the analysis alone."""
+    """The nine tasks on data as large as the published: what a run and `show` print of them, the
+    analysis alone, and its report."""
     world = worlds(things=GROUPS, held_out=0).write(tmp_path_factory.mktemp("large"))
     perrec = perrecs(tmp_path_factory.mktemp("whole"), str(world))
     done = perrec.tool("--model", "baseline", "--tasks", "perrec", "--data", perrec.data).ok()
     (run,) = perrec.harness.folders
+    shown = perrec.tool("show", str(run)).ok()
     printed, parts = (perrec.tool("analyse", "perrec", str(run), *as_) for as_ in ((), ("--json",)))
     assert printed.code == parts.code == 0, printed.err
-    return done.out, printed.out, parts.json["report"]
+    return done.out, shown.out, printed.out, parts.json["report"]
 
 
 def rows(report, title: str) -> dict[str, list]:
@@ -56,10 +58,11 @@ def rows(report, title: str) -> dict[str, list]:
     return {row[0]: row[1:] for row in sheet["rows"]}
 
 
-def test_a_run_of_the_nine_tasks_prints_their_analysis(whole):
-    out, analysis, _ = whole
-    assert " ".join(analysis.split()) in " ".join(out.split())
-    told = " ".join(out.split())
+def test_a_run_of_the_nine_tasks_ends_in_the_short_table_and_show_prints_their_analysis(whole):
+    out, shown, analysis, _ = whole
+    assert "perrec (mean of 9)" in out and "Only ptc_published" not in out
+    told = " ".join(shown.split())
+    assert " ".join(analysis.split()) in told
     assert "Only ptc_published is comparable to Table 1" in told
     assert "of perrec_now, _plain, _dot or _older: without --limit, sample or strict" in told
     assert "no published rows beside" not in told

@@ -1,4 +1,4 @@
-"""A run of several datasets ends with the paper's two tables over all of them."""
+"""A group of datasets, also of a file of one's own, has the paper's two tables over all of them."""
 
 TASK = """
 task: gist_halves
@@ -18,13 +18,17 @@ def test_a_group_prints_its_analysis_over_its_tasks(tmp_path, monkeypatch, print
     (tmp_path / "two.yaml").write_text(GROUP)
     command = [
         "--model", "baseline", "--judge", "lexical", "--data", "sample", "--limit", "2", "--quiet",
-        "--output_path", str(tmp_path / "runs"),
+        "--verbose", "--output_path", str(tmp_path / "runs"),
     ]  # fmt: skip
 
     together = printed(*command, "--tasks", str(tmp_path / "two.yaml")).out
+    (run,) = (tmp_path / "runs").iterdir()
+    shown = printed("show", str(run)).out
     alone = printed(*command, "--tasks", "gist_synthetic").out
+    included = printed(*command, "--tasks", "two", "--include_path", str(tmp_path), "--fresh").out
 
     header = "model     halves IG F1  halves IS  synthetic IG F1  synthetic IS"
-    assert header in together.splitlines()
-    assert "Precision and recall, medians in %" in together
+    for out in (together, shown, included):
+        assert header in out.splitlines()
+        assert "Precision and recall, medians in %" in out
     assert "Precision and recall" not in alone

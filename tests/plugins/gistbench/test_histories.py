@@ -377,7 +377,7 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
     command = [
         "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic", "--data",
         "log.csv", "--set", "min_engagements=2", "--set", "taxonomy=[about]",
-        "--store", "calls.sqlite",
+        "--store", "calls.sqlite", "--verbose",
     ]  # fmt: skip
     noted = {
         "engagements without a time, taken as the oldest": 1,
@@ -400,4 +400,5 @@ def test_what_was_noted_of_the_data_stays_with_the_run(tmp_path, printed, monkey
     assert said == [f"gist_synthetic: {line}" for line in lines]
     assert told(*command, "--resume", folder)[1] == said
     assert told(*command, "--resume", folder, "--quiet")[1] == []
-    assert told("score", folder)[1] == []
+    assert "gist_synthetic: " not in printed("score", folder).err
+    assert told("show", folder)[1] == []

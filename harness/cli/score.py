@@ -91,7 +91,7 @@ def score(**options: Any) -> int:
     with _scored(args.changes, runs):
         if not args.json:
             for each in runs:
-                _print_run(each, changed=bool(args.changes))
+                _print_run(each, changed=bool(args.changes), part=args.task is not None)
     if args.json:
         print_json({"runs": [each.as_json() for each in runs]})
     errors = [error for each in runs for error in each.errors]
@@ -100,8 +100,11 @@ def score(**options: Any) -> int:
     return errors[0].exit_code if errors else 0
 
 
-def _print_run(run: NamedRun, *, changed: bool = False) -> None:
-    """Print the short table of one run; everything if no run keeps these scores."""
+def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
+    """Print the short table of one run, unless a part of several tasks was scored.
+
+    Everything about the scored tasks follows if the table is left out or no run keeps the scores.
+    """
     from harness.cli.results import print_short
     from harness.reporting.tables import print_summaries
     from harness.reporting.text import clean_text
@@ -115,9 +118,12 @@ def _print_run(run: NamedRun, *, changed: bool = False) -> None:
     folder, manifest = run.opened
     summaries = [task.summary for task in run.kept]
     tasks = {task.task.name: task for task in run.kept}
-    print_short(folder, manifest, summaries, means_of(manifest, summaries, tasks.__getitem__))
-    if changed:
+    part = part and len(manifest.tasks) > 1
+    if not part:
+        print_short(folder, manifest, summaries, means_of(manifest, summaries, tasks.__getitem__))
+    if changed and not part:
         print()
+    if changed or part:
         print_summaries(summaries)
 
 
@@ -269,7 +275,8 @@ def rescore_only(settings: RunSettings, *, json: bool) -> int:
         if json:
             print_json({"runs": [run.as_json()]})
         else:
-            _print_run(run, changed=any(how.changed for how in rescorings))
+            other = any(how.changed for how in rescorings)
+            _print_run(run, changed=other, part=len(rescorings) < len(manifest.tasks))
     for error in run.errors:
         print_error(error)
     return run.errors[0].exit_code if run.errors else 0

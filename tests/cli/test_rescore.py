@@ -64,6 +64,18 @@ def test_the_mean_of_repeats_is_taken_over_the_new_values(
     assert "scored with min_support 3 → 1" in shown
 
 
+def test_of_one_task_of_several_only_that_task_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], printed: Any
+) -> None:
+    ran(capsys, tmp_path, "--limit", "2", "--tasks", "interests_all")
+    [run] = tmp_path.iterdir()
+    given = ("score", str(run), "--task", "interests")
+    for more in ((), ("--set", "min_support=1")):
+        shown = printed(*given, *more).out
+        assert "interests  version 1, baseline" in shown
+        assert "not scored" not in shown and "interests_short" not in shown
+
+
 def test_the_newest_run_that_fits_is_taken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,7 +63,7 @@ async def by_harness(course: Course, folder: Path) -> dict[str, float]:
         ["speed"],
         model="kept",
         data=str(course.data),
-        sampling={"max_tokens": course.tokens},
+        gen_kwargs={"max_tokens": course.tokens},
         concurrency=course.in_flight,
         max_failures=1.0,
         output_path=folder / "runs",

@@ -26,7 +26,7 @@ def evaluate(data: Path, *, url: str | None, concurrency: int, limit: int | None
     result = harness.evaluate(
         ["gist_synthetic"],
         **asked,
-        roles=roles,
+        role=roles,
         data=str(data),
         limit=limit,
         concurrency=concurrency,

@@ -16,7 +16,7 @@ def evaluate(count: int, folder: Path) -> None:
         ["speed"],
         model="free",
         data=str(unread),
-        changes={"made_up": count},
+        set={"made_up": count},
         output_path=folder / "runs",
         store=folder / "store.sqlite",
     )

@@ -213,7 +213,7 @@ the option `window` is invalid
 expected: a whole number, at least 1\
 """)),
     "--model baseline --judge panel:lexical --tasks interests --data sample": (
-        2, UsageError, None, "lexical",
+        2, UsageError, "--judge", "lexical",
         snapshot("""\
 a panel needs two judges or more
 expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c\

@@ -138,7 +138,7 @@ def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path):
     assert stored.status == "interrupted"
     assert stored.unfinished == {"interests": ("name", "support")}
     assert "not done: interrupted\n" in repr(stored)
-    assert "interests  not finished: 0 of 2 stages done" in repr(stored)
+    assert "0 of 2 stages done" in repr(stored)
     assert stored.to_pandas().empty
     assert 0 < len(list(stored.samples())) < 40
 

@@ -19,7 +19,7 @@ def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
     harness, done = ended
     (folder,) = harness.folders
     lines = done.out.splitlines()
-    last = next(n for n, line in enumerate(lines) if line.startswith("all metrics, notes"))
+    last = next(n for n, line in enumerate(lines) if line.startswith("the rest: "))
     assert lines[last] == f"the rest: harness show {folder.name}"
     table = lines[: last + 1]
     assert table[0] == "baseline"
@@ -71,7 +71,7 @@ def test_a_repeated_task_is_one_line_with_the_interval_of_its_mean(harness):
 def test_a_run_that_stops_says_what_is_not_finished(harness):
     done = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--max_calls", "60", "--no_store")
     assert done.code != 0
-    assert "not finished: 0 of 1 stages done" in done.out
+    assert "0 of 1 stages done" in done.out
     assert "harness: " in done.err
 
 

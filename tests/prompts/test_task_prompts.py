@@ -176,7 +176,7 @@ def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeyp
     assert [one["content"] for one in role["first_prompt"]] == ["My words. And the rest."]
     assert (
         "own prompts: name.candidate"
-        in printed(*common, "--output_path", str(tmp_path / "runs")).out
+        in printed(*common, "--verbose", "--output_path", str(tmp_path / "runs")).out
     )
     (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
     entry = json.loads(manifest.read_text())["tasks"]["mine"]

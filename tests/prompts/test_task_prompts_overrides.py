@@ -114,7 +114,7 @@ def test_runs_with_and_without_them_are_distinguished_and_say_so(
     ]  # fmt: skip
     assert main([*common, "--max_calls", "1"]) == 1
     assert main([*common, "--prompts", str(own), "--max_calls", "1"]) == 1
-    assert "own prompts: name.candidate" in printed(*common, "--prompts", str(own)).out
+    assert "own prompts: name.candidate" in printed(*common, "--prompts", str(own), "--verbose").out
     runs = [json.loads(one.read_text()) for one in (tmp_path / "runs").glob("*/manifest.json")]
     asked = {one["asked"].get("prompts"): one for one in runs}
     assert set(asked) == {None, str(own)}

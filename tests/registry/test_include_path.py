@@ -83,7 +83,7 @@ def test_the_same_command_goes_on_with_what_it_left_unfinished(mine, printed):
 def test_the_data_that_the_command_names_goes_before_the_tasks(mine, tmp_path, printed):
     other = tmp_path / "other.jsonl"
     other.write_text(PEOPLE.replace("ann", "zoe"))
-    assert f"data: {other}" in printed(*command(mine, "--data", str(other))).out
+    assert f"data: {other}" in printed(*command(mine, "--data", str(other), "--verbose")).out
 
 
 def test_what_a_task_is_does_not_depend_on_where_its_folder_lies(mine, tmp_path):

@@ -26,7 +26,11 @@ def print_results(result: RunResult, *, verbose: bool = False) -> None:
     manifest = folder.manifest()
     errors = sum(str(error).count("\n") + 1 for error in result.errors)
     if result.summaries or len(manifest.tasks) > 1:
-        print_short(folder, manifest, result.summaries, result.means, reserved=errors + 4)
+        everything = verbose and bool(result.summaries)
+        print_short(
+            folder, manifest, result.summaries, result.means,
+            reserved=errors + 4, rest=not everything,
+        )  # fmt: skip
     if verbose and result.summaries:
         print()
         print_everything(folder, manifest, result.summaries)
@@ -39,8 +43,9 @@ def print_short(
     means: Sequence[MeanOverTasks],
     *,
     reserved: int = 4,
+    rest: bool = True,
 ) -> None:
-    """Print the short table of a run."""
+    """Print the short table of a run, and with `rest` the command that shows the rest."""
     from harness.cli.kept_runs import default_folder
     from harness.reporting.short_table import print_short_table
 
@@ -48,7 +53,9 @@ def print_short(
     with suppress(UsageError):  # wrong settings, which no stored run needs
         if path.parent.resolve() == default_folder().resolve():
             path = Path(path.name)
-    print_short_table(manifest, summaries, means, run=str(path), reserved=reserved)
+    print_short_table(
+        manifest, summaries, means, run=str(path) if rest else None, reserved=reserved
+    )
 
 
 def print_everything(

@@ -150,7 +150,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
         print(line)
     print(flush=True)
     if args.task is None:
-        print_short(folder, manifest, summaries, means)
+        print_short(folder, manifest, summaries, means, rest=False)
         print(flush=True)
     print_everything(folder, manifest, summaries)
     return 0

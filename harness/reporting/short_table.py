@@ -67,13 +67,13 @@ def print_short_table(
     summaries: Sequence[TaskSummary],
     means: Sequence[MeanOverTasks],
     *,
-    run: str,
+    run: str | None,
     reserved: int = 4,
     console: Console | None = None,
 ) -> None:
     """Print the main metrics of a run; with `reserved` more lines it fits a screen.
 
-    `run` is what `harness show` calls the run.
+    `run` is what `harness show` calls the run; None where everything follows.
     """
     console = console or result_console()
     options = console.options.update(width=console.width if console.is_terminal else WIDTH)
@@ -96,7 +96,8 @@ def print_short_table(
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
         console.print(Text(cut(line.plain, options.max_width), style=line.style))
-    console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
+    if run is not None:
+        console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
 
 
 def _table(rows: Iterable[_Row]) -> Table:

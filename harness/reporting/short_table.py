@@ -5,7 +5,6 @@ Imports rich at the top: import this module where it is used.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +42,11 @@ SCREEN = 40
 WIDTH = 80
 """The width of the table in a file or a pipe."""
 
+HEAD = 4
+"""The lines of the title, of the table's head, and of the command that shows the rest."""
+
 LEAST_ROWS = 5
+SHORTEST_NAME = 12
 INDENT = "  "
 
 
@@ -79,19 +82,19 @@ def print_short_table(
     options = console.options.update(width=console.width if console.is_terminal else WIDTH)
     below = [line for line in _below(summaries) if line.plain]
     rows = list(_Rows(manifest, summaries, means).all())
-    room = max(SCREEN - reserved - len(below) - 2, LEAST_ROWS)
-
-    def lines(shown: Sequence[_Row]) -> int:
-        return len(console.render_lines(_table(shown), options))
-
-    if lines(rows) > room:
+    room = max(SCREEN - reserved - len(below) - HEAD, LEAST_ROWS)
+    if len(rows) > room:
         rows = [row for row in rows if not row.optional]
-    fit = len(rows)
-    if lines(rows) > room:
-        fit = bisect_right(range(fit), room - 1, key=lambda some: lines(rows[:some])) - 1
+    fit = len(rows) if len(rows) <= room else room - 1
     left = sum(row.tasks for row in rows[fit:])
     console.print(Text(cut(_title(manifest, summaries), options.max_width), style="bold"))
-    console.print(_table(rows[:fit]), width=options.max_width)
+    table = _table(rows[:fit])
+    wanted = console.measure(table, options=options.update_width(10 * WIDTH)).maximum
+    if wanted > options.max_width:
+        longest = max(cell_len(row.name) for row in rows[:fit])
+        names = max(longest - (wanted - options.max_width), SHORTEST_NAME)
+        table = _table([replace(row, name=middle_cut(row.name, names)) for row in rows[:fit]])
+    console.print(table, width=options.max_width)
     if left:
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:

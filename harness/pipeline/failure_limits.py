@@ -26,6 +26,21 @@ def limits_of(task: Task, given: Mapping[str, float]) -> FailureLimits:
     return FailureLimits(**{**task.max_failures, **given})
 
 
+def how_to_ask_again(causes: Mapping[str, int]) -> str:
+    """What a user can do about failures of these causes.
+
+    >>> how_to_ask_again({"truncated": 8, "schema": 1})[:42]
+    'most answers would be cut again at the sam'
+    """
+    shown = "`harness show RUN --failures` lists the failures"
+    if causes and max(causes, key=causes.__getitem__) == TRUNCATED:
+        return (
+            f"most answers would be cut again at the same limit: {shown} and how to raise it for "
+            "the next command"
+        )
+    return f"{shown}; to ask again, repeat the command with --retry_failures"
+
+
 @dataclass(kw_only=True)
 class FailureWatch:
     """Counts a stage's failures by family and cause, and compares them with the limits.
@@ -64,21 +79,14 @@ class FailureWatch:
         family = self._over(FEWEST) or "errors"
         causes = ", ".join(f"{cause} {count}" for cause, count in self.causes.most_common())
         limit = getattr(self.limits, family)
-        often = [cause for cause, _ in self.causes.most_common(1)]
-        again = "repeat the command with --retry_failures to ask again, or"
-        if often == [TRUNCATED]:
-            again = (
-                "most answers would be cut again at the same limit, so change it as the first "
-                "failure says, or repeat the command"
-            )
         return TooManyFailures(
             "too many items failed",
             where=label,
             found=f"{self.families[family]} of {self.total} by {family} ({causes})"
             + (f"; the first: {first}" if (first := self.first.get(family)) else ""),
             expected=f"at most {limit:.0%} (--max_failures {family}={limit:g})",
-            hint="all records are kept: `harness show RUN --failures` lists the failures; "
-            f"{again} with a larger --max_failures to accept them",
+            hint=f"all records are kept; {how_to_ask_again(self.causes)}, or repeat it with a "
+            "larger --max_failures to accept them",
         )
 
     def _over(self, fewest: int) -> str | None:

@@ -28,6 +28,7 @@ from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
 from harness.pipeline.executor import LocalExecutor, NotBatchable
+from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.preflight import (
@@ -502,8 +503,7 @@ def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
                 found=f"{stage.items} without one: "
                 + ", ".join(f"{cause} {count}" for cause, count in stage.failures.items()),
                 expected="a value of at least one item: these results measure nothing",
-                hint="`harness show RUN --failures` lists the failures; repeat the command with "
-                "--retry_failures to ask again",
+                hint=how_to_ask_again(stage.failures),
             )
 
 

@@ -1,10 +1,12 @@
 """When too many items failed."""
 
-from builders.runs import make_task
+from builders.runs import make_summary, make_task
 
 from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
 from harness.pipeline.failure_limits import FailureWatch, limits_of
+from harness.pipeline.run import nothing_read
 from harness.pipeline.settings import FailureLimits
+from harness.scoring.summary import StageSummary
 
 
 def watch(total, failures, **limits):
@@ -50,6 +52,16 @@ def test_what_was_mostly_cut_is_not_to_be_asked_again_at_the_same_limit():
     assert "--retry_failures" not in hint
     assert "would be cut again at the same limit" in hint
     assert "a larger --max_failures" in hint
+
+
+def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_limit():
+    stages = {
+        name: StageSummary(items=8, done=0, failures=failures, roles={})
+        for name, failures in (("cut", {"truncated": 8}), ("wrong", {"schema": 8}))
+    }
+    cut, wrong = nothing_read(make_summary("t", stages=stages))
+    assert "would be cut again" in cut.hint and "--retry_failures" not in cut.hint
+    assert wrong.hint.endswith("to ask again, repeat the command with --retry_failures")
 
 
 def test_of_an_error_in_several_lines_the_first_is_shown():

@@ -63,8 +63,9 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     for comparison in document.comparisons:
         for run, label in labels_shown(comparison).items():
             runs[run] = max(runs.get(run, ""), label)
-    measures = [*_means(document, runs), *_of_tasks(document)]
-    below = list(_below(document.comparisons, runs))
+    means = _means(document, runs)
+    measures = [*(measure for measure, _ in means), *_of_tasks(document, means)]
+    below = list(_below(document.comparisons, runs, width))
     shown = [each for each in measures if each.differences]
     bases = {each.second for measure in shown for each in measure.differences}
     tests = sum(each.p is not None for one in document.comparisons for each in one.differences)
@@ -89,9 +90,11 @@ def _title(comparisons: Sequence[Comparison], many: int) -> str:
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 
-def _of_tasks(document: ComparisonDocument) -> Iterator[_Measure]:
+def _of_tasks(
+    document: ComparisonDocument, means: Sequence[tuple[_Measure, Sequence[str]]]
+) -> Iterator[_Measure]:
     """The main metrics of each task."""
-    summed = {task for means in document.means.values() for mean in means for task in mean.tasks}
+    summed = {task for _, tasks in means for task in tasks}
     for comparison in document.comparisons:
         for name in comparison.main:
             first = comparison.runs[0].metrics[name]
@@ -117,8 +120,11 @@ def _units(result: MetricResult) -> int:
     return result.n + sum(result.missing.values())
 
 
-def _means(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterator[_Measure]:
-    """The means that every run has."""
+def _means(
+    document: ComparisonDocument, runs: Mapping[str, str]
+) -> list[tuple[_Measure, tuple[str, ...]]]:
+    """The means that every run has, each with its tasks."""
+    shown = []
     found: dict[tuple[str, str], dict[str, MeanOverTasks]] = {}
     for run, means in document.means.items():
         for mean in means:
@@ -127,11 +133,13 @@ def _means(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterator[_M
     for (name, metric), of_runs in found.items():
         if of_runs.keys() == runs.keys():
             first = next(iter(of_runs.values()))
-            yield _Measure(
+            measure = _Measure(
                 task=f"{clean_text(name)} (mean of {len(first.tasks)})",
                 metric=metric_name(metric, first),
                 values={run: value_of(mean) for run, mean in of_runs.items()},
             )
+            shown.append((measure, first.tasks))
+    return shown
 
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
@@ -279,8 +287,10 @@ def _size(difference: Difference) -> str:
     return number(abs(difference.value)) + shown
 
 
-def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterator[Text]:
-    """What speaks against the comparison, a line each."""
+def _below(
+    comparisons: Sequence[Comparison], runs: Mapping[str, str], width: int
+) -> Iterator[Text]:
+    """What speaks against the comparison, a line each, and two for a reason that needs them."""
     if stamp := comparability(comparisons):
         yield Text(stamp, style="red")
     out: dict[tuple[str, str], list[str]] = {}
@@ -308,6 +318,8 @@ def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterat
                 whose = ", ".join(runs[run.run] for run in lacking)
                 why = clean_text(lacking[0].metrics[name].undefined or "no common unit")
                 what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
-                yield Text(f"{what} of {whose}: {why}", style="yellow")
+                said = f"{what} of {whose}: {why}"
+                for line in textwrap.wrap(said, width, max_lines=2, placeholder=" …"):
+                    yield Text(line, style="yellow")
     for doubt in dict.fromkeys(doubt for each in comparisons for doubt in each.doubts):
         yield Text(clean_text(doubt), style="yellow")

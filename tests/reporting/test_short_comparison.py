@@ -255,6 +255,30 @@ def test_a_mean_that_a_run_lacks_is_not_shown():
     assert "mean of" not in "\n".join(printed(*comparisons, means=means))
 
 
+def test_tasks_of_a_mean_that_a_run_lacks_are_shown_even_where_they_do_not_fit_a_screen():
+    comparisons = many([f"perrec_{number}" for number in range(9)], 6)
+    means = {run.run: (a_mean(0.5),) for run in comparisons[0].runs}
+    means["run-step-6000"] = (a_mean(None),)
+    lines = printed(*comparisons, means=means)
+    assert [line for line in lines if line.startswith("perrec")] == [
+        f"perrec_{number}, ptc ↑, n 40" for number in range(9)
+    ]
+
+
+def test_why_a_run_has_no_value_is_wrapped_and_not_cut_on_its_first_line():
+    why = "43 of 60 units have one, less than the required 85%; over those few it is 0.116"
+    runs = [a_run(BASE, metric(None, n=3, undefined=why)), a_run(NEXT, metric(0.5), metric(0.5))]
+    lines = printed(a_comparison("perrec_easy_pointwise", runs))
+    assert lines[-3:-1] == [
+        "perrec_easy_pointwise has no ptc of step-1000: 43 of 60 units have one, less",
+        "than the required 85%; over those few it is 0.116",
+    ]
+    runs[0] = a_run(BASE, metric(None, n=3, undefined="because " * 40))
+    lines = printed(a_comparison("t", runs))
+    assert lines[-2].endswith(" because …")
+    assert [line.startswith("t has no ptc") for line in lines[-4:-1]] == [False, True, False]
+
+
 def test_what_speaks_against_the_comparison_has_a_line_each():
     runs = [
         a_run(BASE, metric(None, n=3, undefined="3 of 40 units have one")),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
 from harness.cli.command import PATH, argument, command, option
-from harness.cli.kept_runs import named_runs, open_run, tag_option
+from harness.cli.kept_runs import Opened, named_runs, open_run, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
 from harness.cli.score import (
@@ -65,7 +65,7 @@ def compare(**options: Any) -> int:
     """
     args = SimpleNamespace(**options)
     runs = _open(args)
-    base = open_run(args.against)[1].run_id if args.against is not None else None
+    base = _against(args.against, runs)[1].run_id if args.against is not None else None
     _check_oracle_options(args, runs)
     _check_metrics(args.metric, runs)
     with contextlib.ExitStack() as stack:
@@ -90,9 +90,15 @@ def _open(args: SimpleNamespace) -> list[NamedRun]:
     if args.against is None:
         return runs
     ids = {run.opened[1].run_id for run in runs if run.opened}
-    if open_run(args.against)[1].run_id in ids:
+    if _against(args.against, runs)[1].run_id in ids:
         return runs
     return [*open_runs([args.against], args.task, {}), *runs]
+
+
+def _against(named: str, runs: Sequence[NamedRun]) -> Opened:
+    """The run of `--against`: the only one of these runs with that label, or any run."""
+    labelled = [run.opened for run in runs if run.opened and run.opened[1].label == named]
+    return labelled[0] if len(labelled) == 1 else open_run(named)
 
 
 def _read(run: NamedRun, labels: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
-from harness.base.errors import UsageError
+from harness.base.errors import DataError, UsageError
 from harness.cli.compare import compare
 from harness.cli.main import main
 from harness.cli.score import score
@@ -190,6 +190,17 @@ def test_differences_are_from_the_run_that_is_named(
     assert compared(three, one, "--against", two, "--json") == 0
     found = comparison_in(capsys.readouterr().out)["differences"]
     assert [(each["first"], each["second"]) for each in found] == [("three", "two"), ("one", "two")]
+
+
+def test_the_base_may_be_named_by_its_label_wherever_the_runs_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two, _ = three_runs(tmp_path)
+    assert compared(one, two, "--against", "two", "--json") == 0
+    found = comparison_in(capsys.readouterr().out)["differences"]
+    assert [(each["first"], each["second"]) for each in found] == [("one", "two")]
+    with pytest.raises(DataError, match="this run does not exist"):
+        compared(one, two, "--against", "three")
 
 
 def test_which_of_two_runs_is_better_is_said_in_words(

@@ -56,12 +56,13 @@ def open_run(
         return RunFolder(path), RunFolder(path).manifest()
     parent = path.parent if path.parent != Path() else place
     names = sorted(each.parent.name for each in parent.glob("*/manifest.json"))
+    labels = [manifest.label for _, manifest in kept_runs(parent)]
     raise DataError(
         "this run does not exist",
         found=named,
         expected="the folder or the name of a run",
         where=str(parent),
-        hint=did_you_mean(path.name, names)
+        hint=did_you_mean(path.name, [*names, *labels])
         or (f"the newest run is {parent / names[-1]}" if names else None),
     )
 
@@ -136,7 +137,7 @@ def _none_tagged(where: str, tags: Mapping[str, str], runs: Iterable[Opened]) ->
         "no run has these tags",
         where=where,
         found=", ".join(f"{name}={value}" for name, value in tags.items()),
-        expected=f"one of {', '.join(sorted(there))}" if there else "a run with tags: --tag",
+        expected=f"one of {', '.join(sorted(there))}" if there else "runs that were given a --tag",
     )
 
 

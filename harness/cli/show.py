@@ -164,7 +164,8 @@ def _heading(
     from harness.reporting.text import clean_text
 
     began = manifest.sessions[0].started if manifest.sessions else "at an unknown time"
-    yield clean_text(f"run {folder.path}: {manifest.label}, begun {began}, {manifest.status}")
+    status = manifest.status.replace("_", " ")
+    yield clean_text(f"run {folder.path}: {manifest.label}, begun {began}, {status}")
     if manifest.problem:
         yield clean_text(manifest.problem, lines=True)
     killed = sum(each.ended is None for each in manifest.sessions)
@@ -206,7 +207,8 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
     if args.json:
         print_json({"failures": found})
     elif count:
-        print(f"\n{count:,} failures; --sample ID shows everything about one")
+        failures = "failure" if count == 1 else "failures"
+        print(f"\n{count:,} {failures}; --sample ID shows everything about one")
     else:
         print("no failures")
     return 0

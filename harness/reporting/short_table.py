@@ -275,13 +275,15 @@ def _missing(summaries: Sequence[TaskSummary]) -> str:
         return ""
     causes = sum((Counter(result.missing) for result in concerned), Counter[str]())
     tasks = f" in {len(concerned)} of {len(summaries)} tasks" if len(summaries) > 1 else ""
-    return f"missing{tasks}: {reasons(causes) or 'parts of units'}"
+    parts = [] if all(sum(result.missing.values()) for result in concerned) else ["parts of units"]
+    return f"missing{tasks}: {', '.join([*filter(None, [reasons(causes)]), *parts])}"
 
 
 def _thought_out(summaries: Sequence[TaskSummary]) -> str:
     spent = sum(map(thought_out, summaries))
     cures = "switch it off or allow more"
-    return f"{spent:,} replies spent their limit on thinking: {cures}" if spent else ""
+    spender = "reply spent its" if spent == 1 else "replies spent their"
+    return f"{spent:,} {spender} limit on thinking: {cures}" if spent else ""
 
 
 def cut(text: str, width: int) -> str:

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from builders.runs import make_line, write_journal
+from msgspec.structs import replace
 
 from harness.base.errors import DataError, UsageError
+from harness.contracts.records import Unreadable
 from harness.registry import load_plugins
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import score_task
@@ -62,6 +65,21 @@ def test_failures_one_a_line_without_control_characters(
     assert "ann" not in out
     assert printable(out)
     assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
+
+
+def test_one_failure_is_not_several(kept_run: RunFolder, shown: Callable[..., str]) -> None:
+    failed = make_line(1, {"id": "ann/1", "user": "ann"}, Unreadable("no_json", "no bracket"))
+    write_journal(kept_run.journal("later", 1, "name"), failed)
+    out = shown(str(kept_run.path), "--failures", "--task", "later")
+    assert "\n1 failure; --sample ID shows everything about one\n" in out
+
+
+def test_how_a_run_ended_is_said_in_words(
+    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
+) -> None:
+    ended = replace(kept_run.manifest(), status="too_many_failures")
+    kept_run.write_manifest(ended)
+    assert shown(str(kept_run.path)).splitlines()[0].endswith(", too many failures")
 
 
 def test_one_sample_whole(kept_run: RunFolder, shown: Callable[..., str]) -> None:

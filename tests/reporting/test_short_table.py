@@ -79,6 +79,23 @@ def test_a_task_without_a_value_shows_what_is_missing():
     assert "missing in 1 of 2 tasks: no_json 40" in lines
 
 
+def test_missing_parts_are_named_with_the_causes_of_whole_units():
+    parts = make_metric(0.5, n=40, missing_share=0.06)
+    whole = make_metric(0.5, n=30, missing={"no_json": 10})
+    lines = printed(task("films", metrics={"hits": parts}), task("books", metrics={"hits": whole}))
+    assert "missing in 2 of 2 tasks: no_json 10, parts of units" in lines
+    assert "missing: parts of units" in printed(task("films", metrics={"hits": parts}))
+    assert "missing: no_json 10" in printed(task("books", metrics={"hits": whole}))
+
+
+def test_one_reply_that_spent_its_limit_is_not_several():
+    fields = (name for name in RoleUse.__struct_fields__ if name not in ("rungs", "cost"))
+    use = RoleUse(**{**dict.fromkeys(fields, 0), "calls": 60, "thought_out": 1}, rungs={})
+    stage = StageSummary(items=1, done=0, failures={}, roles={"candidate": use})
+    said = "1 reply spent its limit on thinking: switch it off or allow more"
+    assert said in printed(task("films", stages={"ask": stage}))
+
+
 def test_units_that_a_value_counts_as_worst_are_among_its_units():
     counted = make_metric(0.25, n=30, missing={"no_json": 10}, left_out=0.5)
     assert printed(task("films", metrics={"hits": counted}))[3].split()[-3:] == [

@@ -25,7 +25,8 @@ def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
     assert table[7] == "not comparable to published: bundled sample data; --limit 12"
     assert all(len(line) <= 80 for line in table)
     again = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--fresh").ok()
-    assert again.out.splitlines() == [*table, f"the rest: harness show {harness.folders[-1].name}"]
+    folder = again.err.splitlines()[-1].removeprefix("run folder: runs/")
+    assert again.out.splitlines() == [*table, f"the rest: harness show {folder}"]
 
 
 def test_verbose_and_show_print_the_same_and_everything(ended):

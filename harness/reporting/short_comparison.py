@@ -34,6 +34,7 @@ from harness.scoring.comparison import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import MetricResult
+from harness.tasks.repeats import task_and_repeat
 
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")
 FURTHER = "other metrics, all pairs, each run's own values, notes, counts: --verbose"
@@ -63,7 +64,8 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     for comparison in document.comparisons:
         for run, label in labels_shown(comparison).items():
             runs[run] = max(runs.get(run, ""), label)
-    measures = [*_means(document, runs), *_of_tasks(document)]
+    means = list(_means(document, runs))
+    measures = [*map(_of_mean, means), *_of_tasks(document, means)]
     below = list(_below(document.comparisons, runs))
     shown = [each for each in measures if each.differences]
     bases = {each.second for measure in shown for each in measure.differences}
@@ -89,9 +91,13 @@ def _title(comparisons: Sequence[Comparison], many: int) -> str:
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 
-def _of_tasks(document: ComparisonDocument) -> Iterator[_Measure]:
-    """The main metrics of each task."""
-    summed = {task for means in document.means.values() for mean in means for task in mean.tasks}
+def _of_tasks(
+    document: ComparisonDocument, means: Sequence[Mapping[str, MeanOverTasks]]
+) -> Iterator[_Measure]:
+    """The main metrics of each task; `means` are those that are shown."""
+    summed = {
+        (task, mean.metric) for of_runs in means for mean in of_runs.values() for task in mean.tasks
+    }
     for comparison in document.comparisons:
         for name in comparison.main:
             first = comparison.runs[0].metrics[name]
@@ -109,7 +115,7 @@ def _of_tasks(document: ComparisonDocument) -> Iterator[_Measure]:
                 n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
                 differences=tuple(each for each in comparison.differences if each.metric == name),
                 higher_is_better=first.higher_is_better,
-                in_mean=comparison.task in summed,
+                in_mean=(comparison.task, name) in summed,
             )
 
 
@@ -117,21 +123,30 @@ def _units(result: MetricResult) -> int:
     return result.n + sum(result.missing.values())
 
 
-def _means(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterator[_Measure]:
-    """The means that every run has."""
-    found: dict[tuple[str, str], dict[str, MeanOverTasks]] = {}
+def _means(
+    document: ComparisonDocument, runs: Mapping[str, str]
+) -> Iterator[dict[str, MeanOverTasks]]:
+    """By run each mean that every run has, of the same tasks."""
+    found: dict[tuple[str, str, str], dict[str, MeanOverTasks]] = {}
     for run, means in document.means.items():
         for mean in means:
             if mean.value is not None:
-                found.setdefault((mean.name, mean.metric), {})[run] = mean
-    for (name, metric), of_runs in found.items():
-        if of_runs.keys() == runs.keys():
-            first = next(iter(of_runs.values()))
-            yield _Measure(
-                task=f"{clean_text(name)} (mean of {len(first.tasks)})",
-                metric=metric_name(metric, first),
-                values={run: value_of(mean) for run, mean in of_runs.items()},
-            )
+                found.setdefault((mean.over, mean.name, mean.metric), {})[run] = mean
+    for of_runs in found.values():
+        same_tasks = len({frozenset(mean.tasks) for mean in of_runs.values()}) == 1
+        if same_tasks and of_runs.keys() == runs.keys():
+            yield of_runs
+
+
+def _of_mean(of_runs: Mapping[str, MeanOverTasks]) -> _Measure:
+    mean = next(iter(of_runs.values()))
+    many = len({task_and_repeat(task)[0] for task in mean.tasks})
+    of = f"(mean of {many})" if mean.over == "tasks" else f"×{len(mean.tasks)}"
+    return _Measure(
+        task=f"{clean_text(mean.name)} {of}",
+        metric=metric_name(mean.metric, mean),
+        values={run: value_of(each) for run, each in of_runs.items()},
+    )
 
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:

@@ -132,7 +132,7 @@ def compare(
     runs: Iterable[Result | str | Path],
     *,
     against: Result | str | Path | None = None,
-    metric: Sequence[str] = (),
+    metric: str | Sequence[str] = (),
     force: bool = False,
     output_path: str | Path = "runs",
 ) -> ComparisonResult:
@@ -152,5 +152,8 @@ def compare(
     if base is not None:
         results = [base, *results]
     return compared(
-        results, metrics=metric, against=None if base is None else base.manifest.run_id, force=force
+        results,
+        metrics=[metric] if isinstance(metric, str) else metric,
+        against=None if base is None else base.manifest.run_id,
+        force=force,
     )

@@ -240,6 +240,16 @@ def test_runs_are_compared_by_result_and_name(evaluate):
     assert comparison._repr_html_().startswith("<pre")
 
 
+def test_metrics_to_compare_are_one_name_or_several_and_must_be_there(evaluate):
+    runs = [evaluate(name="one"), evaluate(name="two")]
+    for metric in ("coverage", ["coverage"]):
+        (of_task,) = package.compare(runs, metric=metric).comparisons
+        assert of_task.main == ("coverage",)
+        assert list(of_task.runs[0].common) == ["coverage"]
+    with pytest.raises(UsageError, match="no task of these runs has a metric 'suport'"):
+        package.compare(runs, metric="suport")
+
+
 def test_a_task_of_one_run_alone_is_named_where_others_are_compared(evaluate):
     first, second = evaluate(["interests", "interests_short"], name="one"), evaluate(name="two")
     comparison = package.compare([first, second])

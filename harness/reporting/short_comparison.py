@@ -318,11 +318,13 @@ def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterat
             names = clean_text(", ".join(concerned))
             yield Text(f"{names}: {clean_text(comparison.oracle.warning)}", style="yellow")
         for name in comparison.main:
-            lacking = [run for run in comparison.runs if name not in run.common]
-            if lacking:
-                whose = ", ".join(runs[run.run] for run in lacking)
-                why = clean_text(lacking[0].metrics[name].undefined or "no common unit")
-                what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
-                yield Text(f"{what} of {whose}: {why}", style="yellow")
+            lacking: dict[str, list[str]] = {}
+            for run in comparison.runs:
+                if name not in run.common:
+                    why = run.metrics[name].undefined or "no common unit"
+                    lacking.setdefault(why, []).append(runs[run.run])
+            what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
+            for why, whose in lacking.items():
+                yield Text(f"{what} of {', '.join(whose)}: {clean_text(why)}", style="yellow")
     for doubt in dict.fromkeys(doubt for each in comparisons for doubt in each.doubts):
         yield Text(clean_text(doubt), style="yellow")

@@ -332,6 +332,17 @@ def test_what_speaks_against_the_comparison_has_a_line_each():
     ]
 
 
+def test_each_run_without_a_value_has_its_own_reason():
+    runs = [
+        a_run(label, metric(None, n=n, undefined=f"{n} of 40 units have one"))
+        for label, n in ((BASE, 3), (NEXT, 5), ("step-3000", 3))
+    ]
+    assert [line for line in printed(a_comparison("s", runs)) if "has no" in line] == [
+        "s has no ptc of step-1000, step-3000: 3 of 40 units have one",
+        "s has no ptc of step-2000: 5 of 40 units have one",
+    ]
+
+
 def test_names_cannot_steer_the_terminal():
     evil = two("a\x1b[31m[b]x[/b]", 0.1, 0.2)
     runs = [a_run("\x1b[2Jm", metric(0.5), metric(0.5))]

@@ -23,7 +23,6 @@ from harness.reporting.tables import (
     plain_table,
     result_console,
     thought_out,
-    units_behind,
     value_of,
 )
 from harness.reporting.text import NOTHING, clean_text, reasons, share
@@ -204,7 +203,7 @@ class _Rows:
                 name=name,
                 metric=metric_name(metric, result),
                 value="no value" if result.value is None else value_of(result),
-                n=f"{units_behind(result):,}",
+                n=f"{result.units_behind:,}",
                 missing=missing_cell(result),
             )
             name = ""
@@ -218,7 +217,7 @@ class _Rows:
                 name=name,
                 metric=metric_name(mean.metric, mean),
                 value="no mean" if mean.value is None else value_of(mean),
-                n=f"{sum(map(units_behind, results)):,}",
+                n=f"{sum(result.units_behind for result in results):,}",
                 missing=f"{missing:,} ({share(lost, 1)})" if lost else NOTHING,
             )
             name = ""

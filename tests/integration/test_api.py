@@ -117,18 +117,18 @@ async def cell():
         judge="lexical", data="sample", concurrency=1, quiet=True,
     )
 
-loop = asyncio.new_event_loop()
 try:
-    loop.run_until_complete(cell())
+    eval(sys.argv[2])(cell())
 except KeyboardInterrupt:
     print("stopped")
 """
 
 
-def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path):
+@pytest.mark.parametrize("way", ["asyncio.new_event_loop().run_until_complete", "asyncio.run"])
+def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path, way):
     server = serve(latency=0.2)
     done = subprocess.run(
-        [sys.executable, "-c", STOPPED, server.url],
+        [sys.executable, "-c", STOPPED, server.url, way],
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout == "stopped\n", done.stderr

@@ -171,7 +171,7 @@ def _compared(args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None)
                 "--export_oracle, one run of a benchmark with an oracle",
             )
         )
-    for each in found.compared:
+    for each in [*found.compared]:
         oracle = each.tasks[0].benchmark.oracle
         if oracle is not None and args.export_oracle is not None:
             try:
@@ -179,6 +179,7 @@ def _compared(args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None)
                 atomic_write(args.export_oracle, data, option="--export_oracle")
                 print(f"oracle written: {args.export_oracle}", file=sys.stderr)
             except HarnessError as error:
+                found.compared.remove(each)
                 found.failed.append(error)
     return found
 

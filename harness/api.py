@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -100,21 +103,40 @@ def _a_loop_runs() -> bool:
 def _in_a_thread(run: Coroutine[Any, Any, Result]) -> Result:
     """The result of a run in a loop of its own, while the caller's loop stands still."""
     begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    stopped = threading.Event()
 
     async def in_its_loop() -> Result:
         task = asyncio.current_task()
         assert task is not None
         begun.append((asyncio.get_running_loop(), task))
+        if stopped.is_set():
+            task.cancel()
         return await run
 
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool, _ctrl_c_raises():
         future = pool.submit(asyncio.run, in_its_loop())
         try:
             return future.result()
         except KeyboardInterrupt:
+            stopped.set()
             for loop, task in begun:
-                loop.call_soon_threadsafe(task.cancel)
+                with contextlib.suppress(RuntimeError):  # it has ended by now
+                    loop.call_soon_threadsafe(task.cancel)
             raise
+
+
+@contextlib.contextmanager
+def _ctrl_c_raises() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt at once: `asyncio.run` waits for its loop, which stands."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 evaluate = _without_await(aevaluate)
@@ -132,7 +154,7 @@ def compare(
     runs: Iterable[Result | str | Path],
     *,
     against: Result | str | Path | None = None,
-    metric: Sequence[str] = (),
+    metric: str | Sequence[str] = (),
     force: bool = False,
     output_path: str | Path = "runs",
 ) -> ComparisonResult:
@@ -152,5 +174,8 @@ def compare(
     if base is not None:
         results = [base, *results]
     return compared(
-        results, metrics=metric, against=None if base is None else base.manifest.run_id, force=force
+        results,
+        metrics=[metric] if isinstance(metric, str) else metric,
+        against=None if base is None else base.manifest.run_id,
+        force=force,
     )

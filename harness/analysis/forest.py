@@ -113,7 +113,7 @@ def sheet(title: str, rows: Sequence[Row]) -> Sheet:
 def cells(row: Row) -> tuple[Cell, ...]:
     """The cells of a row of the table."""
     result = row.result
-    numbers = (result.value, row.low, row.high, result.n, sum(result.missing.values()))
+    numbers = (result.value, row.low, row.high, result.units_behind, sum(result.missing.values()))
     return (row.task, row.run, *numbers)
 
 

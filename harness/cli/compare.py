@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
+from harness.base.errors import DataError, HarnessError, UsageError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.kept_runs import Opened, named_runs, open_run, tag_option
 from harness.cli.output import print_error, print_json
@@ -23,8 +23,8 @@ from harness.cli.score import (
 )
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison import Compared
-    from harness.scoring.finished_task import FinishedTask
+    from harness.scoring.compared_tasks import ComparedTasks
+    from harness.scoring.comparison import ComparisonDocument
 
 
 @command(
@@ -67,7 +67,6 @@ def compare(**options: Any) -> int:
     runs = _open(args)
     base = _against(args.against, runs)[1].run_id if args.against is not None else None
     _check_oracle_options(args, runs)
-    _check_metrics(args.metric, runs)
     with contextlib.ExitStack() as stack:
         if args.changes:
             stack.enter_context(rescored(args.changes, runs))
@@ -75,9 +74,9 @@ def compare(**options: Any) -> int:
             labels = labels_of_runs(runs)
             for run in runs:
                 _read(run, labels)
-        compared, errors = _compared(args, runs, base)
-        _print(args, compared)
-    errors = [*(error for each in runs for error in each.errors), *errors]
+        found = _compared(args, runs, base)
+        _print(args, found.document())
+    errors = [*(error for each in runs for error in each.errors), *found.failed]
     for error in errors:
         print_error(error)
     return errors[0].exit_code if errors else 0
@@ -129,20 +128,6 @@ def _read(run: NamedRun, labels: Mapping[str, str]) -> None:
             run.errors.append(Unfinished(problem, where=run.named, hint=hint))
 
 
-def _check_metrics(wanted: Sequence[str], runs: Sequence[NamedRun]) -> None:
-    """Raise UsageError for a metric that no task of the runs has."""
-    tasks = (run.opened[1].tasks[name] for run in runs if run.opened for name in run.benchmarks)
-    known = list(dict.fromkeys(metric for entry in tasks for metric in entry.task().metrics))
-    for name in wanted:
-        if name not in known:
-            raise UsageError(
-                f"no task of these runs has a metric {name!r}",
-                where="--metric",
-                expected=", ".join(known) or "a run with a metric",
-                hint=did_you_mean(name, known),
-            )
-
-
 def _check_oracle_options(args: SimpleNamespace, runs: Sequence[NamedRun]) -> None:
     """Raise UsageError if an oracle option is given and not exactly one task has an oracle."""
     if args.oracle is None and args.export_oracle is None:
@@ -166,76 +151,54 @@ def _check_oracle_options(args: SimpleNamespace, runs: Sequence[NamedRun]) -> No
         )
 
 
-def _compared(
-    args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None
-) -> tuple[list[Compared], list[HarnessError]]:
+def _compared(args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None) -> ComparedTasks:
     """The comparison of each task that can be compared; writes the oracle if that is asked for."""
     from harness.runs.atomic_files import atomic_write
-    from harness.scoring.comparison import compare as compare_task
-    from harness.scoring.comparison import main_of
-    from harness.scoring.score_run import chosen_metrics
+    from harness.scoring.compared_tasks import compare_tasks
 
-    by_name: dict[str, list[FinishedTask]] = {}
-    for task in (task for each in runs for task in each.kept):
-        by_name.setdefault(task.task.name, []).append(task)
-    alone = any(given is not None for given in (args.oracle, args.export_oracle, args.output))
-    compared: list[Compared] = []
-    errors: list[HarnessError] = []
-    for name, tasks in by_name.items():
-        oracle = tasks[0].benchmark.oracle
-        metrics = chosen_metrics(tasks[0].task, tasks[0].benchmark)
-        asked = [metric for metric in args.metric if metric in metrics]
-        if len(tasks) < 2 and not (alone and oracle is not None):
-            if len(runs) > 1:
-                print_error(f"task {name} is not compared: only {tasks[0].label} has finished it")
-            continue
-        if args.metric and not asked:
-            print_error(f"task {name} is not compared: it has no metric {' or '.join(args.metric)}")
-            continue
-        try:
-            found = compare_task(
-                tasks,
-                file=args.oracle,
-                force=args.force,
-                only=asked or (() if args.verbose else main_of(tasks[0], metrics)),
-                all_pairs=args.verbose,
-                against=base,
-            )
-            if oracle is not None and args.export_oracle is not None:
-                atomic_write(
-                    args.export_oracle, oracle.write(found.oracle), option="--export_oracle"
-                )
-                print(f"oracle written: {args.export_oracle}", file=sys.stderr)
-            compared.append(found)
-        except HarnessError as error:
-            errors.append(error)
-    if not compared and not errors:
-        errors.append(
+    given = (args.oracle, args.export_oracle, args.output)
+    found = compare_tasks(
+        (task for each in runs for task in each.kept),
+        metrics=args.metric,
+        everything=args.verbose,
+        against=base,
+        force=args.force,
+        oracle=args.oracle,
+        alone=any(file is not None for file in given),
+    )
+    if len(runs) > 1:
+        for error in found.skipped:
+            print_error(str(error))
+    if not found.compared and not found.failed:
+        found.failed.append(
             DataError(
                 "there is nothing to compare; no file was written",
                 expected="at least two runs that finished the same task; with --oracle or "
                 "--export_oracle, one run of a benchmark with an oracle",
             )
         )
-    return compared, errors
+    for each in [*found.compared]:
+        oracle = each.tasks[0].benchmark.oracle
+        if oracle is not None and args.export_oracle is not None:
+            try:
+                data = oracle.write(each.oracle)
+                atomic_write(args.export_oracle, data, option="--export_oracle")
+                print(f"oracle written: {args.export_oracle}", file=sys.stderr)
+            except HarnessError as error:
+                found.compared.remove(each)
+                found.failed.append(error)
+    return found
 
 
-def _print(args: SimpleNamespace, compared: Sequence[Compared]) -> None:
+def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
     """Print the comparisons, and write them to the file of `--output`."""
-    from harness.scoring.comparison import (
-        ComparisonDocument,
-        adjusted,
-        common_means,
-        write_comparisons,
-    )
+    from harness.scoring.comparison import write_comparisons
 
-    comparisons = adjusted([each.comparison for each in compared])
-    document = ComparisonDocument(comparisons=tuple(comparisons), means=common_means(compared))
-    if args.output is not None and comparisons:
+    if args.output is not None and document.comparisons:
         write_comparisons(args.output, document)
     if args.json:
         print_json(document)
-    elif comparisons:
+    elif document.comparisons:
         from harness.reporting.short_comparison import print_short_comparison
 
         print_short_comparison(document)
@@ -243,4 +206,4 @@ def _print(args: SimpleNamespace, compared: Sequence[Compared]) -> None:
             from harness.reporting.comparison_tables import print_comparisons
 
             print()
-            print_comparisons(comparisons)
+            print_comparisons(document.comparisons)

@@ -93,7 +93,7 @@ def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> in
         if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
             print("nothing was removed")
             return 0
-    kept = sum(not _removed(folder) for folder, _ in chosen)
+    kept = sum(not _removed(*one) for one in chosen)
     print(f"{len(chosen) - kept:,} removed")
     return 1 if kept else 0
 
@@ -109,7 +109,8 @@ def _chosen(which: str, kept: Sequence[Opened]) -> list[Opened]:
         first = datetime.now(UTC) - timedelta(days=min(int(meant["days"]), 99_999))
         chosen = [one for one in kept if _ended(one[1]) < first]
     elif meant["newest"]:
-        chosen = [*kept[int(meant["newest"]) :]]
+        # A batch that was paid for may still bring answers.
+        chosen = [one for one in kept[int(meant["newest"]) :] if one[1].status != "waiting"]
     else:
         chosen = [one for one in kept if _failed_at_start(*one)]
     return [one for one in chosen if not _may_be_at_work(*one)]
@@ -148,10 +149,12 @@ def _answered(file: Path) -> bool:
         return True
 
 
-def _removed(folder: RunFolder) -> bool:
-    """Remove a run that no other process holds; otherwise print why it stays."""
+def _removed(folder: RunFolder, manifest: Manifest) -> bool:
+    """Remove a run that no other process holds or has resumed; otherwise print why it stays."""
     try:
         folder.lock()
+        if folder.manifest() != manifest:
+            raise HarnessError("the run has changed since it was listed")
         shutil.rmtree(folder.path)
     except (HarnessError, OSError) as error:
         print_error(f"{folder.path} is not removed: {error}")

@@ -148,7 +148,7 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     """
     run_key = digest(settings.asked())
     model, name = _candidate(settings, prepared)
-    found = _folder_to_resume(settings, prepared, run_key, model)
+    found = _folder_to_resume(settings, prepared, run_key, model, display)
     _show_notes(prepared, display)
     if found is not None:
         found.lock()
@@ -207,11 +207,16 @@ def _show_notes(prepared: Prepared, display: Display) -> None:
 
 
 def _folder_to_resume(
-    settings: RunSettings, prepared: Prepared, run_key: str, label: str
+    settings: RunSettings, prepared: Prepared, run_key: str, label: str, display: Display
 ) -> RunFolder | None:
     if settings.resume is None:
-        same = RunFolder.find(settings.output_path, run_key, done=settings.retry_failures)
-        return same or _corrected(settings, prepared, run_key, label)
+        same = RunFolder.find(
+            settings.output_path,
+            run_key,
+            done=settings.retry_failures,
+            but=lambda run: _may_be_another(run, settings, prepared),
+        )
+        return same or _corrected(settings, prepared, run_key, label, display)
     folder = RunFolder(settings.resume)
     manifest = folder.manifest()
     if manifest.run_key != run_key and (reasons := _unlike(folder, manifest, settings, prepared)):
@@ -227,8 +232,21 @@ def _folder_to_resume(
     return folder
 
 
+def _may_be_another(manifest: Manifest, settings: RunSettings, prepared: Prepared) -> bool:
+    """Whether the run was named differently, and the names may mean different weights.
+
+    A server without `revision=` serves one checkpoint after the other under the same model name.
+    """
+    spec = Spec(kind=settings.model, args=settings.model_args)
+    if settings.name in (None, manifest.name) or manifest.name in ("", spec.shown):
+        return False
+    candidates = (each.bindings.get(CANDIDATE) for each in prepared.tasks)
+    models = (model for one in candidates if one is not None for model in one.models)
+    return any(model.identity.scope == "run" for model in models)
+
+
 def _corrected(
-    settings: RunSettings, prepared: Prepared, run_key: str, label: str
+    settings: RunSettings, prepared: Prepared, run_key: str, label: str, display: Display
 ) -> RunFolder | None:
     """The newest run that this command may continue with other players, locked.
 
@@ -241,6 +259,14 @@ def _corrected(
             if manifest.status == "done" and not again:
                 continue
             if _unlike(folder, manifest, settings, prepared):
+                continue
+            if _may_be_another(manifest, settings, prepared):
+                display.show_line(
+                    f"{folder.path} is not resumed: it is called {manifest.name}, and without "
+                    f"revision= {settings.name} may be other weights; --resume {folder.path} "
+                    "resumes and renames it",
+                    problem=True,
+                )
                 continue
             folder.lock()
         except HarnessError:

@@ -20,7 +20,6 @@ from harness.reporting.tables import (
     result_cells,
     result_console,
     stamp,
-    units_behind,
     value_of,
 )
 from harness.reporting.text import NOTHING, clean_text, number
@@ -99,7 +98,7 @@ def common_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 def _shared(run: ComparedRun, metric: str) -> bool:
     """Whether the value of a run is on common units."""
     common = run.common.get(metric)
-    return common is not None and common.n == units_behind(run.metrics[metric])
+    return common is not None and common.n == run.metrics[metric].units_behind
 
 
 def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:

@@ -23,15 +23,9 @@ from harness.reporting.short_table import WIDTH, print_short_table
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparison import (
-    Compared,
-    ComparisonDocument,
-    adjusted,
-    common_means,
-    compare,
-    main_of,
-)
-from harness.scoring.finished_task import FinishedTask, finished_task, labels_of
+from harness.scoring.compared_tasks import compare_tasks
+from harness.scoring.comparison import ComparisonDocument
+from harness.scoring.finished_task import finished_task, labels_of
 from harness.scoring.group_means import means_of_run
 from harness.scoring.score_run import read_summary, unfinished_stages
 
@@ -220,41 +214,27 @@ def compared(
 
     Without `metrics` their main metrics are compared; `against` is the id of a run.
     """
-    labels = labels_of(result.manifest for result in results)
-    tasks: dict[str, list[FinishedTask]] = {}
-    for result in {result.manifest.run_id: result for result in results}.values():
-        for summary in result.summaries:
-            name = summary.task
-            benchmark = load_plugins().benchmark(summary.benchmark)
-            label = labels[result.manifest.run_id]
-            tasks.setdefault(name, []).append(
-                finished_task(
-                    RunFolder(result.folder), result.manifest, name, benchmark, label=label
-                )
-            )
-    found: list[Compared] = []
-    errors: list[HarnessError] = []
-    for name, of_runs in tasks.items():
-        try:
-            if len(of_runs) < 2:
-                raise DataError(
-                    f"task {name} is not compared: only {of_runs[0].label} has finished it"
-                )
-            only = tuple(metrics) or main_of(of_runs[0], of_runs[0].summary.metrics)
-            found.append(compare(of_runs, force=force, only=only, all_pairs=False, against=against))
-        except HarnessError as error:
-            errors.append(error)
-    if errors and not found:
-        raise errors[0]
-    if not found:
-        raise DataError(
+    runs = {result.manifest.run_id: result for result in results}
+    labels = labels_of(result.manifest for result in runs.values())
+    tasks = [
+        finished_task(
+            RunFolder(result.folder),
+            result.manifest,
+            summary.task,
+            load_plugins().benchmark(summary.benchmark),
+            label=labels[run],
+        )
+        for run, result in runs.items()
+        for summary in result.summaries
+    ]
+    found = compare_tasks(tasks, metrics=metrics, against=against, force=force)
+    errors = (*found.skipped, *found.failed)
+    if not found.compared:
+        raise next(iter(errors), None) or DataError(
             "there is nothing to compare", expected="at least two runs that finished the same task"
         )
-    return ComparisonResult(
-        comparisons=tuple(adjusted([each.comparison for each in found])),
-        means=common_means(found),
-        errors=tuple(errors),
-    )
+    document = found.document()
+    return ComparisonResult(comparisons=document.comparisons, means=document.means, errors=errors)
 
 
 def _recorder() -> Console:

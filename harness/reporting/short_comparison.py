@@ -27,6 +27,7 @@ from harness.reporting.short_table import (
     cut,
     middle_cut,
     other_models,
+    wrapped,
 )
 from harness.reporting.tables import metric_name, result_console, value_of
 from harness.reporting.text import NOTHING, clean_text, number
@@ -34,6 +35,7 @@ from harness.scoring.comparison import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import MetricResult
+from harness.tasks.repeats import task_and_repeat
 
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")
 FURTHER = "other metrics, all pairs, each run's own values, notes, counts: --verbose"
@@ -63,9 +65,9 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     for comparison in document.comparisons:
         for run, label in labels_shown(comparison).items():
             runs[run] = max(runs.get(run, ""), label)
-    means = _means(document, runs)
-    measures = [*(measure for measure, _ in means), *_of_tasks(document, means)]
-    below = list(_below(document.comparisons, runs, width))
+    means = list(_means(document, runs))
+    measures = [*map(_of_mean, means), *_of_tasks(document, means)]
+    below = wrapped(_below(document.comparisons, runs), width)
     shown = [each for each in measures if each.differences]
     bases = {each.second for measure in shown for each in measure.differences}
     tests = sum(each.p is not None for one in document.comparisons for each in one.differences)
@@ -79,7 +81,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     for line in pairs:
         console.print(line, soft_wrap=True)
     for line in below:
-        console.print(Text(cut(line.plain, width), style=line.style), soft_wrap=True)
+        console.print(line)
     if len(runs) > 2 and not bases:
         console.print(Text("differences, with intervals and p: --against RUN"))
     console.print(Text(FURTHER))
@@ -91,10 +93,12 @@ def _title(comparisons: Sequence[Comparison], many: int) -> str:
 
 
 def _of_tasks(
-    document: ComparisonDocument, means: Sequence[tuple[_Measure, Sequence[str]]]
+    document: ComparisonDocument, means: Sequence[Mapping[str, MeanOverTasks]]
 ) -> Iterator[_Measure]:
-    """The main metrics of each task."""
-    summed = {task for _, tasks in means for task in tasks}
+    """The main metrics of each task; `means` are those that are shown."""
+    summed = {
+        (task, mean.metric) for of_runs in means for mean in of_runs.values() for task in mean.tasks
+    }
     for comparison in document.comparisons:
         for name in comparison.main:
             first = comparison.runs[0].metrics[name]
@@ -112,7 +116,7 @@ def _of_tasks(
                 n=f"{n:,}" if n == of else f"{n:,} of {of:,}",
                 differences=tuple(each for each in comparison.differences if each.metric == name),
                 higher_is_better=first.higher_is_better,
-                in_mean=comparison.task in summed,
+                in_mean=(comparison.task, name) in summed,
             )
 
 
@@ -122,24 +126,28 @@ def _units(result: MetricResult) -> int:
 
 def _means(
     document: ComparisonDocument, runs: Mapping[str, str]
-) -> list[tuple[_Measure, tuple[str, ...]]]:
-    """The means that every run has, each with its tasks."""
-    shown = []
-    found: dict[tuple[str, str], dict[str, MeanOverTasks]] = {}
+) -> Iterator[dict[str, MeanOverTasks]]:
+    """By run each mean that every run has, of the same tasks."""
+    found: dict[tuple[str, str, str], dict[str, MeanOverTasks]] = {}
     for run, means in document.means.items():
         for mean in means:
             if mean.value is not None:
-                found.setdefault((mean.name, mean.metric), {})[run] = mean
-    for (name, metric), of_runs in found.items():
-        if of_runs.keys() == runs.keys():
-            first = next(iter(of_runs.values()))
-            measure = _Measure(
-                task=f"{clean_text(name)} (mean of {len(first.tasks)})",
-                metric=metric_name(metric, first),
-                values={run: value_of(mean) for run, mean in of_runs.items()},
-            )
-            shown.append((measure, first.tasks))
-    return shown
+                found.setdefault((mean.over, mean.name, mean.metric), {})[run] = mean
+    for of_runs in found.values():
+        same_tasks = len({frozenset(mean.tasks) for mean in of_runs.values()}) == 1
+        if same_tasks and of_runs.keys() == runs.keys():
+            yield of_runs
+
+
+def _of_mean(of_runs: Mapping[str, MeanOverTasks]) -> _Measure:
+    mean = next(iter(of_runs.values()))
+    many = len({task_and_repeat(task)[0] for task in mean.tasks})
+    of = f"(mean of {many})" if mean.over == "tasks" else f"×{len(mean.tasks)}"
+    return _Measure(
+        task=f"{clean_text(mean.name)} {of}",
+        metric=metric_name(mean.metric, mean),
+        values={run: value_of(each) for run, each in of_runs.items()},
+    )
 
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
@@ -287,10 +295,8 @@ def _size(difference: Difference) -> str:
     return number(abs(difference.value)) + shown
 
 
-def _below(
-    comparisons: Sequence[Comparison], runs: Mapping[str, str], width: int
-) -> Iterator[Text]:
-    """What speaks against the comparison, a line each, and two for a reason that needs them."""
+def _below(comparisons: Sequence[Comparison], runs: Mapping[str, str]) -> Iterator[Text]:
+    """What speaks against the comparison, each in a text of its own."""
     if stamp := comparability(comparisons):
         yield Text(stamp, style="red")
     out: dict[tuple[str, str], list[str]] = {}
@@ -313,13 +319,13 @@ def _below(
             names = clean_text(", ".join(concerned))
             yield Text(f"{names}: {clean_text(comparison.oracle.warning)}", style="yellow")
         for name in comparison.main:
-            lacking = [run for run in comparison.runs if name not in run.common]
-            if lacking:
-                whose = ", ".join(runs[run.run] for run in lacking)
-                why = clean_text(lacking[0].metrics[name].undefined or "no common unit")
-                what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
-                said = f"{what} of {whose}: {why}"
-                for line in textwrap.wrap(said, width, max_lines=2, placeholder=" …"):
-                    yield Text(line, style="yellow")
+            lacking: dict[str, list[str]] = {}
+            for run in comparison.runs:
+                if name not in run.common:
+                    why = run.metrics[name].undefined or "no common unit"
+                    lacking.setdefault(why, []).append(runs[run.run])
+            what = f"{clean_text(comparison.task)} has no {clean_text(name)}"
+            for why, whose in lacking.items():
+                yield Text(f"{what} of {', '.join(whose)}: {clean_text(why)}", style="yellow")
     for doubt in dict.fromkeys(doubt for each in comparisons for doubt in each.doubts):
         yield Text(clean_text(doubt), style="yellow")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -23,7 +24,6 @@ from harness.reporting.tables import (
     plain_table,
     result_console,
     thought_out,
-    units_behind,
     value_of,
 )
 from harness.reporting.text import NOTHING, clean_text, reasons, share
@@ -80,7 +80,7 @@ def print_short_table(
     """
     console = console or result_console()
     options = console.options.update(width=console.width if console.is_terminal else WIDTH)
-    below = [line for line in _below(summaries) if line.plain]
+    below = wrapped(_below(summaries), options.max_width)
     rows = list(_Rows(manifest, summaries, means).all())
     room = max(SCREEN - reserved - len(below) - HEAD, LEAST_ROWS)
     if len(rows) > room:
@@ -98,7 +98,7 @@ def print_short_table(
     if left:
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
-        console.print(Text(cut(line.plain, options.max_width), style=line.style))
+        console.print(line)
     if run is not None:
         console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
 
@@ -204,7 +204,7 @@ class _Rows:
                 name=name,
                 metric=metric_name(metric, result),
                 value="no value" if result.value is None else value_of(result),
-                n=f"{units_behind(result):,}",
+                n=f"{result.units_behind:,}",
                 missing=missing_cell(result),
             )
             name = ""
@@ -218,7 +218,7 @@ class _Rows:
                 name=name,
                 metric=metric_name(mean.metric, mean),
                 value="no mean" if mean.value is None else value_of(mean),
-                n=f"{sum(map(units_behind, results)):,}",
+                n=f"{sum(result.units_behind for result in results):,}",
                 missing=f"{missing:,} ({share(lost, 1)})" if lost else NOTHING,
             )
             name = ""
@@ -284,6 +284,15 @@ def _thought_out(summaries: Sequence[TaskSummary]) -> str:
     cures = "switch it off or allow more"
     spender = "reply spent its" if spent == 1 else "replies spent their"
     return f"{spent:,} {spender} limit on thinking: {cures}" if spent else ""
+
+
+def wrapped(texts: Iterable[Text], width: int) -> list[Text]:
+    """The texts that are not empty in lines of a width, two for each at most."""
+    return [
+        Text(line, style=text.style)
+        for text in texts
+        for line in wrap(text.plain, width, max_lines=2, placeholder=" …")
+    ]
 
 
 def cut(text: str, width: int) -> str:

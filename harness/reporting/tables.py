@@ -176,17 +176,10 @@ def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
     }
     return [
         Text(value_of(result), style="bold"),
-        Text(f"{units_behind(result):,}"),
+        Text(f"{result.units_behind:,}"),
         Text(missing_cell(result), style="yellow" if missing else "dim"),
         *(Text(number(cells[other])) for other in others),
     ]
-
-
-def units_behind(result: MetricResult) -> int:
-    """How many units are behind a value, those that it counts as worst included."""
-    if result.left_out is None:
-        return result.n
-    return result.n + sum(result.missing.values()) - (result.not_counted or 0)
 
 
 def missing_cell(result: MetricResult) -> str:

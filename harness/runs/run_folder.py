@@ -88,10 +88,20 @@ class RunFolder:
             return folder
 
     @classmethod
-    def find(cls, output_path: Path, run_key: str, *, done: bool = False) -> RunFolder | None:
-        """The newest folder of this run key with an undelivered result; the newest with `done`."""
+    def find(
+        cls,
+        output_path: Path,
+        run_key: str,
+        *,
+        done: bool = False,
+        but: Callable[[Manifest], bool] = lambda run: False,
+    ) -> RunFolder | None:
+        """The newest folder of this run key with an undelivered result; the newest with `done`.
+
+        Runs for which `but` is true do not count.
+        """
         for folder, run in _of_key(output_path, run_key):
-            if done or run.status != "done" or not run.delivered:
+            if (done or run.status != "done" or not run.delivered) and not but(run):
                 return folder
         return None
 

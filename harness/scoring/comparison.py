@@ -104,16 +104,13 @@ class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CommonUnits(FinishedTask):
-    """A compared task of a run with the scores of the units that all runs share, by metric."""
+    """A compared task of a run, of which by metric the units count that all runs share."""
 
-    units: Mapping[str, Units]
+    common: Mapping[str, Units]
 
-    def scores(self) -> Iterator[Score[Any]]:
-        """One score for each metric and unit that counts in it."""
-        for name, units in self.units.items():
-            column = self.benchmark.metrics[name].of or name
-            for unit, (user, value) in units.items():
-                yield Score(id=unit, user=user, values={column: value})
+    def units(self, metric: str) -> Units:
+        """By the id of each common unit of the metric its user and its number."""
+        return self.common[metric]
 
 
 class Compared(NamedTuple):
@@ -278,7 +275,7 @@ def _on_common(
     shown = {name: results[name] for name in main if name in results}
     summary = msgspec.structs.replace(task.summary, metrics=shown, main=main)
     fields = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}
-    return CommonUnits(**{**fields, "summary": summary}, units=units)
+    return CommonUnits(**{**fields, "summary": summary}, common=units)
 
 
 def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:

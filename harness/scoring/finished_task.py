@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +17,7 @@ from harness.contracts.task import Task
 from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, TaskEntry
 from harness.runs.run_folder import RunFolder
+from harness.scoring.aggregate import counted_values
 from harness.scoring.score_run import Unfinished, how_to_finish, read_summary, task_options
 from harness.scoring.summary import TaskSummary
 
@@ -73,6 +74,11 @@ class FinishedTask:
                         hint="run `harness score` to write the scores again",
                     ) from error
                 yield score
+
+    def units(self, metric: str) -> Mapping[str, tuple[str, float]]:
+        """By the id of each unit that counts in the metric's value its user and its number."""
+        found = self.benchmark.metrics[metric]
+        return counted_values(self.scores(), metric, found, self.benchmark.stages_of_others)
 
     def records(self, stage: str) -> Records[Any, Any]:
         """The typed records of one stage from the run's journal."""

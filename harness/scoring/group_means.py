@@ -13,7 +13,6 @@ from harness.base.errors import HarnessError
 from harness.base.hashing import stable_int
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
-from harness.scoring.aggregate import counted_values
 from harness.scoring.finished_task import FinishedTask, finished_task
 from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -160,9 +159,7 @@ def _with_interval(run: _Run, mean: MeanOverTasks, weights: Mapping[str, float])
     for name, weight in weights.items():
         task = run.finished(name)
         metric = task.benchmark.metrics[mean.metric]
-        units = counted_values(
-            task.scores(), mean.metric, metric, task.benchmark.stages_of_others
-        ).values()
+        units = task.units(mean.metric).values()
         part = Part(
             values=np.array([value for _, value in units]),
             clusters=np.array([stable_int(user) for user, _ in units], dtype=np.uint64),

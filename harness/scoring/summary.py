@@ -47,6 +47,13 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     missing_share: float | msgspec.UnsetType = msgspec.UNSET
     not_counted: int | msgspec.UnsetType = msgspec.UNSET
 
+    @property
+    def units_behind(self) -> int:
+        """How many units are behind the value, those that it counts as worst included."""
+        if self.left_out is None:
+            return self.n
+        return self.n + sum(self.missing.values()) - (self.not_counted or 0)
+
 
 class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     """The calls of one role of one stage. Tokens are of all replies, also of stored ones.

@@ -29,7 +29,11 @@ def numbers_of(result: Result) -> dict[str, float]:
     for session in result.manifest.sessions:
         for cost in session.costs.values():
             key = f"cost/{cost.currency}"
-            numbers[key] = (numbers.get(key) or 0.0) + (cost.paid or 0.0)
+            if cost.paid is not None:
+                numbers[key] = (numbers.get(key) or 0.0) + cost.paid
+            if cost.paid_unknown:
+                calls = f"{key}.calls_not_in_it"
+                numbers[calls] = (numbers.get(calls) or 0) + cost.paid_unknown
     return {key: value for key, value in numbers.items() if value is not None}
 
 

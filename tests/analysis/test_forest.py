@@ -77,6 +77,12 @@ def test_the_runs_of_one_task_are_named_at_the_axis(kept):
     assert (figure.title, mark.label, mark.names) == ("easy: right ↑", "easy", ("ada", "ben"))
 
 
+def test_units_that_a_value_counts_as_worst_are_behind_it(kept):
+    counted = metric(0.3, n=7, missing={"no_json": 3}, left_out=0.4, not_counted=1)
+    [sheet] = run([kept("easy", "ada", {"right": counted})], ForestOptions()).sheets
+    assert sheet.rows == (("easy", "ada", 0.3, None, None, 7 + 3 - 1, 3),)
+
+
 def test_what_is_missing_is_listed_with_its_reason_and_never_0(kept):
     tasks = [
         kept("easy", "ada", {"right": metric(None, n=0, undefined="nothing could be read")}),

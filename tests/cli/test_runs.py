@@ -175,6 +175,28 @@ def test_runs_at_work_and_unreadable_runs_stay(printed):
     assert all(each.path.exists() for each in (away, here, held, damaged))
 
 
+def test_a_run_that_was_resumed_while_the_question_stood_stays(printed, monkeypatch):
+    failed = kept("20260401T000000-m-00000016", status="failed")
+
+    def resumed(text: str) -> str:
+        failed.write_manifest(msgspec.structs.replace(failed.manifest(), status="done"))
+        return "y"
+
+    monkeypatch.setattr("sys.stdin", type("Terminal", (io.StringIO,), {"isatty": lambda _: True})())
+    monkeypatch.setattr("builtins.input", resumed)
+    out, err = printed("runs", "--clean", "failed", code=1)
+    assert "0 removed" in out
+    assert "the run has changed since it was listed" in err
+    assert failed.path.exists()
+
+
+def test_a_run_that_waits_for_a_batch_goes_only_by_its_age(printed):
+    waiting = kept("20260401T000000-m-00000017", status="waiting")
+    assert printed("runs", "--clean", "all_but=0", "--yes").out == "no run to remove\n"
+    assert waiting.path.exists()
+    assert "1 removed" in printed("runs", "--clean", "older=30d", "--yes").out
+
+
 @pytest.mark.parametrize("which", ["old", "older=30", "all_but=-1", "older=30d,failed"])
 def test_what_clean_does_not_know_is_refused(three, printed, which):
     assert (

@@ -117,18 +117,18 @@ async def cell():
         judge="lexical", data="sample", concurrency=1, quiet=True,
     )
 
-loop = asyncio.new_event_loop()
 try:
-    loop.run_until_complete(cell())
+    eval(sys.argv[2])(cell())
 except KeyboardInterrupt:
     print("stopped")
 """
 
 
-def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path):
+@pytest.mark.parametrize("way", ["asyncio.new_event_loop().run_until_complete", "asyncio.run"])
+def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path, way):
     server = serve(latency=0.2)
     done = subprocess.run(
-        [sys.executable, "-c", STOPPED, server.url],
+        [sys.executable, "-c", STOPPED, server.url, way],
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout == "stopped\n", done.stderr
@@ -238,6 +238,16 @@ def test_runs_are_compared_by_result_and_name(evaluate):
     assert {difference.value for difference in of_task.differences} == {0.0}
     assert "two" in repr(comparison)
     assert comparison._repr_html_().startswith("<pre")
+
+
+def test_metrics_to_compare_are_one_name_or_several_and_must_be_there(evaluate):
+    runs = [evaluate(name="one"), evaluate(name="two")]
+    for metric in ("coverage", ["coverage"]):
+        (of_task,) = package.compare(runs, metric=metric).comparisons
+        assert of_task.main == ("coverage",)
+        assert list(of_task.runs[0].common) == ["coverage"]
+    with pytest.raises(UsageError, match="no task of these runs has a metric 'suport'"):
+        package.compare(runs, metric="suport")
 
 
 def test_a_task_of_one_run_alone_is_named_where_others_are_compared(evaluate):

@@ -441,3 +441,19 @@ def test_another_name_or_tag_resumes_the_same_run(take):
     assert again.manifest.asked == before.manifest.asked
     stages = [each.manifest.tasks["interests"].stages for each in (before, again)]
     assert stages[0] == stages[1]
+
+
+def test_a_checkpoint_served_under_the_same_name_does_not_go_on_with_that_of_another_label(take):
+    unnamed = left(take(**SERVED))
+    first = left(take(**SERVED, name="step-1000"))
+    assert first == unnamed  # a run without a name is given one
+    second = left(take(**SERVED, name="step-2000"))
+    assert second != first
+    assert [said for said in take.told if "not resumed" in said] == [
+        f"{first} is not resumed: it is called step-1000, and without revision= step-2000 may be "
+        f"other weights; --resume {first} resumes and renames it"
+    ]
+    assert left(take(**SERVED, name="step-1000")) == first
+    assert left(take(**SERVED)) == second
+    renamed = take(**SERVED, name="step-3000", resume=first)
+    assert (renamed.folder.path, renamed.manifest.label) == (first, "step-3000")

@@ -1,8 +1,10 @@
 """The short table of compared runs: what it shows, in which shape, and who is better in words."""
 
+import pytest
 from builders.runs import make_metric
 from builders.texts import lines_on
 from inline_snapshot import snapshot
+from msgspec import structs
 
 from harness.reporting.short_comparison import print_short_comparison
 from harness.scoring.comparable import Refused
@@ -224,11 +226,14 @@ def test_all_pairs_are_left_to_the_long_tables():
     assert not any("−" in line for line in printed(a_comparison("t", runs, *found)))
 
 
-def a_mean(value):
+NINE = tuple(f"perrec_{number}" for number in range(9))
+
+
+def a_mean(value, *, tasks=NINE, **more):
     return MeanOverTasks(
-        name="perrec",
-        over="tasks",
-        tasks=tuple(f"perrec_{number}" for number in range(9)),
+        name=more.get("name", "perrec"),
+        over=more.get("over", "tasks"),
+        tasks=tasks,
         metric="ptc",
         higher_is_better=True,
         value=value,
@@ -255,16 +260,6 @@ def test_a_mean_that_a_run_lacks_is_not_shown():
     assert "mean of" not in "\n".join(printed(*comparisons, means=means))
 
 
-def test_tasks_of_a_mean_that_a_run_lacks_are_shown_even_where_they_do_not_fit_a_screen():
-    comparisons = many([f"perrec_{number}" for number in range(9)], 6)
-    means = {run.run: (a_mean(0.5),) for run in comparisons[0].runs}
-    means["run-step-6000"] = (a_mean(None),)
-    lines = printed(*comparisons, means=means)
-    assert [line for line in lines if line.startswith("perrec")] == [
-        f"perrec_{number}, ptc ↑, n 40" for number in range(9)
-    ]
-
-
 def test_why_a_run_has_no_value_is_wrapped_and_not_cut_on_its_first_line():
     why = "43 of 60 units have one, less than the required 85%; over those few it is 0.116"
     runs = [a_run(BASE, metric(None, n=3, undefined=why)), a_run(NEXT, metric(0.5), metric(0.5))]
@@ -277,6 +272,54 @@ def test_why_a_run_has_no_value_is_wrapped_and_not_cut_on_its_first_line():
     lines = printed(a_comparison("t", runs))
     assert lines[-2].endswith(" because …")
     assert [line.startswith("t has no ptc") for line in lines[-4:-1]] == [False, True, False]
+
+
+def test_means_over_different_tasks_do_not_stand_in_one_line():
+    comparisons = many(["perrec_0"], 2)
+    first, second = (run.run for run in comparisons[0].runs)
+    means = {first: (a_mean(0.5),), second: (a_mean(0.5, tasks=NINE[:8]),)}
+    assert "mean of" not in "\n".join(printed(*comparisons, means=means))
+
+
+def test_a_repeated_task_counts_once_in_its_group():
+    repeated = ("perrec_0", "perrec_1", "perrec_0@2", "perrec_1@2")
+    found = (
+        a_mean(0.5, tasks=repeated),
+        a_mean(0.5, tasks=repeated[::2], name="perrec_0", over="repeats"),
+    )
+    comparisons = many(["perrec_0"], 2)
+    lines = printed(*comparisons, means={run.run: found for run in comparisons[0].runs})
+    assert next(line for line in lines if "perrec" in line).split() == [
+        "perrec", "(mean", "of", "2)", "perrec_0", "×2", "perrec_0",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lacking", [None, "a run"])
+def test_without_the_mean_its_tasks_keep_their_lines(lacking):
+    """A mean without a value, and one that a run lacks, stand for no task."""
+    comparisons = many(NINE, 6)
+    runs = [run.run for run in comparisons[0].runs]
+    shown = runs[1:] if lacking else runs
+    means = {run: (a_mean(0.5 if lacking else None),) for run in shown}
+    text = "\n".join(printed(*comparisons, means=means))
+    assert "mean of" not in text
+    assert all(task in text for task in NINE)
+
+
+def test_a_metric_that_is_in_no_mean_keeps_its_line_where_another_has_one():
+    runs = [a_run(f"step-{number}000", metric(0.5), metric(0.5), name="mae") for number in range(6)]
+    both = [
+        a_comparison(task, [
+            structs.replace(run, metrics={**run.metrics, "ptc": metric(0.5)},
+                            common={**run.common, "ptc": metric(0.5)})
+            for run in runs
+        ], main=("ptc", "mae"))
+        for task in NINE
+    ]  # fmt: skip
+    text = "\n".join(printed(*both, means={run.run: (a_mean(0.5),) for run in runs}))
+    assert "perrec (mean of 9), ptc" in text
+    assert "perrec_0, mae" in text
+    assert "perrec_0, ptc" not in text
 
 
 def test_what_speaks_against_the_comparison_has_a_line_each():
@@ -300,6 +343,17 @@ def test_what_speaks_against_the_comparison_has_a_line_each():
         "s has no ptc of step-1000: 3 of 40 units have one",
         "served differently",
         "other metrics, all pairs, each run's own values, notes, counts: --verbose",
+    ]
+
+
+def test_each_run_without_a_value_has_its_own_reason():
+    runs = [
+        a_run(label, metric(None, n=n, undefined=f"{n} of 40 units have one"))
+        for label, n in ((BASE, 3), (NEXT, 5), ("step-3000", 3))
+    ]
+    assert [line for line in printed(a_comparison("s", runs)) if "has no" in line] == [
+        "s has no ptc of step-1000, step-3000: 3 of 40 units have one",
+        "s has no ptc of step-2000: 5 of 40 units have one",
     ]
 
 

@@ -486,33 +486,49 @@ def test_p_values_of_several_tasks_are_adjusted_together(tmp_path: Path) -> None
     assert [each.p_holm for one in both for each in one.differences] == [1 / 32, 1 / 32]
 
 
-def test_a_mean_over_a_group_is_of_common_units(tmp_path: Path) -> None:
-    """many is 2 1 5 and 2 0 – of ann, bob, cid; without cid the means are 1.5 and 1."""
+def of_two_tasks(
+    tmp_path: Path, *main: str, people: Mapping[str, Any], benchmark: Any = BENCHMARK
+) -> dict[str, tuple[Any, ...]]:
+    """The means on common units of runs whose tasks `s` and `t` both found the same of `people`."""
     compared = []
     for name in ("s", "t"):
         runs = []
-        for run, people in (
-            ("one", {**ONE, "cid": (1, 2, 3, 4, 5)}),
-            ("two", {**TWO, "cid": None}),
-        ):
-            task = a_run(tmp_path, run, people)
+        for run, found in people.items():
+            task = a_run(tmp_path, run, found, metrics=main)
             manifest = msgspec.structs.replace(
                 task.manifest,
                 tasks=dict.fromkeys(("s", "t"), task.entry),
                 groups={"both": ("s", "t")},
             )
-            summary = msgspec.structs.replace(task.summary, task=name, main=("many",))
-            runs.append(replace(task, manifest=manifest, summary=summary,
+            summary = msgspec.structs.replace(task.summary, task=name, main=main)
+            runs.append(replace(task, manifest=manifest, summary=summary, benchmark=benchmark,
                                 scores_file=RunFolder(task.path).scores("t"),
                     task=msgspec.structs.replace(task.task, name=name)))  # fmt: skip
-        compared.append(compare(runs, only=("many",)))
-    means = common_means(compared)
+        compared.append(compare(runs, only=main))
+    return common_means(compared)
+
+
+PEOPLE = {"one": {**ONE, "cid": (1, 2, 3, 4, 5)}, "two": {**TWO, "cid": None}}
+"""many is 2 1 5 and 2 0 – of ann, bob, cid; without cid the means are 1.5 and 1."""
+
+
+def test_a_mean_over_a_group_is_of_common_units(tmp_path: Path) -> None:
+    means = of_two_tasks(tmp_path, "many", people=PEOPLE)
     assert {run: [(mean.name, mean.metric, mean.value) for mean in found]
             for run, found in means.items()} == {
         "one": [("both", "many", 1.5)], "two": [("both", "many", 1.0)],
     }  # fmt: skip
     # Both people drawn twice or each once, the same in both tasks: 1, 1.5 or 2.
     assert means["one"][0].interval == (1.0, 2.0)
+
+
+def test_metrics_of_one_column_have_means_of_their_own_common_units(tmp_path: Path) -> None:
+    strict = Metric(description="", of="many", worst=-9.0, missing="counted")
+    benchmark = replace(BENCHMARK, oracle=None, metrics={**BENCHMARK.metrics, "strict": strict})
+    means = of_two_tasks(tmp_path, "many", "strict", people=PEOPLE, benchmark=benchmark)
+    assert [(mean.metric, mean.value, mean.interval) for mean in means["two"]] == [
+        ("many", 1.0, (0.0, 2.0)), ("strict", (2 + 0 - 9) / 3, (-9.0, 2.0)),
+    ]  # fmt: skip
 
 
 def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:

@@ -215,19 +215,25 @@ def test_a_server_that_is_away_holds_nobody_up(client, evaluate, tmp_path):
 def test_costs_are_added_over_sessions_and_a_mean_has_a_name_of_its_own(evaluate):
     result = evaluate(num_repeats=2)
 
-    def cost(paid):
+    def cost(paid, unknown=0, currency="USD"):
         return Cost(
-            model="m", currency="USD", priced=True, asked=1, paid=paid, paid_unknown=0, reused=0,
-            saved=None, saved_unknown=0,
+            model="m", currency=currency, priced=True, asked=1, paid=paid, paid_unknown=unknown,
+            reused=0, saved=None, saved_unknown=0,
         )  # fmt: skip
 
     sessions = tuple(
         Session(started="now", costs=costs)
-        for costs in ({"name": cost(0.25), "support": cost(None)}, {"name": cost(0.5)}, {})
+        for costs in (
+            {"name": cost(0.25), "support": cost(None)},
+            {"name": cost(0.5, unknown=2), "support": cost(None, 3, "EUR")},
+            {},
+        )
     )
     manifest = msgspec.structs.replace(result.manifest, sessions=sessions)
     numbers = numbers_of(msgspec.structs.replace(result, manifest=manifest))
-    assert numbers["cost/USD"] == 0.75
+    assert {key: value for key, value in numbers.items() if key.startswith("cost")} == {
+        "cost/USD": 0.75, "cost/USD.calls_not_in_it": 2, "cost/EUR.calls_not_in_it": 3,
+    }  # fmt: skip
     both = [numbers["interests/support"], numbers["interests@2/support"]]
     assert numbers["interests/support mean"] == pytest.approx(sum(both) / 2)
     assert config_of(result)["tasks"] == ["interests", "interests@2"]

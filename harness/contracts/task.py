@@ -122,6 +122,10 @@ class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         Annotated[tuple[Text, Text], Key(unique=True)] | None,
         Key("The columns for the keys and values of a file that is one JSON object."),
     ] = None
+    rows_at: Annotated[
+        tuple[Text, ...] | None,
+        Key("The keys that lead to the rows in a file that is one JSON object; [] if it is a row."),
+    ] = None
     columns: Annotated[
         dict[str, Column],
         Key("The columns by the benchmark's names for them."),

@@ -190,7 +190,8 @@ def check_inside(folder: Path, tables: Mapping[str, tuple[Path, ...]]) -> None:
 
 def patterns(name: str, table: TableSpec) -> tuple[str, ...]:
     """The names and globs of a table's files: its own, or its name in any format."""
-    return table.files or tuple(name + suffix for suffix in (ENTRIES if table.entries else FORMATS))
+    one_object = table.entries is not None or table.rows_at is not None
+    return table.files or tuple(name + suffix for suffix in (ENTRIES if one_object else FORMATS))
 
 
 def _counts(path: Path, folder: Path) -> bool:

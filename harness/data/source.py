@@ -62,13 +62,15 @@ class Source(Protocol):
 class FileSource:
     """The rows of one file; DataError if the file changed since `stamp` was taken.
 
-    `entries` are two column names for a file with one JSON object, whose entries are the rows.
+    `entries` are two column names for a file with one JSON object, whose entries are the rows;
+    `rows_at` are the keys that lead to the rows in such a file.
     """
 
     path: Path
     stamp: Stamp
     delimited: DelimitedSpec = DelimitedSpec()  # noqa: RUF009 - a frozen value
     entries: tuple[str, str] | None = None
+    rows_at: tuple[str, ...] | None = None
 
     @property
     def label(self) -> str:
@@ -79,7 +81,7 @@ class FileSource:
         return self._format() in _DELIMITERS
 
     def columns(self) -> tuple[str, ...] | None:
-        if self.entries:
+        if self.entries or self.rows_at is not None:
             self._check_json()
             return None
         kind = self._format()
@@ -102,6 +104,11 @@ class FileSource:
             from harness.data.json_rows import read_entries
 
             return read_entries(self.path, names=self.entries)
+        if self.rows_at is not None:
+            self._check_json()
+            from harness.data.json_inside import read_inside
+
+            return read_inside(self.path, keys=self.rows_at)
         kind = self._format()
         if kind == "parquet":
             from harness.data.parquet import read_parquet
@@ -135,10 +142,18 @@ class FileSource:
         return self.delimited.delimiter or _DELIMITERS[kind]
 
     def _check_json(self) -> None:
+        if self.entries and self.rows_at is not None:
+            raise DataError(
+                "a table cannot have both `entries` and `rows_at`",
+                where=str(self.path),
+                expected="one of the two keys in the task file",
+            )
         kind = self._format()
         if kind != "json":
             raise DataError(
-                "the file of this table must hold one JSON object, whose entries are the rows",
+                "the file of this table must hold one JSON object, whose entries are the rows"
+                if self.entries
+                else "the file of this table must hold one JSON object with the rows in it",
                 where=str(self.path),
                 found=f"a file of the format {kind}",
                 expected=f"a .json file, which may be packed ({' or '.join(PACKINGS)})",

@@ -23,7 +23,7 @@ SHAPING = (
 )
 """The fields that affect results; name, description, tags and files do not."""
 
-UNHASHED: Mapping[str, Any] = {"required": True, "entries": None}
+UNHASHED: Mapping[str, Any] = {"required": True, "entries": None, "rows_at": None}
 """Keys of a table that are left out at these values, so that tasks that do not use the keys keep
 their hashes."""
 

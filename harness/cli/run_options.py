@@ -81,7 +81,7 @@ def _what_to_run() -> Iterator[Option]:
     )  # fmt: skip
     yield setting(
         "data", "DIR|FILE|sample",
-        "local data, or the bundled sample; TASK=DIR for one task only",
+        "local data, or the bundled sample; TASK=DIR for a task, group or glob",
         multiple=True, table="entries", candidates="data_places",
     )  # fmt: skip
     yield setting("limit", "N", "at most N users or samples per task", type=int)

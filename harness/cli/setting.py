@@ -20,8 +20,8 @@ PREFIX = "HARNESS_"
 SWITCHES = {"true": True, "on": True, "yes": True, "1": True,
             "false": False, "off": False, "no": False, "0": False}  # fmt: skip
 
-_DATA_OF_TASK = re.compile(r"(?P<task>[\w.-]+)=(?P<place>.*)")
-"""`--data` for one task; a path that contains `=` does not match, because of its first `/`."""
+_DATA_OF_TASK = re.compile(r"(?P<task>[\w.*?!\[\]-]+)=(?P<place>.*)")
+"""`--data` for a task, group or glob; a path with `=` does not match, because of its first `/`."""
 
 
 class Setting(Option):

@@ -53,6 +53,7 @@ Name = Annotated[
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$",
     ),
 ]
+Encoding = Literal["utf-8", "iso-8859-1"]
 Share = Annotated[float, Key(ge=0, le=1)]
 Reference = Annotated[str, Key("a task's name, or a YAML file relative to this one", min_length=1)]
 References = Annotated[tuple[Reference, ...], Key(min_length=1, unique=True)]
@@ -96,6 +97,11 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class DelimitedSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The format of the table's CSV and TSV files, if it is not the usual one."""
 
+    delimiter: Annotated[
+        Annotated[str, Key(pattern=r'^[^"\r\n]+$')] | None,
+        Key("The text between two cells; files of any ending may then be read."),
+    ] = None
+    encoding: Annotated[Encoding, Key("The encoding of the text.")] = "utf-8"
     header: Annotated[Texts, Key("The names of the columns, for files without a header line.")] = ()
     quotes: Annotated[bool, Key("False if a quotation mark is an ordinary character.")] = True
     bare_returns: Annotated[
@@ -115,6 +121,10 @@ class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     entries: Annotated[
         Annotated[tuple[Text, Text], Key(unique=True)] | None,
         Key("The columns for the keys and values of a file that is one JSON object."),
+    ] = None
+    rows_at: Annotated[
+        tuple[Text, ...] | None,
+        Key("The keys that lead to the rows in a file that is one JSON object; [] if it is a row."),
     ] = None
     columns: Annotated[
         dict[str, Column],

@@ -305,7 +305,11 @@ def _tables(
 def _file_sources(paths: Iterable[Path], table: TableSpec) -> tuple[FileSource, ...]:
     return tuple(
         FileSource(
-            path=path, stamp=stamp_of(path), delimited=table.delimited, entries=table.entries
+            path=path,
+            stamp=stamp_of(path),
+            delimited=table.delimited,
+            entries=table.entries,
+            rows_at=table.rows_at,
         )
         for path in paths
     )

@@ -1,4 +1,4 @@
-"""Rows of CSV and TSV files.
+"""Rows of CSV and TSV files, and of others like them with a delimiter of their own.
 
 The first line names the columns, unless the task does. Quoting follows RFC 4180 in both formats
 and is checked: a quote that is not closed, or that is followed by anything except a delimiter, is
@@ -22,6 +22,10 @@ LONGEST_FIELD = 1 << 28
 """The longest field in characters; the default of 131,072 is too short for a history in a cell."""
 
 USUAL = DelimitedSpec()
+
+STAND_IN = "\ufdd0"
+"""The character in place of a delimiter of several characters while quoted cells are read: one that
+Unicode keeps free of any meaning in text."""
 
 _BARE_RETURN = re.compile(r"\r(?!\n|$)")
 
@@ -52,6 +56,40 @@ class _Unquoted:
         line = next(self._lines).rstrip("\r\n")
         self.line_num += 1
         return line.split(self._delimiter) if line else []
+
+
+class _Several:
+    """A reader of quoted cells with a delimiter of several characters.
+
+    The `csv` module takes one character only, so another stands in for the delimiter; inside quotes
+    it becomes the delimiter's text again.
+    """
+
+    def __init__(self, path: Path, lines: Iterator[str], delimiter: str) -> None:
+        self._path = path
+        self._delimiter = delimiter
+        self._reader = csv.reader(self._replaced(lines), delimiter=STAND_IN, strict=True)
+
+    @property
+    def line_num(self) -> int:
+        return self._reader.line_num
+
+    def __iter__(self) -> _Several:
+        return self
+
+    def __next__(self) -> list[str]:
+        return [cell.replace(STAND_IN, self._delimiter) for cell in next(self._reader)]
+
+    def _replaced(self, lines: Iterator[str]) -> Iterator[str]:
+        for number, line in enumerate(lines, 1):
+            if STAND_IN in line:
+                raise DataError(
+                    "the text holds a character that no text should hold",
+                    where=place(str(self._path), line=number),
+                    found="U+FDD0, which Unicode reserves for use inside programs",
+                    expected="text without it, or `quotes: false` in the task's `delimited`",
+                )
+            yield line.replace(self._delimiter, STAND_IN)
 
 
 def read_header(path: Path, *, delimiter: str, written: DelimitedSpec = USUAL) -> tuple[str, ...]:
@@ -98,13 +136,16 @@ def read_delimited(
 
 
 def _reader(path: Path, delimiter: str, written: DelimitedSpec) -> _Reader:
-    lines = (line.decode() for line in text_lines(path))
+    encoding = written.encoding
+    lines = (line.decode(encoding) for line in text_lines(path, encoding=encoding))
     if written.bare_returns == "space":
         lines = (_BARE_RETURN.sub(" ", line) if "\r" in line else line for line in lines)
     if not written.quotes:
         return _Unquoted(lines, delimiter)
     if csv.field_size_limit() < LONGEST_FIELD:
         csv.field_size_limit(LONGEST_FIELD)
+    if len(delimiter) > 1:
+        return _Several(path, lines, delimiter)
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 

@@ -8,10 +8,13 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, cast
 
 from harness.base.errors import DataError
 from harness.data.wording import place
+
+if TYPE_CHECKING:
+    from harness.contracts.task import Encoding
 
 CHUNK = 1 << 18
 BOM = b"\xef\xbb\xbf"
@@ -109,20 +112,24 @@ def _damaged(path: Path, packing: str | None, error: Exception) -> DataError:
     )
 
 
-def text_lines(path: Path) -> Iterator[bytes]:
+def text_lines(path: Path, *, encoding: Encoding = "utf-8") -> Iterator[bytes]:
     """The lines of a text file as checked bytes, with their ends, without a byte order mark.
 
-    Only a line feed ends a line; a carriage return is kept.
+    Only a line feed ends a line; a carriage return is kept. Any byte is valid in ISO-8859-1, but a
+    file with the byte order mark of UTF-8 is in UTF-8.
     """
+    one_byte = encoding == "iso-8859-1"
     with unpacked(path) as stream:
         offset = 0
         for number, raw in enumerate(stream, 1):
             line = raw
             if number == 1:
-                check_start(path, raw)
+                check_start(path, raw, expected=f"{encoding.upper()} text")
                 if raw.startswith(BOM):
+                    if one_byte:
+                        raise _not_one_byte(path)
                     line = raw[len(BOM) :]
-            if not line.isascii():
+            if not one_byte and not line.isascii():
                 try:
                     line.decode()
                 except UnicodeDecodeError as error:
@@ -132,17 +139,27 @@ def text_lines(path: Path) -> Iterator[bytes]:
             yield line
 
 
-def check_start(path: Path, start: bytes) -> None:
-    """Raise DataError if the first bytes are those of a format that is no UTF-8 text."""
+def check_start(path: Path, start: bytes, *, expected: str = "UTF-8 text") -> None:
+    """Raise DataError if the first bytes are those of a format that is no such text."""
     for magic, kind, hint in _KNOWN_STARTS:
         if start.startswith(magic):
             raise DataError(
                 f"the file is {kind}, unlike its name",
                 where=str(path),
                 found=f"first bytes {start[: len(magic)]!r}",
-                expected="UTF-8 text",
+                expected=expected,
                 hint=hint,
             )
+
+
+def _not_one_byte(path: Path) -> DataError:
+    return DataError(
+        "the file is UTF-8 text, unlike the task's `encoding`",
+        where=str(path),
+        found=f"first bytes {BOM!r}",
+        expected="ISO-8859-1 text",
+        hint="take `encoding` out of the table's `delimited`",
+    )
 
 
 def bad_utf8(path: Path, *, byte: int, offset: int, line: int) -> DataError:

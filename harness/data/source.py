@@ -26,6 +26,10 @@ FORMATS: Mapping[str, Format] = {
 }
 PACKINGS = (".gz", ".zst")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
+_TEXT_HINTS = dict.fromkeys(
+    (".dat", ".txt"),
+    "text with a delimiter is read if the task names it for the table: `delimited: {delimiter: …}`",
+)
 
 
 class Source(Protocol):
@@ -58,13 +62,15 @@ class Source(Protocol):
 class FileSource:
     """The rows of one file; DataError if the file changed since `stamp` was taken.
 
-    `entries` are two column names for a file with one JSON object, whose entries are the rows.
+    `entries` are two column names for a file with one JSON object, whose entries are the rows;
+    `rows_at` are the keys that lead to the rows in such a file.
     """
 
     path: Path
     stamp: Stamp
     delimited: DelimitedSpec = DelimitedSpec()  # noqa: RUF009 - a frozen value
     entries: tuple[str, str] | None = None
+    rows_at: tuple[str, ...] | None = None
 
     @property
     def label(self) -> str:
@@ -72,13 +78,13 @@ class FileSource:
 
     @property
     def text(self) -> bool:
-        return format_of(self.path) in _DELIMITERS
+        return self._format() in _DELIMITERS
 
     def columns(self) -> tuple[str, ...] | None:
-        if self.entries:
+        if self.entries or self.rows_at is not None:
             self._check_json()
             return None
-        kind = format_of(self.path)
+        kind = self._format()
         if kind == "parquet":
             from harness.data.parquet import read_names
 
@@ -86,7 +92,7 @@ class FileSource:
         if kind in _DELIMITERS:
             from harness.data.delimited import read_header
 
-            return read_header(self.path, delimiter=_DELIMITERS[kind], written=self.delimited)
+            return read_header(self.path, delimiter=self._delimiter(kind), written=self.delimited)
         return None
 
     def rows(
@@ -98,7 +104,12 @@ class FileSource:
             from harness.data.json_rows import read_entries
 
             return read_entries(self.path, names=self.entries)
-        kind = format_of(self.path)
+        if self.rows_at is not None:
+            self._check_json()
+            from harness.data.json_inside import read_inside
+
+            return read_inside(self.path, keys=self.rows_at)
+        kind = self._format()
         if kind == "parquet":
             from harness.data.parquet import read_parquet
 
@@ -106,7 +117,7 @@ class FileSource:
         if kind in _DELIMITERS:
             from harness.data.delimited import read_delimited
 
-            delimiter = _DELIMITERS[kind]
+            delimiter = self._delimiter(kind)
             return read_delimited(
                 self.path, delimiter=delimiter, wanted=wanted, written=self.delimited
             )
@@ -117,30 +128,47 @@ class FileSource:
     def batches(
         self, wanted: Collection[str] | None, *, rows: int
     ) -> Iterator[pa.RecordBatch] | None:
-        if format_of(self.path) != "parquet":
+        if self._format() != "parquet":
             return None
         check_unchanged(self.path, self.stamp)
         from harness.data.parquet import read_batches
 
         return read_batches(self.path, wanted=wanted, rows=rows)
 
+    def _format(self) -> Format:
+        return format_of(self.path, any_ending=self.delimited.delimiter is not None)
+
+    def _delimiter(self, kind: Format) -> str:
+        return self.delimited.delimiter or _DELIMITERS[kind]
+
     def _check_json(self) -> None:
-        kind = format_of(self.path)
+        if self.entries and self.rows_at is not None:
+            raise DataError(
+                "a table cannot have both `entries` and `rows_at`",
+                where=str(self.path),
+                expected="one of the two keys in the task file",
+            )
+        kind = self._format()
         if kind != "json":
             raise DataError(
-                "the file of this table must hold one JSON object, whose entries are the rows",
+                "the file of this table must hold one JSON object, whose entries are the rows"
+                if self.entries
+                else "the file of this table must hold one JSON object with the rows in it",
                 where=str(self.path),
                 found=f"a file of the format {kind}",
                 expected=f"a .json file, which may be packed ({' or '.join(PACKINGS)})",
             )
 
 
-def format_of(path: Path) -> Format:
-    """The format of a file by the end of its name; DataError for an unsupported one."""
+def format_of(path: Path, *, any_ending: bool = False) -> Format:
+    """The format of a file by the end of its name; DataError for an unsupported one.
+
+    With `any_ending`, a file with another ending is read as CSV.
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packed = bool(suffixes) and suffixes[-1] in PACKINGS
     ending = "".join(suffixes[-2:-1] if packed else suffixes[-1:])
-    kind = FORMATS.get(ending)
+    kind = FORMATS.get(ending, "csv" if any_ending else None)
     extension = "".join(path.suffixes[-2:] if packed else [path.suffix])
     if kind is None or (packed and kind == "parquet"):
         raise DataError(
@@ -148,6 +176,8 @@ def format_of(path: Path) -> Format:
             where=str(path),
             found=f"the extension '{extension}'" if extension else "a name without an extension",
             expected=f"{', '.join(FORMATS)}; all except .parquet also with {' or '.join(PACKINGS)}",
-            hint="unpack it: Parquet files are compressed inside" if kind else None,
+            hint="unpack it: Parquet files are compressed inside"
+            if kind
+            else _TEXT_HINTS.get(ending),
         )
     return kind

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.base.errors import HarnessError, PluginError, PromptError, UsageError, did_you_mean
+from harness.base.errors import HarnessError, PluginError, PromptError
 from harness.base.hashing import digest
 from harness.calls.budget import without_price
 from harness.calls.pricing import price_of
@@ -18,8 +18,9 @@ from harness.contracts.model import Model
 from harness.contracts.stage import Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
+from harness.pipeline.data_places import places_of
 from harness.pipeline.roles import Binding, RoleBinder
-from harness.pipeline.settings import ALL_OTHERS, RunSettings
+from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext, stage_context
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
@@ -136,7 +137,8 @@ def prepare(
         selection = catalogue.select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
     unchanged = {task.name: task for task in selection.tasks}
-    places = data_places(settings.data, [task.name for task in tasks])
+    specs = {task.name: task.data for task in tasks}
+    places = places_of(settings.data, specs, selection.groups)
     homes = () if settings.prompts is None else (settings.prompts,)
     templates = Templates(prompt_folders(plugins), homes=homes)
     overrides = Overrides(settings.prompts, templates)
@@ -155,7 +157,7 @@ def prepare(
     loader = _Loader(settings, plugins)
     prepared = []
     for task, benchmark, options, bindings in bound:
-        dataset, data = loader.load(task, benchmark, options, place=_place(task, places))
+        dataset, data = loader.load(task, benchmark, options, place=places.of[task.name])
         stages = benchmark.stages_for(data, options)
         check_prompts_used(task, stages, options)
         asking = overrides.over(task, stages, options)
@@ -193,7 +195,7 @@ def prepare(
         settings=settings,
         tasks=tuple(repeated),
         groups=selection.groups,
-        notes=tuple(binder.notes),
+        notes=(*places.notes, *binder.notes),
     )
 
 
@@ -221,13 +223,12 @@ def check_prices(prepared: Prepared) -> None:
 def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) -> Prepared:
     """The same tasks, stages and roles over the data of other settings."""
     names = [task_and_repeat(each.task.name)[0] for each in prepared.tasks]
-    places = data_places(settings.data, names)
+    specs = {name: each.task.data for name, each in zip(names, prepared.tasks, strict=True)}
+    places = places_of(settings.data, specs, prepared.groups)
     loader = _Loader(settings, plugins)
     tasks = []
-    for each in prepared.tasks:
-        dataset, data = loader.load(
-            each.task, each.benchmark, each.options, place=_place(each.task, places)
-        )
+    for name, each in zip(names, prepared.tasks, strict=True):
+        dataset, data = loader.load(each.task, each.benchmark, each.options, place=places.of[name])
         tasks.append(replace(each, dataset=dataset, data=data, settings=settings))
     return replace(prepared, settings=settings, tasks=tuple(tasks))
 
@@ -254,28 +255,6 @@ def check_prompts(
                     f"stage {stage.name!r} has no prompt for the role {role!r}",
                     expected=f"prompts/{benchmark.name}/{stage.templates[0]}.{role}.j2",
                 )
-
-
-def data_places(
-    data: str | Mapping[str, str] | None, tasks: Sequence[str]
-) -> dict[str, str | None]:
-    """The place of each task's data; None stands for the hub."""
-    given = data if isinstance(data, Mapping) else {ALL_OTHERS: data}
-    for name in given:
-        if name not in (*tasks, ALL_OTHERS):
-            raise UsageError(
-                f"--data names a task that is not run: {name!r}",
-                expected=f"TASK=PLACE with one of: {', '.join(tasks)}",
-                hint=did_you_mean(name, tasks)
-                or f"write a path with = in its name as --data ./{name}=…",
-            )
-    return {name: given.get(name, given.get(ALL_OTHERS)) for name in tasks}
-
-
-def _place(task: Task, places: Mapping[str, str | None]) -> str | None:
-    """The place of a task's data: from the command, else from the task; None for the hub."""
-    place = places[task_and_repeat(task.name)[0]]
-    return task.data.folder if place is None else place
 
 
 class _Loader:

@@ -139,7 +139,7 @@ def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str
     column = _leaves(Column.__struct_fields__)
     tables: Shape = {
         name: {
-            **_leaves(("files", "split", "hub_files", "required", "entries")),
+            **_leaves(("files", "split", "hub_files", "required", "entries", "rows_at")),
             "delimited": _leaves(DelimitedSpec.__struct_fields__),
             "columns": dict.fromkeys(table.columns, column),
         }

@@ -23,9 +23,12 @@ SHAPING = (
 )
 """The fields that affect results; name, description, tags and files do not."""
 
-UNHASHED: Mapping[str, Any] = {"required": True, "entries": None}
+UNHASHED: Mapping[str, Any] = {"required": True, "entries": None, "rows_at": None}
 """Keys of a table that are left out at these values, so that tasks that do not use the keys keep
 their hashes."""
+
+UNHASHED_FORMAT: Mapping[str, Any] = {"delimiter": None, "encoding": "utf-8"}
+"""Keys of `delimited` that are left out at these values for the same reason."""
 
 UNHASHED_METHOD = "percentile"
 """The method of intervals that is left out for the same reason."""
@@ -45,9 +48,8 @@ def content_hash(
     parts: dict[str, Any] = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
     del parts["data"]["folder"]  # the fingerprint of the data counts, not its place
     for table in parts["data"]["tables"].values():
-        for name, value in UNHASHED.items():
-            if table[name] == value:
-                del table[name]
+        _leave_out(table, UNHASHED)
+        _leave_out(table["delimited"], UNHASHED_FORMAT)
     if parts["interval"]["method"] == UNHASHED_METHOD:
         del parts["interval"]["method"]
     if options is not None:
@@ -55,3 +57,9 @@ def content_hash(
     return digest(
         {"task": parts, "templates": dict(template_hashes), "stages": dict(stage_versions)}
     )
+
+
+def _leave_out(keys: dict[str, Any], unhashed: Mapping[str, Any]) -> None:
+    for name, value in unhashed.items():
+        if keys[name] == value:
+            del keys[name]

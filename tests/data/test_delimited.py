@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import zstandard
 
 from harness.base.errors import DataError
-from harness.contracts.task import DelimitedSpec
+from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
+from harness.data import open_dataset
 from harness.data.delimited import read_delimited, read_header
+from harness.data.source import format_of
 
 
 def rows(folder: Path, data: bytes, **options: Any) -> list[tuple[int, dict[str, str]]]:
@@ -134,6 +140,109 @@ def test_a_bare_return_at_the_end_of_the_last_cell_is_a_space_too(tmp_path: Path
         (2, {"a": "1", "b": "one "}),
         (3, {"a": "2", "b": "two"}),
     ]
+
+
+RATINGS = DelimitedSpec(delimiter="::", header=("user", "title", "rating"))
+
+
+def test_a_delimiter_may_have_several_characters_and_a_colon_is_text(tmp_path: Path) -> None:
+    written = msgspec.structs.replace(RATINGS, quotes=False)
+    data = b'1::Alien: "3"::5\n\n2::::4\r\n3:::x:::1\n'
+    assert rows(tmp_path, data, delimiter="::", written=written) == [
+        (1, {"user": "1", "title": 'Alien: "3"', "rating": "5"}),
+        (3, {"user": "2", "title": "", "rating": "4"}),
+        (4, {"user": "3", "title": ":x", "rating": ":1"}),
+    ]
+
+
+def test_a_delimiter_of_several_characters_inside_quotes_is_text(tmp_path: Path) -> None:
+    data = b'1::"a::b, ""c""\n::d"::5\n\n2::":"::4\n'
+    assert rows(tmp_path, data, delimiter="::", written=RATINGS) == [
+        (1, {"user": "1", "title": 'a::b, "c"\n::d', "rating": "5"}),
+        (4, {"user": "2", "title": ":", "rating": "4"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "where", "says"),
+    [
+        (b"1::a::5\n2::b\n", "row 2 (line 2)", "2 cells; 'rating' is the first column without"),
+        (b"1::a::5::9\n", "row 1 (line 1)", "4 cells; the first surplus cell: '9'"),
+        (b'1::a::5\n2::"b::4\n', "row 2 (line 2)", "a quoted cell is never closed"),
+        (b'1::"a"b::5\n', "row 1 (line 1)", "continues after its closing quote"),
+        ("1::a::5\n2::\ufdd0::5\n".encode(), "line 2", "U+FDD0"),
+    ],
+)
+def test_bad_rows_with_such_a_delimiter_are_told_with_their_place(
+    tmp_path: Path, data: bytes, where: str, says: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        rows(tmp_path, data, delimiter="::", written=RATINGS)
+    assert caught.value.where == f"{tmp_path / 't.csv'}, {where}"
+    assert says in str(caught.value)
+
+
+LATIN = DelimitedSpec(encoding="iso-8859-1")
+
+
+def test_text_is_decoded_as_the_task_says(tmp_path: Path) -> None:
+    # 0xe9 is é and 0xa0 a space that does not break; 0x85 ends no line.
+    data = b"title,n\nMis\xe9rables,1\na\x85b\xa0,2\n"
+    assert rows(tmp_path, data, written=LATIN) == [
+        (2, {"title": "Misérables", "n": "1"}),
+        (3, {"title": "a\x85b\xa0", "n": "2"}),
+    ]
+
+
+def test_text_with_the_mark_of_utf_8_is_not_read_as_latin_1(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the file is UTF-8 text, unlike the task's `encoding`"):
+        rows(tmp_path, b"\xef\xbb\xbftitle\nMis\xc3\xa9rables\n", written=LATIN)
+
+
+RATING = {"user": Column(), "rating": Column(type="integer")}
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("ratings.dat", bytes),
+        ("ratings.DAT.gz", gzip.compress),
+        ("ratings.dat.zst", zstandard.compress),
+        ("ratings", bytes),
+        ("ratings.csv", bytes),
+        ("ratings.tsv.gz", gzip.compress),
+    ],
+)
+def test_files_of_any_ending_are_read_with_the_tasks_delimiter(
+    tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
+) -> None:
+    (tmp_path / name).write_bytes(pack(b"u1::caf\xe9::4\nu2::b::x\n"))
+    written = msgspec.structs.replace(RATINGS, encoding="iso-8859-1")
+    spec = DataSpec(
+        tables={"ratings": TableSpec(files=("ratings*",), delimited=written, columns=RATING)}
+    )
+    table = open_dataset(
+        spec, data=str(tmp_path), limit=None, seed=0, package=None, task="films"
+    ).table()
+    read = table.rows()
+    assert next(read) == (1, {"user": "u1", "rating": 4})
+    with pytest.raises(DataError, match="not an integer") as caught:
+        next(read)
+    assert caught.value.where == f"{tmp_path / name}, row 2 (line 2), column 'rating'"
+
+
+def test_json_stays_json_where_the_task_names_a_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "ratings.jsonl").write_text('{"user": "u1", "rating": 4}\n')
+    spec = DataSpec(tables={"ratings": TableSpec(delimited=RATINGS, columns=RATING)})
+    data = open_dataset(spec, data=str(tmp_path), limit=None, seed=0, package=None, task="films")
+    assert list(data.table().rows()) == [(1, {"user": "u1", "rating": 4})]
+
+
+def test_text_without_a_known_ending_wants_a_delimiter_in_the_task(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"the extension '\.dat'") as caught:
+        format_of(tmp_path / "ratings.dat")
+    assert caught.value.hint is not None
+    assert "`delimited: {delimiter: …}`" in caught.value.hint
 
 
 def test_many_columns_take_no_time(tmp_path: Path) -> None:

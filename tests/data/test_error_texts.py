@@ -317,6 +317,24 @@ expected: a name or glob inside the folder\
 """)
 
 
+def test_a_level_too_high_or_too_low(tmp_path, opened, raised):
+    for name in ("a.csv", "x/b.csv", "y/b.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("user\na\n")
+    found = "a folder with a.csv, x/, y/"
+    assert raised(DataError, opened, TWO, where="DIR", found=found) == snapshot("""\
+no file for table 'items' of task 'quiz'
+expected: b.*; each may be packed (.gz or .zst)
+to do: such files are in DIR/x, DIR/y: give one of them\
+""")
+    found = "a folder with b.csv"
+    assert raised(DataError, opened, TWO, "x", where="DIR/x", found=found) == snapshot("""\
+no file for table 'rows' of task 'quiz'
+expected: a.*; each may be packed (.gz or .zst)
+to do: such files are in the folder above, DIR: give that folder\
+""")
+
+
 def test_samples(tmp_path, raised):
     opened = partial(open_dataset, limit=None, seed=0, task="quiz", package=tmp_path)
     sample = partial(opened, data="sample")

@@ -8,7 +8,7 @@ from harness.base.errors import DataError, PromptError, TaskError, UsageError
 from harness.contracts.stage import Item, Stage
 from harness.data import TaskData
 from harness.pipeline import preparation
-from harness.pipeline.preparation import check_prompts, data_places, prepare
+from harness.pipeline.preparation import check_prompts, prepare
 from harness.pipeline.roles import Binding
 from harness.pipeline.settings import make_settings
 from harness.prompts import Templates
@@ -149,9 +149,14 @@ def test_a_task_reads_from_its_own_place_or_that_of_the_rest(tmp_path, monkeypat
     ]
 
 
-def test_a_task_without_a_place_reads_the_hub():
-    assert data_places({"here": "x"}, ["here", "there"]) == {"here": "x", "there": None}
-    assert data_places(None, ["there"]) == {"there": None}
+def test_a_group_reads_from_its_place_and_the_run_says_which_folder_was_found(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "engagements.csv").write_text("user,title,action\nu1,a title,liked\n")
+    data = {"interests_all": str(tmp_path)}
+    whole = prepared(tasks=("interests_all",), data=data)
+    assert {str(task.dataset.describe()["path"]) for task in whole.tasks} == {f"{tmp_path}/raw"}
+    names = ", ".join(task.task.name for task in whole.tasks)
+    assert f"{names}: the data is in {tmp_path}/raw" in whole.notes
 
 
 def test_a_place_for_a_task_that_is_not_run_is_refused():

@@ -6,9 +6,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.contracts.task import Base, DataSpec, IntervalSpec, RoleSpec, TableSpec, Task
+from harness.contracts.task import (
+    Base,
+    DataSpec,
+    DelimitedSpec,
+    IntervalSpec,
+    RoleSpec,
+    TableSpec,
+    Task,
+)
 from harness.tasks.identity import content_hash
 
+LATIN = "iso-8859-1"
 TASK = Task(
     name="one",
     version=1,
@@ -55,7 +64,8 @@ def test_the_hash_is_the_same_on_every_machine():
         {"tags": ("t",)},
         {"file": Path("elsewhere.yaml"), "bases": (Base(Path("base.yaml"), "base"),)},
         {"interval": IntervalSpec(draws=2000)},
-        {"data": DataSpec(tables={"seen": TableSpec(required=True, entries=None)})},
+        {"data": DataSpec(tables={"seen": TableSpec(required=True, entries=None, rows_at=None)})},
+        {"data": DataSpec(tables={"seen": TableSpec(delimited=DelimitedSpec(encoding="utf-8"))})},
         {"prompts": {"guess.candidate": "told by the digest of the template"}},
     ],
 )
@@ -71,6 +81,9 @@ def test_what_shapes_no_result_changes_nothing(same):
         {"data": DataSpec(tables={"seen": TableSpec(files=("a.csv",))})},
         {"data": DataSpec(tables={"seen": TableSpec(required=False)})},
         {"data": DataSpec(tables={"seen": TableSpec(entries=("id", "value"))})},
+        {"data": DataSpec(tables={"seen": TableSpec(rows_at=())})},
+        {"data": DataSpec(tables={"seen": TableSpec(delimited=DelimitedSpec(delimiter="::"))})},
+        {"data": DataSpec(tables={"seen": TableSpec(delimited=DelimitedSpec(encoding=LATIN))})},
         {"metrics": ("hits", "misses")},
         {"options": {"rate": 2e-05, "big": 1e16}},
         {"roles": {"judge": RoleSpec(default="m")}},

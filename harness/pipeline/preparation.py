@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
+from harness.data.downloads import Fetching
 from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import ALL_OTHERS, RunSettings
 from harness.pipeline.stage_context import StageContext, stage_context
@@ -127,10 +128,17 @@ class Prepared:
 
 
 def prepare(
-    settings: RunSettings, plugins: Plugins, selection: Selection | None = None
+    settings: RunSettings,
+    plugins: Plugins,
+    selection: Selection | None = None,
+    *,
+    say: Callable[[str], None] | None = None,
 ) -> Prepared:
-    """The tasks of a run with these settings, loaded and checked; `selection` replaces the tasks
-    that the settings name."""
+    """The tasks of a run with these settings, loaded and checked.
+
+    `selection` replaces the tasks that the settings name. `say` shows the progress of downloads,
+    which is printed without it.
+    """
     if selection is None:
         catalogue = Catalogue(plugins, include_path=settings.include_path)
         selection = catalogue.select(settings.tasks)
@@ -152,7 +160,7 @@ def prepare(
         check_prompts(benchmark, always, bindings, own)
         bound.append((task, benchmark, options, bindings))
     binder.check_known_roles(benchmark for _, benchmark, *_ in bound)
-    loader = _Loader(settings, plugins)
+    loader = _Loader(settings, plugins, say)
     prepared = []
     for task, benchmark, options, bindings in bound:
         dataset, data = loader.load(task, benchmark, options, place=_place(task, places))
@@ -259,7 +267,7 @@ def check_prompts(
 def data_places(
     data: str | Mapping[str, str] | None, tasks: Sequence[str]
 ) -> dict[str, str | None]:
-    """The place of each task's data; None stands for the hub."""
+    """The place of each task's data; None stands for the task's own source."""
     given = data if isinstance(data, Mapping) else {ALL_OTHERS: data}
     for name in given:
         if name not in (*tasks, ALL_OTHERS):
@@ -273,7 +281,7 @@ def data_places(
 
 
 def _place(task: Task, places: Mapping[str, str | None]) -> str | None:
-    """The place of a task's data: from the command, else from the task; None for the hub."""
+    """The place of a task's data: from the command, else from the task; None for web or hub."""
     place = places[task_and_repeat(task.name)[0]]
     return task.data.folder if place is None else place
 
@@ -281,8 +289,16 @@ def _place(task: Task, places: Mapping[str, str | None]) -> str | None:
 class _Loader:
     """Loads each distinct dataset once for all tasks that share it."""
 
-    def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        plugins: Plugins,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
         self._settings = settings
+        self._fetching = Fetching(
+            offline=settings.offline, download=settings.download, **({"say": say} if say else {})
+        )
         self._plugins = plugins
         self._loaded: dict[str, tuple[TaskData, Any]] = {}
         self._shared: dict[Any, Any] = {}
@@ -307,6 +323,7 @@ class _Loader:
                 package=self._plugins.package_of(benchmark.name),
                 task=task.name,
                 shared=self._shared,
+                fetching=self._fetching,
             )
             self._loaded[key] = dataset, _load(benchmark, dataset, options)
         return self._loaded[key]

@@ -31,6 +31,8 @@ async def aevaluate(
     judge: str | None = None,
     role: Mapping[str, str] | None = None,
     data: str | Path | Mapping[str, str | Path] | None = None,
+    offline: bool = False,
+    download: bool = False,
     limit: int | None = None,
     set: Mapping[str, Any] | None = None,
     gen_kwargs: Mapping[str, Any] | str = "",

@@ -19,6 +19,7 @@ from harness.cli.settings_sources import EffectiveSettings, SettingValue
 DEFAULT = "default"
 VARIABLES = {
     "HARNESS_CACHE": "folder of the store of answered calls",
+    "HARNESS_DOWNLOADS": "folder of files fetched from the web",
     "OPENAI_BASE_URL": "address of `openai` models without a base_url",
     "OPENAI_API_KEY": "key of `openai` models without an api_key_env or api_key_file",
 }

@@ -63,7 +63,7 @@ Find out whether a language model understands people. Try it without a model:
   harness score RUN…              score runs again; calls no model
   harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
-  harness data [NAME]             create data or describe it
+  harness data [NAME]             create, describe or fetch data
   harness models|judges|prompts|plugins [NAME…]     list what is installed
   harness config                  the settings in effect and their sources
   harness doctor                  check what a run needs; calls no model

@@ -84,6 +84,11 @@ def _what_to_run() -> Iterator[Option]:
         "local data, or the bundled sample; TASK=DIR for a task, group or glob",
         multiple=True, table="entries", candidates="data_places",
     )  # fmt: skip
+    yield setting("offline", None, "fetch no data: read what is in the caches")
+    yield Option(
+        ["--download"], is_flag=True, help="fetch data above 1 GB without asking",
+        section="What to run",
+    )  # fmt: skip
     yield setting("limit", "N", "at most N users or samples per task", type=int)
     yield setting(
         "set", "KEY=VALUE", "change an option: [TASK.]PATH=VALUE", multiple=True, table="entries",
@@ -219,7 +224,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "tasks", "model", "model_args", "limit", "seed", "num_repeats", "structured",
         "allow_self_judging", "prompts", "include_path", "output_path", "resume", "fresh",
         "retry_failures", "concurrency", "one_engine_at_a_time", "prices", "store",
-        "max_calls", "max_tokens", "max_cost", "name",
+        "max_calls", "max_tokens", "max_cost", "name", "offline", "download",
     )  # fmt: skip
     patience = {
         "attempts": options["attempts"],

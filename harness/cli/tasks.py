@@ -271,6 +271,8 @@ def _data(data: DataSpec) -> Iterator[Row]:
 
     if data.hub is not None:
         yield "hub", data.hub.repo
+    if data.url is not None:
+        yield "url", data.url.address
     if data.folder is not None:
         yield "folder", shown(Path(data.folder))
     if data.sample is not None:

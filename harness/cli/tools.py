@@ -178,4 +178,29 @@ def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T
         ) from error
 
 
-data = Tools("data", "harness data", "harness data describe --data sample")
+class DataTools(Tools):
+    """The tools of `harness data`, and the harness's own: `fetch` and `where`."""
+
+    def __init__(self) -> None:
+        super().__init__("data", "harness data", "harness data describe --data sample")
+        self.help = f"{self.help} `fetch TASK…` fetches the data of tasks; `where TASK…` finds it."
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the tools, and of the harness's own."""
+        from harness.registry.hookspecs import TAKEN_TOOLS
+
+        return [*super().list_commands(ctx), *TAKEN_TOOLS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """The command of a tool, or of the harness's own."""
+        from harness.registry.hookspecs import TAKEN_TOOLS
+
+        if cmd_name not in TAKEN_TOOLS:
+            return super().get_command(ctx, cmd_name)
+        from harness.cli import data_sources
+
+        found: click.Command = getattr(data_sources, cmd_name)
+        return found
+
+
+data = DataTools()

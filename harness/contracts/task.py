@@ -63,6 +63,15 @@ Tags = Annotated[
 ]
 
 
+Digest = Annotated[
+    str,
+    Key(
+        "sha256: or md5: and the digits, in small letters",
+        pattern=r"^(sha256:[0-9a-f]{64}|md5:[0-9a-f]{32})$",
+    ),
+]
+
+
 class SamplingKeys(TypedDict, total=False):
     """How replies are sampled, as far as one part of a file sets it."""
 
@@ -140,15 +149,39 @@ class HubSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     revision: Annotated[str | None, Key("The commit, tag or branch to read.")] = None
 
 
+class UrlSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file or archive (zip, tar, gz, zst) on the web, which is fetched once and kept."""
+
+    address: Annotated[
+        str,
+        Key(
+            "an address as https://host/file.zip, without a user or password",
+            pattern=r"^https?://[^\s/@]+/\S*$",
+        ),
+    ]
+    digest: Annotated[Digest | None, Key("The digest of the file that its owner publishes.")] = None
+    name: Annotated[
+        Annotated[str, Key("a file name", pattern=r"^[\w-][\w.-]*$")] | None,
+        Key("The file's name, if the address does not end with it."),
+    ] = None
+    contents: Annotated[dict[str, Digest], Key("The digests of files in the archive.")] = {}
+    terms: Annotated[Text | None, Key("The owner's terms in one line.")] = None
+
+
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the data is and what it must contain.
 
-    `folder` depends on the machine, so it is not part of the task's hash.
+    `folder` depends on the machine and `url` on a server, so they are not part of the task's hash:
+    the fingerprint of the data counts.
     """
 
     hub: Annotated[
         HubSpec | None,
         Key("The data set on the Hugging Face hub; null if it is not there."),
+    ] = None
+    url: Annotated[
+        UrlSpec | None,
+        Key("The file or archive on the web, if the data is not on the hub."),
     ] = None
     folder: Annotated[
         Text | None,

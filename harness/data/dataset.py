@@ -19,11 +19,12 @@ from harness.data.table import Table
 from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:
-    from harness.contracts.task import DataSpec, TableSpec
+    from harness.contracts.task import DataSpec, TableSpec, UrlSpec
+    from harness.data.downloads import Fetching
 
 T = TypeVar("T")
 
-Origin = Literal["hub", "local", "sample"]
+Origin = Literal["hub", "url", "local", "sample"]
 SAMPLE = "sample"
 
 
@@ -215,12 +216,13 @@ def open_dataset(
     package: Path | None,
     task: str,
     shared: dict[Any, Any] | None = None,
+    fetching: Fetching | None = None,
 ) -> TaskData:
     """The opened data of a task; no row is read yet.
 
-    `data` is the value of `--data`: None for the hub, "sample" for the sample in `package`, the
-    folder of the benchmark's code, else a file or folder. Datasets with the same `shared` share the
-    results of `TaskData.once`.
+    `data` is the value of `--data`: None for the task's own source (web or hub), "sample" for the
+    sample in `package`, the folder of the benchmark's code, else a file or folder. Datasets with
+    the same `shared` share the results of `TaskData.once`. `fetching` is what may be fetched.
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
@@ -232,19 +234,38 @@ def open_dataset(
         seed=seed,
         shared={} if shared is None else shared,
     )
+    if data is None and spec.url is not None:
+        return _open_url(spec, spec.url, made, task=task, fetching=fetching)
     if data is None:
-        return _open_hub(spec, made, task=task)
+        return _open_hub(spec, made, task=task, offline=fetching is not None and fetching.offline)
     origin: Origin = "local"
     about = {"path": data}
-    if spec.hub is not None:
-        about["in_place_of"] = spec.hub.repo
+    published = spec.hub.repo if spec.hub else spec.url.address if spec.url else None
+    if published is not None:
+        about["in_place_of"] = published
     folder = expanded(data, where="--data")
     if data == SAMPLE:
         origin = "sample"
         folder = _sample_folder(spec, package, task=task)
         about = {"sample": str(spec.sample)}
+    return _open_folder(
+        spec, made, folder, about, origin=origin, task=task, inside=data in (spec.folder, SAMPLE)
+    )
+
+
+def _open_folder(
+    spec: DataSpec,
+    made: Callable[..., TaskData],
+    folder: Path,
+    about: Mapping[str, Any],
+    *,
+    origin: Origin,
+    task: str,
+    inside: bool,
+) -> TaskData:
+    """The data in a folder or file; with `inside`, links that lead out of it are refused."""
     found = find_tables(folder, spec.tables, task=task)
-    if data in (spec.folder, SAMPLE):
+    if inside:
         check_inside(folder, found)
     files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
     absent = {
@@ -262,7 +283,25 @@ def open_dataset(
     )
 
 
-def _open_hub(spec: DataSpec, made: Callable[..., TaskData], *, task: str) -> TaskData:
+def _open_url(
+    spec: DataSpec,
+    url: UrlSpec,
+    made: Callable[..., TaskData],
+    *,
+    task: str,
+    fetching: Fetching | None,
+) -> TaskData:
+    from harness.data.downloads import Fetching, fetched
+
+    download = fetched(url, task=task, fetching=fetching or Fetching())
+    about = {"address": url.address, "digest": download.digest}
+    place = download.folder if len(spec.tables) > 1 else download.place
+    return _open_folder(spec, made, place, about, origin="url", task=task, inside=True)
+
+
+def _open_hub(
+    spec: DataSpec, made: Callable[..., TaskData], *, task: str, offline: bool
+) -> TaskData:
     if spec.hub is None:
         ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
         raise DataError(
@@ -272,7 +311,7 @@ def _open_hub(spec: DataSpec, made: Callable[..., TaskData], *, task: str) -> Ta
         )
     from harness.data.hub import open_hub
 
-    hub = open_hub(spec.hub, spec.tables, task=task)
+    hub = open_hub(spec.hub, spec.tables, task=task, offline=offline)
     files = {
         name: _file_sources(table.files, spec.tables[name])
         for name, table in hub.tables.items()

@@ -86,8 +86,11 @@ class _Listing:
     offline: str | None = None
 
 
-def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> OpenedHub:
-    """The tables of a task at one commit of a hub data set, fetched or from the cache.
+def open_hub(
+    hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str, offline: bool = False
+) -> OpenedHub:
+    """The tables of a task at one commit of a hub data set, fetched or, with `offline`, only from
+    the cache.
 
     A table that is not required and has no place on the hub is left out.
     """
@@ -99,7 +102,8 @@ def open_hub(hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str) -> Ope
                 expected="`split` or `hub_files` in the task's table",
                 hint="give the data with --data, or correct the task file",
             )
-    listing = _listing(hub, task=task)
+    asked_not = "the hub was not asked, because of --offline" if offline else offline_by_setting()
+    listing = _listing(hub, task=task, offline=asked_not)
     chosen = {
         name: _matching(hub, table.hub_files, listing.files, table=name, task=task)
         for name, table in placed.items()
@@ -145,14 +149,13 @@ def endpoint() -> str:
     return constants.ENDPOINT
 
 
-def _listing(hub: HubSpec, *, task: str) -> _Listing:
-    """The files of a data set at the task's revision.
+def _listing(hub: HubSpec, *, task: str, offline: str | None) -> _Listing:
+    """The files of a data set at the task's revision; `offline` is why the hub is not asked.
 
     A refusal of the hub is an error. A hub that cannot be reached is one only without a cache.
     """
     from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
 
-    offline = offline_by_setting()
     if offline is None:
         # The library raises any error of its transport: each means that no answer came.
         try:

@@ -1,4 +1,4 @@
-"""The place of each task's data: from the command, else from the task, else the hub."""
+"""The place of each task's data: from the command, else from the task, else the web or hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.pipeline.settings import ALL_OTHERS
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """The place of each task's data by the task's name, where None stands for the hub.
+    """The place of each task's data by the task's name, where None stands for the web or hub.
 
     `notes` are lines for the user about places that are not as given.
     """
@@ -82,6 +82,8 @@ def _without(task: str, spec: DataSpec, place: Path) -> str:
     error = no_table(place, spec.tables, task=task)
     if error.hint is None and spec.folder is not None:
         return spec.folder
+    if error.hint is None and spec.url is not None:
+        return spec.url.address
     if error.hint is None and spec.hub is not None:
         return f"the hub's {spec.hub.repo}"
     error.hint = error.hint or f"give the task a folder of its own with --data {task}=DIR"

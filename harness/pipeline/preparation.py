@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
+from harness.data.downloads import Fetching
 from harness.pipeline.data_places import places_of
 from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import RunSettings
@@ -128,10 +129,17 @@ class Prepared:
 
 
 def prepare(
-    settings: RunSettings, plugins: Plugins, selection: Selection | None = None
+    settings: RunSettings,
+    plugins: Plugins,
+    selection: Selection | None = None,
+    *,
+    say: Callable[[str], None] | None = None,
 ) -> Prepared:
-    """The tasks of a run with these settings, loaded and checked; `selection` replaces the tasks
-    that the settings name."""
+    """The tasks of a run with these settings, loaded and checked.
+
+    `selection` replaces the tasks that the settings name. `say` shows the progress of downloads,
+    which is printed without it.
+    """
     if selection is None:
         catalogue = Catalogue(plugins, include_path=settings.include_path)
         selection = catalogue.select(settings.tasks)
@@ -154,7 +162,7 @@ def prepare(
         check_prompts(benchmark, always, bindings, own)
         bound.append((task, benchmark, options, bindings))
     binder.check_known_roles(benchmark for _, benchmark, *_ in bound)
-    loader = _Loader(settings, plugins)
+    loader = _Loader(settings, plugins, say)
     prepared = []
     for task, benchmark, options, bindings in bound:
         dataset, data = loader.load(task, benchmark, options, place=places.of[task.name])
@@ -260,8 +268,16 @@ def check_prompts(
 class _Loader:
     """Loads each distinct dataset once for all tasks that share it."""
 
-    def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        plugins: Plugins,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
         self._settings = settings
+        self._fetching = Fetching(
+            offline=settings.offline, download=settings.download, **({"say": say} if say else {})
+        )
         self._plugins = plugins
         self._loaded: dict[str, tuple[TaskData, Any]] = {}
         self._shared: dict[Any, Any] = {}
@@ -286,6 +302,7 @@ class _Loader:
                 package=self._plugins.package_of(benchmark.name),
                 task=task.name,
                 shared=self._shared,
+                fetching=self._fetching,
             )
             self._loaded[key] = dataset, _load(benchmark, dataset, options)
         return self._loaded[key]

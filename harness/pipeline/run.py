@@ -219,7 +219,7 @@ async def arun(
     plugins = load_plugins()
     named_in = named_in or {}
     try:
-        prepared = prepare(settings, plugins)
+        prepared = prepare(settings, plugins, say=display.show_line)
     except DataError as error:
         if requests_to is None:
             _, players = players_one_by_one(settings, plugins, named_in)

@@ -55,6 +55,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     include_path: tuple[Path, ...] = ()
     num_repeats: int = 1
 
+    offline: bool = False
+    download: bool = False
     name: str | None = None
     tags: dict[str, str] = {}
     output_path: Path = Path("runs")

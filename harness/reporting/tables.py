@@ -288,10 +288,12 @@ def plain_table(*names: str, numbers: Sequence[str]) -> Table:
 
 
 def data_name(data: Mapping[str, Any]) -> str:
-    """The name of the data: repository and revision, path, or bundled sample."""
+    """The name of the data: repository and revision, address, path, or bundled sample."""
     origin = str(data.get("origin", "unknown"))
     if origin == "hub":
         return f"{data.get('repo')} at {str(data.get('revision'))[:12]}"
+    if origin == "url":
+        return str(data.get("address"))
     if origin == "local":
         published = data.get("in_place_of")
         return f"{data.get('path')}{f', in place of {published}' if published else ''}"

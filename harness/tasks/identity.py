@@ -46,7 +46,8 @@ def content_hash(
     `options` are the typed options, in which missing ones have their defaults.
     """
     parts: dict[str, Any] = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
-    del parts["data"]["folder"]  # the fingerprint of the data counts, not its place
+    for place in ("folder", "url"):  # the fingerprint of the data counts, not its place
+        del parts["data"][place]
     for table in parts["data"]["tables"].values():
         _leave_out(table, UNHASHED)
         _leave_out(table["delimited"], UNHASHED_FORMAT)

@@ -57,6 +57,8 @@ OPTIONS = {
         "sampling",
         {"temperature": 0.5, "max_tokens": 16, "stop": ["a"]},
     ),
+    "offline": (("--offline",), "offline", True),
+    "download": (("--download",), "download", True),
     "seed": (("--seed", "-3"), "seed", -3),
     "structured": (("--structured",), "structured", True),
     "name": (("--name", "step-1000"), "name", "step-1000"),

@@ -7,9 +7,10 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import run as run_command
+from harness.cli.config import VARIABLES
 from harness.cli.main import main
 from harness.cli.run_options import run_options
-from harness.cli.setting import Setting
+from harness.cli.setting import Setting, misspelt
 from harness.cli.settings_sources import line_of
 
 
@@ -63,9 +64,18 @@ def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
     settable = {one.name for one in run_options() if isinstance(one, Setting)}
     assert {one.name for one in run_options()} - settable == {
         "dry_run", "check_servers", "rescore_only", "print_server_command", "resume", "fresh",
-        "retry_failures", "verbose", "json", "version",
+        "retry_failures", "verbose", "json", "version", "download",
     }  # fmt: skip
     assert {"model", "judge", "role", "store", "max_calls"} <= settable
+
+
+def test_no_variable_of_the_harness_bears_the_name_of_an_option(monkeypatch):
+    settable = {one.name: one for one in run_options() if isinstance(one, Setting)}
+    options = {one.envvar for one in settable.values()}
+    for variable in VARIABLES:
+        assert variable not in options
+        monkeypatch.setenv(variable, "x")
+    assert misspelt(settable).keys() & VARIABLES.keys() == set()
 
 
 def test_tables_and_lists_are_what_the_command_line_would_have(settings):

@@ -1,0 +1,103 @@
+"""`harness data fetch` and `harness data where`: the data that tasks name themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.cli.command import Option, argument, command
+from harness.cli.output import Row, print_error, print_rows
+from harness.cli.run_options import include_path_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from harness.contracts.task import Task
+    from harness.data import TaskData
+    from harness.data.downloads import Fetching
+
+names_of_tasks = argument(
+    "names", metavar="TASK", nargs=-1, required=True, help="tasks, groups, globs or YAML files",
+    candidates="tasks",
+)  # fmt: skip
+
+
+@command(
+    "harness data fetch my_task.yaml",
+    params=[
+        Option(["--download"], is_flag=True, help="fetch data above 1 GB without asking"),
+        Option(["--offline"], is_flag=True, help="fetch no data: check what is in the caches"),
+    ],
+)
+@names_of_tasks
+@include_path_option
+def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, offline: bool) -> int:
+    """Fetch the data of tasks from the web or the hub, so that a run needs no network for it.
+
+    Prints the files of each task.
+    """
+    from harness.base.errors import HarnessError
+    from harness.data.downloads import Fetching
+
+    failed = 0
+    for task in _tasks(names, include_path):
+        try:
+            data = _opened(task, Fetching(offline=offline, download=download))
+        except HarnessError as error:
+            print_error(error)
+            failed += 1
+        else:
+            print_rows([*_files(task, data)])
+    return 1 if failed else 0
+
+
+@command("harness data where my_task.yaml")
+@names_of_tasks
+@include_path_option
+def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
+    """Print where the data of tasks lies on this machine; fetches nothing."""
+    from harness.base.errors import DataError
+    from harness.data.downloads import Fetching
+
+    absent = 0
+    for task in _tasks(names, include_path):
+        try:
+            data = _opened(task, Fetching(offline=True))
+        except DataError as error:
+            print_error(error)
+            absent += 1
+        else:
+            print_rows([*_files(task, data)])
+    return 1 if absent else 0
+
+
+def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ...]:
+    from harness.cli.run_options import task_folders
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
+
+    catalogue = Catalogue(load_plugins(), include_path=task_folders(include_path))
+    return catalogue.select([part for name in names for part in name.split(",") if part]).tasks
+
+
+def _opened(task: Task, fetching: Fetching) -> TaskData:
+    """A task's own data, as a run without --data opens it."""
+    from harness.data import open_dataset
+
+    return open_dataset(
+        task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
+        fetching=fetching,
+    )  # fmt: skip
+
+
+def _files(task: Task, data: TaskData) -> Iterator[Row]:
+    """The source of a task's data, and its files."""
+    from harness.reporting.tables import data_name
+
+    digest = data.about.get("digest")
+    name = data_name({"origin": data.origin, **data.about})
+    yield task.name, f"{name}, {digest}" if digest else name
+    for table in data.tables:
+        if table in data.files:
+            for path in data.paths(table):
+                yield f"  {table}", str(path)

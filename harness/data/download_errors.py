@@ -1,0 +1,66 @@
+"""The errors of downloads, each with what a person can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.base.errors import DataError
+
+if TYPE_CHECKING:
+    from harness.contracts.task import UrlSpec
+
+
+def refused(address: str, status: int) -> DataError:
+    """The error for a server that refuses a file."""
+    return DataError(
+        f"the server refuses the file with status {status}",
+        where=address,
+        hint="open the address in a browser: the owner may want you to log in or to agree to "
+        "terms first, or the file may have moved; then give it with --data",
+    )
+
+
+def page_instead(address: str) -> DataError:
+    """The error for a web page where a file was expected."""
+    return DataError(
+        "the server sent a web page in place of the file",
+        where=address,
+        hint="open the address in a browser and do what the page asks for; then give the file "
+        "with --data",
+    )
+
+
+def unreachable(address: str, error: Exception) -> DataError:
+    """The error for a server that does not answer, or breaks off without end."""
+    return DataError(
+        "the file could not be fetched",
+        where=address,
+        found=str(error),
+        hint="repeat the command when the server can be reached: it goes on where it broke; or "
+        "give the file with --data",
+    )
+
+
+def another_file(url: UrlSpec, found: str, expected: str) -> DataError:
+    """The error for a file with another digest than the one stated or first seen."""
+    known = "the task names" if url.digest else "was fetched from this address before"
+    return DataError(
+        f"the file is not the one that {known}",
+        where=url.address,
+        found=found,
+        expected=expected,
+        hint="fetch it again; if the owner publishes a new file, state its digest as "
+        "`data.url.digest` in the task file, or give the data with --data",
+    )
+
+
+def not_fetched(url: UrlSpec, name: str, task: str, why: str) -> DataError:
+    """The error for a file that is not in the cache and may not be fetched."""
+    return DataError(
+        f"task '{task}' needs the file '{name}', which is not in the cache",
+        where=url.address,
+        found=why,
+        expected=f"the file with {url.digest}" if url.digest else "the file; no digest is stated",
+        hint=f"`harness data fetch {task}` where there is a network, into the same folder; or give "
+        "the data with --data FILE or --data DIR",
+    )

@@ -1,0 +1,313 @@
+"""Files and archives from the web, kept in one cache by their digests.
+
+<downloads>/<digest>/<file name>/…   the file, or what was in the archive; always whole
+<downloads>/sources/<address>.json   the digest that was first seen of an address
+<downloads>/unfinished/<address>/    what a broken download goes on with
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from harness.base.errors import DataError, StorageError, UsageError
+from harness.base.hashing import digest
+from harness.base.home import expanded
+from harness.data.download_errors import another_file, not_fetched
+from harness.runs.atomic_files import atomic_write, make_folder, storage_error
+
+if TYPE_CHECKING:
+    from harness.contracts.task import UrlSpec
+
+VARIABLE = "HARNESS_DOWNLOADS"
+"""The variable with the folder of downloads."""
+
+LARGE = 1_000_000_000
+"""The bytes above which a file is not fetched without being asked for."""
+
+
+OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
+"""The variables of the hub's libraries that turn off the network."""
+
+_TRUE = {"1", "true", "yes", "on"}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetching:
+    """What may be fetched: nothing if `offline`, large files unasked with `download`.
+
+    `say` shows a line.
+    """
+
+    offline: bool = False
+    download: bool = False
+    say: Callable[[str], None] = _print
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What came from an address: the digest of its bytes and their number."""
+
+    address: str
+    digest: str
+    bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Download:
+    """A downloaded file, or what was in an archive: the folder that holds it, and its digest."""
+
+    folder: Path
+    digest: str
+
+    @property
+    def place(self) -> Path:
+        """The only file, or else the folder."""
+        inside = list(self.folder.iterdir())
+        return inside[0] if len(inside) == 1 and inside[0].is_file() else self.folder
+
+
+def downloads_folder() -> Path:
+    """The folder of downloads: in HARNESS_DOWNLOADS, or else in the user's cache folder."""
+    own = os.environ.get(VARIABLE)
+    if own:
+        return expanded(own, where=VARIABLE).absolute()
+    cache = os.environ.get("XDG_CACHE_HOME")
+    folder = Path(cache) if cache else expanded("~/.cache", where="the folder of downloads")
+    return folder / "harness" / "downloads"
+
+
+def kept(url: UrlSpec) -> Download | None:
+    """What is kept of an address; None if it was not fetched."""
+    return _Cache(url).kept()
+
+
+def fetched(url: UrlSpec, *, task: str, fetching: Fetching) -> Download:
+    """What is at an address, from the cache or else fetched, checked and unpacked.
+
+    Several processes may ask for the same address at once: one fetches it.
+    """
+    cache = _Cache(url)
+    found = cache.kept()
+    if found is not None:
+        return found
+    why = _offline(fetching)
+    if why is not None:
+        raise not_fetched(url, file_name(url), task, f"{why}; looked in {downloads_folder()}")
+    with cache.locked(fetching.say):
+        return cache.kept() or cache.fetch(fetching)
+
+
+class _Cache:
+    """The part of the cache for one address."""
+
+    def __init__(self, url: UrlSpec) -> None:
+        self._url = url
+        self._root = downloads_folder()
+        self._key = digest(url.address)
+        self._name = file_name(url)
+        self._seen = self._root / "sources" / f"{self._key}.json"
+        self._work = self._root / "unfinished" / self._key
+
+    def kept(self) -> Download | None:
+        known = self._known()
+        folder = None if known is None else self._folder(known)
+        if known is None or folder is None or not folder.is_dir():
+            return None
+        return Download(folder=folder, digest=known)
+
+    def fetch(self, fetching: Fetching) -> Download:
+        """Fetch, check and unpack; nothing is kept unless all of that succeeds."""
+        from harness.data.web_file import WebFile
+
+        make_folder(self._work, option=VARIABLE)
+        part = self._work / "part"
+        terms = f"; terms: {self._url.terms}" if self._url.terms else ""
+        fetching.say(f"fetching {self._url.address}{terms}")
+        approve = _Approval(self._url.address, part, fetching)
+        try:
+            WebFile(self._url.address, part, approve, fetching.say).fetch()
+        except OSError as error:
+            if error.errno in _FULL:
+                self._forget()
+            raise storage_error(part, error, option=VARIABLE) from error
+        seen = self._checked(part)
+        folder = self._folder(seen.digest)
+        self._keep(part, folder)
+        make_folder(self._seen.parent, option=VARIABLE)
+        atomic_write(self._seen, msgspec.json.encode(seen), option=VARIABLE)
+        fetching.say(f"  fetched {seen.bytes:,} bytes with {seen.digest}, kept in {folder}")
+        return Download(folder=folder, digest=seen.digest)
+
+    def _checked(self, part: Path) -> Seen:
+        """What was fetched, with its digest; DataError, and nothing kept, if it is another one."""
+        known = self._known()
+        found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
+        if known is None or found == known:
+            return Seen(self._url.address, found, part.stat().st_size)
+        self._forget()
+        raise another_file(self._url, found, known)
+
+    def _keep(self, part: Path, folder: Path) -> None:
+        """Move or unpack a whole file into its folder, which appears in one step."""
+        from harness.data.archives import is_archive, unpack
+
+        made = self._work / "whole"
+        named = self._work / self._name
+        try:
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
+            if is_archive(self._name):
+                part.replace(named)
+                unpack(named, made, option=VARIABLE)
+            else:
+                part.replace(made / self._name)
+            self._check_contents(made)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            if not folder.is_dir():  # another address may have the same file
+                made.replace(folder)
+        except OSError as error:
+            raise storage_error(folder, error, option=VARIABLE) from error
+        finally:
+            self._forget()
+
+    def _check_contents(self, made: Path) -> None:
+        for name, stated in self._url.contents.items():
+            file = made / name
+            found = _digest_of(file, stated.partition(":")[0]) if file.is_file() else "no such file"
+            if found != stated:
+                raise DataError(
+                    f"the file '{name}' in the download is not the one that the task names",
+                    where=self._url.address,
+                    found=found,
+                    expected=stated,
+                    hint="correct `data.url.contents` in the task file, or give the data with "
+                    "--data",
+                )
+
+    def _forget(self) -> None:
+        shutil.rmtree(self._work, ignore_errors=True)
+
+    def _known(self) -> str | None:
+        """The digest that the file must have: stated, or first seen."""
+        if self._url.digest is not None:
+            return self._url.digest
+        try:
+            return msgspec.json.decode(self._seen.read_bytes(), type=Seen).digest
+        except FileNotFoundError:
+            return None
+        except (OSError, msgspec.DecodeError) as error:
+            raise DataError(
+                "the digest that was first seen of a source cannot be read",
+                where=str(self._seen),
+                found=str(error),
+                hint="remove the file; the next digest counts as the first",
+            ) from error
+
+    def _folder(self, known: str) -> Path:
+        return self._root / known.replace(":", "-") / self._name
+
+    @contextmanager
+    def locked(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Wait until no other process fetches this address, then let none begin."""
+        path = self._root / "sources" / f"{self._key}.lock"
+        make_folder(path.parent, option=VARIABLE)
+        try:
+            file = path.open("wb")
+        except OSError as error:
+            raise storage_error(path, error, option=VARIABLE) from error
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say(f"another process fetches {self._url.address}: waiting for it")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+class _Approval:
+    """Raises unless a file of a size may be fetched; a person is asked once."""
+
+    def __init__(self, address: str, part: Path, fetching: Fetching) -> None:
+        self._address = address
+        self._part = part
+        self._say = fetching.say
+        self._allowed = fetching.download
+        self._shown = False
+
+    def __call__(self, size: int, whole: bool) -> None:
+        if whole and not self._shown:
+            self._shown = True
+            self._say(f"  {size:,} bytes")
+            self._check_space(size - self._part.stat().st_size)
+        if size > LARGE and not self._allowed:
+            self._ask(f"{size:,} bytes" if whole else f"more than {LARGE:,} bytes")
+            self._allowed = True
+
+    def _check_space(self, missing: int) -> None:
+        free = shutil.disk_usage(self._part.parent).free
+        if missing > free:
+            raise StorageError(
+                "the disk has no room for the download",
+                where=str(self._part.parent),
+                found=f"{free:,} bytes free",
+                expected=f"{missing:,} bytes for {self._address}",
+                hint=f"free some space, or choose another folder with {VARIABLE}",
+            )
+
+    def _ask(self, size: str) -> None:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(
+                "a large download must be asked for",
+                where=self._address,
+                found=size,
+                expected="--download, or local data with --data",
+            )
+        print(f"fetch {size} from {self._address}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise UsageError(
+                "the download was refused", where=self._address, expected="local data with --data"
+            )
+
+
+def file_name(url: UrlSpec) -> str:
+    """The name of the file at an address: the task's, else the last part of the address."""
+    last = unquote(urlsplit(url.address).path).rpartition("/")[2]
+    name = url.name or re.sub(r"[^\w.-]", "_", last).lstrip(".")
+    if not name:
+        raise DataError(
+            "the address of the data does not end with the name of a file",
+            where=url.address,
+            expected="`data.url.name` with the file's name in the task file",
+        )
+    return name
+
+
+def _digest_of(file: Path, kind: str) -> str:
+    import pooch  # type: ignore[import-untyped]
+
+    return f"{kind}:{pooch.file_hash(file, alg=kind)}"
+
+
+def _offline(fetching: Fetching) -> str | None:
+    """Why nothing may be fetched; None if it may."""
+    if fetching.offline:
+        return "nothing is fetched with --offline"
+    variable = next((one for one in OFFLINE if os.environ.get(one, "").lower() in _TRUE), None)
+    return None if variable is None else f"nothing is fetched while {variable} is set"

@@ -1,0 +1,132 @@
+"""One file from the web, which `pooch` fetches; a broken download goes on where it broke."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from harness.data.download_errors import page_instead, refused, unreachable
+
+TIMEOUT = (15, 60)
+"""Seconds to wait for a connection, and for the next bytes."""
+
+PAUSE = 2.0
+"""Seconds before a further attempt; twice as long before each later one without progress."""
+
+ATTEMPTS = 3
+"""How many attempts in a row may bring nothing."""
+
+REPORT_SECONDS = 10.0
+CHUNK = 1 << 16
+"""The bytes that are read at once; of a broken download, the last ones are lost."""
+
+Approve = Callable[[int, bool], None]
+"""Raises if a file must not be fetched: for its size, and whether that is the whole."""
+
+_TOO_BUSY = {408, 429}
+_NO_SUCH_RANGE = 416
+
+
+class WebFile:
+    """A download of `address` into the file `part`, whose validator is kept next to it.
+
+    `approve` is called with the size, or else with the bytes so far. `say` shows the progress.
+    """
+
+    def __init__(
+        self, address: str, part: Path, approve: Approve, say: Callable[[str], None]
+    ) -> None:
+        self._address = address
+        self._part = part
+        self._validator = part.with_name(f"{part.name}.validator")
+        self._approve = approve
+        self._say = say
+        self._written = 0
+        self._total: int | None = None
+        self._file: BinaryIO
+        self._shown = 0.0
+
+    def fetch(self) -> None:
+        """Fetch the whole file; DataError if the server refuses it or cannot be reached."""
+        from requests import RequestException
+
+        idle = 0
+        while True:
+            before = self._written
+            try:
+                return self._attempt()
+            except (RequestException, ConnectionError, TimeoutError) as error:
+                status = getattr(getattr(error, "response", None), "status_code", 0)
+                if status == _NO_SUCH_RANGE:
+                    self._part.unlink()
+                elif 400 <= status < 500 and status not in _TOO_BUSY:
+                    raise refused(self._address, status) from error
+                idle = 0 if self._written > before else idle + 1
+                if idle == ATTEMPTS:
+                    raise unreachable(self._address, error) from error
+                time.sleep(PAUSE * 2 ** max(idle - 1, 0))
+
+    def _attempt(self) -> None:
+        import pooch  # type: ignore[import-untyped]
+
+        headers = {"Accept-Encoding": "identity"}
+        known = self._validator.read_text() if self._validator.exists() else ""
+        with self._part.open("ab", buffering=0) as self._file:
+            self._written = self._file.tell()
+            if self._written and known:
+                headers |= {"Range": f"bytes={self._written}-", "If-Range": known}
+            get = pooch.HTTPDownloader(
+                headers=headers, hooks={"response": self._answered}, timeout=TIMEOUT,
+                chunk_size=CHUNK,
+            )  # fmt: skip
+            get(self._address, self, None)
+            os.fsync(self._file.fileno())
+        if self._total is not None and self._written != self._total:
+            raise ConnectionError(f"{self._written:,} of {self._total:,} bytes came")
+
+    def _answered(self, response: Any, **_: Any) -> None:
+        """Look at an answer before its bytes are read: are they the rest, or all from the start?"""
+        if response.is_redirect or not response.ok:
+            return
+        headers = response.headers
+        rest = str(headers.get("content-range", "")).startswith(f"bytes {self._written}-")
+        if response.status_code != 206 or not rest:
+            self._file.truncate(0)
+            self._written = 0
+            self._validator.write_text(_validator(headers))
+        if response.status_code == 206 and not rest:
+            raise ConnectionError("the server sent another part of the file")
+        # Some servers call a .gz file an encoding of its content: it is kept as it lies there.
+        response.raw.headers.pop("content-encoding", None)
+        if str(headers.get("content-type", "")).startswith("text/html"):
+            raise page_instead(self._address)
+        length = headers.get("content-length")
+        self._total = None if length is None else self._written + int(length)
+        if self._total is not None:
+            self._approve(self._total, True)
+
+    def write(self, chunk: bytes) -> None:
+        """Keep the next bytes; `pooch` calls this."""
+        view = memoryview(chunk)
+        while view:
+            view = view[self._file.write(view) :]
+        self._written += len(chunk)
+        if self._total is None:
+            self._approve(self._written, False)
+        if time.monotonic() - self._shown > REPORT_SECONDS:
+            if self._shown:
+                of = f" of {self._total:,}" if self._total else ""
+                self._say(f"  {self._written:,}{of} bytes")
+            self._shown = time.monotonic()
+
+    def flush(self) -> None:
+        """Do nothing: every chunk is written at once."""
+
+
+def _validator(headers: Any) -> str:
+    """What shows that a file is still the same: its strong ETag or its date; else empty."""
+    tag = str(headers.get("etag", ""))
+    return tag if tag.startswith('"') else str(headers.get("last-modified", ""))

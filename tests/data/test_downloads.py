@@ -1,0 +1,565 @@
+"""Data from the web: whole against a server on loopback, in the ways in which servers fail."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import io
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from harness.base.errors import DataError, HarnessError, StorageError, UsageError
+from harness.contracts.task import Column, DataSpec, TableSpec, UrlSpec
+from harness.data import TaskData, downloads, open_dataset, web_file
+from harness.data.downloads import Fetching, downloads_folder
+
+CSV = b"user,x\nu1,1\nu2,2\n"
+LONG = b"user,x\n" + b"".join(b"u%d,%d\n" % (n, n) for n in range(40_000))
+
+
+@dataclass
+class Page:
+    """What the server answers at a path; `cuts` are the bytes after which it breaks, in turn."""
+
+    body: bytes = b""
+    status: int = 200
+    etag: str | None = '"one"'
+    moved: str | None = None
+    kind: str = "application/octet-stream"
+    encoding: str | None = None
+    length: bool = True
+    ranges: bool = True
+    cuts: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Web:
+    """Pages by path, and what was asked: path, Range and If-Range."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {}
+        self.asked: list[tuple[str, str | None, str | None]] = []
+        web = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *args: Any) -> None:
+                pass
+
+            def do_GET(self) -> None:
+                page = web.pages[self.path]
+                asked, same = self.headers.get("range"), self.headers.get("if-range")
+                web.asked.append((self.path, asked, same))
+                time.sleep(page.seconds)
+                start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
+                whole = bool(page.moved) or not (asked and page.ranges and same == page.etag)
+                body = page.body if whole else page.body[start:]
+                gone = not whole and start >= len(page.body)
+                status = 416 if gone else page.status if whole else 206
+                self.send_response(status)
+                if page.moved:
+                    self.send_header("location", page.moved)
+                if page.etag:
+                    self.send_header("etag", page.etag)
+                if status == 206:
+                    size = len(page.body)
+                    self.send_header("content-range", f"bytes {start}-{size - 1}/{size}")
+                if page.encoding:
+                    self.send_header("content-encoding", page.encoding)
+                self.send_header("content-type", page.kind)
+                if page.length:
+                    self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                cut = page.cuts.pop(0) if page.cuts else len(body)
+                self.wfile.write(body[:cut])
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    web = Web()
+    thread = threading.Thread(target=web.server.serve_forever)
+    thread.start()
+    yield web
+    web.server.shutdown()
+    thread.join()
+    web.server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in downloads.OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
+    monkeypatch.setattr(web_file, "PAUSE", 0.01)
+    monkeypatch.setattr(web_file, "CHUNK", 500)
+    return tmp_path / "downloads"
+
+
+def spec(address: str, *files: str, **url: Any) -> DataSpec:
+    table = TableSpec(files=files, columns={"user": Column()})
+    return DataSpec(url=UrlSpec(address=address, **url), tables={"people": table})
+
+
+def opened(given: DataSpec, **fetching: Any) -> TaskData:
+    allowed = Fetching(**{"say": lambda line: None, **fetching})
+    return open_dataset(
+        given, data=None, limit=None, seed=0, package=None, task="people", fetching=allowed
+    )
+
+
+def refused(given: DataSpec, **fetching: Any) -> HarnessError:
+    with pytest.raises(HarnessError) as caught:
+        opened(given, **fetching)
+    return caught.value
+
+
+def users(data: TaskData) -> list[str]:
+    return [row["user"] for _, row in data.table().rows()]
+
+
+def sha256(body: bytes) -> str:
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def unfinished(cache: Path) -> list[Path]:
+    return [path for path in (cache / "unfinished").rglob("*") if path.is_file()]
+
+
+def zipped(**files: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    return packed.getvalue()
+
+
+def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for member, body in members:
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
+    return packed.getvalue()
+
+
+def names(value: str | bytes) -> str:
+    return value if isinstance(value, str) else "packed"
+
+
+def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
+    web.pages["/people.csv"] = Page(CSV)
+    said: list[str] = []
+    given = spec(f"{web.url}/people.csv", digest=sha256(CSV), terms="for research only")
+    data = opened(given, say=said.append)
+    assert users(data) == ["u1", "u2"]
+    assert said[0] == f"fetching {web.url}/people.csv; terms: for research only"
+    assert said[1] == "  17 bytes"
+    assert users(opened(given)) == ["u1", "u2"]
+    assert len(web.asked) == 1
+    about = data.describe()
+    assert (about["origin"], about["comparable"]) == ("url", True)
+    assert (about["address"], about["digest"]) == (f"{web.url}/people.csv", sha256(CSV))
+    kept = about["tables"]["people"]["files"][0]["file"]
+    assert kept == str(cache / sha256(CSV).replace(":", "-") / "people.csv" / "people.csv")
+    assert unfinished(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("a.zip", zipped(**{"in/people.csv": CSV})),
+        ("a.tar", tarred((tarfile.TarInfo("in/people.csv"), CSV))),
+        ("a.tar.gz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("a.tgz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("a.tar.zst", zstandard.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("people.csv.gz", gzip.compress(CSV)),
+        ("people.csv.zst", zstandard.compress(CSV)),
+    ],
+    ids=names,
+)
+def test_archives_are_unpacked_once(web: Web, cache: Path, name: str, body: bytes) -> None:
+    web.pages[f"/{name}"] = Page(body)
+    given = spec(f"{web.url}/{name}", "in/people.csv", "people.csv")
+    first = opened(given).describe()
+    assert users(opened(given)) == ["u1", "u2"]
+    assert opened(given, offline=True).describe()["fingerprint"] == first["fingerprint"]
+    assert len(web.asked) == 1
+    assert unfinished(cache) == []
+
+
+def test_a_packed_file_is_kept_as_it_lies_on_the_server(web: Web) -> None:
+    packed = gzip.compress(CSV)
+    web.pages["/people.csv.gz"] = Page(packed, encoding="gzip")
+    assert users(opened(spec(f"{web.url}/people.csv.gz", digest=sha256(packed)))) == ["u1", "u2"]
+
+
+def test_a_download_that_breaks_goes_on_where_it_broke(web: Web) -> None:
+    web.pages["/people.csv"] = Page(LONG, cuts=[1000, 50_000])
+    assert len(users(opened(spec(f"{web.url}/people.csv", digest=sha256(LONG))))) == 40_000
+    assert [one[1:] for one in web.asked] == [
+        (None, None), ("bytes=1000-", '"one"'), ("bytes=51000-", '"one"'),
+    ]  # fmt: skip
+
+
+def test_a_later_command_goes_on_where_the_server_went_away(web: Web, cache: Path) -> None:
+    web.pages["/people.csv"] = Page(LONG, cuts=[1000, 0, 0, 0])
+    given = spec(f"{web.url}/people.csv")
+    error = refused(given)
+    assert "the file could not be fetched" in str(error)
+    assert "it goes on where it broke" in str(error)
+    assert not list(cache.glob("sha256-*"))
+    assert len(users(opened(given))) == 40_000
+    assert web.asked[-1][1:] == ("bytes=1000-", '"one"')
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_from_the_start(web: Web) -> None:
+    web.pages["/people.csv"] = Page(LONG, cuts=[1000, 0, 0, 0])
+    refused(spec(f"{web.url}/people.csv"))
+    web.pages["/people.csv"] = Page(CSV, etag='"two"')
+    assert users(opened(spec(f"{web.url}/people.csv", digest=sha256(CSV)))) == ["u1", "u2"]
+    assert web.asked[-1][1:] == ("bytes=1000-", '"one"')
+
+
+@pytest.mark.parametrize("page", [Page(LONG, etag=None), Page(LONG, ranges=False)])
+def test_a_server_without_validators_or_ranges_is_asked_for_all(web: Web, page: Page) -> None:
+    page.cuts = [1000]
+    web.pages["/people.csv"] = page
+    assert len(users(opened(spec(f"{web.url}/people.csv", digest=sha256(LONG))))) == 40_000
+
+
+def test_a_part_that_was_whole_when_the_process_died_is_fetched_again(
+    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.pages["/people.csv"] = Page(CSV)
+    given = spec(f"{web.url}/people.csv")
+
+    def killed(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(downloads._Cache, "_checked", killed)
+        with pytest.raises(KeyboardInterrupt):
+            opened(given)
+    assert unfinished(cache)
+    assert users(opened(given)) == ["u1", "u2"]
+    assert [one[1] for one in web.asked] == [None, "bytes=17-", None]
+
+
+def test_a_wrong_digest_is_an_error_and_nothing_is_kept(web: Web, cache: Path) -> None:
+    web.pages["/people.csv"] = Page(CSV)
+    wrong = f"md5:{'0' * 32}"
+    error = refused(spec(f"{web.url}/people.csv", digest=wrong))
+    assert isinstance(error, DataError)
+    assert error.where == f"{web.url}/people.csv"
+    assert error.found == f"md5:{hashlib.md5(CSV).hexdigest()}"
+    assert error.expected == wrong
+    assert unfinished(cache) == []
+    assert not list(cache.glob("md5-*"))
+
+
+def test_the_first_digest_counts_where_the_owner_states_none(web: Web, cache: Path) -> None:
+    import shutil
+
+    web.pages["/people.csv"] = Page(CSV)
+    given = spec(f"{web.url}/people.csv")
+    opened(given)
+    (folder,) = cache.glob("sha256-*")
+    shutil.rmtree(folder)
+    web.pages["/people.csv"] = Page(CSV + b"u3,3\n")
+    error = refused(given)
+    assert "was fetched from this address before" in str(error)
+    assert error.expected == sha256(CSV)
+    web.pages["/people.csv"] = Page(CSV)
+    assert users(opened(given)) == ["u1", "u2"]
+
+
+def test_files_in_an_archive_have_their_digests(web: Web, cache: Path) -> None:
+    web.pages["/a.zip"] = Page(zipped(**{"people.csv": CSV}))
+    address = f"{web.url}/a.zip"
+    error = refused(spec(address, contents={"people.csv": sha256(b"")}))
+    assert error.found == sha256(CSV)
+    error = refused(spec(address, contents={"items.csv": sha256(b"")}))
+    assert error.found == "no such file"
+    assert not list(cache.glob("sha256-*"))
+    assert users(opened(spec(address, contents={"people.csv": sha256(CSV)}))) == ["u1", "u2"]
+
+
+def test_a_moved_file_is_followed(web: Web) -> None:
+    web.pages["/old.csv"] = Page(status=301, moved="/new/people.csv")
+    web.pages["/new/people.csv"] = Page(LONG, cuts=[1000])
+    assert len(users(opened(spec(f"{web.url}/old.csv")))) == 40_000
+    assert web.asked[-1] == ("/new/people.csv", "bytes=1000-", '"one"')
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_refusal_is_an_error_at_once(web: Web, status: int) -> None:
+    web.pages["/people.csv"] = Page(b"no", status=status)
+    error = refused(spec(f"{web.url}/people.csv"))
+    assert f"refuses the file with status {status}" in str(error)
+    assert "agree to terms" in str(error)
+    assert len(web.asked) == 1
+
+
+def test_a_busy_server_is_asked_again(web: Web) -> None:
+    web.pages["/people.csv"] = Page(b"", status=503)
+    assert "503" in str(refused(spec(f"{web.url}/people.csv")))
+    assert len(web.asked) == web_file.ATTEMPTS
+
+
+def test_a_page_to_click_on_is_no_data(web: Web, cache: Path) -> None:
+    web.pages["/people.csv"] = Page(b"<html>agree first", kind="text/html; charset=utf-8")
+    assert "a web page in place of the file" in str(refused(spec(f"{web.url}/people.csv")))
+    assert not list(cache.glob("sha256-*"))
+
+
+def link(name: str, target: str, kind: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member, b""
+
+
+def zip_with_link() -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        member = zipfile.ZipInfo("people.csv")
+        member.external_attr = 0o120777 << 16
+        archive.writestr(member, "/etc/hostname")
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("a.zip", zipped(**{"people.csv": CSV, "../evil.csv": CSV})),
+        ("a.zip", zipped(**{"/evil.csv": CSV})),
+        ("a.zip", zipped(**{"C:evil.csv": CSV})),
+        ("a.zip", zip_with_link()),
+        ("a.tar", tarred((tarfile.TarInfo("a/../../evil"), CSV))),
+        ("a.tar", tarred((tarfile.TarInfo("/evil.csv"), CSV))),
+        ("a.tar", tarred(link("people.csv", "/etc/hostname", tarfile.SYMTYPE))),
+        ("a.tar", tarred(link("people.csv", "../x", tarfile.LNKTYPE))),
+        ("a.tar", tarred(link("pipe", "", tarfile.FIFOTYPE))),
+    ],
+    ids=names,
+)
+def test_a_member_that_leads_out_is_refused(
+    web: Web, cache: Path, tmp_path: Path, name: str, body: bytes
+) -> None:
+    web.pages[f"/{name}"] = Page(body)
+    assert "the archive is refused" in str(refused(spec(f"{web.url}/{name}")))
+    assert not list(cache.glob("sha256-*"))
+    assert unfinished(cache) == []
+    assert not list(tmp_path.rglob("evil*"))
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("a.zip", zipped(**{"people.csv": LONG})[:-300]),
+        ("a.zip", b"no archive"),
+        ("a.tar", b"no archive"),
+        ("a.tgz", gzip.compress(tarred((tarfile.TarInfo("people.csv"), LONG)))[:-20]),
+        ("a.tar.gz", gzip.compress(tarred((tarfile.TarInfo("people.csv"), LONG)))[:-20]),
+        ("people.csv.gz", gzip.compress(LONG)[:-20]),
+        ("people.csv.zst", zstandard.compress(LONG)[:-20]),
+    ],
+    ids=names,
+)
+def test_a_damaged_archive_is_an_error(web: Web, cache: Path, name: str, body: bytes) -> None:
+    web.pages[f"/{name}"] = Page(body)
+    assert "unpacked" in str(refused(spec(f"{web.url}/{name}")))
+    assert not list(cache.glob("sha256-*"))
+
+
+def test_a_disk_that_fills_up_leaves_nothing(
+    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.pages["/people.csv"] = Page(LONG)
+    given = spec(f"{web.url}/people.csv")
+    write = web_file.WebFile.write
+
+    def full(self: Any, chunk: bytes) -> None:
+        write(self, chunk[:100])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(web_file.WebFile, "write", full)
+        error = refused(given)
+    assert isinstance(error, StorageError)
+    assert "No space left on device" in str(error)
+    assert "free some space" in str(error)
+    assert unfinished(cache) == []
+    assert len(users(opened(given))) == 40_000
+
+
+def test_a_disk_that_fills_up_while_unpacking_leaves_nothing(web: Web, cache: Path) -> None:
+    """With a limit on the size of files, which every file system of a test has."""
+    web.pages["/people.csv.gz"] = Page(gzip.compress(b"user\n" + b"u1\n" * 1_000_000))
+    given = f"{web.url}/people.csv.gz"
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, given], capture_output=True, text=True, check=False
+    )
+    assert "cannot write" in done.stdout, done.stderr
+    assert "free some space" in done.stdout
+    assert not list(cache.glob("sha256-*"))
+    assert unfinished(cache) == []
+    assert len(users(opened(spec(given)))) == 1_000_000
+
+
+FETCH = """
+import sys
+from harness.base.errors import HarnessError
+from harness.contracts.task import UrlSpec
+from harness.data.downloads import Fetching, fetched
+def fetch():
+    try:
+        print(fetched(UrlSpec(address=sys.argv[1]), task="people", fetching=Fetching()).folder)
+    except HarnessError as error:
+        print(type(error).__name__, error)
+"""
+FULL = f"""{FETCH}
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+fetch()
+"""
+
+
+def test_two_processes_at_once_fetch_once(web: Web) -> None:
+    web.pages["/a.zip"] = Page(zipped(**{"people.csv": LONG}), seconds=1.0)
+    command = [sys.executable, "-c", f"{FETCH}\nfetch()", f"{web.url}/a.zip"]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    (first, one), (second, other) = [each.communicate(timeout=60) for each in both]
+    assert first == second != ""
+    assert len(web.asked) == 1, (one, other)
+
+
+def test_a_killed_download_is_no_download(web: Web, cache: Path) -> None:
+    web.pages["/people.csv"] = Page(LONG, seconds=60)
+    given = f"{web.url}/people.csv"
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"{FETCH}\nfetch()", given],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    while not web.asked:
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    web.pages["/people.csv"] = Page(LONG)
+    assert "not in the cache" in str(refused(spec(given), offline=True))
+    assert len(users(opened(spec(given)))) == 40_000
+
+
+def test_offline_nothing_is_fetched_and_the_error_says_what(
+    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = spec(f"{web.url}/people.csv", digest=sha256(CSV))
+    error = str(refused(given, offline=True))
+    assert "nothing is fetched with --offline" in error
+    for part in ("'people.csv'", f"{web.url}/people.csv", sha256(CSV), "--data", str(cache)):
+        assert part in error
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert "while HF_HUB_OFFLINE is set" in str(refused(given))
+    assert web.asked == []
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_a_large_file_must_be_asked_for(
+    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch, length: bool
+) -> None:
+    monkeypatch.setattr(downloads, "LARGE", 1000)
+    web.pages["/people.csv"] = Page(LONG, length=length)
+    given = spec(f"{web.url}/people.csv")
+    error = refused(given)
+    assert isinstance(error, UsageError)
+    assert "--download" in str(error)
+    assert not list(cache.glob("sha256-*"))
+    assert len(users(opened(given, download=True))) == 40_000
+
+
+@pytest.mark.parametrize(("answer", "fetched"), [("y\n", True), ("\n", False)])
+def test_a_person_at_a_terminal_is_asked(
+    web: Web, monkeypatch: pytest.MonkeyPatch, capsys: Any, answer: str, fetched: bool
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr(downloads, "LARGE", 1000)
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stderr", shown)
+    web.pages["/people.csv"] = Page(LONG, cuts=[5000])
+    given = spec(f"{web.url}/people.csv")
+    if fetched:
+        assert len(users(opened(given))) == 40_000
+    else:
+        assert "was refused" in str(refused(given))
+    assert shown.getvalue().count(f"fetch {len(LONG):,} bytes from {web.url}/people.csv?") == 1
+
+
+def test_a_disk_without_room_is_told_before_the_download(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    usage = shutil.disk_usage("/")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=100))
+    web.pages["/people.csv"] = Page(LONG)
+    error = refused(spec(f"{web.url}/people.csv"))
+    assert isinstance(error, StorageError)
+    assert f"{len(LONG):,} bytes" in str(error)
+
+
+def test_local_data_stands_above_the_web(web: Web, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_bytes(CSV)
+    data = open_dataset(
+        spec(f"{web.url}/people.csv"), data=str(tmp_path / "mine.csv"), limit=None, seed=0,
+        package=None, task="people",
+    )  # fmt: skip
+    assert users(data) == ["u1", "u2"]
+    assert data.about["in_place_of"] == f"{web.url}/people.csv"
+    assert web.asked == []
+
+
+@pytest.mark.parametrize(
+    ("address", "name", "found"),
+    [
+        ("https://h/a/people%20x.csv?v=1", None, "people_x.csv"),
+        ("https://h/..", None, None),
+        ("https://h/get?id=1", "people.csv", "people.csv"),
+        ("https://h/", None, None),
+    ],
+)
+def test_the_name_of_a_file_is_safe(address: str, name: str | None, found: str | None) -> None:
+    url = UrlSpec(address=address, name=name)
+    if found is None:
+        with pytest.raises(DataError, match=r"does not end with the name"):
+            downloads.file_name(url)
+    else:
+        assert downloads.file_name(url) == found
+
+
+def test_the_folder_of_downloads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert downloads_folder() == tmp_path / "downloads"
+    monkeypatch.delenv("HARNESS_DOWNLOADS")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
+    assert downloads_folder() == tmp_path / "c" / "harness" / "downloads"

@@ -76,12 +76,12 @@ def _result(task: ListedTask) -> str:
         return "not scored: run `harness score`"
     if task.metric is None:
         return "no metric"
-    arrow = "" if task.higher_is_better else " ↓"
-    result = f"{clean_text(task.metric)}{arrow} {number(task.value)}"
+    arrow = "↑" if task.higher_is_better else "↓"
+    result = f"{clean_text(task.metric)} {arrow} {number(task.value)}"
     missing = f", {task.missing:,} missing" if task.missing else ""
     if task.repeats > 1:
         return f"{result}, mean of {task.repeats:,} repeats{missing}"
-    spread = f" ({number(task.interval[0])} to {number(task.interval[1])})" if task.interval else ""
+    spread = f" [{number(task.interval[0])}, {number(task.interval[1])}]" if task.interval else ""
     return f"{result}{spread}, n {task.n:,}{missing}"
 
 

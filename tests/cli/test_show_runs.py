@@ -46,7 +46,7 @@ def test_each_run_with_what_it_found_or_how_far_it_is(
     assert lines[0] == "1 run; `harness show RUN` shows one in full"
     assert lines[2] == "runs/20260101T000000-m-01234567"
     assert lines[3].endswith(" UTC, m-1, killed, 1 of 2 tasks finished")
-    assert lines[4] == "  toy    many 2.000, n 1, 2 missing"
+    assert lines[4] == "  toy    many ↑ 2.000, n 1, 2 missing"
     assert lines[5] == "  later  not finished: 0 of 1 stages done"
     assert len(lines) == 6
 
@@ -127,7 +127,7 @@ def test_the_main_metric_is_over_repeats_their_mean(
             "task": name, "repeat": repeat, "metrics": metrics, "main": ["many"]
         }  # fmt: skip
         write_sealed(kept_run.summary(name), changed)
-    assert "  toy  many 3.500, mean of 2 repeats, 4 missing\n" in shown()
+    assert "  toy  many ↑ 3.500, mean of 2 repeats, 4 missing\n" in shown()
     [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
     assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
 

@@ -82,7 +82,8 @@ class Harness:
     @property
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HARNESS_", "OPENAI_"))}
-        return {**kept, "HARNESS_CACHE": str(self.folder / "cache")}
+        own = {"HARNESS_CACHE": "cache", "HARNESS_DOWNLOADS": "downloads"}
+        return {**kept, **{name: str(self.folder / place) for name, place in own.items()}}
 
     def run(self, *more: str, timeout: float = 120, **options: str) -> Ended:
         return self.command(self.arguments(*more, **options), timeout=timeout)
@@ -104,7 +105,8 @@ class Harness:
         with pytest.MonkeyPatch.context() as patch:
             for name in os.environ.keys() - self.environment.keys():
                 patch.delenv(name)
-            patch.setenv("HARNESS_CACHE", self.environment["HARNESS_CACHE"])
+            for name in ("HARNESS_CACHE", "HARNESS_DOWNLOADS"):
+                patch.setenv(name, self.environment[name])
             patch.setenv("COLUMNS", "200")
             patch.chdir(self.folder)
             with redirect_stdout(out), redirect_stderr(err):

@@ -53,7 +53,6 @@ def task(tmp_path, monkeypatch, address):
     """A task file with a source on the web, and an empty cache."""
     for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
     file = tmp_path / "web.yaml"
     file.write_text(
         "task: web_people\nextends: interests\ndata:\n  hub: null\n  url:\n"

@@ -22,7 +22,8 @@ TABLE = """\
 task       main metric                 value  n  missing
 ────────────────────────────────────────────────────────
 interests  support ↑    0.869 [0.832, 0.908]  5        –
-not comparable to published: bundled sample data; --limit 5; judged by rule: le…
+not comparable to published: bundled sample data; --limit 5; judged by rule:
+lexical
 the rest: harness show {folder}"""
 
 

@@ -120,3 +120,15 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     by_folded = {one.casefold(): one for one in known}
     near = get_close_matches(name.casefold(), by_folded, 1)
     return f"did you mean {by_folded[near[0]]!r}?" if near else None
+
+
+def one_of(name: str, names: Iterable[str], what: str) -> str:
+    """The name, if it is one of `names`; UsageError with the nearest name otherwise."""
+    known = list(names)
+    if name in known:
+        return name
+    raise UsageError(
+        f"the run has no {what} {name!r}",
+        expected=", ".join(known) or f"a run with a {what}",
+        hint=did_you_mean(name, known),
+    )

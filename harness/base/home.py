@@ -1,7 +1,8 @@
-"""The user's home folder, which a process may lack."""
+"""The user's home folder, which a process may lack, and the cache in it."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from harness.base.errors import UsageError
@@ -28,3 +29,9 @@ def expanded(path: str | Path, *, where: str | None = None) -> Path:
             hint="write the whole path, or set the variable HOME; for the store of answered calls,"
             " give --store FILE or --no_store",
         ) from error
+
+
+def user_cache(*, where: str) -> Path:
+    """The harness's folder in the user's cache; `where` says what needs it."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else expanded("~/.cache", where=where)) / "harness"

@@ -18,7 +18,7 @@ from typing import NoReturn, TypeVar
 from zlib import crc32
 
 from harness.base.errors import StorageError
-from harness.base.home import expanded
+from harness.base.home import expanded, user_cache
 from harness.calls.network_fs import network_type
 
 T = TypeVar("T")
@@ -61,9 +61,7 @@ def default_path() -> Path:
     own = os.environ.get("HARNESS_CACHE")
     if own:
         return expanded(own, where="HARNESS_CACHE") / "calls.sqlite"
-    cache = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(cache) if cache else expanded("~/.cache", where="the store of answered calls")
-    return folder / "harness" / "calls.sqlite"
+    return user_cache(where="the store of answered calls") / "calls.sqlite"
 
 
 class Store:

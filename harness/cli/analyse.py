@@ -231,7 +231,7 @@ def _select(
                 if not isinstance(error, Unfinished):
                     found.exit_code = error.exit_code
     if only and found.names:
-        from harness.cli.kept_runs import one_of
+        from harness.base.errors import one_of
 
         for name in only:
             one_of(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.base.errors import DataError, HarnessError
+from harness.base.errors import DataError, HarnessError, one_of
 from harness.cli.command import PATH, argument, command, option
-from harness.cli.kept_runs import named_runs, one_of, open_run, tag_option
+from harness.cli.kept_runs import named_runs, open_run, tag_option
 from harness.cli.output import print_error
 from harness.cli.run_options import tags_from
 

@@ -139,15 +139,3 @@ def _none_tagged(where: str, tags: Mapping[str, str], runs: Iterable[Opened]) ->
         found=", ".join(f"{name}={value}" for name, value in tags.items()),
         expected=f"one of {', '.join(sorted(there))}" if there else "runs that were given a --tag",
     )
-
-
-def one_of(name: str, names: Iterable[str], what: str) -> str:
-    """The name, if it is one of `names`; UsageError with the nearest name otherwise."""
-    known = list(names)
-    if name in known:
-        return name
-    raise UsageError(
-        f"the run has no {what} {name!r}",
-        expected=", ".join(known) or f"a run with a {what}",
-        hint=did_you_mean(name, known),
-    )

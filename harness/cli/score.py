@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, HarnessError, UsageError
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import argument, command, option
-from harness.cli.kept_runs import kept_runs, named_runs, one_of, open_run, tag_option
+from harness.cli.kept_runs import kept_runs, named_runs, open_run, tag_option
 from harness.cli.output import print_error, print_json
 from harness.cli.run_options import tags_from
 

@@ -83,7 +83,7 @@ def _show_runs(args: SimpleNamespace) -> int:
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
     """The stages that --task and --stage choose, by default all."""
-    from harness.cli.kept_runs import one_of
+    from harness.base.errors import one_of
 
     tasks = manifest.tasks
     if args.task is not None:

@@ -24,7 +24,7 @@ import msgspec
 
 from harness.base.errors import DataError, StorageError, UsageError
 from harness.base.hashing import digest
-from harness.base.home import expanded
+from harness.base.home import expanded, user_cache
 from harness.data.download_errors import another_file, not_fetched
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
@@ -88,9 +88,7 @@ def downloads_folder() -> Path:
     own = os.environ.get(VARIABLE)
     if own:
         return expanded(own, where=VARIABLE).absolute()
-    cache = os.environ.get("XDG_CACHE_HOME")
-    folder = Path(cache) if cache else expanded("~/.cache", where="the folder of downloads")
-    return folder / "harness" / "downloads"
+    return user_cache(where="the folder of downloads") / "downloads"
 
 
 def kept(url: UrlSpec) -> Download | None:

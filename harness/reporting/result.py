@@ -6,14 +6,14 @@ Imports rich: import this module where it is used.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from harness.analysis.run_tables import METRICS, metric_rows
-from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.contracts.outcomes import Failure
 from harness.contracts.records import Done, JournalLine
 from harness.pipeline.run import EXIT_CODES, RunResult
@@ -108,8 +108,10 @@ class Result(RunResult, frozen=True, kw_only=True, repr_omit_defaults=True):
         """
         stages = [(name, each) for name, entry in self.manifest.tasks.items()
                   for each in entry.stages]  # fmt: skip
-        _check_name("task", task, self.manifest.tasks)
-        _check_name("stage", stage, {each.name: None for _, each in stages})
+        if task is not None:
+            one_of(task, self.manifest.tasks, "task")
+        if stage is not None:
+            one_of(stage, dict.fromkeys(each.name for _, each in stages), "stage")
         return (
             sample
             for name, each in stages
@@ -241,12 +243,3 @@ def _recorder() -> Console:
     return Console(
         file=io.StringIO(), record=True, width=WIDTH, markup=False, highlight=False, emoji=False
     )
-
-
-def _check_name(what: str, name: str | None, names: Mapping[str, object]) -> None:
-    if name is not None and name not in names:
-        raise UsageError(
-            f"the run has no {what} {name!r}",
-            expected=", ".join(names) or f"a run with a {what}",
-            hint=did_you_mean(name, names),
-        )

@@ -272,11 +272,6 @@ def shown_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
     }
 
 
-def own_metrics(summary: TaskSummary) -> dict[str, MetricResult]:
-    """The metrics of the model, without the baselines."""
-    return {name: each for name, each in summary.metrics.items() if not each.baseline}
-
-
 def plain_table(*names: str, numbers: Sequence[str]) -> Table:
     """A table with one line, under its head: names on the left, numbers on the right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)

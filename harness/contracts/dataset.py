@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from harness.base.errors import DataError
+
+if TYPE_CHECKING:
+    import duckdb
 
 T = TypeVar("T")
 
@@ -57,6 +60,26 @@ class Table(Protocol):
         ...
 
 
+class Database(Protocol):
+    """Tables that SQL can query."""
+
+    def relation(self, name: str) -> duckdb.DuckDBPyRelation:
+        """The rows of a table.
+
+        database.relation("ratings").aggregate("user, count(*)").order("user").fetchall()
+        """
+        ...
+
+    def sql(
+        self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """The result of a query, with values for its `?` or `$name`.
+
+        database.sql("SELECT item FROM ratings WHERE user = ? ORDER BY row", ["u1"])
+        """
+        ...
+
+
 class Dataset(Protocol):
     """The opened data of one task."""
 
@@ -94,13 +117,32 @@ class Dataset(Protocol):
         """
         ...
 
-    def once(self, name: str, make: Callable[[Table], T]) -> T:
-        """What `make` returns for a table, made once for all tasks of a run that read the table.
+    def relation(self, name: str | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows of a table as a DuckDB relation, for tables with millions of rows.
 
-        The result must not be changed, and must depend on nothing but the table. `make` is a
-        function of a module: it is known by its identity.
+        It has the declared columns and `row`, the number of the row. Order by what is stable: the
+        rows come in any order.
+
+            counts = dataset.relation("ratings").aggregate("user, count(*)").order("user")
+        """
+        ...
+
+    @property
+    def database(self) -> Database:
+        """The tables as a database, for SQL over several of them.
+
+        shared = dataset.database.sql("SELECT * FROM ratings JOIN items USING (item) ORDER BY row")
+        """
+        ...
+
+    def once(self, names: str | Sequence[str], make: Callable[..., T], *given: Hashable) -> T:
+        """What `make(*tables, *given)` returns, made once for all tasks of a run that ask the same.
+
+        `names` is one table or several. The result must not be changed, and must depend on nothing
+        but these tables and `given`. `make` is a function of a module: it is known by its identity.
 
             histories = dataset.once("ratings", read_histories)
+            index = dataset.once(("ratings", "items"), read_index, dataset.seed)
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,10 @@ from harness.data.table import Table
 from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:
+    import duckdb
+
     from harness.contracts.task import DataSpec, TableSpec, UrlSpec
+    from harness.data.database import Database
     from harness.data.downloads import Fetching
 
 T = TypeVar("T")
@@ -72,19 +75,33 @@ class TaskData:
         """The table of this name, or without a name the only table."""
         return self.tables[self._name(name)]
 
-    def once(self, name: str, make: Callable[[Table], T]) -> T:
-        """The result of `make` for a table, computed once for all tasks that read the same table.
+    def relation(self, name: str | None = None) -> duckdb.DuckDBPyRelation:
+        """The rows of a table, for tables with millions of rows; see `Database`."""
+        return self.database.relation(self._name(name))
 
-        The result must not be changed and may depend on the table only. `make` is compared by
-        identity: give a function of a module, not a new function for each call.
+    @property
+    def database(self) -> Database:
+        """All tables in a database, one for all tasks that read the same tables."""
+        return self.once(tuple(self.tables), _database)
+
+    def once(self, names: str | Sequence[str], make: Callable[..., T], *given: Hashable) -> T:
+        """The result of `make(*tables, *given)`, computed once for all tasks with the same of both.
+
+        The result must not be changed and may depend on tables and `given` only. `make` is compared
+        by identity: give a function of a module, not a new function for each call.
         """
-        table = self.table(name)
-        source = canonical(self.pinned[name]) if name in self.pinned else self.files[name]
-        key = make, source, tuple(table.columns.items())
+        names = (names,) if isinstance(names, str) else tuple(names)
+        key = make, tuple(self._identity(name) for name in names), given
         if key not in self.shared:
-            self.shared[key] = make(table)
+            self.shared[key] = make(*(self.table(name) for name in names), *given)
         made: T = self.shared[key]
         return made
+
+    def _identity(self, name: str) -> tuple[Any, ...]:
+        """What two tasks have in common that read the same table."""
+        table = self.table(name)
+        source = canonical(self.pinned[name]) if name in self.pinned else self.files[name]
+        return name, source, tuple(table.columns.items())
 
     def path(self, name: str | None = None) -> Path:
         """The only file of a table, for files that have their own layout."""
@@ -205,6 +222,12 @@ class TaskData:
             expected=f"one of: {join_names(known)}",
             hint=f"'{near}' is the nearest name" if near else None,
         )
+
+
+def _database(*tables: Table) -> Database:
+    from harness.data.database import Database
+
+    return Database({table.name: table for table in tables})
 
 
 def open_dataset(

@@ -67,6 +67,11 @@ def read_json(path: Path) -> Rows:
     )
 
 
+def begins_with_object(path: Path) -> bool:
+    """Whether the file begins with an object, as it does if it has one object a line."""
+    return _start(path)[:1] == b"{"
+
+
 def _start(path: Path) -> bytes:
     """The beginning of a JSON file, without white space before it; DataError if there is none."""
     with unpacked(path) as stream:

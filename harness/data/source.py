@@ -92,7 +92,7 @@ class FileSource:
         if kind in _DELIMITERS:
             from harness.data.delimited import read_header
 
-            return read_header(self.path, delimiter=self._delimiter(kind), written=self.delimited)
+            return read_header(self.path, delimiter=self.delimiter(), written=self.delimited)
         return None
 
     def rows(
@@ -117,9 +117,8 @@ class FileSource:
         if kind in _DELIMITERS:
             from harness.data.delimited import read_delimited
 
-            delimiter = self._delimiter(kind)
             return read_delimited(
-                self.path, delimiter=delimiter, wanted=wanted, written=self.delimited
+                self.path, delimiter=self.delimiter(), wanted=wanted, written=self.delimited
             )
         from harness.data.json_rows import read_json, read_json_lines
 
@@ -135,11 +134,25 @@ class FileSource:
 
         return read_batches(self.path, wanted=wanted, rows=rows)
 
+    def bulk_format(self) -> Literal["delimited", "jsonl", "parquet"] | None:
+        """How whole columns of the file can be read at once; None if only rows can be."""
+        if self.entries or self.rows_at is not None:
+            return None
+        kind = self._format()
+        if kind in _DELIMITERS:
+            return "delimited"
+        if kind == "json":
+            from harness.data.json_rows import begins_with_object
+
+            return "jsonl" if begins_with_object(self.path) else None
+        return "parquet" if kind == "parquet" else "jsonl"
+
+    def delimiter(self) -> str:
+        """The text between two cells of a file with delimiters."""
+        return self.delimited.delimiter or _DELIMITERS[self._format()]
+
     def _format(self) -> Format:
         return format_of(self.path, any_ending=self.delimited.delimiter is not None)
-
-    def _delimiter(self, kind: Format) -> str:
-        return self.delimited.delimiter or _DELIMITERS[kind]
 
     def _check_json(self) -> None:
         if self.entries and self.rows_at is not None:

@@ -97,7 +97,7 @@ class Table:
         """
         number = 0
         for source in self.sources:
-            parts = self._columns(source, names) if self.columns else _as_is(source, names)
+            parts = self.columns_of(source, names) if self.columns else _as_is(source, names)
             for columns in parts:
                 batch = Batch(first=number + 1, columns=columns)
                 yield batch
@@ -135,10 +135,13 @@ class Table:
             expected="at least one row",
         )
 
-    def _columns(self, source: Source, names: Collection[str]) -> Iterator[dict[str, list[Any]]]:
+    def columns_of(
+        self, source: Source, names: Collection[str] = ()
+    ) -> Iterator[dict[str, list[Any]]]:
+        """The rows of one of the sources as columns, many at a time: those named, or all."""
         names = names or self.columns
         header = source.columns()
-        fields: list[_Field] = []
+        fields: list[Field] = []
         if header is not None:
             fields = self._fields(header, names, text=source.text, where=source.label)
         wanted = {field.key for field in fields if field.key}
@@ -164,7 +167,7 @@ class Table:
             before += batch.num_rows
 
     def _column(
-        self, source: Source, batch: pa.RecordBatch, field: _Field, *, before: int
+        self, source: Source, batch: pa.RecordBatch, field: Field, *, before: int
     ) -> list[Any]:
         if field.key is None:
             return [None] * batch.num_rows
@@ -182,7 +185,7 @@ class Table:
             yield from (dict(cells) for _, cells in source.rows(None))
             return
         header = source.columns()
-        fields: Sequence[_Field] = ()
+        fields: Sequence[Field] = ()
         if header is not None:
             fields = self._fields(header, names, text=source.text, where=source.label)
         wanted = None if header is None else {field.key for field in fields if field.key}
@@ -210,8 +213,8 @@ class Table:
 
     def _fields(
         self, present: Sequence[str], names: Collection[str], *, text: bool, where: str
-    ) -> list[_Field]:
-        fields = _fields(self.columns, present, text=text, where=where)
+    ) -> list[Field]:
+        fields = fields_of(self.columns, present, text=text, where=where)
         return [field for field in fields if field.name in names]
 
     def _wrong(
@@ -224,7 +227,7 @@ class Table:
         for cells in rest:
             if cells.keys() != keys:
                 keys = cells.keys()
-                fields = _fields(requested, tuple(keys), text=source.text, where=source.label)
+                fields = fields_of(requested, tuple(keys), text=source.text, where=source.label)
             yield [
                 (field.key, cells[field.key])
                 for field in fields
@@ -233,7 +236,7 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Field:
+class Field:
     """A column with its conversion: `key` is its name in the source, None if absent."""
 
     name: str
@@ -296,9 +299,10 @@ def _as_is(source: Source, names: Collection[str]) -> Iterator[dict[str, list[An
         yield {name: [row.get(name) for row in part] for name in wanted}
 
 
-def _fields(
+def fields_of(
     columns: Mapping[str, Column], present: Sequence[str], *, text: bool, where: str
-) -> list[_Field]:
+) -> list[Field]:
+    """The columns with their names among those present; DataError if a required one is missing."""
     keys = {
         name: next((known for known in (name, *column.aliases) if known in present), None)
         for name, column in columns.items()
@@ -307,7 +311,7 @@ def _fields(
     if missing:
         raise _missing(missing, columns, present, where=where)
     return [
-        _Field(
+        Field(
             name=name,
             key=keys[name],
             required=column.required,

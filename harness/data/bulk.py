@@ -1,0 +1,207 @@
+"""Queries by which DuckDB reads whole files into columns of the declared types."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.data.fingerprint import check_unchanged
+from harness.data.opening import unpacked
+from harness.data.source import FileSource
+from harness.data.table import fields_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from harness.contracts.task import Column
+    from harness.data.source import Source
+
+TYPES: Mapping[str, str] = {
+    "string": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "list": "JSON",
+    "object": "JSON",
+    "any": "JSON",
+}
+"""DuckDB's types of columns."""
+
+_UNPACKED = "unpacked"
+"""The name of the file into which a .zst file is unpacked: DuckDB does not notice a cut-off one."""
+
+_GLOB = frozenset("*?[")
+"""In the name of a file, DuckDB takes these for a pattern."""
+
+_WHOLE = r"[+-]?[0-9]+(\.0*)?"
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+
+_FROM_TEXT = {
+    "string": "{0}",
+    "integer": f"CASE WHEN regexp_full_match(trim({{0}}), '{_WHOLE}') "
+    "THEN TRY_CAST(split_part(trim({0}), '.', 1) AS BIGINT) END",
+    "number": f"CASE WHEN regexp_full_match(trim({{0}}), '{_NUMBER}') "
+    "AND isfinite(TRY_CAST(trim({0}) AS DOUBLE)) THEN TRY_CAST(trim({0}) AS DOUBLE) END",
+    "boolean": "CASE lower(trim({0})) WHEN 'true' THEN true WHEN '1' THEN true "
+    "WHEN 'false' THEN false WHEN '0' THEN false END",
+    "list": "CASE WHEN json_valid({0}) AND json_type({0}) = 'ARRAY' THEN {0}::JSON END",
+    "object": "CASE WHEN json_valid({0}) AND json_type({0}) = 'OBJECT' THEN {0}::JSON END",
+    "any": "to_json({0})",
+}
+_WHOLE_JSON = "json_type({0}) IN ('BIGINT', 'UBIGINT')"
+_FROM_JSON = {
+    "string": f"CASE WHEN {_WHOLE_JSON} OR json_type({{0}}) = 'VARCHAR' THEN {{0}} ->> '$' END",
+    "integer": f"CASE WHEN {_WHOLE_JSON} THEN TRY_CAST({{0}} AS BIGINT) END",
+    "number": f"CASE WHEN ({_WHOLE_JSON} OR json_type({{0}}) = 'DOUBLE') "
+    "AND isfinite(TRY_CAST({0} AS DOUBLE)) THEN TRY_CAST({0} AS DOUBLE) END",
+    "boolean": "CASE json_type({0}) WHEN 'BOOLEAN' THEN TRY_CAST({0} AS BOOLEAN) END",
+    "list": "CASE json_type({0}) WHEN 'ARRAY' THEN {0} END",
+    "object": "CASE json_type({0}) WHEN 'OBJECT' THEN {0} END",
+    "any": "{0}",
+}
+_FROM_PARQUET = {
+    "string": {"text": "{0}", "whole": "{0}::VARCHAR"},
+    "integer": {"whole": "TRY_CAST({0} AS BIGINT)"},
+    "number": {
+        "whole": "{0}::DOUBLE",
+        "fraction": "CASE WHEN isfinite({0}) THEN {0}::DOUBLE END",
+    },
+    "boolean": {"truth": "{0}"},
+}
+"""The value of a column by its declared type and what the file holds."""
+
+
+def bulk_query(source: Source, columns: Mapping[str, Column], *, folder: Path) -> str | None:
+    """A query for the rows of a file in its order: the declared columns, and `unfit`.
+
+    `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
+    None if DuckDB cannot read the file as `Table.rows` does. `folder` has room for a file that must
+    be unpacked first.
+    """
+    if not isinstance(source, FileSource) or not columns or _GLOB & set(source.label):
+        return None
+    if any(column.one_of and column.type != "string" for column in columns.values()):
+        return None
+    match source.bulk_format():
+        case "delimited":
+            return _delimited(source, columns, folder)
+        case "jsonl":
+            return _json_lines(source, columns, folder)
+        case "parquet":
+            return _parquet(source, columns)
+        case _:
+            return None
+
+
+def quoted(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _plain_file(source: FileSource, folder: Path) -> str:
+    """The file for a query, unpacked if DuckDB would not notice that it is cut off."""
+    check_unchanged(source.path, source.stamp)
+    if source.path.suffix.lower() != ".zst":
+        return _text(str(source.path))
+    place = folder / _UNPACKED
+    with unpacked(source.path) as packed, place.open("wb") as plain:
+        shutil.copyfileobj(packed, plain)
+    return _text(str(place))
+
+
+def _delimited(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str | None:
+    written = source.delimited
+    header = source.columns() or ()
+    if written.bare_returns != "error" or len(header) < 2:
+        return None  # DuckDB takes a blank line for a row if there is one column
+    keys = {
+        field.name: field.key for field in fields_of(columns, header, text=True, where=source.label)
+    }
+    cells = {name: f"c{position}" for position, name in enumerate(header)}
+    listed = ", ".join(f"c{position}: 'VARCHAR'" for position in range(len(header)))
+    mark = "'\"'" if written.quotes else "''"
+    encoding = "latin-1" if written.encoding == "iso-8859-1" else "utf-8"
+    read = (
+        f"read_csv({_plain_file(source, folder)}, auto_detect=false, columns={{{listed}}}, "
+        f"header={not written.header}, delim={_text(source.delimiter())}, quote={mark}, "
+        f"escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
+    )
+    raw = {name: cells[key] if key else None for name, key in keys.items()}
+    return _select(columns, raw, _by_type(columns, _FROM_TEXT), read)
+
+
+def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str:
+    names = {name: (name, *column.aliases) for name, column in columns.items()}
+    listed = ", ".join(
+        f"{_text(one)}: 'JSON'" for one in dict.fromkeys(sum(names.values(), start=()))
+    )
+    read = (
+        f"read_json({_plain_file(source, folder)}, format='newline_delimited', "
+        f"columns={{{listed}}})"
+    )
+    values = {name: f"coalesce({', '.join(map(quoted, any_of))})" for name, any_of in names.items()}
+    return _select(columns, values, _by_type(columns, _FROM_JSON), read)
+
+
+def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
+    from harness.data.parquet import read_types
+
+    check_unchanged(source.path, source.stamp)
+    found = read_types(source.path)
+    raw, ways = {}, {}
+    for field in fields_of(columns, tuple(found), text=False, where=source.label):
+        raw[field.name] = quoted(field.key) if field.key else None
+        if field.key:
+            ways_here = _FROM_PARQUET.get(columns[field.name].type, {})
+            way = ways_here.get(_kind(found[field.key]))
+            if way is None:
+                return None
+            ways[field.name] = way
+    return _select(columns, raw, ways, f"read_parquet({_text(source.label)})")
+
+
+def _kind(found: pa.DataType) -> str:
+    import pyarrow as pa
+
+    kinds = {
+        "text": (pa.string(), pa.large_string()),
+        "whole": tuple(
+            getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)
+        ),
+        "fraction": (pa.float32(), pa.float64()),
+        "truth": (pa.bool_(),),
+    }
+    return next((kind for kind, types in kinds.items() if found in types), "other")
+
+
+def _by_type(columns: Mapping[str, Column], ways: Mapping[str, str]) -> dict[str, str]:
+    return {name: ways[column.type] for name, column in columns.items()}
+
+
+def _select(
+    columns: Mapping[str, Column],
+    raw: Mapping[str, str | None],
+    ways: Mapping[str, str],
+    read: str,
+) -> str:
+    """The query for the values of columns, given by the expressions of their cells."""
+    chosen, unfit = [], []
+    for name, column in columns.items():
+        cell = raw[name]
+        value = f"NULL::{TYPES[column.type]}" if cell is None else ways[name].format(cell)
+        chosen.append(f"{value} AS {quoted(name)}")
+        if cell is None:
+            continue
+        wrong = [f"{value} IS NULL"]
+        if not column.required:
+            wrong = [f"({cell} IS NOT NULL AND {value} IS NULL)"]
+        if column.one_of:
+            wrong.append(f"{value} NOT IN ({', '.join(map(_text, column.one_of))})")
+        unfit.append(f"coalesce({' OR '.join(wrong)}, false)")
+    return f"SELECT {', '.join(chosen)}, {' OR '.join(unfit) or 'false'} AS unfit FROM {read}"

@@ -1,0 +1,336 @@
+"""Tables in DuckDB: the rows, numbers and errors of `Table.rows`, whoever reads the file."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import itertools
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from builders.processes import run_python
+
+from harness.base.errors import DataError
+from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
+from harness.data import Table, TaskData, open_dataset
+from harness.data.database import Database
+from harness.data.fingerprint import stamp_of
+from harness.data.sampling import ranks
+from harness.data.source import FileSource
+
+COLUMNS = {
+    "user": Column(aliases=("customer",)),
+    "age": Column(type="integer", required=False),
+    "score": Column(type="number", required=False),
+    "kind": Column(required=False, one_of=("a", "b c")),
+    "member": Column(type="boolean", required=False),
+    "tags": Column(type="list", required=False),
+}
+CSV = (
+    "customer,age,score,kind,member,tags\n"
+    'u1,7,1.5,a,true,"[1, ""x""]"\n'
+    "\n"
+    '"u,""2""", 42 ,.5,"b c",0,\n'
+    "üb,7.0,1e3,,FALSE,[]\n"
+    ",,,,,\n".replace(",,,,,\n", "u4,,,,,\n")
+)
+EXPECTED = [
+    ("u1", 7, 1.5, "a", True, [1, "x"]),
+    ('u,"2"', 42, 0.5, "b c", False, None),
+    ("üb", 7, 1000.0, None, False, []),
+    ("u4", None, None, None, None, None),
+]
+LINES = "".join(
+    json.dumps(dict(zip(("user", *list(COLUMNS)[1:]), row, strict=True))) + "\n" for row in EXPECTED
+)
+
+
+def table(*paths: Path, columns: dict[str, Column] = COLUMNS, **written: Any) -> Table:
+    delimited = DelimitedSpec(**written)
+    sources = [FileSource(path=path, stamp=stamp_of(path), delimited=delimited) for path in paths]
+    return Table(name="people", columns=columns, sources=sources)
+
+
+def file(place: Path, content: str | bytes) -> Path:
+    place.write_bytes(content.encode() if isinstance(content, str) else content)
+    return place
+
+
+@pytest.fixture
+def in_bulk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading by rows fails."""
+    monkeypatch.delattr(Table, "columns_of")
+
+
+def rows(of: Table) -> list[tuple[Any, ...]]:
+    """The rows of the database in order, with their numbers."""
+    names = [f'"{name}"' for name in of.columns]
+    database = Database({of.name: of})
+    found = database.sql(f"SELECT row, {', '.join(names)} FROM people ORDER BY row")
+    json_columns = [kind == "JSON" for kind in map(str, found.types)]
+    return [
+        tuple(
+            json.loads(cell) if decode and cell is not None else cell
+            for cell, decode in zip(row, json_columns, strict=True)
+        )
+        for row in found.fetchall()
+    ]
+
+
+def numbered(expected: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [(number, *row) for number, row in enumerate(expected, 1)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.csv", CSV),
+        ("people.csv", "\ufeff" + CSV.replace("\n", "\r\n")),
+        ("people.csv.gz", gzip.compress(CSV.encode())),
+        ("people.csv.zst", zstandard.compress(CSV.encode())),
+        ("people.jsonl", LINES),
+        ("people.json", LINES),
+        ("people.jsonl.gz", gzip.compress(LINES.encode())),
+        ("people.jsonl.zst", zstandard.compress(LINES.encode())),
+        ("people.jsonl", LINES.replace('"user"', '"customer"')),
+    ],
+    ids=itertools.count(),
+)
+@pytest.mark.usefixtures("in_bulk")
+def test_files_are_read_in_bulk_with_the_values_of_their_columns(
+    tmp_path: Path, name: str, content: str | bytes
+) -> None:
+    read = table(file(tmp_path / name, content))
+    assert rows(read) == numbered(EXPECTED)
+    assert [tuple(row.values()) for _, row in read.rows()] == EXPECTED
+
+
+@pytest.mark.usefixtures("in_bulk")
+def test_other_delimiters_and_encodings_are_read_in_bulk(tmp_path: Path) -> None:
+    columns = {"user": Column(), "film": Column(), "stars": Column(type="integer")}
+    content = '1::Amélie "x"::5\n2::Léon::4\n'.encode("iso-8859-1")
+    read = table(
+        file(tmp_path / "ratings.dat", content),
+        columns=columns,
+        delimiter="::",
+        encoding="iso-8859-1",
+        header=("user", "film", "stars"),
+        quotes=False,
+    )
+    assert rows(read) == [(1, "1", 'Amélie "x"', 5), (2, "2", "Léon", 4)]
+
+
+@pytest.mark.usefixtures("in_bulk")
+def test_parquet_is_read_in_bulk(tmp_path: Path) -> None:
+    columns = dict(list(COLUMNS.items())[:5])
+    values = dict(zip(columns, zip(*(row[:5] for row in EXPECTED), strict=True), strict=True))
+    pq.write_table(pa.table(values), tmp_path / "people.parquet")
+    read = table(tmp_path / "people.parquet", columns=columns)
+    assert rows(read) == numbered([row[:5] for row in EXPECTED])
+
+
+@pytest.mark.usefixtures("in_bulk")
+def test_numbers_in_columns_of_text_and_of_fractions_keep_their_values(tmp_path: Path) -> None:
+    columns = {"user": Column(), "score": Column(type="number")}
+    pq.write_table(
+        pa.table({"user": pa.array([7, 2**62]), "score": pa.array([1, 2], pa.uint8())}),
+        tmp_path / "people.parquet",
+    )
+    assert rows(table(tmp_path / "people.parquet", columns=columns)) == [
+        (1, "7", 1.0),
+        (2, str(2**62), 2.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("people.json", '[{"user": "u1", "age": 3.0}, {"user": 7}]', [("u1", 3), ("7", None)]),
+        (
+            "people.jsonl",
+            '{"user": 12345678901234567890123}\n',
+            [("12345678901234567890123", None)],
+        ),
+        ("people.csv", "user,age\nu1,\u00a07\n", [("u1", 7)]),
+        ("people[1].csv", "user,age\nu1,7\n", [("u1", 7)]),
+    ],
+    ids=itertools.count(),
+)
+def test_what_duckdb_reads_otherwise_is_read_by_rows(
+    tmp_path: Path, name: str, content: str, expected: list[tuple[Any, ...]]
+) -> None:
+    columns = {"user": Column(), "age": Column(type="integer", required=False)}
+    assert rows(table(file(tmp_path / name, content), columns=columns)) == numbered(expected)
+
+
+def test_one_column_has_no_row_for_a_blank_line(tmp_path: Path) -> None:
+    read = table(file(tmp_path / "a.csv", "user\nu1\n\nu2\n"), columns={"user": Column()})
+    assert rows(read) == [(1, "u1"), (2, "u2")]
+
+
+def test_decimals_of_parquet_are_read_by_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"score": [Decimal("1.5")]}), tmp_path / "a.parquet")
+    read = table(tmp_path / "a.parquet", columns={"score": Column(type="number")})
+    assert rows(read) == [(1, 1.5)]
+
+
+def test_rows_of_several_files_are_numbered_in_their_order(tmp_path: Path) -> None:
+    columns = {"user": Column()}
+    many = "".join(f'{{"user": "u{number}"}}\n' for number in range(300_000))
+    first = file(tmp_path / "1.jsonl", many)
+    none = file(tmp_path / "2.json", "[]")
+    last = file(tmp_path / "3.json", '[{"user": "last"}]')
+    found = rows(table(first, none, last, columns=columns))
+    assert found == [*((n + 1, f"u{n}") for n in range(300_000)), (300_001, "last")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.csv", "user,age\nu1,1\nu2,4.5\nu3,x\n"),
+        ("people.csv", "user,age\nu1,1\n,2\n"),
+        ("people.csv", "user,kind\nu1,a\nu2,c\n"),
+        ("people.csv", "user,member\nu1,yes\n"),
+        ("people.csv", "user,score\nu1,nan\n"),
+        ("people.csv", "user,score\nu1,1e999\n"),
+        ("people.csv", "user,tags\nu1,[1\n"),
+        ("people.csv", "user,tags\nu1,{}\n"),
+        ("people.csv", "age\n1\n"),
+        ("people.csv", "user,age\nu1,1,2\n"),
+        ("people.csv", "user,age\nu1\n"),
+        ("people.csv", 'user,age\n"u1,1\n'),
+        ("people.csv", 'user,age\n"u"1,1\n'),
+        ("people.csv", "user,age\nu\r1,1\n"),
+        ("people.csv", b"user,age\n\xff,1\n"),
+        ("people.csv", "user,age\n"),
+        ("people.csv", ""),
+        ("people.csv", "user,user\nu1,1\n"),
+        ("people.csv.gz", gzip.compress(CSV.encode() * 9)[:-20]),
+        ("people.csv.zst", zstandard.compress(CSV.encode() * 9)[:-20]),
+        ("people.jsonl", '{"user": "u1", "age": 4}\n{"user": "u2", "age": 4.5}\n'),
+        ("people.jsonl", '{"user": "u1"}\n{"user": "u2"\n'),
+        ("people.jsonl", '{"user": "u1"}\n{"age": 3}\n'),
+        ("people.jsonl", '{"user": null}\n'),
+        ("people.jsonl", '{"user": true}\n'),
+        ("people.jsonl", '{"user": "u1", "age": "7"}\n'),
+        ("people.jsonl", '{"user": "u1", "score": NaN}\n'),
+        ("people.jsonl", '{"user": "u1", "score": 1e999}\n'),
+        ("people.jsonl", '{"user": "u1", "member": 1}\n'),
+        ("people.jsonl", '{"user": "u1", "tags": "[]"}\n'),
+        ("people.jsonl", '{"user": "\\ud800"}\n'),
+        ("people.jsonl", '["u1"]\n'),
+        ("people.parquet", b"PAR1"),
+    ],
+    ids=itertools.count(),
+)
+def test_a_value_that_does_not_fit_is_the_error_of_the_rows(
+    tmp_path: Path, name: str, content: str | bytes
+) -> None:
+    read = table(file(tmp_path / name, content))
+    with pytest.raises(DataError) as expected:
+        list(read.rows())
+    with pytest.raises(DataError) as found:
+        rows(read)
+    assert str(found.value) == str(expected.value)
+
+
+def test_an_integer_above_64_bits_is_an_error_with_its_row(tmp_path: Path) -> None:
+    read = table(file(tmp_path / "a.csv", f"user,age\nu1,1\nu2,{2**63}\n"))
+    with pytest.raises(DataError, match=r"row 2(?s:.*)64 bits"):
+        rows(read)
+
+
+def test_a_file_that_changed_is_an_error(tmp_path: Path) -> None:
+    read = table(file(tmp_path / "a.csv", CSV))
+    file(tmp_path / "a.csv", CSV + "u5,,,,,\n")
+    with pytest.raises(DataError, match="changed while"):
+        rows(read)
+
+
+def test_ranks_are_those_by_which_ids_are_chosen(tmp_path: Path) -> None:
+    read = table(file(tmp_path / "a.csv", CSV))
+    database = Database({"people": read})
+    found = database.sql("SELECT stable_rank(user, 3) FROM people ORDER BY row").fetchall()
+    expected = ranks(["u1", 'u,"2"', "üb", "u4"], seed=3).tolist()
+    assert [one for (one,) in found] == expected
+    assert database.sql("SELECT stable_rank(NULL, 3)").fetchall() == [(None,)]
+
+
+def test_a_query_takes_parameters_and_several_tables(tmp_path: Path) -> None:
+    people = table(file(tmp_path / "a.csv", "user,age\nu1,1\nu2,2\n"))
+    films = table(
+        file(tmp_path / "b.csv", "user,film\nu2,f1\n"), columns={"film": Column(), "user": Column()}
+    )
+    database = Database({"people": people, "films": films})
+    query = "SELECT film FROM people JOIN films USING (user) WHERE age = $age"
+    assert database.sql(query, {"age": 2}).fetchall() == [("f1",)]
+    assert database.sql(query, {"age": 1}).fetchall() == []
+
+
+def test_the_files_of_a_database_go_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    database = Database({"people": table(file(tmp_path / "a.csv", CSV))})
+    assert database.relation("people").count("*").fetchall() == [(4,)]
+    assert len(list((tmp_path / "temporary").iterdir())) == 1
+    del database
+    gc.collect()
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def opened(place: Path, shared: dict[Any, Any]) -> TaskData:
+    spec = DataSpec(
+        tables={
+            "people": TableSpec(columns={"user": Column(), "age": Column(type="integer")}),
+            "films": TableSpec(columns={"film": Column()}),
+        }
+    )
+    return open_dataset(
+        spec, data=str(place), limit=None, seed=0, package=None, task="t", shared=shared
+    )
+
+
+def test_tasks_with_the_same_tables_share_one_database(tmp_path: Path) -> None:
+    file(tmp_path / "people.csv", "user,age\nu1,1\n")
+    file(tmp_path / "films.csv", "film\nf1\n")
+    shared: dict[Any, Any] = {}
+    first, second = opened(tmp_path, shared), opened(tmp_path, shared)
+    assert first.relation("people").fetchall() == [("u1", 1, 1)]
+    assert first.database is second.database
+    assert first.database is not opened(tmp_path, {}).database
+
+
+def test_what_is_made_of_several_tables_is_made_once_for_the_same_values(tmp_path: Path) -> None:
+    made = []
+
+    def joined(people: Table, films: Table, seed: int) -> tuple[int, ...]:
+        made.append(seed)
+        return len(list(people.rows())), len(list(films.rows())), seed
+
+    file(tmp_path / "people.csv", "user,age\nu1,1\nu2,2\n")
+    file(tmp_path / "films.csv", "film\nf1\n")
+    shared: dict[Any, Any] = {}
+    first, second = opened(tmp_path, shared), opened(tmp_path, shared)
+    assert first.once(("people", "films"), joined, 3) == (2, 1, 3)
+    assert second.once(("people", "films"), joined, 3) is first.once(("people", "films"), joined, 3)
+    assert second.once(("people", "films"), joined, 4) == (2, 1, 4)
+    assert made == [3, 4]
+
+
+def test_duckdb_is_imported_by_databases_only(tmp_path: Path) -> None:
+    file(tmp_path / "mine.csv", CSV)
+    code = (
+        "import sys; from harness.data import open_dataset;"
+        "from harness.contracts.task import DataSpec, TableSpec;"
+        "d = open_dataset(DataSpec(tables={'t': TableSpec()}), data=sys.argv[1], limit=None,"
+        " seed=0, package=None, task='t'); list(d.table().rows()); print('duckdb' in sys.modules)"
+    )
+    assert run_python(code, tmp_path / "mine.csv").strip() == "False"

@@ -69,6 +69,10 @@ class DataError(HarnessError):
     """Data is missing or does not contain what the task needs."""
 
 
+class Unavailable(DataError):
+    """A source of data cannot give it now; another source may."""
+
+
 class PluginError(HarnessError):
     """A plugin is missing or broken, or registers a name twice."""
 

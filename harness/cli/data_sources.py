@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from harness.contracts.task import Task
     from harness.data import TaskData
-    from harness.data.downloads import Fetching
+    from harness.data.fetching import Fetching
 
 names_of_tasks = argument(
     "names", metavar="TASK", nargs=-1, required=True, help="tasks, groups, globs or YAML files",
@@ -37,7 +37,7 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
     Prints the files of each task.
     """
     from harness.base.errors import HarnessError
-    from harness.data.downloads import Fetching
+    from harness.data.fetching import Fetching
 
     failed = 0
     for task in _tasks(names, include_path):
@@ -57,7 +57,7 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
     from harness.base.errors import DataError
-    from harness.data.downloads import Fetching
+    from harness.data.fetching import Fetching
 
     absent = 0
     for task in _tasks(names, include_path):

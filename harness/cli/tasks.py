@@ -269,10 +269,17 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 def _data(data: DataSpec) -> Iterator[Row]:
     from harness.tasks.load import shown
 
-    if data.hub is not None:
-        yield "hub", data.hub.repo
-    if data.url is not None:
-        yield "url", data.url.address
+    for source in data.sources:
+        if source.hub is not None:
+            yield "hub", source.hub.repo
+        elif source.url is not None:
+            yield "url", source.url.address
+        elif source.drive is not None:
+            yield "drive", f"{source.drive.name} ({source.drive.address})"
+        elif source.build is not None:
+            yield "build", f"harness data {source.build.tool}"
+        elif source.ask is not None:
+            yield "ask", "; ".join(source.ask.steps)
     if data.folder is not None:
         yield "folder", shown(Path(data.folder))
     if data.sample is not None:

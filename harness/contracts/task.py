@@ -43,6 +43,9 @@ class Key(msgspec.Struct, frozen=True):
     unique: bool = False
     """Whether a list must not contain duplicates."""
 
+    one_key: bool = False
+    """Whether exactly one of the keys must be there."""
+
 
 Text = Annotated[str, Key(min_length=1)]
 Texts = Annotated[tuple[Text, ...], Key(unique=True)]
@@ -149,6 +152,11 @@ class HubSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     revision: Annotated[str | None, Key("The commit, tag or branch to read.")] = None
 
 
+FileName = Annotated[str, Key("a file name", pattern=r"^[\w-][\w.-]*$")]
+Contents = Annotated[dict[str, Digest], Key("The digests of files in the archive.")]
+Terms = Annotated[Text | None, Key("The owner's terms in one line.")]
+
+
 class UrlSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file or archive (zip, tar, gz, zst) on the web, which is fetched once and kept."""
 
@@ -161,28 +169,74 @@ class UrlSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ]
     digest: Annotated[Digest | None, Key("The digest of the file that its owner publishes.")] = None
     name: Annotated[
-        Annotated[str, Key("a file name", pattern=r"^[\w-][\w.-]*$")] | None,
-        Key("The file's name, if the address does not end with it."),
+        FileName | None, Key("The file's name, if the address does not end with it.")
     ] = None
-    contents: Annotated[dict[str, Digest], Key("The digests of files in the archive.")] = {}
-    terms: Annotated[Text | None, Key("The owner's terms in one line.")] = None
+    contents: Contents = {}
+    terms: Terms = None
+
+
+class DriveSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file or archive of Google Drive that everybody may read, fetched once and kept."""
+
+    file: Annotated[
+        str,
+        Key("the file's id, as in drive.google.com/file/d/ID", pattern=r"^[\w-]{10,}$"),
+    ]
+    name: Annotated[FileName, Key("The file's name, whose end says how to unpack it.")]
+    digest: Annotated[Digest | None, Key("The digest of the file that its owner publishes.")] = None
+    contents: Contents = {}
+    terms: Terms = None
+
+    @property
+    def address(self) -> str:
+        """The page that shows the file."""
+        return f"https://drive.google.com/file/d/{self.file}/view"
+
+
+class BuildSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Data that a data tool of the plugin makes, once for the same inputs and options."""
+
+    tool: Annotated[Text, Key("The data tool by its name.")]
+    options: Annotated[dict[str, Any], Key("The tool's options by name.")] = {}
+    inputs: Annotated[
+        dict[str, Sources],
+        Key("The tool's options that take data, each with the sources of that data."),
+    ] = {}
+
+
+class AskSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Data that only a person can get: its owner wants to be asked, or forbids more."""
+
+    steps: Annotated[tuple[Text, ...], Key("What to do, step by step.", min_length=1)]
+    terms: Terms = None
+
+
+class SourceSpec(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """A source of data: exactly one of its kinds."""
+
+    hub: HubSpec | None = None
+    url: UrlSpec | None = None
+    drive: DriveSpec | None = None
+    build: BuildSpec | None = None
+    ask: AskSpec | None = None
+
+
+Sources = Annotated[
+    tuple[Annotated[SourceSpec, Key(one_key=True)], ...],
+    Key("The places that the data comes from by itself; the first that has it is taken."),
+]
 
 
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the data is and what it must contain.
 
-    `folder` depends on the machine and `url` on a server, so they are not part of the task's hash:
-    the fingerprint of the data counts.
+    `folder` depends on the machine and `sources` on servers, so they are not part of the task's
+    hash, except the first data set of the hub: the fingerprint of the data counts.
     """
 
-    hub: Annotated[
-        HubSpec | None,
-        Key("The data set on the Hugging Face hub; null if it is not there."),
-    ] = None
-    url: Annotated[
-        UrlSpec | None,
-        Key("The file or archive on the web, if the data is not on the hub."),
-    ] = None
+    sources: Sources = ()
     folder: Annotated[
         Text | None,
         Key("The folder of the data, relative to this file; --data overrides it."),

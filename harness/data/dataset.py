@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from harness.base.errors import DataError, UsageError
+from harness.base.errors import DataError
 from harness.base.hashing import canonical, digest
-from harness.base.home import expanded
 from harness.data import sampling
-from harness.data.files import check_inside, find_tables, patterns
-from harness.data.fingerprint import sha256_of, stamp_of
-from harness.data.source import FileSource, Source
+from harness.data.fingerprint import sha256_of
+from harness.data.source import FileSource
 from harness.data.table import Table
 from harness.data.wording import join_names, nearest
 
 if TYPE_CHECKING:
     import duckdb
 
-    from harness.contracts.task import DataSpec, TableSpec, UrlSpec
     from harness.data.database import Database
-    from harness.data.downloads import Fetching
 
 T = TypeVar("T")
 
-Origin = Literal["hub", "url", "local", "sample"]
+Origin = Literal["hub", "url", "drive", "build", "local", "sample"]
 SAMPLE = "sample"
 
 
@@ -228,175 +223,3 @@ def _database(*tables: Table) -> Database:
     from harness.data.database import Database
 
     return Database({table.name: table for table in tables})
-
-
-def open_dataset(
-    spec: DataSpec,
-    *,
-    data: str | None,
-    limit: int | None,
-    seed: int,
-    package: Path | None,
-    task: str,
-    shared: dict[Any, Any] | None = None,
-    fetching: Fetching | None = None,
-) -> TaskData:
-    """The opened data of a task; no row is read yet.
-
-    `data` is the value of `--data`: None for the task's own source (web or hub), "sample" for the
-    sample in `package`, the folder of the benchmark's code, else a file or folder. Datasets with
-    the same `shared` share the results of `TaskData.once`. `fetching` is what may be fetched.
-    """
-    if limit is not None and limit < 1:
-        raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
-    made = partial(
-        TaskData,
-        task=task,
-        size=spec.size,
-        limit=limit,
-        seed=seed,
-        shared={} if shared is None else shared,
-    )
-    if data is None and spec.url is not None:
-        return _open_url(spec, spec.url, made, task=task, fetching=fetching)
-    if data is None:
-        return _open_hub(spec, made, task=task, offline=fetching is not None and fetching.offline)
-    origin: Origin = "local"
-    about = {"path": data}
-    published = spec.hub.repo if spec.hub else spec.url.address if spec.url else None
-    if published is not None:
-        about["in_place_of"] = published
-    folder = expanded(data, where="--data")
-    if data == SAMPLE:
-        origin = "sample"
-        folder = _sample_folder(spec, package, task=task)
-        about = {"sample": str(spec.sample)}
-    return _open_folder(
-        spec, made, folder, about, origin=origin, task=task, inside=data in (spec.folder, SAMPLE)
-    )
-
-
-def _open_folder(
-    spec: DataSpec,
-    made: Callable[..., TaskData],
-    folder: Path,
-    about: Mapping[str, Any],
-    *,
-    origin: Origin,
-    task: str,
-    inside: bool,
-) -> TaskData:
-    """The data in a folder or file; with `inside`, links that lead out of it are refused."""
-    found = find_tables(folder, spec.tables, task=task)
-    if inside:
-        check_inside(folder, found)
-    files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
-    absent = {
-        name: f"{join_names(patterns(name, table))} in {folder}"
-        for name, table in spec.tables.items()
-        if name not in found
-    }
-    return made(
-        origin=origin,
-        about=about,
-        tables=_tables(spec.tables, files),
-        files=files,
-        pinned={},
-        absent=absent,
-    )
-
-
-def _open_url(
-    spec: DataSpec,
-    url: UrlSpec,
-    made: Callable[..., TaskData],
-    *,
-    task: str,
-    fetching: Fetching | None,
-) -> TaskData:
-    from harness.data.downloads import Fetching, fetched
-
-    download = fetched(url, task=task, fetching=fetching or Fetching())
-    about = {"address": url.address, "digest": download.digest}
-    place = download.folder if len(spec.tables) > 1 else download.place
-    return _open_folder(spec, made, place, about, origin="url", task=task, inside=True)
-
-
-def _open_hub(
-    spec: DataSpec, made: Callable[..., TaskData], *, task: str, offline: bool
-) -> TaskData:
-    if spec.hub is None:
-        ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
-        raise DataError(
-            f"task '{task}' needs data that is not on the hub",
-            expected=f"{ways}; the task's documentation says where to get the data",
-            hint="for a first try, use the bundled sample: --data sample" if spec.sample else None,
-        )
-    from harness.data.hub import open_hub
-
-    hub = open_hub(spec.hub, spec.tables, task=task, offline=offline)
-    files = {
-        name: _file_sources(table.files, spec.tables[name])
-        for name, table in hub.tables.items()
-        if table.split is None
-    }
-    splits = {name: (one.split,) for name, one in hub.tables.items() if one.split is not None}
-    return made(
-        origin="hub",
-        about=hub.about,
-        tables=_tables(spec.tables, {**files, **splits}),
-        files=files,
-        pinned={name: table.described for name, table in hub.tables.items()},
-        absent=dict.fromkeys(
-            (name for name in spec.tables if name not in hub.tables),
-            f"`split` or `hub_files` in the task's table, for the hub's '{spec.hub.repo}'",
-        ),
-    )
-
-
-def _tables(
-    specs: Mapping[str, TableSpec], sources: Mapping[str, Sequence[Source]]
-) -> dict[str, Table]:
-    return {
-        name: Table(name=name, columns=table.columns, sources=sources[name])
-        for name, table in specs.items()
-        if name in sources
-    }
-
-
-def _file_sources(paths: Iterable[Path], table: TableSpec) -> tuple[FileSource, ...]:
-    return tuple(
-        FileSource(
-            path=path,
-            stamp=stamp_of(path),
-            delimited=table.delimited,
-            entries=table.entries,
-            rows_at=table.rows_at,
-        )
-        for path in paths
-    )
-
-
-def _sample_folder(spec: DataSpec, package: Path | None, *, task: str) -> Path:
-    if spec.sample is None or package is None:
-        raise DataError(
-            f"task '{task}' has no bundled sample",
-            found="--data sample",
-            expected="a file or folder with the data, or a data set on the hub",
-            hint="for a folder with the name sample, use --data ./sample",
-        )
-    folder = package / spec.sample
-    if not folder.resolve().is_relative_to(package.resolve()):
-        raise DataError(
-            f"the sample of task '{task}' is outside its package",
-            where=str(folder),
-            expected="a folder inside the package, by its path there",
-        )
-    if not folder.exists():
-        raise DataError(
-            f"the bundled sample of task '{task}' is not installed",
-            where=str(folder),
-            expected="the folder that the task's `data.sample` names inside its package",
-            hint="report this to the plugin's authors: the package lacks its sample files",
-        )
-    return folder

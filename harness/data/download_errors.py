@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from harness.base.errors import DataError
-
-if TYPE_CHECKING:
-    from harness.contracts.task import UrlSpec
+from harness.base.errors import DataError, Unavailable
 
 
-def refused(address: str, status: int) -> DataError:
+def refused(address: str, status: int) -> Unavailable:
     """The error for a server that refuses a file."""
-    return DataError(
+    return Unavailable(
         f"the server refuses the file with status {status}",
         where=address,
         hint="open the address in a browser: the owner may want you to log in or to agree to "
@@ -20,9 +15,9 @@ def refused(address: str, status: int) -> DataError:
     )
 
 
-def page_instead(address: str) -> DataError:
+def page_instead(address: str) -> Unavailable:
     """The error for a web page where a file was expected."""
-    return DataError(
+    return Unavailable(
         "the server sent a web page in place of the file",
         where=address,
         hint="open the address in a browser and do what the page asks for; then give the file "
@@ -30,9 +25,9 @@ def page_instead(address: str) -> DataError:
     )
 
 
-def unreachable(address: str, error: Exception) -> DataError:
+def unreachable(address: str, error: Exception) -> Unavailable:
     """The error for a server that does not answer, or breaks off without end."""
-    return DataError(
+    return Unavailable(
         "the file could not be fetched",
         where=address,
         found=str(error),
@@ -41,26 +36,26 @@ def unreachable(address: str, error: Exception) -> DataError:
     )
 
 
-def another_file(url: UrlSpec, found: str, expected: str) -> DataError:
+def another_file(address: str, found: str, expected: str, *, stated: bool) -> DataError:
     """The error for a file with another digest than the one stated or first seen."""
-    known = "the task names" if url.digest else "was fetched from this address before"
+    known = "the task names" if stated else "was fetched from this address before"
     return DataError(
         f"the file is not the one that {known}",
-        where=url.address,
+        where=address,
         found=found,
         expected=expected,
-        hint="fetch it again; if the owner publishes a new file, state its digest as "
-        "`data.url.digest` in the task file, or give the data with --data",
+        hint="fetch it again; if the owner publishes a new file, state its `digest` "
+        "in the task's `data.sources`, or give the data with --data",
     )
 
 
-def not_fetched(url: UrlSpec, name: str, task: str, why: str) -> DataError:
+def not_fetched(address: str, name: str, digest: str | None, task: str, why: str) -> Unavailable:
     """The error for a file that is not in the cache and may not be fetched."""
-    return DataError(
+    return Unavailable(
         f"task '{task}' needs the file '{name}', which is not in the cache",
-        where=url.address,
+        where=address,
         found=why,
-        expected=f"the file with {url.digest}" if url.digest else "the file; no digest is stated",
+        expected=f"the file with {digest}" if digest else "the file; no digest is stated",
         hint=f"`harness data fetch {task}` where there is a network, into the same folder; or give "
         "the data with --data FILE or --data DIR",
     )

@@ -26,10 +26,13 @@ from harness.base.errors import DataError, StorageError, UsageError
 from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
 from harness.data.download_errors import another_file, not_fetched
+from harness.data.fetching import Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
-    from harness.contracts.task import UrlSpec
+    from harness.contracts.task import DriveSpec, UrlSpec
+
+    Remote = UrlSpec | DriveSpec
 
 VARIABLE = "HARNESS_DOWNLOADS"
 """The variable with the folder of downloads."""
@@ -37,28 +40,7 @@ VARIABLE = "HARNESS_DOWNLOADS"
 LARGE = 1_000_000_000
 """The bytes above which a file is not fetched without being asked for."""
 
-
-OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
-"""The variables of the hub's libraries that turn off the network."""
-
-_TRUE = {"1", "true", "yes", "on"}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fetching:
-    """What may be fetched: nothing if `offline`, large files unasked with `download`.
-
-    `say` shows a line.
-    """
-
-    offline: bool = False
-    download: bool = False
-    say: Callable[[str], None] = _print
 
 
 class Seen(msgspec.Struct, frozen=True):
@@ -91,23 +73,24 @@ def downloads_folder() -> Path:
     return user_cache(where="the folder of downloads") / "downloads"
 
 
-def kept(url: UrlSpec) -> Download | None:
+def kept(remote: Remote) -> Download | None:
     """What is kept of an address; None if it was not fetched."""
-    return _Cache(url).kept()
+    return _Cache(remote).kept()
 
 
-def fetched(url: UrlSpec, *, task: str, fetching: Fetching) -> Download:
+def fetched(remote: Remote, *, task: str, fetching: Fetching) -> Download:
     """What is at an address, from the cache or else fetched, checked and unpacked.
 
     Several processes may ask for the same address at once: one fetches it.
     """
-    cache = _Cache(url)
+    cache = _Cache(remote)
     found = cache.kept()
     if found is not None:
         return found
-    why = _offline(fetching)
+    why = fetching.why_offline()
     if why is not None:
-        raise not_fetched(url, file_name(url), task, f"{why}; looked in {downloads_folder()}")
+        looked = f"nothing was fetched, because {why}; looked in {downloads_folder()}"
+        raise not_fetched(remote.address, file_name(remote), remote.digest, task, looked)
     with cache.locked(fetching.say):
         return cache.kept() or cache.fetch(fetching)
 
@@ -115,11 +98,11 @@ def fetched(url: UrlSpec, *, task: str, fetching: Fetching) -> Download:
 class _Cache:
     """The part of the cache for one address."""
 
-    def __init__(self, url: UrlSpec) -> None:
-        self._url = url
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
         self._root = downloads_folder()
-        self._key = digest(url.address)
-        self._name = file_name(url)
+        self._key = digest(self._remote.address)
+        self._name = file_name(remote)
         self._seen = self._root / "sources" / f"{self._key}.json"
         self._work = self._root / "unfinished" / self._key
 
@@ -136,11 +119,12 @@ class _Cache:
 
         make_folder(self._work, option=VARIABLE)
         part = self._work / "part"
-        terms = f"; terms: {self._url.terms}" if self._url.terms else ""
-        fetching.say(f"fetching {self._url.address}{terms}")
-        approve = _Approval(self._url.address, part, fetching)
+        terms = f"; terms: {self._remote.terms}" if self._remote.terms else ""
+        address = self._remote.address
+        fetching.say(f"fetching {address}{terms}")
+        approve = _Approval(address, part, fetching)
         try:
-            WebFile(self._url.address, part, approve, fetching.say).fetch()
+            WebFile(address, part, approve, fetching.say).fetch()
         except OSError as error:
             if error.errno in _FULL:
                 self._forget()
@@ -158,9 +142,11 @@ class _Cache:
         known = self._known()
         found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
         if known is None or found == known:
-            return Seen(self._url.address, found, part.stat().st_size)
+            return Seen(self._remote.address, found, part.stat().st_size)
         self._forget()
-        raise another_file(self._url, found, known)
+        raise another_file(
+            self._remote.address, found, known, stated=self._remote.digest is not None
+        )
 
     def _keep(self, part: Path, folder: Path) -> None:
         """Move or unpack a whole file into its folder, which appears in one step."""
@@ -186,16 +172,16 @@ class _Cache:
             self._forget()
 
     def _check_contents(self, made: Path) -> None:
-        for name, stated in self._url.contents.items():
+        for name, stated in self._remote.contents.items():
             file = made / name
             found = _digest_of(file, stated.partition(":")[0]) if file.is_file() else "no such file"
             if found != stated:
                 raise DataError(
                     f"the file '{name}' in the download is not the one that the task names",
-                    where=self._url.address,
+                    where=self._remote.address,
                     found=found,
                     expected=stated,
-                    hint="correct `data.url.contents` in the task file, or give the data with "
+                    hint="correct `contents` in the task's `data.sources`, or give the data with "
                     "--data",
                 )
 
@@ -204,8 +190,8 @@ class _Cache:
 
     def _known(self) -> str | None:
         """The digest that the file must have: stated, or first seen."""
-        if self._url.digest is not None:
-            return self._url.digest
+        if self._remote.digest is not None:
+            return self._remote.digest
         try:
             return msgspec.json.decode(self._seen.read_bytes(), type=Seen).digest
         except FileNotFoundError:
@@ -234,7 +220,7 @@ class _Cache:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                say(f"another process fetches {self._url.address}: waiting for it")
+                say(f"another process fetches {self._remote.address}: waiting for it")
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
@@ -284,15 +270,15 @@ class _Approval:
             )
 
 
-def file_name(url: UrlSpec) -> str:
+def file_name(remote: Remote) -> str:
     """The name of the file at an address: the task's, else the last part of the address."""
-    last = unquote(urlsplit(url.address).path).rpartition("/")[2]
-    name = url.name or re.sub(r"[^\w.-]", "_", last).lstrip(".")
+    last = unquote(urlsplit(remote.address).path).rpartition("/")[2]
+    name = remote.name or re.sub(r"[^\w.-]", "_", last).lstrip(".")
     if not name:
         raise DataError(
             "the address of the data does not end with the name of a file",
-            where=url.address,
-            expected="`data.url.name` with the file's name in the task file",
+            where=remote.address,
+            expected="`url.name` with the file's name in the task's `data.sources`",
         )
     return name
 
@@ -301,11 +287,3 @@ def _digest_of(file: Path, kind: str) -> str:
     import pooch  # type: ignore[import-untyped]
 
     return f"{kind}:{pooch.file_hash(file, alg=kind)}"
-
-
-def _offline(fetching: Fetching) -> str | None:
-    """Why nothing may be fetched; None if it may."""
-    if fetching.offline:
-        return "nothing is fetched with --offline"
-    variable = next((one for one in OFFLINE if os.environ.get(one, "").lower() in _TRUE), None)
-    return None if variable is None else f"nothing is fetched while {variable} is set"

@@ -7,14 +7,13 @@ benchmark can read them again, even without a network. Code in a repository is n
 from __future__ import annotations
 
 import glob
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
 from harness.data.wording import join_names, nearest
 
@@ -29,7 +28,6 @@ BATCH_ROWS = 1024
 HUB_TIMEOUT = 15.0
 """Seconds to wait for the hub's first answer before the cache is used instead."""
 
-_TRUE = {"1", "true", "yes", "on"}
 _PRIVATE = "check the name; for a private data set log in (hf auth login) or set HF_TOKEN"
 _GATED = "request access on its page on the hub, then log in (hf auth login) or set HF_TOKEN"
 
@@ -87,12 +85,12 @@ class _Listing:
 
 
 def open_hub(
-    hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str, offline: bool = False
+    hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str, offline: str | None = None
 ) -> OpenedHub:
-    """The tables of a task at one commit of a hub data set, fetched or, with `offline`, only from
-    the cache.
+    """The tables of a task at one commit of a hub data set, fetched or only from the cache.
 
-    A table that is not required and has no place on the hub is left out.
+    `offline` is why nothing may be fetched, as it follows `because`. A table that is not required
+    and has no place on the hub is left out.
     """
     placed = {name: table for name, table in tables.items() if table.split or table.hub_files}
     for name, table in tables.items():
@@ -102,7 +100,7 @@ def open_hub(
                 expected="`split` or `hub_files` in the task's table",
                 hint="give the data with --data, or correct the task file",
             )
-    asked_not = "the hub was not asked, because of --offline" if offline else offline_by_setting()
+    asked_not = f"the hub was not asked, because {offline}" if offline else None
     listing = _listing(hub, task=task, offline=asked_not)
     chosen = {
         name: _matching(hub, table.hub_files, listing.files, table=name, task=task)
@@ -129,17 +127,6 @@ def open_hub(
         "offline": listing.offline,
     }
     return OpenedHub(about=about, tables=opened)
-
-
-def offline_by_setting() -> str | None:
-    """Why the hub is not asked, if a variable of the environment turns it off."""
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE:
-        return "the hub was not asked, because HF_HUB_OFFLINE is set"
-    if os.environ.get("HF_DATASETS_OFFLINE", "").lower() in _TRUE:
-        return "the hub was not asked, because HF_DATASETS_OFFLINE is set"
-    return None
 
 
 def endpoint() -> str:
@@ -171,7 +158,9 @@ def _listing(hub: HubSpec, *, task: str, offline: str | None) -> _Listing:
                 hub, task, f"it has no revision '{hub.revision}'", "correct the task's revision"
             ) from error
         except errors.HFValidationError as error:
-            raise _refused(hub, task, str(error), "correct the task's `data.hub.repo`") from error
+            raise _refused(
+                hub, task, str(error), "correct `hub.repo` in the task's `data.sources`"
+            ) from error
         except Exception as error:
             offline = f"{endpoint()} could not be reached: {_first_line(error)}"
     try:
@@ -292,8 +281,8 @@ def _failed(hub: HubSpec, problem: str, error: Exception, *, task: str) -> DataE
     )
 
 
-def _refused(hub: HubSpec, task: str, why: str, hint: str) -> DataError:
-    return DataError(
+def _refused(hub: HubSpec, task: str, why: str, hint: str) -> Unavailable:
+    return Unavailable(
         f"task '{task}': the hub refused the data set '{hub.repo}'",
         where=endpoint(),
         found=why,
@@ -301,9 +290,9 @@ def _refused(hub: HubSpec, task: str, why: str, hint: str) -> DataError:
     )
 
 
-def _unreachable(hub: HubSpec, why: str, looked: str, *, task: str) -> DataError:
+def _unreachable(hub: HubSpec, why: str, looked: str, *, task: str) -> Unavailable:
     wanted = f"'{hub.repo}'" + (f" at revision '{hub.revision}'" if hub.revision else "")
-    return DataError(
+    return Unavailable(
         f"task '{task}' needs the hub's data set {wanted}, which is neither reachable nor cached",
         found=f"{why}; {looked}",
         expected="a connection to the hub, or a cache that an earlier run filled",

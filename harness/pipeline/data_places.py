@@ -1,4 +1,4 @@
-"""The place of each task's data: from the command, else from the task, else the web or hub."""
+"""The place of each task's data: from the command, else from the task, else from its sources."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from harness.base.home import expanded
 from harness.contracts.task import DataSpec, Group
 from harness.data.dataset import SAMPLE
 from harness.data.files import GLOB, holder_of, no_table
+from harness.data.task_sources import name_of
 from harness.data.wording import join_names
 from harness.pipeline.settings import ALL_OTHERS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """The place of each task's data by the task's name, where None stands for the web or hub.
+    """The place of each task's data by the task's name, where None stands for its sources.
 
     `notes` are lines for the user about places that are not as given.
     """
@@ -82,10 +83,9 @@ def _without(task: str, spec: DataSpec, place: Path) -> str:
     error = no_table(place, spec.tables, task=task)
     if error.hint is None and spec.folder is not None:
         return spec.folder
-    if error.hint is None and spec.url is not None:
-        return spec.url.address
-    if error.hint is None and spec.hub is not None:
-        return f"the hub's {spec.hub.repo}"
+    automatic = [name_of(source) for source in spec.sources if source.ask is None]
+    if error.hint is None and automatic:
+        return automatic[0]
     error.hint = error.hint or f"give the task a folder of its own with --data {task}=DIR"
     raise error
 

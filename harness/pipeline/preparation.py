@@ -18,7 +18,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
-from harness.data.downloads import Fetching
+from harness.data.fetching import Fetching
 from harness.pipeline.data_places import places_of
 from harness.pipeline.roles import Binding, RoleBinder
 from harness.pipeline.settings import RunSettings

@@ -287,7 +287,7 @@ def data_name(data: Mapping[str, Any]) -> str:
     origin = str(data.get("origin", "unknown"))
     if origin == "hub":
         return f"{data.get('repo')} at {str(data.get('revision'))[:12]}"
-    if origin == "url":
+    if origin in ("url", "drive"):
         return str(data.get("address"))
     if origin == "local":
         published = data.get("in_place_of")

@@ -14,7 +14,7 @@ import msgspec
 from harness.base.errors import TaskError, UsageError, did_you_mean
 from harness.base.redaction import redacted_args
 from harness.contracts.model import Sampling
-from harness.contracts.task import Column, DelimitedSpec, HubSpec, IntervalSpec, RoleSpec, Task
+from harness.contracts.task import Column, DelimitedSpec, IntervalSpec, RoleSpec, Task
 from harness.tasks.load import read_value
 from harness.tasks.repeats import task_and_repeat
 from harness.tasks.task_schema import part_errors, raise_first
@@ -145,10 +145,9 @@ def _shape(task: Task, benchmark: Callable[[str], Benchmark] | None) -> dict[str
         }
         for name, table in task.data.tables.items()
     }
-    hub = _leaves(HubSpec.__struct_fields__)
     return {
         "options": options,
-        "data": {"size": None, "sample": None, "hub": hub, "tables": tables},
+        "data": {"size": None, "sample": None, "sources": None, "tables": tables},
         "roles": dict.fromkeys(roles, role),
         "stages": {stage: dict.fromkeys(named, sampling) for stage, named in stages.items()},
         "interval": _leaves(IntervalSpec.__struct_fields__),

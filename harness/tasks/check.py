@@ -20,15 +20,7 @@ def check_against_benchmark(task: Task, benchmark: Benchmark) -> None:
 
 
 def mismatches(task: Task, benchmark: Benchmark) -> Iterator[TaskError]:
-    """An error for each metric, stage and role that the benchmark does not have, and for two
-    sources of the data."""
-    if task.data.hub is not None and task.data.url is not None:
-        yield TaskError(
-            "the task names two sources of its data",
-            where=locate(task, ("data", "url"), of_key=True),
-            found="`data.hub` and `data.url`",
-            expected="one of them; `hub: null` or `url: null` takes back that of a base",
-        )
+    """An error for each metric, stage and role that the benchmark does not have."""
     for index, metric in enumerate(task.metrics):
         if metric not in benchmark.metrics:
             yield _unknown(task, ("metrics", index), "metric", metric, benchmark.metrics)

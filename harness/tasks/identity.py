@@ -46,8 +46,10 @@ def content_hash(
     `options` are the typed options, in which missing ones have their defaults.
     """
     parts: dict[str, Any] = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
-    for place in ("folder", "url"):  # the fingerprint of the data counts, not its place
-        del parts["data"][place]
+    # The fingerprint of the data counts, not its place; only a data set of the hub is named.
+    del parts["data"]["folder"]
+    sources = parts["data"].pop("sources")
+    parts["data"]["hub"] = next((one["hub"] for one in sources if "hub" in one), None)
     for table in parts["data"]["tables"].values():
         _leave_out(table, UNHASHED)
         _leave_out(table["delimited"], UNHASHED_FORMAT)

@@ -152,6 +152,9 @@ def _gaps(hint: Any, value: Any, path: list[str | int], where: Where) -> Iterato
     """An error for each required key that is missing."""
     kind = _parts(hint).alternatives[0]
     keys = _keys(kind)
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _gaps(typing.get_args(kind)[0], one, [*path, index], where)
     if keys is None or not isinstance(value, dict):
         return
     for key, inner in keys.items():
@@ -273,5 +276,7 @@ def _violated(kind: Any, bounds: Sequence[Key], value: Any) -> Iterator[str]:
             yield _EMPTY[type(value)]
         if bound.pattern is not None and not re.search(bound.pattern, value):
             yield bound.meaning or f"text of the form {bound.pattern}"
+        if bound.one_key and len(value) != 1:
+            yield f"exactly one of {', '.join(_keys(kind) or ())}"
         if bound.unique and len({*map(short, value)}) < len(value):
             yield "a list without duplicates"

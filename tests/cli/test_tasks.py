@@ -24,7 +24,7 @@ FILES = {
         data:
           sample: sample
           size: 1200
-          hub: {repo: acme/books}
+          sources: [{hub: {repo: acme/books}}]
           tables: {read: {}, written: {required: false}}
         metrics: [right, wrong]
     """,

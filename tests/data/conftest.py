@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from builders.web_server import Web
 
 FIRST = "1" * 40
 SECOND = "2" * 40
@@ -122,6 +123,17 @@ def rows(text: str) -> bytes:
     return b'{"user": "u1", "text": "%s", "n": 1}\n{"user": "u2", "text": "b", "n": 2}\n' % (
         text.encode()
     )
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    web = Web()
+    thread = threading.Thread(target=web.server.serve_forever)
+    thread.start()
+    yield web
+    web.server.shutdown()
+    thread.join()
+    web.server.server_close()
 
 
 SCRIPT = """

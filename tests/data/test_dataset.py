@@ -12,7 +12,7 @@ import pytest
 from builders.processes import run_python
 
 from harness.base.errors import DataError, HarnessError, UsageError
-from harness.contracts.task import Column, DataSpec, HubSpec, TableSpec
+from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.data import Table, TaskData, open_dataset
 from harness.reporting.tables import data_name
 
@@ -126,7 +126,7 @@ def test_the_sample_is_in_the_package_and_compares_with_nothing(tmp_path: Path) 
 
 def test_data_of_ones_own_says_whose_place_it_takes(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(CSV)
-    on_hub = msgspec.structs.replace(ONE, hub=HubSpec(repo="acme/notes"))
+    on_hub = msgspec.structs.replace(ONE, sources=(SourceSpec(hub=HubSpec(repo="acme/notes")),))
     described = opened(on_hub, tmp_path / "mine.csv").describe()
     assert described["in_place_of"] == "acme/notes"
     assert data_name(described) == f"{tmp_path / 'mine.csv'}, in place of acme/notes"

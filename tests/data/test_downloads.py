@@ -9,100 +9,25 @@ import io
 import subprocess
 import sys
 import tarfile
-import threading
 import time
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import zstandard
+from builders.web_server import CSV, LONG, Page, Web, sha256, zipped
 
 from harness.base.errors import DataError, HarnessError, StorageError, UsageError
-from harness.contracts.task import Column, DataSpec, TableSpec, UrlSpec
+from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
 from harness.data import TaskData, downloads, open_dataset, web_file
-from harness.data.downloads import Fetching, downloads_folder
-
-CSV = b"user,x\nu1,1\nu2,2\n"
-LONG = b"user,x\n" + b"".join(b"u%d,%d\n" % (n, n) for n in range(40_000))
-
-
-@dataclass
-class Page:
-    """What the server answers at a path; `cuts` are the bytes after which it breaks, in turn."""
-
-    body: bytes = b""
-    status: int = 200
-    etag: str | None = '"one"'
-    moved: str | None = None
-    kind: str = "application/octet-stream"
-    encoding: str | None = None
-    length: bool = True
-    ranges: bool = True
-    cuts: list[int] = field(default_factory=list)
-    seconds: float = 0.0
-
-
-class Web:
-    """Pages by path, and what was asked: path, Range and If-Range."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, Page] = {}
-        self.asked: list[tuple[str, str | None, str | None]] = []
-        web = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def log_message(self, *args: Any) -> None:
-                pass
-
-            def do_GET(self) -> None:
-                page = web.pages[self.path]
-                asked, same = self.headers.get("range"), self.headers.get("if-range")
-                web.asked.append((self.path, asked, same))
-                time.sleep(page.seconds)
-                start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
-                whole = bool(page.moved) or not (asked and page.ranges and same == page.etag)
-                body = page.body if whole else page.body[start:]
-                gone = not whole and start >= len(page.body)
-                status = 416 if gone else page.status if whole else 206
-                self.send_response(status)
-                if page.moved:
-                    self.send_header("location", page.moved)
-                if page.etag:
-                    self.send_header("etag", page.etag)
-                if status == 206:
-                    size = len(page.body)
-                    self.send_header("content-range", f"bytes {start}-{size - 1}/{size}")
-                if page.encoding:
-                    self.send_header("content-encoding", page.encoding)
-                self.send_header("content-type", page.kind)
-                if page.length:
-                    self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                cut = page.cuts.pop(0) if page.cuts else len(body)
-                self.wfile.write(body[:cut])
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    web = Web()
-    thread = threading.Thread(target=web.server.serve_forever)
-    thread.start()
-    yield web
-    web.server.shutdown()
-    thread.join()
-    web.server.server_close()
+from harness.data.downloads import downloads_folder
+from harness.data.fetching import OFFLINE, Fetching
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in downloads.OFFLINE:
+    for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
     monkeypatch.setattr(web_file, "PAUSE", 0.01)
@@ -112,7 +37,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def spec(address: str, *files: str, **url: Any) -> DataSpec:
     table = TableSpec(files=files, columns={"user": Column()})
-    return DataSpec(url=UrlSpec(address=address, **url), tables={"people": table})
+    return DataSpec(
+        sources=(SourceSpec(url=UrlSpec(address=address, **url)),), tables={"people": table}
+    )
 
 
 def opened(given: DataSpec, **fetching: Any) -> TaskData:
@@ -132,20 +59,8 @@ def users(data: TaskData) -> list[str]:
     return [row["user"] for _, row in data.table().rows()]
 
 
-def sha256(body: bytes) -> str:
-    return f"sha256:{hashlib.sha256(body).hexdigest()}"
-
-
 def unfinished(cache: Path) -> list[Path]:
     return [path for path in (cache / "unfinished").rglob("*") if path.is_file()]
-
-
-def zipped(**files: bytes) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, body in files.items():
-            archive.writestr(name, body)
-    return packed.getvalue()
 
 
 def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
@@ -425,7 +340,8 @@ FETCH = """
 import sys
 from harness.base.errors import HarnessError
 from harness.contracts.task import UrlSpec
-from harness.data.downloads import Fetching, fetched
+from harness.data.downloads import fetched
+from harness.data.fetching import Fetching
 def fetch():
     try:
         print(fetched(UrlSpec(address=sys.argv[1]), task="people", fetching=Fetching()).folder)
@@ -473,11 +389,11 @@ def test_offline_nothing_is_fetched_and_the_error_says_what(
 ) -> None:
     given = spec(f"{web.url}/people.csv", digest=sha256(CSV))
     error = str(refused(given, offline=True))
-    assert "nothing is fetched with --offline" in error
+    assert "nothing was fetched, because of --offline" in error
     for part in ("'people.csv'", f"{web.url}/people.csv", sha256(CSV), "--data", str(cache)):
         assert part in error
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert "while HF_HUB_OFFLINE is set" in str(refused(given))
+    assert "because HF_HUB_OFFLINE is set" in str(refused(given))
     assert web.asked == []
 
 

@@ -11,8 +11,8 @@ import zstandard
 from inline_snapshot import snapshot
 
 from harness.base import errors
-from harness.base.errors import DataError, UsageError
-from harness.contracts.task import Column, DataSpec, HubSpec, TableSpec
+from harness.base.errors import DataError, Unavailable, UsageError
+from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.data import delimited, open_dataset
 from harness.data.dataset import TaskData
 from harness.data.table import Table
@@ -358,7 +358,7 @@ to do: for a first try, use the bundled sample: --data sample\
 
 def test_places_on_the_hub(raised):
     opened = partial(open_dataset, data=None, package=None, limit=None, seed=0, task="quiz")
-    spec = DataSpec(tables={"rows": ROWS}, hub=HubSpec(repo="a/b"))
+    spec = DataSpec(tables={"rows": ROWS}, sources=(SourceSpec(hub=HubSpec(repo="a/b")),))
     assert raised(DataError, opened, spec) == snapshot("""\
 task 'quiz' has no place of table 'rows' in the hub's 'a/b'
 expected: `split` or `hub_files` in the task's table
@@ -416,15 +416,16 @@ to do: correct the task's revision; or give the data with --data\
 def refused(hub, load, raised):
     """The words of the error with which a process of its own ends that loads from the hub."""
 
-    def of(repo, revision=None, *, where=None, found=None, environment=(), **table):
-        spec = {"hub": {"repo": repo, "revision": revision}, "tables": {"notes": table}}
+    def of(repo, revision=None, *, where=None, found=None, environment=(), kind=DataError, **table):
+        source = {"hub": {"repo": repo, "revision": revision}}
+        spec = {"sources": [source], "tables": {"notes": table}}
 
         def loaded():
             said = load(spec, endpoint=hub.url, **dict(environment))
             raise getattr(errors, said["kind"])(**said["parts"])
 
         folders = {"HUB": hub.url, "FIRST": FIRST, "SECOND": SECOND}
-        return raised(DataError, loaded, where=where, found=found, **folders)
+        return raised(kind, loaded, where=where, found=found, **folders)
 
     return of
 
@@ -434,7 +435,8 @@ def refused(hub, load, raised):
 def test_hub(case, hub, refused):
     hub.gated.add("people/secret")
     asked, where, found, wording = HUB[case]
-    assert refused(**asked, where=where, found=found) == wording
+    kind = Unavailable if "the hub refused" in wording else DataError
+    assert refused(**asked, where=where, found=found, kind=kind) == wording
 
 
 @pytest.mark.slow
@@ -451,7 +453,7 @@ to do: give a local copy with --data FILE or --data DIR\
 @pytest.mark.slow
 def test_a_hub_that_goes_away(hub, load, refused):
     known = {
-        "hub": {"repo": "people/notes", "revision": "v1"},
+        "sources": [{"hub": {"repo": "people/notes", "revision": "v1"}}],
         "tables": {"notes": {"split": "train"}},
     }
     load(known, endpoint=hub.url)
@@ -463,7 +465,9 @@ to do: give a local copy with --data FILE or --data DIR\
 """)
     found = "the hub was not asked, because HF_HUB_OFFLINE is set; looked in DIR/hf/hub"
     offline = {"HF_HUB_OFFLINE": "1"}
-    wording = refused("people/other", "v1", split="train", found=found, environment=offline)
+    wording = refused(
+        "people/other", "v1", split="train", found=found, environment=offline, kind=Unavailable
+    )
     assert wording == snapshot("""\
 task 'notes' needs the hub's data set 'people/other' at revision 'v1', which is neither reachable nor cached
 expected: a connection to the hub, or a cache that an earlier run filled

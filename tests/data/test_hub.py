@@ -21,7 +21,7 @@ COLUMNS = {"user": {}, "text": {}, "n": {"type": "integer"}}
 
 def spec(revision: str | None = None, **table: Any) -> dict[str, Any]:
     return {
-        "hub": {"repo": "people/notes", "revision": revision},
+        "sources": [{"hub": {"repo": "people/notes", "revision": revision}}],
         "tables": {"notes": {"columns": COLUMNS, **(table or {"split": "train"})}},
     }
 
@@ -72,7 +72,7 @@ def test_offline_settings_ask_nothing_of_the_hub(hub: Any, load: Any) -> None:
 
 def test_no_network_and_no_cache_says_what_was_tried_and_names_data(load: Any) -> None:
     result = load(spec(), endpoint=DEAD)
-    assert result["kind"] == "DataError"
+    assert result["kind"] == "Unavailable"
     assert "'people/notes', which is neither reachable nor cached" in result["error"]
     assert f"{DEAD} could not be reached" in result["error"]
     assert "looked in" in result["error"]
@@ -127,7 +127,7 @@ def test_configurations_and_several_splits_are_read_online_and_offline(hub: Any,
     }
     columns = {"user": {}, "when": {}}
     asked = {
-        "hub": {"repo": "people/many", "config": "large"},
+        "sources": [{"hub": {"repo": "people/many", "config": "large"}}],
         "tables": {
             "known": {"split": "train", "columns": columns},
             "held_out": {"split": "test", "columns": columns},
@@ -143,7 +143,7 @@ def test_configurations_and_several_splits_are_read_online_and_offline(hub: Any,
     offline = load(asked, endpoint=DEAD)
     assert offline["tables"] == online["tables"], offline
     assert offline["about"]["fingerprint"] == online["about"]["fingerprint"]
-    asked["hub"]["config"] = "small"
+    asked["sources"][0]["hub"]["config"] = "small"
     del asked["tables"]["held_out"]
     other = load(asked, endpoint=DEAD)
     assert other["tables"] == {"known": [{"user": "s", "when": day}]}, other
@@ -233,8 +233,14 @@ def test_a_folder_of_the_same_name_does_not_stand_in_for_the_hub(
 
 def test_a_hub_that_says_no_is_told_apart_from_one_that_is_away(hub: Any, load: Any) -> None:
     hub.gated.add("people/secret")
-    unknown = {"hub": {"repo": "people/absent"}, "tables": {"notes": {"split": "train"}}}
-    gated = {"hub": {"repo": "people/secret"}, "tables": {"notes": {"split": "train"}}}
+    unknown = {
+        "sources": [{"hub": {"repo": "people/absent"}}],
+        "tables": {"notes": {"split": "train"}},
+    }
+    gated = {
+        "sources": [{"hub": {"repo": "people/secret"}}],
+        "tables": {"notes": {"split": "train"}},
+    }
     assert "does not exist, or is private" in load(unknown, endpoint=hub.url)["error"]
     assert "access must be requested first" in load(gated, endpoint=hub.url)["error"]
     assert "no revision 'v9'" in load(spec("v9"), endpoint=hub.url)["error"]
@@ -248,7 +254,7 @@ def test_unknown_splits_columns_and_configurations_name_what_there_is(hub: Any, 
     assert "people/notes@2222222222 (default, train): column 'person' is missing" in column
     assert "columns user, text, n" in column
     config = spec()
-    config["hub"]["config"] = "small"
+    config["sources"][0]["hub"]["config"] = "small"
     assert "'default'" in load(config, endpoint=hub.url)["error"]
 
 
@@ -264,5 +270,5 @@ def test_a_table_that_is_not_required_may_have_no_place_on_the_hub(hub: Any, loa
 
 
 def test_a_table_without_a_place_on_the_hub_is_an_error_of_the_task(load: Any) -> None:
-    result = load({"hub": {"repo": "a/b"}, "tables": {"notes": {}}}, endpoint=DEAD)
+    result = load({"sources": [{"hub": {"repo": "a/b"}}], "tables": {"notes": {}}}, endpoint=DEAD)
     assert "`split` or `hub_files`" in result["error"]

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from harness.data.downloads import OFFLINE
+from harness.data.fetching import OFFLINE
 
 ROWS = "".join(
     json.dumps({"user": f"u{user}", "title": f"story {user} {n}", "action": "liked"}) + "\n"
@@ -55,9 +55,9 @@ def task(tmp_path, monkeypatch, address):
         monkeypatch.delenv(name, raising=False)
     file = tmp_path / "web.yaml"
     file.write_text(
-        "task: web_people\nextends: interests\ndata:\n  hub: null\n  url:\n"
-        f"    address: http://127.0.0.1:{address.server_port}/people.zip\n"
-        f"    digest: {address.digest}\n    terms: for research only\n"
+        "task: web_people\nextends: interests\ndata:\n  sources:\n  - url:\n"
+        f"      address: http://127.0.0.1:{address.server_port}/people.zip\n"
+        f"      digest: {address.digest}\n      terms: for research only\n"
         "  tables: {engagements: {files: [data/engagements.jsonl, engagements.jsonl]}}\n"
     )
     return file
@@ -77,7 +77,12 @@ def run(harness, task, *options):
 def test_the_data_of_a_task_comes_by_itself_and_stays(harness, task, address):
     refused = run(harness, task, "--offline")
     assert refused.code == 1
-    for part in ("'people.zip'", address.digest, "nothing is fetched with --offline", "--data"):
+    for part in (
+        "'people.zip'",
+        address.digest,
+        "nothing was fetched, because of --offline",
+        "--data",
+    ):
         assert part in refused.err
     ended = run(harness, task)
     assert ended.code == 0, ended.err
@@ -106,13 +111,6 @@ def test_data_is_fetched_beforehand_and_found(harness, task, address):
     assert run(harness, task, "--offline").code == 0
 
 
-def test_two_sources_are_an_error(harness, task):
-    task.write_text(task.read_text().replace("hub: null", "hub: {repo: a/b}"))
-    ended = command(harness, "validate", str(task))
-    assert ended.code == 2
-    assert "the task names two sources of its data" in ended.err
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -124,9 +122,9 @@ def test_two_sources_are_an_error(harness, task):
 )
 def test_a_source_that_cannot_be_used_is_found_in_the_file(harness, task, wrong, said):
     key = wrong.partition(":")[0]
-    lines = [line for line in task.read_text().splitlines() if not line.startswith(f"    {key}:")]
-    at = lines.index("  url:") + 1
-    task.write_text("\n".join([*lines[:at], f"    {wrong}", *lines[at:]]) + "\n")
+    lines = [line for line in task.read_text().splitlines() if not line.startswith(f"      {key}:")]
+    at = lines.index("  - url:") + 1
+    task.write_text("\n".join([*lines[:at], f"      {wrong}", *lines[at:]]) + "\n")
     ended = command(harness, "validate", str(task))
     assert ended.code == 2
     assert said in ended.err

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import DataError, UsageError
-from harness.contracts.task import DataSpec, Group, HubSpec, TableSpec
+from harness.contracts.task import DataSpec, Group, HubSpec, SourceSpec, TableSpec
 from harness.pipeline.data_places import places_of
 
 CLICKS = DataSpec(tables={"clicks": TableSpec(), "items": TableSpec(required=False)})
 RATINGS = DataSpec(tables={"ratings": TableSpec(files=("all/ratings.csv", "ratings.csv"))})
-ON_HUB = DataSpec(hub=HubSpec(repo="acme/ratings"), tables=RATINGS.tables)
+ON_HUB = DataSpec(sources=(SourceSpec(hub=HubSpec(repo="acme/ratings")),), tables=RATINGS.tables)
 EASY = Group(name="easy", members=("easy_a", "easy_b"))
 ALL = Group(name="all", members=("easy", "hard_a"))
 TASKS = dict.fromkeys(("easy_a", "easy_b", "hard_a"), CLICKS)
@@ -89,7 +89,7 @@ def test_a_task_with_a_folder_of_its_own_reads_that_one(tmp_path):
 
 def test_a_file_goes_to_the_tasks_with_one_table(tmp_path):
     file = str(Path(wrote(tmp_path, "log.csv")) / "log.csv")
-    on_hub = DataSpec(hub=HubSpec(repo="acme/clicks"), tables=CLICKS.tables)
+    on_hub = DataSpec(sources=(SourceSpec(hub=HubSpec(repo="acme/clicks")),), tables=CLICKS.tables)
     assert places_of(file, {"rated": RATINGS, "seen": on_hub}, []).of == {
         "rated": file,
         "seen": None,

@@ -101,6 +101,17 @@ def test_secrets_do_not_reach_the_file(tmp_path: Path, monkeypatch: pytest.Monke
     )
 
 
+def test_the_only_source_of_an_older_run_is_read() -> None:
+    definition = task_definition(TASK)
+    data = {name: value for name, value in definition["data"].items() if name != "sources"}
+    for old, kept in ({"hub": {"repo": "a/b"}, "url": None}, 1), ({"hub": None, "url": None}, 0):
+        entry = TaskEntry(
+            folder="gist", definition={**definition, "data": {**data, **old}}, content="c",
+            stages=(),
+        )  # fmt: skip
+        assert len(entry.task().data.sources) == kept
+
+
 def test_a_damaged_definition_of_a_task_is_a_data_error() -> None:
     definition = {**task_definition(TASK), "version": "two"}
     entry = TaskEntry(folder="gist", definition=definition, content="c", stages=())

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.base.errors import TaskError, UsageError
+from harness.contracts.task import HubSpec, SourceSpec
 from harness.tasks.changes import apply_changes, format_changes, parse_change
 from harness.tasks.options import typed_options
 
@@ -86,7 +87,7 @@ def test_a_path_reaches_into_every_part(tasks):
         tasks,
         {
             "data.size": 7,
-            "data.hub.repo": "o/n",
+            "data.sources": [{"hub": {"repo": "o/n"}}],
             "data.tables.seen.files": ["a.csv"],
             "data.tables.seen.required": False,
             "data.tables.seen.entries": ["user", "seen"],
@@ -98,8 +99,7 @@ def test_a_path_reaches_into_every_part(tasks):
         },
     )
     assert (one.data.size, two.data.size) == (7, 7)
-    assert one.data.hub is not None
-    assert (one.data.hub.repo, one.data.hub.config) == ("o/n", None)
+    assert one.data.sources == (SourceSpec(hub=HubSpec(repo="o/n")),)
     assert one.data.tables["seen"].files == ("a.csv",)
     assert one.data.tables["seen"].required is False
     assert one.data.tables["seen"].entries == ("user", "seen")
@@ -145,7 +145,7 @@ def test_what_is_near_depends_on_whom_the_path_means(tasks, path, hint):
     [
         ("data.size", 0, "at least 1"),
         ("data.size", "many", "a whole number or null"),
-        ("data.hub.config", "c", "Object missing required field `repo`"),
+        ("data.sources", [{"hub": {}}], "Object missing required field `repo`"),
         ("metrics", "hits", "a list"),
         ("interval.confidence", 2, "less than 1"),
         ("roles.judge.sampling.temperature", -1, "at least 0"),

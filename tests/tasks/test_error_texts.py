@@ -11,7 +11,7 @@ from inline_snapshot import snapshot
 from harness.base.errors import TaskError, UsageError
 from harness.registry.task_catalogue import Catalogue
 from harness.tasks.changes import apply_changes, parse_change
-from harness.tasks.load import load_file
+from harness.tasks.load import load_file, read_value
 from harness.tasks.options import typed_options
 
 FILES = {
@@ -174,15 +174,15 @@ to do: put quotes around text that YAML would read otherwise\
 
 
 CHANGES = {
-    ("data.hub.config", "c"): ("--set data.hub.config", "'c'", snapshot("""\
+    ("data.sources", "[{hub: {}}]"): ("--set data.sources", "[{'hub': {}}]", snapshot("""\
 invalid value for 'data' of the task 'base'
-expected: Object missing required field `repo` - at `$.hub`\
+expected: Object missing required field `repo` - at `$.sources[0].hub`\
 """)),
-    ("options", 3): ("--set options", "3", snapshot("""\
+    ("options", "3"): ("--set options", "3", snapshot("""\
 the options must be keys and values
 expected: options by name: {window: 10}\
 """)),
-    ("windw", 3): ("--set windw", None, snapshot("""\
+    ("windw", "3"): ("--set windw", None, snapshot("""\
 no chosen task has 'windw'
 expected: one of the options extra, names, threshold, weights, window, or a path in data, roles, stages, interval, least_scored, metrics
 to do: did you mean 'window'?\
@@ -193,7 +193,9 @@ to do: did you mean 'window'?\
 @pytest.mark.parametrize(("path", "value"), CHANGES)
 def test_changes(path, value, catalogue, site, raised):
     tasks = catalogue().select(["base"]).tasks
-    change = partial(apply_changes, tasks, {path: value}, benchmark=site.plugins().benchmark)
+    change = partial(
+        apply_changes, tasks, {path: read_value(value)}, benchmark=site.plugins().benchmark
+    )
     where, found, wording = CHANGES[path, value]
     assert raised(UsageError, change, where=where, found=found) == wording
 

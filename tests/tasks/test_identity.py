@@ -10,14 +10,19 @@ from harness.contracts.task import (
     Base,
     DataSpec,
     DelimitedSpec,
+    HubSpec,
     IntervalSpec,
     RoleSpec,
+    SourceSpec,
     TableSpec,
     Task,
+    UrlSpec,
 )
 from harness.tasks.identity import content_hash
 
 LATIN = "iso-8859-1"
+HUB = SourceSpec(hub=HubSpec(repo="a/b"))
+URL = SourceSpec(url=UrlSpec(address="https://h/a.csv"))
 TASK = Task(
     name="one",
     version=1,
@@ -31,6 +36,22 @@ TASK = Task(
 class Options(msgspec.Struct):
     rate: float
     window: int = 20
+
+
+def test_a_task_on_the_hub_has_the_hash_that_it_had_with_one_source():
+    on_hub = DataSpec(sources=(URL, HUB), tables={"seen": TableSpec()})
+    written = (
+        b'{"stages":{"guess":1},'
+        b'"task":{"benchmark":"films",'
+        b'"data":{"hub":{"config":null,"repo":"a/b","revision":null},"sample":null,"size":null,'
+        b'"tables":{"seen":{"columns":{},"delimited":{"bare_returns":"error","header":[],'
+        b'"quotes":true},"files":[],"hub_files":[],"split":null}}},'
+        b'"interval":{"confidence":0.95,"draws":2000},"least_scored":0.0,"metrics":["hits"],'
+        b'"options":{"big":1e+16,"rate":1e-05},"roles":{},"stages":{},"version":1},'
+        b'"templates":{"guess.candidate":"ab"}}'
+    )
+    found = key(msgspec.structs.replace(TASK, data=on_hub))
+    assert found == blake2b(written, digest_size=16).hexdigest()
 
 
 def key(task: Task = TASK, *, templates=None, stages=None, options=None) -> str:
@@ -66,6 +87,7 @@ def test_the_hash_is_the_same_on_every_machine():
         {"interval": IntervalSpec(draws=2000)},
         {"data": DataSpec(tables={"seen": TableSpec(required=True, entries=None, rows_at=None)})},
         {"data": DataSpec(tables={"seen": TableSpec(delimited=DelimitedSpec(encoding="utf-8"))})},
+        {"data": DataSpec(sources=(URL,), tables={"seen": TableSpec()})},
         {"prompts": {"guess.candidate": "told by the digest of the template"}},
     ],
 )
@@ -84,6 +106,7 @@ def test_what_shapes_no_result_changes_nothing(same):
         {"data": DataSpec(tables={"seen": TableSpec(rows_at=())})},
         {"data": DataSpec(tables={"seen": TableSpec(delimited=DelimitedSpec(delimiter="::"))})},
         {"data": DataSpec(tables={"seen": TableSpec(delimited=DelimitedSpec(encoding=LATIN))})},
+        {"data": DataSpec(sources=(URL, HUB), tables={"seen": TableSpec()})},
         {"metrics": ("hits", "misses")},
         {"options": {"rate": 2e-05, "big": 1e16}},
         {"roles": {"judge": RoleSpec(default="m")}},

@@ -20,7 +20,12 @@ tags: [a]
 extends: [one, two.yaml]
 abstract: false
 data:
-  hub: {repo: o/n, config: null, revision: main}
+  sources:
+    - hub: {repo: o/n, config: null, revision: main}
+    - url: {address: "https://h/get?id=1", name: a.zip, digest: null, terms: none, contents: {}}
+    - drive: {file: 1Px0VosZH0YHmg6y9BbMMFEwraDKAzs4o, name: a.zip}
+    - build: {tool: make, options: {least: 3}, inputs: {log: [{hub: {repo: a/b}}]}}
+    - ask: {steps: [Log in.], terms: none}
   sample: sample
   size: 10
   tables:
@@ -140,6 +145,23 @@ def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where,
     assert error.expected.startswith(expected)
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{hub: {repo: o/n}, ask: {steps: [a]}}", "exactly one of hub, url, drive, build, ask"),
+        ("{}", "exactly one of hub, url, drive, build, ask"),
+        ("{ask: {steps: []}}", "a list that is not empty"),
+        ("{drive: {file: short, name: a.zip}}", "the file's id"),
+        ("{build: {tool: t, inputs: {log: [{}]}}}", "exactly one of hub, url, drive, build, ask"),
+        ("{web: {}}", "one of hub, url, drive, build, ask"),
+    ],
+)
+def test_a_source_has_one_kind_with_its_keys(source, expected):
+    (error,) = errors(f"task: a\ndata:\n  sources:\n  - {source}")
+    assert error.expected.startswith(expected)
+    assert error.where.startswith("a.yaml:4:")
+
+
 def test_a_file_is_a_task_or_a_group():
     (error,) = errors("task: a\ngroup: b")
     assert (error.where, error.found) == ("a.yaml:2:1", "both `task` and `group`")
@@ -157,7 +179,10 @@ def test_a_group_without_members_is_told():
     [
         ("task: a", ["version", "benchmark", "data", "metrics"]),
         ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {tables: {t: {}}}", []),
-        ("task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {hub: {}}", ["repo", "tables"]),
+        (
+            "task: a\nversion: 1\nbenchmark: b\nmetrics: [m]\ndata: {sources: [{hub: {}}]}",
+            ["repo", "tables"],
+        ),
     ],
 )
 def test_what_a_task_lacks_is_told_once_its_bases_are_merged_in(text, missing):

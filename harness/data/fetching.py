@@ -1,0 +1,36 @@
+"""What may be fetched from the network, and what turns the network off."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
+"""The variables of the hub's libraries that turn off the network."""
+
+_TRUE = {"1", "true", "yes", "on"}
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetching:
+    """What may be fetched: nothing if `offline`, large files unasked with `download`.
+
+    `say` shows a line.
+    """
+
+    offline: bool = False
+    download: bool = False
+    say: Callable[[str], None] = _print
+
+    def why_offline(self) -> str | None:
+        """What turns the network off, as it follows `because`; None if nothing does."""
+        if self.offline:
+            return "of --offline"
+        variable = next((one for one in OFFLINE if os.environ.get(one, "").lower() in _TRUE), None)
+        return None if variable is None else f"{variable} is set"

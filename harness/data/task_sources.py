@@ -1,0 +1,282 @@
+"""The data of a task, opened where it lies, or from the first of its sources that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.base.errors import DataError, Unavailable, UsageError
+from harness.base.home import expanded
+from harness.data.dataset import SAMPLE, Origin, TaskData
+from harness.data.fetching import Fetching
+from harness.data.files import check_inside, find_tables, patterns
+from harness.data.fingerprint import stamp_of
+from harness.data.source import FileSource, Source
+from harness.data.table import Table
+from harness.data.wording import join_names
+
+if TYPE_CHECKING:
+    from harness.contracts.task import (
+        AskSpec,
+        DataSpec,
+        DriveSpec,
+        HubSpec,
+        SourceSpec,
+        TableSpec,
+        UrlSpec,
+    )
+
+Make = Callable[..., TaskData]
+"""Makes a task's data of what differs between its sources."""
+
+
+def open_dataset(
+    spec: DataSpec,
+    *,
+    data: str | None,
+    limit: int | None,
+    seed: int,
+    package: Path | None,
+    task: str,
+    shared: dict[Any, Any] | None = None,
+    fetching: Fetching | None = None,
+) -> TaskData:
+    """The opened data of a task; no row is read yet.
+
+    `data` is the value of `--data`: None for the task's own sources, "sample" for the sample in
+    `package`, the folder of the benchmark's code, else a file or folder. Datasets with the same
+    `shared` share the results of `TaskData.once`. `fetching` is what may be fetched.
+    """
+    if limit is not None and limit < 1:
+        raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
+    made = partial(
+        TaskData,
+        task=task,
+        size=spec.size,
+        limit=limit,
+        seed=seed,
+        shared={} if shared is None else shared,
+    )
+    if data is None:
+        return _open_sources(spec, made, task=task, fetching=fetching or Fetching())
+    origin: Origin = "local"
+    about = {"path": data}
+    replaced = published(spec)
+    if replaced is not None:
+        about["in_place_of"] = replaced
+    folder = expanded(data, where="--data")
+    if data == SAMPLE:
+        origin = "sample"
+        folder = _sample_folder(spec, package, task=task)
+        about = {"sample": str(spec.sample)}
+    return _open_folder(
+        spec, made, folder, about, origin=origin, task=task, inside=data in (spec.folder, SAMPLE)
+    )
+
+
+def _open_folder(
+    spec: DataSpec,
+    made: Make,
+    folder: Path,
+    about: Mapping[str, Any],
+    *,
+    origin: Origin,
+    task: str,
+    inside: bool,
+) -> TaskData:
+    """The data in a folder or file; with `inside`, links that lead out of it are refused."""
+    found = find_tables(folder, spec.tables, task=task)
+    if inside:
+        check_inside(folder, found)
+    files = {name: _file_sources(paths, spec.tables[name]) for name, paths in found.items()}
+    absent = {
+        name: f"{join_names(patterns(name, table))} in {folder}"
+        for name, table in spec.tables.items()
+        if name not in found
+    }
+    return made(
+        origin=origin,
+        about=about,
+        tables=_tables(spec.tables, files),
+        files=files,
+        pinned={},
+        absent=absent,
+    )
+
+
+def name_of(source: SourceSpec) -> str:
+    """The name of a source for people."""
+    if source.hub is not None:
+        return f"the hub's {source.hub.repo}"
+    if source.url is not None:
+        return source.url.address
+    if source.drive is not None:
+        return f"{source.drive.name} on Google Drive"
+    if source.build is not None:
+        return f"what `harness data {source.build.tool}` makes"
+    return "its owner, who must be asked"
+
+
+def published(spec: DataSpec) -> str | None:
+    """The name of the published data, if a source has it."""
+    for source in spec.sources:
+        if source.hub is not None:
+            return source.hub.repo
+        if source.url is not None or source.drive is not None:
+            return name_of(source)
+    return None
+
+
+def _open_sources(spec: DataSpec, made: Make, *, task: str, fetching: Fetching) -> TaskData:
+    """The data of the first source that has it; the error of the last names the others."""
+    if not spec.sources:
+        ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
+        raise DataError(
+            f"task '{task}' needs data that is not on the hub",
+            expected=f"{ways}; the task's documentation says where to get the data",
+            hint="for a first try, use the bundled sample: --data sample" if spec.sample else None,
+        )
+    failed: list[tuple[str, Unavailable]] = []
+    for source in spec.sources:
+        try:
+            return _open_source(spec, source, made, task=task, fetching=fetching)
+        except Unavailable as error:
+            failed.append((name_of(source), error))
+            if source is not spec.sources[-1]:
+                fetching.say(f"not to be had: {name_of(source)}: {error.problem}")
+    raise _none_has_it(task, failed)
+
+
+def _open_source(
+    spec: DataSpec, source: SourceSpec, made: Make, *, task: str, fetching: Fetching
+) -> TaskData:
+    if source.hub is not None:
+        return _open_hub(spec, source.hub, made, task=task, fetching=fetching)
+    if source.ask is not None:
+        raise _must_ask(source.ask, task)
+    if source.url is not None:
+        return _open_download(spec, source.url, made, "url", task=task, fetching=fetching)
+    if source.drive is not None:
+        return _open_download(spec, source.drive, made, "drive", task=task, fetching=fetching)
+    raise Unavailable(f"task '{task}': a source of the data is of no known kind")
+
+
+def _open_download(
+    spec: DataSpec,
+    remote: UrlSpec | DriveSpec,
+    made: Make,
+    origin: Origin,
+    *,
+    task: str,
+    fetching: Fetching,
+) -> TaskData:
+    from harness.data.downloads import fetched
+
+    download = fetched(remote, task=task, fetching=fetching)
+    about = {"address": remote.address, "digest": download.digest}
+    place = download.folder if len(spec.tables) > 1 else download.place
+    return _open_folder(spec, made, place, about, origin=origin, task=task, inside=True)
+
+
+def _open_hub(
+    spec: DataSpec, hub: HubSpec, made: Make, *, task: str, fetching: Fetching
+) -> TaskData:
+    from harness.data.hub import open_hub
+
+    opened = open_hub(hub, spec.tables, task=task, offline=fetching.why_offline())
+    files = {
+        name: _file_sources(table.files, spec.tables[name])
+        for name, table in opened.tables.items()
+        if table.split is None
+    }
+    splits = {name: (one.split,) for name, one in opened.tables.items() if one.split is not None}
+    return made(
+        origin="hub",
+        about=opened.about,
+        tables=_tables(spec.tables, {**files, **splits}),
+        files=files,
+        pinned={name: table.described for name, table in opened.tables.items()},
+        absent=dict.fromkeys(
+            (name for name in spec.tables if name not in opened.tables),
+            f"`split` or `hub_files` in the task's table, for the hub's '{hub.repo}'",
+        ),
+    )
+
+
+def _must_ask(ask: AskSpec, task: str) -> Unavailable:
+    steps = [f"{number}. {step}" for number, step in enumerate(ask.steps, 1)]
+    return Unavailable(
+        f"task '{task}' needs data that only a person can get",
+        found=f"terms of its owner: {ask.terms}" if ask.terms else None,
+        hint=_lines(steps),
+    )
+
+
+def _none_has_it(task: str, failed: Sequence[tuple[str, Unavailable]]) -> Unavailable:
+    """The error of the only source; of several, one with the reason and the hint of each."""
+    if len(failed) == 1:
+        return failed[0][1]
+    reasons = [
+        f"{name}: {': '.join(filter(None, [error.problem, error.found]))}" for name, error in failed
+    ]
+    return Unavailable(
+        f"task '{task}' cannot get its data from any of its {len(failed)} sources",
+        found=_lines(reasons),
+        expected=failed[-1][1].expected,
+        hint=_lines(dict.fromkeys(error.hint for _, error in failed if error.hint)),
+    )
+
+
+def _lines(parts: Iterable[str]) -> str:
+    """The parts of an error, one in each line, under its first one."""
+    return f"\n{' ' * 12}".join(parts)
+
+
+def _tables(
+    specs: Mapping[str, TableSpec], sources: Mapping[str, Sequence[Source]]
+) -> dict[str, Table]:
+    return {
+        name: Table(name=name, columns=table.columns, sources=sources[name])
+        for name, table in specs.items()
+        if name in sources
+    }
+
+
+def _file_sources(paths: Iterable[Path], table: TableSpec) -> tuple[FileSource, ...]:
+    return tuple(
+        FileSource(
+            path=path,
+            stamp=stamp_of(path),
+            delimited=table.delimited,
+            entries=table.entries,
+            rows_at=table.rows_at,
+        )
+        for path in paths
+    )
+
+
+def _sample_folder(spec: DataSpec, package: Path | None, *, task: str) -> Path:
+    if spec.sample is None or package is None:
+        raise DataError(
+            f"task '{task}' has no bundled sample",
+            found="--data sample",
+            expected="a file or folder with the data, or a data set on the hub",
+            hint="for a folder with the name sample, use --data ./sample",
+        )
+    folder = package / spec.sample
+    if not folder.resolve().is_relative_to(package.resolve()):
+        raise DataError(
+            f"the sample of task '{task}' is outside its package",
+            where=str(folder),
+            expected="a folder inside the package, by its path there",
+        )
+    if not folder.exists():
+        raise DataError(
+            f"the bundled sample of task '{task}' is not installed",
+            where=str(folder),
+            expected="the folder that the task's `data.sample` names inside its package",
+            hint="report this to the plugin's authors: the package lacks its sample files",
+        )
+    return folder

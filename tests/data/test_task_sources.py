@@ -1,0 +1,124 @@
+"""The sources of a task's data: in order, and what is said where none of them has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.web_server import CSV, Page, Web, sha256
+
+from harness.base.errors import DataError, StorageError, Unavailable
+from harness.contracts.task import AskSpec, Column, DataSpec, HubSpec, SourceSpec, TableSpec
+from harness.contracts.task import UrlSpec as Url
+from harness.data import TaskData, open_dataset, web_file
+from harness.data.fetching import OFFLINE, Fetching
+
+PEOPLE = {"people": TableSpec(columns={"user": Column()})}
+ASK = SourceSpec(ask=AskSpec(steps=("Log in.", "Agree.", "Give --data DIR."), terms="no copies"))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
+    monkeypatch.setattr(web_file, "PAUSE", 0.01)
+    return tmp_path / "downloads"
+
+
+def opened(*sources: SourceSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:
+    return open_dataset(
+        DataSpec(sources=sources, tables=PEOPLE), data=None, limit=None, seed=0, package=None,
+        task="quiz",
+        fetching=Fetching(say=(said if said is not None else []).append, **fetching),
+    )  # fmt: skip
+
+
+def at(web: Web, name: str, **url: Any) -> SourceSpec:
+    return SourceSpec(url=Url(address=f"{web.url}/{name}", **url))
+
+
+def gone(web: Web, kind: str) -> SourceSpec:
+    """A source that cannot be had for a reason of this kind."""
+    if kind == "nobody there":
+        return SourceSpec(url=Url(address="http://127.0.0.1:9/a.csv"))
+    web.pages["/gone.csv"] = {
+        "a page": Page(b"<html>log in", kind="text/html"),
+        "403": Page(b"no", status=403),
+        "404": Page(b"no", status=404),
+    }[kind]
+    return at(web, "gone.csv")
+
+
+@pytest.mark.parametrize("kind", ["403", "404", "a page", "nobody there"])
+def test_the_first_source_that_can_be_had_is_taken(web: Web, kind: str) -> None:
+    web.pages["/a.csv"] = Page(CSV)
+    web.pages["/b.csv"] = Page(CSV + b"u3,3\n")
+    said: list[str] = []
+    data = opened(gone(web, kind), at(web, "a.csv"), at(web, "b.csv"), said=said)
+    assert [row["user"] for _, row in data.table().rows()] == ["u1", "u2"]
+    assert data.describe()["address"] == f"{web.url}/a.csv"
+    assert [path for path, *_ in web.asked if path == "/b.csv"] == []
+    assert [line for line in said if line.startswith("not to be had: ")]
+
+
+def test_the_error_of_the_last_source_names_them_all(web: Web) -> None:
+    with pytest.raises(Unavailable) as caught:
+        opened(gone(web, "403"), ASK)
+    assert str(caught.value) == (
+        "task 'quiz' cannot get its data from any of its 2 sources\n"
+        f"  found:    {web.url}/gone.csv: the server refuses the file with status 403\n"
+        "            its owner, who must be asked: task 'quiz' needs data that only a person can "
+        "get: terms of its owner: no copies\n"
+        "  to do:    open the address in a browser: the owner may want you to log in or to agree "
+        "to terms first, or the file may have moved; then give it with --data\n"
+        "            1. Log in.\n            2. Agree.\n            3. Give --data DIR."
+    )
+
+
+def test_what_only_a_person_can_get_is_told_step_by_step() -> None:
+    with pytest.raises(Unavailable) as caught:
+        opened(ASK)
+    assert str(caught.value) == (
+        "task 'quiz' needs data that only a person can get\n"
+        "  found:    terms of its owner: no copies\n"
+        "  to do:    1. Log in.\n            2. Agree.\n            3. Give --data DIR."
+    )
+
+
+def test_offline_the_first_source_that_is_kept_is_taken(web: Web) -> None:
+    web.pages["/a.csv"] = Page(CSV)
+    first, second = at(web, "gone.csv"), at(web, "a.csv")
+    opened(second)
+    assert opened(first, second, offline=True).describe()["digest"] == sha256(CSV)
+    with pytest.raises(Unavailable) as caught:
+        opened(first, at(web, "b.csv", digest=sha256(CSV)), offline=True)
+    for part in ("'gone.csv'", "'b.csv'", "because of --offline", sha256(CSV), "--data"):
+        assert part in str(caught.value)
+
+
+def test_the_hub_is_a_source_among_others(web: Web) -> None:
+    web.pages["/a.csv"] = Page(CSV)
+    opened(at(web, "a.csv"))
+    hub = SourceSpec(hub=HubSpec(repo="no-such-owner/no-such-set"))
+    tables = {"people": TableSpec(split="train", columns={"user": Column()})}
+    data = open_dataset(
+        DataSpec(sources=(hub, at(web, "a.csv")), tables=tables), data=None, limit=None, seed=0,
+        package=None, task="quiz", fetching=Fetching(offline=True, say=lambda line: None),
+    )  # fmt: skip
+    assert data.origin == "url"
+
+
+@pytest.mark.parametrize("kind", ["a wrong digest", "a full disk"])
+def test_another_fault_is_no_reason_to_take_another_source(
+    web: Web, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    web.pages["/a.csv"] = web.pages["/b.csv"] = Page(CSV)
+    first = at(web, "a.csv", digest=sha256(b"other") if kind == "a wrong digest" else None)
+    if kind == "a full disk":
+        monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1}))
+    with pytest.raises((DataError, StorageError)) as caught:
+        opened(first, at(web, "b.csv"))
+    assert not isinstance(caught.value, Unavailable)
+    assert [path for path, *_ in web.asked] == ["/a.csv"]

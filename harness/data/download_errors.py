@@ -25,6 +25,25 @@ def page_instead(address: str) -> Unavailable:
     )
 
 
+def not_given(address: str, says: str) -> Unavailable:
+    """The error for a page of Google Drive in place of the file; `says` is what it says."""
+    if "quota" in says.lower() or "too many" in says.lower():
+        return Unavailable(
+            "Google Drive gives the file to nobody for now: too many people fetched it",
+            where=address,
+            found=says,
+            hint="repeat the command after a day; or open the address in a browser, copy the file "
+            "into a Drive of your own, download it there, and give it with --data",
+        )
+    return Unavailable(
+        "Google Drive does not give the file to everybody",
+        where=address,
+        found=says,
+        hint="open the address in a browser: its owner may have to share it with you, or may have "
+        "moved it; download it there and give it with --data",
+    )
+
+
 def unreachable(address: str, error: Exception) -> Unavailable:
     """The error for a server that does not answer, or breaks off without end."""
     return Unavailable(

@@ -1,4 +1,4 @@
-"""Files and archives from the web, kept in one cache by their digests.
+"""Files and archives from the web and Google Drive, kept in one cache by their digests.
 
 <downloads>/<digest>/<file name>/…   the file, or what was in the archive; always whole
 <downloads>/sources/<address>.json   the digest that was first seen of an address
@@ -12,33 +12,27 @@ import fcntl
 import os
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from harness.base.errors import DataError, StorageError, UsageError
+from harness.base.errors import DataError
 from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
+from harness.contracts.task import DriveSpec, UrlSpec
 from harness.data.download_errors import another_file, not_fetched
+from harness.data.download_watch import Watch
 from harness.data.fetching import Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
-if TYPE_CHECKING:
-    from harness.contracts.task import DriveSpec, UrlSpec
-
-    Remote = UrlSpec | DriveSpec
+Remote = UrlSpec | DriveSpec
 
 VARIABLE = "HARNESS_DOWNLOADS"
 """The variable with the folder of downloads."""
-
-LARGE = 1_000_000_000
-"""The bytes above which a file is not fetched without being asked for."""
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -115,16 +109,13 @@ class _Cache:
 
     def fetch(self, fetching: Fetching) -> Download:
         """Fetch, check and unpack; nothing is kept unless all of that succeeds."""
-        from harness.data.web_file import WebFile
-
         make_folder(self._work, option=VARIABLE)
         part = self._work / "part"
         terms = f"; terms: {self._remote.terms}" if self._remote.terms else ""
         address = self._remote.address
         fetching.say(f"fetching {address}{terms}")
-        approve = _Approval(address, part, fetching)
         try:
-            WebFile(address, part, approve, fetching.say).fetch()
+            _transfer(self._remote, part, Watch(address, self._work, fetching, option=VARIABLE))
         except OSError as error:
             if error.errno in _FULL:
                 self._forget()
@@ -225,49 +216,16 @@ class _Cache:
             yield
 
 
-class _Approval:
-    """Raises unless a file of a size may be fetched; a person is asked once."""
+def _transfer(remote: Remote, part: Path, watch: Watch) -> None:
+    """Fetch a whole file as `part`."""
+    if isinstance(remote, DriveSpec):
+        from harness.data.drive_file import fetch_drive_file
 
-    def __init__(self, address: str, part: Path, fetching: Fetching) -> None:
-        self._address = address
-        self._part = part
-        self._say = fetching.say
-        self._allowed = fetching.download
-        self._shown = False
+        fetch_drive_file(remote, part, watch)
+    else:
+        from harness.data.web_file import WebFile
 
-    def __call__(self, size: int, whole: bool) -> None:
-        if whole and not self._shown:
-            self._shown = True
-            self._say(f"  {size:,} bytes")
-            self._check_space(size - self._part.stat().st_size)
-        if size > LARGE and not self._allowed:
-            self._ask(f"{size:,} bytes" if whole else f"more than {LARGE:,} bytes")
-            self._allowed = True
-
-    def _check_space(self, missing: int) -> None:
-        free = shutil.disk_usage(self._part.parent).free
-        if missing > free:
-            raise StorageError(
-                "the disk has no room for the download",
-                where=str(self._part.parent),
-                found=f"{free:,} bytes free",
-                expected=f"{missing:,} bytes for {self._address}",
-                hint=f"free some space, or choose another folder with {VARIABLE}",
-            )
-
-    def _ask(self, size: str) -> None:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise UsageError(
-                "a large download must be asked for",
-                where=self._address,
-                found=size,
-                expected="--download, or local data with --data",
-            )
-        print(f"fetch {size} from {self._address}? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise UsageError(
-                "the download was refused", where=self._address, expected="local data with --data"
-            )
+        WebFile(remote.address, part, watch).fetch()
 
 
 def file_name(remote: Remote) -> str:

@@ -19,38 +19,30 @@ PAUSE = 2.0
 ATTEMPTS = 3
 """How many attempts in a row may bring nothing."""
 
-REPORT_SECONDS = 10.0
 CHUNK = 1 << 16
 """The bytes that are read at once; of a broken download, the last ones are lost."""
 
-Approve = Callable[[int, bool], None]
-"""Raises if a file must not be fetched: for its size, and whether that is the whole."""
+Watched = Callable[[int, int | None], None]
+"""Is called with the bytes so far and with the size if known; raises to end the download."""
 
 _TOO_BUSY = {408, 429}
 _NO_SUCH_RANGE = 416
 
 
 class WebFile:
-    """A download of `address` into the file `part`, whose validator is kept next to it.
+    """A download of `address` into the file `part`, whose validator is kept next to it."""
 
-    `approve` is called with the size, or else with the bytes so far. `say` shows the progress.
-    """
-
-    def __init__(
-        self, address: str, part: Path, approve: Approve, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, address: str, part: Path, watch: Watched) -> None:
         self._address = address
         self._part = part
         self._validator = part.with_name(f"{part.name}.validator")
-        self._approve = approve
-        self._say = say
+        self._watch = watch
         self._written = 0
         self._total: int | None = None
         self._file: BinaryIO
-        self._shown = 0.0
 
     def fetch(self) -> None:
-        """Fetch the whole file; DataError if the server refuses it or cannot be reached."""
+        """Fetch the whole file; Unavailable if the server refuses it or cannot be reached."""
         from requests import RequestException
 
         idle = 0
@@ -105,8 +97,7 @@ class WebFile:
             raise page_instead(self._address)
         length = headers.get("content-length")
         self._total = None if length is None else self._written + int(length)
-        if self._total is not None:
-            self._approve(self._total, True)
+        self._watch(self._written, self._total)
 
     def write(self, chunk: bytes) -> None:
         """Keep the next bytes; `pooch` calls this."""
@@ -114,13 +105,7 @@ class WebFile:
         while view:
             view = view[self._file.write(view) :]
         self._written += len(chunk)
-        if self._total is None:
-            self._approve(self._written, False)
-        if time.monotonic() - self._shown > REPORT_SECONDS:
-            if self._shown:
-                of = f" of {self._total:,}" if self._total else ""
-                self._say(f"  {self._written:,}{of} bytes")
-            self._shown = time.monotonic()
+        self._watch(self._written, self._total)
 
     def flush(self) -> None:
         """Do nothing: every chunk is written at once."""

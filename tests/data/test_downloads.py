@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 import zstandard
-from builders.web_server import CSV, LONG, Page, Web, sha256, zipped
+from builders.web_server import CSV, LONG, Page, Web, sha256, unfinished, zipped
 
 from harness.base.errors import DataError, HarnessError, StorageError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
-from harness.data import TaskData, downloads, open_dataset, web_file
+from harness.data import TaskData, download_watch, downloads, open_dataset, web_file
 from harness.data.downloads import downloads_folder
 from harness.data.fetching import OFFLINE, Fetching
 
@@ -57,10 +57,6 @@ def refused(given: DataSpec, **fetching: Any) -> HarnessError:
 
 def users(data: TaskData) -> list[str]:
     return [row["user"] for _, row in data.table().rows()]
-
-
-def unfinished(cache: Path) -> list[Path]:
-    return [path for path in (cache / "unfinished").rglob("*") if path.is_file()]
 
 
 def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
@@ -401,7 +397,7 @@ def test_offline_nothing_is_fetched_and_the_error_says_what(
 def test_a_large_file_must_be_asked_for(
     web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch, length: bool
 ) -> None:
-    monkeypatch.setattr(downloads, "LARGE", 1000)
+    monkeypatch.setattr(download_watch, "LARGE", 1000)
     web.pages["/people.csv"] = Page(LONG, length=length)
     given = spec(f"{web.url}/people.csv")
     error = refused(given)
@@ -420,7 +416,7 @@ def test_a_person_at_a_terminal_is_asked(
             return True
 
     shown = Terminal()
-    monkeypatch.setattr(downloads, "LARGE", 1000)
+    monkeypatch.setattr(download_watch, "LARGE", 1000)
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
     monkeypatch.setattr(sys, "stderr", shown)
     web.pages["/people.csv"] = Page(LONG, cuts=[5000])

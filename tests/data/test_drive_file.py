@@ -1,0 +1,331 @@
+"""Files of Google Drive: through the real `gdown`, whose requests a server on loopback answers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.web_server import (
+    CSV,
+    Page,
+    Web,
+    point_google_drive_at,
+    sha256,
+    unfinished,
+    zipped,
+)
+from requests.adapters import HTTPAdapter
+
+from harness.base.errors import DataError, HarnessError, StorageError, Unavailable, UsageError
+from harness.contracts.task import Column, DataSpec, DriveSpec, SourceSpec, TableSpec
+from harness.data import TaskData, download_watch, downloads, open_dataset
+from harness.data.fetching import OFFLINE, Fetching
+
+FILE = "1AbCdEfGhIjKlMnOpQrStUvWxYz012345"
+SHOWN = f"https://drive.google.com/file/d/{FILE}/view"
+FIRST = f"/uc?id={FILE}"
+LONG = b"user,x\n" + b"".join(b"user-%07d,%d\n" % (n, n) for n in range(150_000))
+OTHER = LONG.replace(b"user-", b"anna-")
+PEOPLE = {"people": TableSpec(files=("in/people.csv",), columns={"user": Column()})}
+
+CONFIRM = (
+    '<html><form id="download-form" action="https://drive.usercontent.google.com/download">'
+    f'<input type="hidden" name="id" value="{FILE}">'
+    '<input type="hidden" name="confirm" value="t"></form></html>'
+)
+QUOTA = (
+    '<html><p class="uc-error-subcaption">Too many users have viewed or downloaded this file '
+    "recently. Please try accessing the file again later.</p></html>"
+)
+
+
+@pytest.fixture(autouse=True)
+def cache(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
+    monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
+    monkeypatch.setattr(HTTPAdapter, "send", HTTPAdapter.send)
+    point_google_drive_at(web.url)
+    return tmp_path / "downloads"
+
+
+def file(body: bytes, **page: Any) -> Page:
+    return Page(body, headers={"content-disposition": 'attachment; filename="x"'}, **page)
+
+
+def html(text: str, status: int = 200) -> Page:
+    return Page(text.encode(), kind="text/html; charset=utf-8", status=status)
+
+
+def spec(name: str = "people.csv", **drive: Any) -> DataSpec:
+    tables = PEOPLE if name.endswith("zip") else {"people": TableSpec(columns={"user": Column()})}
+    return DataSpec(
+        sources=(SourceSpec(drive=DriveSpec(file=FILE, name=name, **drive)),), tables=tables
+    )
+
+
+def opened(given: DataSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:
+    allowed = Fetching(say=(said if said is not None else []).append, **fetching)
+    return open_dataset(
+        given, data=None, limit=None, seed=0, package=None, task="people", fetching=allowed
+    )
+
+
+def refused(given: DataSpec, **fetching: Any) -> HarnessError:
+    with pytest.raises(HarnessError) as caught:
+        opened(given, **fetching)
+    return caught.value
+
+
+def count(data: TaskData) -> int:
+    return sum(1 for _ in data.table().rows())
+
+
+def ranges(web: Web) -> list[str | None]:
+    return [asked for _, asked, _ in web.asked]
+
+
+def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
+    web.pages[FIRST] = file(zipped(**{"in/people.csv": CSV}))
+    said: list[str] = []
+    given = spec("people.zip", terms="for research only")
+    data = opened(given, said)
+    assert count(data) == count(opened(given)) == 2
+    assert len(web.asked) == 1
+    assert said[0] == f"fetching {SHOWN}; terms: for research only"
+    assert said[1] == f"  {len(web.pages[FIRST].body):,} bytes"
+    about = data.describe()
+    assert (about["origin"], about["comparable"], about["address"]) == ("drive", True, SHOWN)
+    assert about["digest"] == sha256(web.pages[FIRST].body)
+    assert unfinished(cache) == []
+    assert count(opened(given, offline=True)) == 2
+
+
+def test_the_page_that_warns_of_a_large_file_is_confirmed(web: Web) -> None:
+    web.pages[FIRST] = html(CONFIRM)
+    web.pages[f"/download?id={FILE}&confirm=t"] = file(LONG)
+    assert count(opened(spec(digest=sha256(LONG)))) == 150_000
+
+
+def test_a_moved_file_is_followed(web: Web) -> None:
+    web.pages[FIRST] = Page(status=303, moved="https://drive.usercontent.google.com/download?id=1")
+    web.pages["/download?id=1"] = file(LONG)
+    assert count(opened(spec())) == 150_000
+
+
+@pytest.mark.parametrize("digest", [None, sha256(LONG)])
+def test_a_download_that_breaks_goes_on_where_it_broke(web: Web, digest: str | None) -> None:
+    web.pages[FIRST] = file(LONG, cuts=[1_200_000])
+    assert count(opened(spec(digest=digest))) == 150_000
+    assert ranges(web)[0] is None
+    assert ranges(web)[1] in ("bytes=1048576-", "bytes=1200000-")
+    assert web.asked[1][2] == '"one"'
+
+
+def test_a_later_command_goes_on_where_the_server_went_away(web: Web, cache: Path) -> None:
+    web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
+    given = spec(digest=sha256(LONG))
+    error = refused(given)
+    assert isinstance(error, Unavailable)
+    assert "the file could not be fetched" in str(error)
+    assert not list(cache.glob("sha256-*"))
+    asked = len(web.asked)
+    assert count(opened(given)) == 150_000
+    assert [one is not None for one in ranges(web)[asked:]] == [False, True]
+
+
+@pytest.mark.parametrize("digest", [None, sha256(OTHER)])
+def test_a_file_that_changed_meanwhile_is_never_mixed_with_the_old_one(
+    web: Web, digest: str | None
+) -> None:
+    web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
+    given = spec(digest=digest)
+    refused(given)
+    web.pages[FIRST] = file(OTHER, etag='"two"')
+    if digest is not None:
+        assert refused(given).found not in (sha256(LONG), sha256(OTHER))
+    assert opened(given).describe()["digest"] == sha256(OTHER)
+
+
+def test_a_server_that_does_not_go_on_is_asked_for_all(web: Web) -> None:
+    web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
+    given = spec(digest=sha256(LONG))
+    refused(given)
+    web.pages[FIRST] = file(LONG, ranges=False)
+    assert count(opened(given)) == 150_000
+
+
+def test_a_part_that_was_whole_when_the_process_died_is_checked_and_kept(
+    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.pages[FIRST] = file(LONG)
+    given = spec(digest=sha256(LONG))
+
+    def killed(*args: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(downloads._Cache, "_checked", killed)
+        with pytest.raises(KeyboardInterrupt):
+            opened(given)
+    assert unfinished(cache)
+    assert count(opened(given)) == 150_000
+    assert unfinished(cache) == []
+
+
+def test_a_wrong_digest_is_an_error_and_nothing_is_kept(web: Web, cache: Path) -> None:
+    web.pages[FIRST] = file(CSV)
+    error = refused(spec(digest=sha256(b"other")))
+    assert not isinstance(error, Unavailable)
+    assert (error.where, error.found) == (SHOWN, sha256(CSV))
+    assert unfinished(cache) == []
+    assert not list(cache.glob("sha256-*"))
+
+
+def test_the_first_digest_counts(web: Web, cache: Path) -> None:
+    import shutil
+
+    web.pages[FIRST] = file(CSV)
+    opened(spec())
+    (kept,) = cache.glob("sha256-*")
+    shutil.rmtree(kept)
+    web.pages[FIRST] = file(CSV + b"u3,3\n")
+    error = refused(spec())
+    assert "was fetched from this address before" in str(error)
+    assert error.expected == sha256(CSV)
+
+
+@pytest.mark.parametrize(
+    ("page", "problem", "to_do"),
+    [
+        (html(QUOTA), "too many people fetched it", "repeat the command after a day"),
+        (html("<html>Sign in"), "does not give the file to everybody", "share it with you"),
+        (html("<html>", 403), "does not give the file to everybody", "open the address"),
+        (html("<html>", 404), "does not give the file to everybody", "moved it"),
+        (file(b"no", status=403), "refuses the file with status 403", "agree to terms"),
+        (file(b"", status=503), "could not be fetched", "repeat the command"),
+        (html('<form id="download-form">'), "does not give the file to everybody", "--data"),
+    ],
+)
+def test_a_refusal_says_what_to_do(
+    web: Web, cache: Path, page: Page, problem: str, to_do: str
+) -> None:
+    web.pages[FIRST] = page
+    error = refused(spec())
+    assert isinstance(error, Unavailable)
+    assert problem in error.problem
+    assert to_do in str(error.hint)
+    assert error.where == SHOWN
+    assert not list(cache.glob("sha256-*"))
+
+
+def test_nobody_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    point_google_drive_at("http://127.0.0.1:9")
+    assert "could not be fetched" in str(refused(spec()))
+
+
+def test_a_member_that_leads_out_is_refused(web: Web, cache: Path, tmp_path: Path) -> None:
+    web.pages[FIRST] = file(zipped(**{"in/people.csv": CSV, "../evil.csv": CSV}))
+    assert "the archive is refused" in str(refused(spec("people.zip")))
+    assert not list(cache.glob("sha256-*"))
+    assert not list(tmp_path.rglob("evil*"))
+
+
+def test_a_disk_that_fills_up_leaves_nothing(
+    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.pages[FIRST] = file(LONG)
+
+    def full(self: Any, written: int, total: int | None) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(download_watch.Watch, "__call__", full)
+        error = refused(spec())
+    assert isinstance(error, StorageError)
+    assert "free some space" in str(error)
+    assert unfinished(cache) == []
+    assert count(opened(spec())) == 150_000
+
+
+def test_a_large_file_must_be_asked_for(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download_watch, "LARGE", 1000)
+    web.pages[FIRST] = file(LONG)
+    error = refused(spec())
+    assert isinstance(error, UsageError)
+    assert "--download" in str(error)
+    assert count(opened(spec(), download=True)) == 150_000
+
+
+def test_offline_nothing_is_fetched_and_the_error_says_what(web: Web, cache: Path) -> None:
+    error = str(refused(spec("people.zip", digest=sha256(CSV)), offline=True))
+    for part in ("'people.zip'", SHOWN, "because of --offline", sha256(CSV), "--data", str(cache)):
+        assert part in error
+    assert web.asked == []
+
+
+FETCH = """
+import sys
+from builders.web_server import point_google_drive_at
+from harness.base.errors import HarnessError
+from harness.contracts.task import DriveSpec
+from harness.data.downloads import fetched
+from harness.data.fetching import Fetching
+point_google_drive_at(sys.argv[1])
+drive = DriveSpec(file=sys.argv[2], name="people.zip")
+def fetch():
+    try:
+        print(fetched(drive, task="people", fetching=Fetching()).folder)
+    except HarnessError as error:
+        print(type(error).__name__, error)
+"""
+FULL = f"""{FETCH}
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+fetch()
+"""
+
+
+def started(web: Web, script: str) -> subprocess.Popen[str]:
+    tests = str(Path(__file__).parent.parent)
+    return subprocess.Popen(
+        [sys.executable, "-c", script, web.url, FILE], stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": tests},
+    )  # fmt: skip
+
+
+def test_a_real_full_disk_leaves_nothing(web: Web, cache: Path) -> None:
+    """With a limit on the size of files, which every file system of a test has."""
+    web.pages[FIRST] = file(os.urandom(3 << 20))
+    said, errors = started(web, FULL).communicate(timeout=60)
+    assert "cannot write" in said, errors
+    assert "free some space" in said
+    assert unfinished(cache) == []
+
+
+def test_two_processes_at_once_fetch_once(web: Web) -> None:
+    web.pages[FIRST] = file(zipped(**{"people.csv": LONG}), seconds=1.0)
+    both = [started(web, f"{FETCH}\nfetch()") for _ in range(2)]
+    (first, one), (second, other) = [each.communicate(timeout=60) for each in both]
+    assert first == second != ""
+    assert len(web.asked) == 1, (one, other)
+
+
+def test_a_killed_download_is_no_download(web: Web) -> None:
+    web.pages[FIRST] = file(zipped(**{"in/people.csv": LONG}), seconds=60)
+    process = started(web, f"{FETCH}\nfetch()")
+    while not web.asked:
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    web.pages[FIRST].seconds = 0
+    assert "not in the cache" in str(refused(spec("people.zip"), offline=True))
+    assert count(opened(spec("people.zip"))) == 150_000

@@ -22,7 +22,7 @@ from builders.web_server import (
 )
 from requests.adapters import HTTPAdapter
 
-from harness.base.errors import DataError, HarnessError, StorageError, Unavailable, UsageError
+from harness.base.errors import HarnessError, StorageError, Unavailable, UsageError
 from harness.contracts.task import Column, DataSpec, DriveSpec, SourceSpec, TableSpec
 from harness.data import TaskData, download_watch, downloads, open_dataset
 from harness.data.fetching import OFFLINE, Fetching

@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -164,8 +164,10 @@ class _Cache:
 
     def _check_contents(self, made: Path) -> None:
         for name, stated in self._remote.contents.items():
-            file = made / name
-            found = _digest_of(file, stated.partition(":")[0]) if file.is_file() else "no such file"
+            parts = PurePosixPath(name).parts
+            files = [one for one in made.rglob(parts[-1]) if one.parts[-len(parts) :] == parts]
+            kind = stated.partition(":")[0]
+            found = _digest_of(files[0], kind) if len(files) == 1 else f"{len(files)} such files"
             if found != stated:
                 raise DataError(
                     f"the file '{name}' in the download is not the one that the task names",

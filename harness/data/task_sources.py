@@ -11,7 +11,7 @@ from harness.base.errors import DataError, Unavailable, UsageError
 from harness.base.home import expanded
 from harness.data.dataset import SAMPLE, Origin, TaskData
 from harness.data.fetching import Fetching
-from harness.data.files import check_inside, find_tables, patterns
+from harness.data.files import check_inside, find_tables, holder_of, patterns
 from harness.data.fingerprint import stamp_of
 from harness.data.source import FileSource, Source
 from harness.data.table import Table
@@ -177,7 +177,8 @@ def _open_download(
     download = fetched(remote, task=task, fetching=fetching)
     about = {"address": remote.address, "digest": download.digest}
     place = download.folder if len(spec.tables) > 1 else download.place
-    return _open_folder(spec, made, place, about, origin=origin, task=task, inside=True)
+    holder = holder_of(place, spec.tables, task=task) or place  # an archive may have a folder more
+    return _open_folder(spec, made, holder, about, origin=origin, task=task, inside=True)
 
 
 def _open_hub(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import threading
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -78,6 +81,20 @@ class Web:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+
+@contextmanager
+def serving() -> Iterator[Web]:
+    """A running server without pages."""
+    web = Web()
+    thread = threading.Thread(target=web.server.serve_forever)
+    thread.start()
+    try:
+        yield web
+    finally:
+        web.server.shutdown()
+        thread.join()
+        web.server.server_close()
 
 
 def sha256(body: bytes) -> str:

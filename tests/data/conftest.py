@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from builders.web_server import Web
+from builders.web_server import Web, serving
 
 FIRST = "1" * 40
 SECOND = "2" * 40
@@ -127,13 +127,8 @@ def rows(text: str) -> bytes:
 
 @pytest.fixture
 def web() -> Iterator[Web]:
-    web = Web()
-    thread = threading.Thread(target=web.server.serve_forever)
-    thread.start()
-    yield web
-    web.server.shutdown()
-    thread.join()
-    web.server.server_close()
+    with serving() as web:
+        yield web
 
 
 SCRIPT = """

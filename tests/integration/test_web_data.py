@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import sys
-import threading
-import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
+import harness_perrecbench
 import pytest
+from builders.web_server import Page, serving, sha256, zipped
 
 from harness.data.fetching import OFFLINE
 
@@ -22,45 +20,29 @@ ROWS = "".join(
 
 
 @pytest.fixture
-def address():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("data/engagements.jsonl", ROWS)
-    body = packed.getvalue()
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-        def do_GET(self):
-            self.send_response(200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    server.digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+def web():
+    with serving() as web:
+        web.pages["/people.zip"] = Page(zipped(**{"data/engagements.jsonl": ROWS.encode()}))
+        yield web
 
 
 @pytest.fixture
-def task(tmp_path, monkeypatch, address):
+def task(tmp_path, monkeypatch, web):
     """A task file with a source on the web, and an empty cache."""
     for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
     file = tmp_path / "web.yaml"
     file.write_text(
         "task: web_people\nextends: interests\ndata:\n  sources:\n  - url:\n"
-        f"      address: http://127.0.0.1:{address.server_port}/people.zip\n"
-        f"      digest: {address.digest}\n      terms: for research only\n"
+        f"      address: {web.url}/people.zip\n"
+        f"      digest: {digest(web)}\n      terms: for research only\n"
         "  tables: {engagements: {files: [data/engagements.jsonl, engagements.jsonl]}}\n"
     )
     return file
+
+
+def digest(web):
+    return sha256(web.pages["/people.zip"].body)
 
 
 def command(harness, *words):
@@ -74,12 +56,12 @@ def run(harness, task, *options):
     )  # fmt: skip
 
 
-def test_the_data_of_a_task_comes_by_itself_and_stays(harness, task, address):
+def test_the_data_of_a_task_comes_by_itself_and_stays(harness, task, web):
     refused = run(harness, task, "--offline")
     assert refused.code == 1
     for part in (
         "'people.zip'",
-        address.digest,
+        digest(web),
         "nothing was fetched, because of --offline",
         "--data",
     ):
@@ -92,19 +74,19 @@ def test_the_data_of_a_task_comes_by_itself_and_stays(harness, task, address):
     data = json.loads(manifest.read_text())
     about = data["tasks"]["web_people"]["data"]
     assert about["origin"] == "url"
-    assert about["digest"] == address.digest
+    assert about["digest"] == digest(web)
     assert about["address"].endswith("/people.zip")
     again = run(harness, task, "--offline", "--fresh")
     assert again.code == 0, again.err
 
 
-def test_data_is_fetched_beforehand_and_found(harness, task, address):
+def test_data_is_fetched_beforehand_and_found(harness, task, web):
     absent = command(harness, "data", "where", str(task))
     assert absent.code == 1
     assert "not in the cache" in absent.err
     fetched = command(harness, "data", "fetch", str(task))
     assert fetched.code == 0, fetched.err
-    assert address.digest in fetched.out.replace("\n", "").replace(" ", "")
+    assert digest(web) in fetched.out.replace("\n", "").replace(" ", "")
     there = command(harness, "data", "where", str(task))
     assert (there.code, there.out) == (0, fetched.out)
     assert "engagements.jsonl" in there.out
@@ -128,3 +110,44 @@ def test_a_source_that_cannot_be_used_is_found_in_the_file(harness, task, wrong,
     ended = command(harness, "validate", str(task))
     assert ended.code == 2
     assert said in ended.err
+
+
+DRIVE = """
+import os
+from builders.web_server import point_google_drive_at
+point_google_drive_at(os.environ["GOOGLE_DRIVE"])
+"""
+SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"
+
+
+@pytest.mark.parametrize("top", ["", "data-public/"])
+def test_the_groups_of_perrecbench_come_from_google_drive(harness, web, tmp_path, top):
+    files = {
+        f"{top}{path.relative_to(SAMPLE).as_posix()}": path.read_bytes()
+        for path in SAMPLE.rglob("*.json")
+    }
+    page = Page(zipped(**files), headers={"content-disposition": "attachment"})
+    web.pages["/uc?id=1Px0VosZH0YHmg6y9BbMMFEwraDKAzs4o"] = page
+    (tmp_path / "sitecustomize.py").write_text(DRIVE)
+    tests = Path(__file__).parents[1]
+    environment = {
+        **dict.fromkeys(OFFLINE, ""), "GOOGLE_DRIVE": web.url, "PYTHONPATH": f"{tmp_path}:{tests}",
+    }  # fmt: skip
+    fetched = harness.command_of("data", "fetch", "perrec_hard", **environment)
+    assert fetched.code == 0, fetched.err
+    assert fetched.err.count("fetching") == 1
+    assert len(web.asked) == 1
+    assert fetched.out.count("userid2history.json") == 3
+    where = harness.command_of("data", "where", "perrec_hard", **environment)
+    assert (where.code, where.out) == (0, fetched.out)
+    ended = harness.command_of(
+        "--model", "baseline", "--tasks", "perrec_hard", "--limit", "5", "--offline", "--json",
+        "--output_path", str(tmp_path / "runs"), **environment,
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert len(web.asked) == 1
+    (manifest,) = (tmp_path / "runs").glob("*/manifest.json")
+    about = json.loads(manifest.read_text())["tasks"]["perrec_hard_listwise"]["data"]
+    assert about["origin"] == "drive"
+    assert about["digest"] == sha256(page.body)
+    assert about["address"].startswith("https://drive.google.com/file/d/1Px0VosZH0YHmg6y9Bb")

@@ -24,6 +24,7 @@ names_of_tasks = argument(
 
 @command(
     "harness data fetch my_task.yaml",
+    short_help="fetch the data of tasks, for runs without a network",
     params=[
         Option(["--download"], is_flag=True, help="fetch data above 1 GB without asking"),
         Option(["--offline"], is_flag=True, help="fetch no data: check what is in the caches"),
@@ -32,7 +33,7 @@ names_of_tasks = argument(
 @names_of_tasks
 @include_path_option
 def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, offline: bool) -> int:
-    """Fetch the data of tasks from the web or the hub, so that a run needs no network for it.
+    """Fetch the data of tasks from their sources, so that a run needs no network for it.
 
     Prints the files of each task.
     """
@@ -51,7 +52,7 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
     return 1 if failed else 0
 
 
-@command("harness data where my_task.yaml")
+@command("harness data where my_task.yaml", short_help="print where the data of tasks lies")
 @names_of_tasks
 @include_path_option
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:

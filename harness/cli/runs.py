@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from harness.base.errors import DataError, HarnessError, UsageError
+from harness.base.question import agreed
 from harness.cli.command import PATH, command, json_option, option
 from harness.cli.kept_runs import Opened, default_folder, has_tags, kept_runs, tag_option
 from harness.cli.output import print_error, print_json
@@ -85,12 +85,13 @@ def _clean(place: Path, tags: Mapping[str, str], which: str, *, yes: bool) -> in
         print(clean_text(f"{folder.path}  {manifest.label}, {manifest.status}"))
     question = f"remove {'this run' if len(chosen) == 1 else f'these {len(chosen):,} runs'}?"
     if not yes:
-        if not sys.stdin.isatty():
+        answer = agreed(question)
+        if answer is None:
             raise UsageError(
                 "nothing was removed: --clean asks first, and there is no terminal to answer",
                 expected="--yes",
             )
-        if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+        if not answer:
             print("nothing was removed")
             return 0
     kept = sum(not _removed(*one) for one in chosen)

@@ -72,14 +72,17 @@ class Tools(CommandGroup):
         from harness.registry import load_plugins
 
         known = usable(load_plugins().tools_of(str(self.name)))
+        tools = [*self.own_commands(), *((one.name, one.description) for one in known)]
         if json:
-            tools = [{"name": one.name, "description": one.description} for one in known]
-            print_json({f"{self.name}_tools": tools})
-        elif known:
-            print_tools(known)
+            named = [{"name": name, "description": description} for name, description in tools]
+            print_json({f"{self.name}_tools": named})
         else:
-            print("no installed plugin has a data tool")
+            print_rows(tools)
         return 0
+
+    def own_commands(self) -> list[tuple[str, str]]:
+        """The names and descriptions of commands that no plugin brings."""
+        return []
 
 
 def report_options() -> list[Option]:
@@ -184,6 +187,13 @@ class DataTools(Tools):
     def __init__(self) -> None:
         super().__init__("data", "harness data", "harness data describe --data sample")
         self.help = f"{self.help} `fetch TASK…` fetches the data of tasks; `where TASK…` finds it."
+
+    def own_commands(self) -> list[tuple[str, str]]:
+        """The names and descriptions of the harness's own commands."""
+        from harness.cli import data_sources
+        from harness.registry.hookspecs import TAKEN_TOOLS
+
+        return [(name, getattr(data_sources, name).get_short_help_str(80)) for name in TAKEN_TOOLS]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of the tools, and of the harness's own."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from pathlib import Path
 
 from harness.base.errors import StorageError, UsageError
+from harness.base.question import agreed
 from harness.data.fetching import Fetching
 
 LARGE = 1_000_000_000
@@ -58,15 +58,15 @@ class Watch:
             )
 
     def _ask(self, size: str) -> None:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        answer = agreed(f"fetch {size} from {self._address}?")
+        if answer is None:
             raise UsageError(
                 "a large download must be asked for",
                 where=self._address,
                 found=size,
                 expected="--download, or local data with --data",
             )
-        print(f"fetch {size} from {self._address}? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        if not answer:
             raise UsageError(
                 "the download was refused", where=self._address, expected="local data with --data"
             )

@@ -2,7 +2,8 @@
 
 <downloads>/<digest>/<file name>/…   the file, or what was in the archive; always whole
 <downloads>/sources/<address>.json   the digest that was first seen of an address
-<downloads>/unfinished/<address>/    what a broken download goes on with
+<downloads>/unfinished/<address>/    what a broken download goes on with, and a whole one for which
+                                     the disk has no room once it is unpacked
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, StorageError
 from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
 from harness.contracts.task import DriveSpec, UrlSpec
@@ -108,18 +109,12 @@ class _Cache:
         return Download(folder=folder, digest=known)
 
     def fetch(self, fetching: Fetching) -> Download:
-        """Fetch, check and unpack; nothing is kept unless all of that succeeds."""
+        """Fetch, check and unpack; nothing is used unless all of that succeeds."""
         make_folder(self._work, option=VARIABLE)
-        part = self._work / "part"
-        terms = f"; terms: {self._remote.terms}" if self._remote.terms else ""
-        address = self._remote.address
-        fetching.say(f"fetching {address}{terms}")
-        try:
-            _transfer(self._remote, part, Watch(address, self._work, fetching, option=VARIABLE))
-        except OSError as error:
-            if error.errno in _FULL:
-                self._forget()
-            raise storage_error(part, error, option=VARIABLE) from error
+        part, whole = self._work / self._name, self._work / ".whole"
+        if not (whole.exists() and part.exists()):
+            self._transfer(part, fetching)
+            whole.touch()
         seen = self._checked(part)
         folder = self._folder(seen.digest)
         self._keep(part, folder)
@@ -127,6 +122,25 @@ class _Cache:
         atomic_write(self._seen, msgspec.json.encode(seen), option=VARIABLE)
         fetching.say(f"  fetched {seen.bytes:,} bytes with {seen.digest}, kept in {folder}")
         return Download(folder=folder, digest=seen.digest)
+
+    def _transfer(self, part: Path, fetching: Fetching) -> None:
+        """Fetch a whole file as `part`."""
+        from harness.data.drive_file import fetch_drive_file
+        from harness.data.web_file import WebFile
+
+        remote = self._remote
+        terms = f"; terms: {remote.terms}" if remote.terms else ""
+        fetching.say(f"fetching {remote.address}{terms}")
+        watch = Watch(remote.address, self._work, fetching, option=VARIABLE)
+        try:
+            if isinstance(remote, DriveSpec):
+                fetch_drive_file(remote, part, watch)
+            else:
+                WebFile(remote.address, part, watch).fetch()
+        except OSError as error:
+            if error.errno in _FULL:
+                self._forget()
+            raise storage_error(part, error, option=VARIABLE) from error
 
     def _checked(self, part: Path) -> Seen:
         """What was fetched, with its digest; DataError, and nothing kept, if it is another one."""
@@ -143,14 +157,12 @@ class _Cache:
         """Move or unpack a whole file into its folder, which appears in one step."""
         from harness.data.archives import is_archive, unpack
 
-        made = self._work / "whole"
-        named = self._work / self._name
+        made = self._work / ".made"
         try:
             shutil.rmtree(made, ignore_errors=True)
             made.mkdir()
             if is_archive(self._name):
-                part.replace(named)
-                unpack(named, made, option=VARIABLE)
+                unpack(part, made, option=VARIABLE)
             else:
                 part.replace(made / self._name)
             self._check_contents(made)
@@ -158,9 +170,19 @@ class _Cache:
             if not folder.is_dir():  # another address may have the same file
                 made.replace(folder)
         except OSError as error:
-            raise storage_error(folder, error, option=VARIABLE) from error
-        finally:
+            raise self._kept_until_room(storage_error(folder, error, option=VARIABLE)) from error
+        except StorageError as error:
+            raise self._kept_until_room(error) from error
+        except DataError:
             self._forget()
+            raise
+        self._forget()
+
+    def _kept_until_room(self, error: StorageError) -> StorageError:
+        """The error for a disk that cannot hold the unpacked file; what was fetched stays."""
+        shutil.rmtree(self._work / ".made", ignore_errors=True)
+        error.hint = f"{error.hint}; what was fetched is kept, and not fetched again"
+        return error
 
     def _check_contents(self, made: Path) -> None:
         for name, stated in self._remote.contents.items():
@@ -216,18 +238,6 @@ class _Cache:
                 say(f"another process fetches {self._remote.address}: waiting for it")
                 fcntl.flock(file, fcntl.LOCK_EX)
             yield
-
-
-def _transfer(remote: Remote, part: Path, watch: Watch) -> None:
-    """Fetch a whole file as `part`."""
-    if isinstance(remote, DriveSpec):
-        from harness.data.drive_file import fetch_drive_file
-
-        fetch_drive_file(remote, part, watch)
-    else:
-        from harness.data.web_file import WebFile
-
-        WebFile(remote.address, part, watch).fetch()
 
 
 def file_name(remote: Remote) -> str:

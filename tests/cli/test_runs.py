@@ -1,7 +1,6 @@
 """How commands name runs, and what `harness runs` lists and removes."""
 
 import csv
-import io
 import json
 import os
 import shutil
@@ -123,12 +122,11 @@ def test_nothing_is_removed_unasked(three, printed, monkeypatch):
     assert out.splitlines() == [f"runs/{B}  step-2000, done", f"runs/{A}  step-1000, done"]
     assert "expected: --yes" in err
     asked = []
-    monkeypatch.setattr("sys.stdin", type("Terminal", (io.StringIO,), {"isatty": lambda _: True})())
-    monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "")
+    monkeypatch.setattr("harness.cli.runs.agreed", lambda text: asked.append(text) or False)
     assert "nothing was removed" in printed("runs", "--clean", "all_but=1").out
-    assert asked == ["remove these 2 runs? [y/N] "]
+    assert asked == ["remove these 2 runs?"]
     assert all(folder.path.exists() for folder in three)
-    monkeypatch.setattr("builtins.input", lambda text: "y")
+    monkeypatch.setattr("harness.cli.runs.agreed", lambda text: True)
     assert "2 removed" in printed("runs", "--clean", "all_but=1").out
     assert [folder.path.exists() for folder in three] == [False, False, True]
 
@@ -178,12 +176,11 @@ def test_runs_at_work_and_unreadable_runs_stay(printed):
 def test_a_run_that_was_resumed_while_the_question_stood_stays(printed, monkeypatch):
     failed = kept("20260401T000000-m-00000016", status="failed")
 
-    def resumed(text: str) -> str:
+    def resumed(text: str) -> bool:
         failed.write_manifest(msgspec.structs.replace(failed.manifest(), status="done"))
-        return "y"
+        return True
 
-    monkeypatch.setattr("sys.stdin", type("Terminal", (io.StringIO,), {"isatty": lambda _: True})())
-    monkeypatch.setattr("builtins.input", resumed)
+    monkeypatch.setattr("harness.cli.runs.agreed", resumed)
     out, err = printed("runs", "--clean", "failed", code=1)
     assert "0 removed" in out
     assert "the run has changed since it was listed" in err

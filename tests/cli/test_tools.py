@@ -9,6 +9,9 @@ import pytest
 from harness import registry as plugin_manager
 from harness.cli.main import COMMANDS
 
+FETCH = "fetch the data of tasks, for runs without a network"
+WHERE = "print where the data of tasks lies"
+
 PLUGIN = """
 from typing import Annotated
 
@@ -52,13 +55,15 @@ def tools(site, monkeypatch):
 
 
 def test_without_a_name_the_tools_are_listed(printed):
-    assert printed("data").out == "  count  Counts words.\n  gone   Cannot be made.\n"
+    assert printed("data").out == (
+        f"  fetch  {FETCH}\n  where  {WHERE}\n  count  Counts words.\n  gone   Cannot be made.\n"
+    )
 
 
-def test_that_there_is_no_tool_is_said(monkeypatch, printed):
+def test_without_plugins_the_harness_has_its_own_commands(monkeypatch, printed):
     monkeypatch.undo()
     monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
-    assert printed("data").out == "no installed plugin has a data tool\n"
+    assert printed("data").out == f"  fetch  {FETCH}\n  where  {WHERE}\n"
 
 
 def test_the_harness_has_an_analysis_of_its_own(monkeypatch, printed):
@@ -72,6 +77,8 @@ def test_the_harness_has_an_analysis_of_its_own(monkeypatch, printed):
 def test_the_list_as_json(printed):
     assert json.loads(printed("data", "--json").out) == {
         "data_tools": [
+            {"name": "fetch", "description": FETCH},
+            {"name": "where", "description": WHERE},
             {"name": "count", "description": "Counts words."},
             {"name": "gone", "description": "Cannot be made."},
         ]

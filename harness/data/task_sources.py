@@ -187,20 +187,16 @@ def _open_hub(
     from harness.data.hub import open_hub
 
     opened = open_hub(hub, spec.tables, task=task, offline=fetching.why_offline())
-    files = {
-        name: _file_sources(table.files, spec.tables[name])
-        for name, table in opened.tables.items()
-        if table.split is None
-    }
-    splits = {name: (one.split,) for name, one in opened.tables.items() if one.split is not None}
+    files = {name: _file_sources(paths, spec.tables[name]) for name, paths in opened.files.items()}
+    splits = {name: (split,) for name, split in opened.splits.items()}
     return made(
         origin="hub",
         about=opened.about,
         tables=_tables(spec.tables, {**files, **splits}),
         files=files,
-        pinned={name: table.described for name, table in opened.tables.items()},
+        pinned=opened.pinned,
         absent=dict.fromkeys(
-            (name for name in spec.tables if name not in opened.tables),
+            (name for name in spec.tables if name not in opened.pinned),
             f"`split` or `hub_files` in the task's table, for the hub's '{hub.repo}'",
         ),
     )

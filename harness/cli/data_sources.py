@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from harness.contracts.task import Task
     from harness.data import TaskData
-    from harness.data.fetching import Fetching
 
 names_of_tasks = argument(
     "names", metavar="TASK", nargs=-1, required=True, help="tasks, groups, globs or YAML files",
@@ -38,12 +37,11 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
     Prints the files of each task.
     """
     from harness.base.errors import HarnessError
-    from harness.data.fetching import Fetching
 
     failed = 0
     for task in _tasks(names, include_path):
         try:
-            data = _opened(task, Fetching(offline=offline, download=download))
+            data = _opened(task, offline=offline, download=download)
         except HarnessError as error:
             print_error(error)
             failed += 1
@@ -58,12 +56,11 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
     from harness.base.errors import DataError
-    from harness.data.fetching import Fetching
 
     absent = 0
     for task in _tasks(names, include_path):
         try:
-            data = _opened(task, Fetching(offline=True))
+            data = _opened(task, offline=True, look=True)
         except DataError as error:
             print_error(error)
             absent += 1
@@ -81,13 +78,19 @@ def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ..
     return catalogue.select([part for name in names for part in name.split(",") if part]).tasks
 
 
-def _opened(task: Task, fetching: Fetching) -> TaskData:
+def _opened(task: Task, *, offline: bool, download: bool = False, look: bool = False) -> TaskData:
     """A task's own data, as a run without --data opens it."""
-    from harness.data import open_dataset
+    from functools import partial
 
+    from harness.data import open_dataset
+    from harness.data.fetching import Fetching
+    from harness.registry import load_plugins
+    from harness.registry.data_tools import build_tool
+
+    tools = partial(build_tool, load_plugins())
     return open_dataset(
         task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
-        fetching=fetching,
+        fetching=Fetching(offline=offline, download=download, look=look, tools=tools),
     )  # fmt: skip
 
 

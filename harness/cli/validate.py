@@ -210,11 +210,26 @@ class Checker:
                 location = locate(task, ["options"])
                 error.where = f"{location}: {error.where}" if error.where else location
                 errors.append(error)
+        errors += self._build_errors(task)
         if task.data.sample is not None:
             errors += self._held(document, [*self._data_errors(task, "sample", "sample")])
         if task.data.folder is not None:
             errors += self._data_errors(task, "folder", task.data.folder)
         return errors
+
+    def _build_errors(self, task: Task) -> Iterator[HarnessError]:
+        """The error in each source that builds the data: its tool, or the tool's options."""
+        from harness.base.errors import HarnessError
+        from harness.registry.data_tools import build_tool
+        from harness.tasks.locate import locate
+
+        for number, source in enumerate(task.data.sources):
+            if source.build is not None:
+                try:
+                    build_tool(self._plugins, source.build)
+                except HarnessError as error:
+                    error.where = locate(task, ["data", "sources", number, "build"])
+                    yield error
 
     def _data_errors(self, task: Task, key: str, place: str) -> Iterator[HarnessError]:
         """The error in the first rows of the data; `key` is its key in the task file."""

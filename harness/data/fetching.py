@@ -6,6 +6,11 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.contracts.task import BuildSpec
+    from harness.data.build import BuildTool
 
 OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
 """The variables of the hub's libraries that turn off the network."""
@@ -21,12 +26,14 @@ def _print(line: str) -> None:
 class Fetching:
     """What may be fetched: nothing if `offline`, large files unasked with `download`.
 
-    `say` shows a line.
+    `say` shows a line. `tools` finds the data tools that build data; with `look`, none is built.
     """
 
     offline: bool = False
     download: bool = False
+    look: bool = False
     say: Callable[[str], None] = _print
+    tools: Callable[[BuildSpec], BuildTool] | None = None
 
     def why_offline(self) -> str | None:
         """What turns the network off, as it follows `because`; None if nothing does."""

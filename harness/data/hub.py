@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
+from harness.data.download_watch import Watch
 from harness.data.wording import join_names, nearest
+from harness.runs.atomic_files import make_folder
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped]
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.contracts.task import HubSpec, TableSpec
+    from harness.contracts.task import HubFilesSpec, HubSpec, TableSpec
+    from harness.data.fetching import Fetching
+
+CACHE = "HF_HOME"
+"""The variable with the folder of the hub's cache."""
 
 BATCH_ROWS = 1024
 
@@ -76,12 +83,11 @@ class OpenedHub:
 
 
 def open_hub(
-    hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str, offline: str | None = None
+    hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str, fetching: Fetching
 ) -> OpenedHub:
     """The tables of a task at one commit of a hub data set, fetched or only from the cache.
 
-    `offline` is why nothing may be fetched, as it follows `because`. A table that is not required
-    and has no place on the hub is left out.
+    A table that is not required and has no place on the hub is left out.
     """
     for name, table in tables.items():
         if table.required and not (table.split or table.hub_files):
@@ -90,19 +96,17 @@ def open_hub(
                 expected="`split` or `hub_files` in the task's table",
                 hint="give the data with --data, or correct the task file",
             )
-    place = _Place(hub, task)
-    asked_not = f"the hub was not asked, because {offline}" if offline else None
-    listing, commit, asked_not = _listing(place, asked_not)
+    repo = _Repo(hub.repo, hub.revision, task, fetching)
+    listing = repo.listing()
     chosen = {
-        name: _matching(place, table.hub_files, listing, table=name)
+        name: repo.matching(table.hub_files, listing, key="hub_files", of=f"table '{name}'")
         for name, table in tables.items()
         if table.hub_files
     }
     wanted = {name: t.split for name, t in tables.items() if t.split and name not in chosen}
     # Only `datasets` knows which files make a split, so a split needs all of them.
-    fetched = None if wanted else [one for files in chosen.values() for one in files]
-    folder = _snapshot(place, fetched, commit, asked_not)
-    config, splits = _splits(place, folder, wanted) if wanted else (hub.config, {})
+    folder = repo.snapshot(None if wanted else [*chain(*chosen.values())], listing)
+    config, splits = _splits(repo, hub.config, folder, wanted) if wanted else (hub.config, {})
     files = {name: tuple(folder / one for one in found) for name, found in chosen.items()}
     pinned: dict[str, Mapping[str, Any]] = {
         name: {
@@ -120,30 +124,146 @@ def open_hub(
         "config": config,
         "asked_revision": hub.revision,
         "revision": folder.name,
-        "offline": asked_not,
+        "offline": listing.offline,
     }
     return OpenedHub(about=about, pinned=pinned, files=files, splits=splits)
 
 
+def fetch_files(hub: HubFilesSpec, *, task: str, fetching: Fetching) -> tuple[Path, list[str]]:
+    """The folder of one commit of a hub data set, named by the commit, and the files in it."""
+    repo = _Repo(hub.repo, hub.revision, task, fetching)
+    listing = repo.listing()
+    names = repo.matching(hub.files, listing, key="files", of="an input")
+    return repo.snapshot(names, listing), names
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Listing:
+    """The files of a data set with their sizes, and its commit or why the hub did not name it."""
+
+    sizes: Mapping[str, int]
+    commit: str | None = None
+    offline: str | None = None
+
+
 @dataclass(frozen=True)
-class _Place:
-    """A task's data set on the hub, with the errors about it."""
+class _Repo:
+    """A task's data set on the hub."""
 
-    hub: HubSpec
+    name: str
+    revision: str | None
     task: str
+    fetching: Fetching
 
-    def refused(self, where: str, why: str, hint: str) -> Unavailable:
+    def listing(self) -> _Listing:
+        """The files at the task's revision.
+
+        A refusal of the hub is an error. A hub that cannot be reached is one only without a cache.
+        """
+        from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
+
+        why = self.fetching.why_offline()
+        offline = f"the hub was not asked, because {why}"
+        try:
+            if why is None:
+                info = HfApi().dataset_info(
+                    self.name, revision=self.revision, timeout=HUB_TIMEOUT, files_metadata=True
+                )
+                sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+                return _Listing(sizes=sizes, commit=info.sha)
+        except errors.GatedRepoError as error:
+            raise self._refused("access must be requested first", _GATED) from error
+        except errors.RepositoryNotFoundError as error:
+            raise self._refused("it does not exist, or is private", _PRIVATE) from error
+        except errors.RevisionNotFoundError as error:
+            raise self._refused(f"it has no revision '{self.revision}'", _REVISION) from error
+        except errors.HFValidationError as error:
+            raise self._refused(str(error), _REPO) from error
+        except Exception as error:  # any other error of the transport: no answer came
+            offline = f"{constants.ENDPOINT} could not be reached: {_first_line(error)}"
+        try:
+            tree = get_cached_repo_tree(self.name, repo_type="dataset", revision=self.revision)
+        except errors.CachedRepoTreeNotFoundError as error:
+            raise self._unreachable(f"{offline}; looked in {constants.HF_HUB_CACHE}") from error
+        return _Listing(sizes={file.path: file.size for file in tree}, offline=offline)
+
+    def matching(
+        self, patterns: Sequence[str], listing: _Listing, *, key: str, of: str
+    ) -> list[str]:
+        """The files that match the patterns, each once, in the patterns' order."""
+        names = sorted(listing.sizes)
+        chosen: dict[str, None] = {}
+        for pattern in patterns:
+            expression = _translated(pattern)
+            found = [name for name in names if expression.fullmatch(name)]
+            if not found:
+                raise DataError(
+                    f"no file of the hub's '{self.name}' matches '{pattern}' ({of})",
+                    found=f"files {join_names(names)} at revision {self.revision or 'main'}",
+                    hint=f"correct `{key}` of task '{self.task}'",
+                )
+            chosen.update(dict.fromkeys(found))
+        return list(chosen)
+
+    def snapshot(self, files: Sequence[str] | None, listing: _Listing) -> Path:
+        """The folder of one commit in the hub's cache, named by the commit, with these files or
+        all.
+
+        The request has the task's revision, so that the cache remembers the commit of a branch.
+        """
+        from huggingface_hub import errors, snapshot_download
+
+        fetch = partial(
+            snapshot_download, self.name, repo_type="dataset", revision=self.revision,
+            allow_patterns=None if files is None else [glob.escape(one) for one in files],
+        )  # fmt: skip
+        if listing.offline is not None:
+            try:
+                return Path(fetch(local_files_only=True))
+            except errors.LocalEntryNotFoundError as error:
+                raise self._unreachable(f"{listing.offline}; {_first_line(error)}") from error
+        self._announce(listing.sizes if files is None else files, listing)
+        with self.told("its files could not be fetched", Unavailable):
+            folder = Path(fetch())
+        if folder.name != listing.commit:
+            # The branch moved in between, or the hub went away and the library used its cache.
+            raise DataError(
+                f"task '{self.task}': the revision of '{self.name}' changed while it was fetched",
+                found=f"revision {folder.name}",
+                expected=f"revision {listing.commit}",
+                hint="run again once the hub can be reached, or give the data with --data",
+            )
+        return folder
+
+    def _announce(self, files: Iterable[str], listing: _Listing) -> None:
+        """Say what is fetched; raise if there is no room for it, or if it is not agreed to."""
+        from huggingface_hub import constants, try_to_load_from_cache
+
+        known = partial(
+            try_to_load_from_cache, self.name, repo_type="dataset", revision=listing.commit
+        )
+        missing = [name for name in files if not isinstance(known(name), str)]
+        if missing:
+            self.fetching.say(f"fetching {len(missing)} files of the hub's {self.name}")
+            cache = Path(constants.HF_HUB_CACHE)
+            make_folder(cache, option=CACHE)
+            watch = Watch(f"the hub's {self.name}", cache, self.fetching, option=CACHE)
+            watch(0, sum(listing.sizes[name] for name in missing))
+
+    def _refused(self, why: str, hint: str) -> Unavailable:
+        from huggingface_hub import constants
+
         return Unavailable(
-            f"task '{self.task}': the hub refused the data set '{self.hub.repo}'",
-            where=where,
+            f"task '{self.task}': the hub refused the data set '{self.name}'",
+            where=constants.ENDPOINT,
             found=why,
             hint=f"{hint}; or give the data with --data",
         )
 
-    def unreachable(self, found: str) -> Unavailable:
-        at = f" at revision '{self.hub.revision}'" if self.hub.revision else ""
+    def _unreachable(self, found: str) -> Unavailable:
+        at = f" at revision '{self.revision}'" if self.revision else ""
         return Unavailable(
-            f"task '{self.task}' needs the hub's data set '{self.hub.repo}'{at}, which is neither "
+            f"task '{self.task}' needs the hub's data set '{self.name}'{at}, which is neither "
             "reachable nor cached",
             found=found,
             expected="a connection to the hub, or a cache that an earlier run filled",
@@ -160,117 +280,38 @@ class _Place:
             while deepest.__cause__ is not None:
                 deepest = deepest.__cause__
             raise kind(
-                f"task '{self.task}': the hub's data set '{self.hub.repo}': {problem}",
+                f"task '{self.task}': the hub's data set '{self.name}': {problem}",
                 found=f"{type(deepest).__name__}: {_first_line(deepest)}",
                 hint="give a local copy with --data FILE or --data DIR",
             ) from error
 
 
-def _listing(place: _Place, asked_not: str | None) -> tuple[list[str], str | None, str | None]:
-    """The files of a data set, its commit if the hub named it, and otherwise why it did not.
-
-    A refusal of the hub is an error. A hub that cannot be reached is one only without a cache.
-    """
-    from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
-
-    hub = place.hub
-    refused = partial(place.refused, constants.ENDPOINT)
-    try:
-        if asked_not is None:
-            info = HfApi().dataset_info(hub.repo, revision=hub.revision, timeout=HUB_TIMEOUT)
-            return sorted(file.rfilename for file in info.siblings or ()), info.sha, None
-    except errors.GatedRepoError as error:
-        raise refused("access must be requested first", _GATED) from error
-    except errors.RepositoryNotFoundError as error:
-        raise refused("it does not exist, or is private", _PRIVATE) from error
-    except errors.RevisionNotFoundError as error:
-        raise refused(f"it has no revision '{hub.revision}'", _REVISION) from error
-    except errors.HFValidationError as error:
-        raise refused(str(error), _REPO) from error
-    except Exception as error:  # any other error of the transport: no answer came
-        asked_not = f"{constants.ENDPOINT} could not be reached: {_first_line(error)}"
-    try:
-        tree = get_cached_repo_tree(hub.repo, repo_type="dataset", revision=hub.revision)
-    except errors.CachedRepoTreeNotFoundError as error:
-        raise place.unreachable(f"{asked_not}; looked in {constants.HF_HUB_CACHE}") from error
-    return sorted(file.path for file in tree), None, asked_not
-
-
-def _matching(
-    place: _Place, patterns: Sequence[str], listing: Sequence[str], *, table: str
-) -> list[str]:
-    """The files of a data set that match the patterns, each once, in the patterns' order."""
-    chosen: dict[str, None] = {}
-    for pattern in patterns:
-        expression = _translated(pattern)
-        found = [one for one in listing if expression.fullmatch(one)]
-        if not found:
-            raise DataError(
-                f"no file of the hub's '{place.hub.repo}' matches '{pattern}' (table '{table}')",
-                found=f"files {join_names(listing)} at revision {place.hub.revision or 'main'}",
-                hint=f"correct `hub_files` of task '{place.task}'",
-            )
-        chosen.update(dict.fromkeys(found))
-    return list(chosen)
-
-
-def _snapshot(
-    place: _Place, files: Sequence[str] | None, commit: str | None, asked_not: str | None
-) -> Path:
-    """The folder of one commit in the hub's cache, named by the commit, with these files or all.
-
-    The request has the task's revision, so that the cache remembers the commit of a branch.
-    """
-    from huggingface_hub import errors, snapshot_download
-
-    hub = place.hub
-    fetch = partial(snapshot_download, hub.repo, repo_type="dataset", revision=hub.revision)
-    patterns = None if files is None else [glob.escape(one) for one in files]
-    if asked_not is not None:
-        try:
-            return Path(fetch(allow_patterns=patterns, local_files_only=True))
-        except errors.LocalEntryNotFoundError as error:
-            raise place.unreachable(f"{asked_not}; {_first_line(error)}") from error
-    with place.told("its files could not be fetched", Unavailable):
-        folder = Path(fetch(allow_patterns=patterns))
-    if folder.name != commit:
-        # The branch moved in between, or the hub went away and the library used its cache.
-        raise DataError(
-            f"task '{place.task}': the revision of '{hub.repo}' changed while it was fetched",
-            found=f"revision {folder.name}",
-            expected=f"revision {commit}",
-            hint="run again once the hub can be reached, or give the data with --data",
-        )
-    return folder
-
-
 def _splits(
-    place: _Place, folder: Path, wanted: Mapping[str, str]
+    repo: _Repo, config: str | None, folder: Path, wanted: Mapping[str, str]
 ) -> tuple[str, dict[str, SplitSource]]:
     """The name of the configuration that the library prepares, and the split of each table."""
     import datasets
 
-    hub = place.hub
-    with place.told("the datasets library cannot prepare it"):
-        builder = datasets.load_dataset_builder(str(folder), name=hub.config)
+    with repo.told("the datasets library cannot prepare it"):
+        builder = datasets.load_dataset_builder(str(folder), name=config)
         builder.download_and_prepare()
-    config: str = builder.config.name
+    prepared: str = builder.config.name
     names = list(builder.info.splits or ())
     splits = {}
     for name, split in wanted.items():
         if split.partition("[")[0] not in names:
             near = nearest(split, names)
             raise DataError(
-                f"the hub's '{hub.repo}' has no split '{split}'",
-                found=f"splits {join_names(names)} in configuration '{config}'",
-                expected=f"the split that task '{place.task}' names",
+                f"the hub's '{repo.name}' has no split '{split}'",
+                found=f"splits {join_names(names)} in configuration '{prepared}'",
+                expected=f"the split that task '{repo.task}' names",
                 hint=f"'{near}' is the nearest name" if near else None,
             )
-        with place.told(f"split '{split}' cannot be read"):
+        with repo.told(f"split '{split}' cannot be read"):
             rows = builder.as_dataset(split=split)
-        label = f"{hub.repo}@{folder.name[:10]} ({config}, {split})"
+        label = f"{repo.name}@{folder.name[:10]} ({prepared}, {split})"
         splits[name] = SplitSource(label=label, split=rows)
-    return config, splits
+    return prepared, splits
 
 
 def _first_line(error: BaseException) -> str:

@@ -44,6 +44,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "DOMAIN=FILE to write the domain's own groups too: JSONL, JSON, CSV, TSV or Parquet",
         ),
     ]
+    domains: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="DOMAIN=NAME for the reviews in files of that name, without its endings, "
+            "that are given without a domain"
+        ),
+    ] = ()
     meta: Annotated[
         tuple[Path, ...],
         Meta(min_length=1, description="a file of items (parent_asin, title, author)"),
@@ -80,6 +87,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(description="another seed draws other items and users")] = 0
 
     def __post_init__(self) -> None:
+        for one in self.domains:
+            if not _DOMAIN.fullmatch(one):
+                raise ValueError(f"domains: {one!r} is not DOMAIN=NAME")
         if self.least_members > self.members:
             raise ValueError(
                 f"least_members={self.least_members} is more than members={self.members}"
@@ -88,9 +98,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def review_files(settings: Settings) -> Iterator[tuple[str | None, Path]]:
     """Each file of reviews with its domain, None without one."""
+    by_name = {name: domain for domain, _, name in (one.partition("=") for one in settings.domains)}
     for given in settings.reviews:
         named = _DOMAIN.fullmatch(given)
-        domain = named[1] if named else None
+        name = Path(given).name.partition(".")[0]
+        domain = named[1] if named else by_name.get(name)
         if domain == ALL:
             raise UsageError(
                 f"the name {ALL!r} is reserved for the folder of all domains",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.cli.command import Option, argument, command
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from harness.contracts.task import Task
     from harness.data import TaskData
+    from harness.data.fetching import Fetching
 
 names_of_tasks = argument(
     "names", metavar="TASK", nargs=-1, required=True, help="tasks, groups, globs or YAML files",
@@ -39,9 +41,10 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
     from harness.base.errors import HarnessError
 
     failed = 0
+    fetching = replace(_fetching(), offline=offline, download=download)
     for task in _tasks(names, include_path):
         try:
-            data = _opened(task, offline=offline, download=download)
+            data = _opened(task, fetching)
         except HarnessError as error:
             print_error(error)
             failed += 1
@@ -58,9 +61,10 @@ def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     from harness.base.errors import DataError
 
     absent = 0
+    fetching = replace(_fetching(), offline=True, look=True)
     for task in _tasks(names, include_path):
         try:
-            data = _opened(task, offline=True, look=True)
+            data = _opened(task, fetching)
         except DataError as error:
             print_error(error)
             absent += 1
@@ -78,19 +82,23 @@ def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ..
     return catalogue.select([part for name in names for part in name.split(",") if part]).tasks
 
 
-def _opened(task: Task, *, offline: bool, download: bool = False, look: bool = False) -> TaskData:
-    """A task's own data, as a run without --data opens it."""
+def _fetching() -> Fetching:
     from functools import partial
 
-    from harness.data import open_dataset
     from harness.data.fetching import Fetching
     from harness.registry import load_plugins
     from harness.registry.data_tools import build_tool
 
-    tools = partial(build_tool, load_plugins())
+    return Fetching(tools=partial(build_tool, load_plugins()))
+
+
+def _opened(task: Task, fetching: Fetching) -> TaskData:
+    """A task's own data, as a run without --data opens it."""
+    from harness.data import open_dataset
+
     return open_dataset(
         task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
-        fetching=Fetching(offline=offline, download=download, look=look, tools=tools),
+        fetching=fetching,
     )  # fmt: skip
 
 

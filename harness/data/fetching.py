@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harness.base.errors import Unavailable
     from harness.contracts.task import BuildSpec
     from harness.data.build import BuildTool
 
@@ -27,6 +28,8 @@ class Fetching:
     """What may be fetched: nothing if `offline`, large files unasked with `download`.
 
     `say` shows a line. `tools` finds the data tools that build data; with `look`, none is built.
+
+    State: `failed` holds why downloads could not be had, so that several tasks try each once.
     """
 
     offline: bool = False
@@ -34,6 +37,7 @@ class Fetching:
     look: bool = False
     say: Callable[[str], None] = _print
     tools: Callable[[BuildSpec], BuildTool] | None = None
+    failed: dict[bytes, Unavailable] = field(default_factory=dict)
 
     def why_offline(self) -> str | None:
         """What turns the network off, as it follows `because`; None if nothing does."""

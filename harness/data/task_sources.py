@@ -147,12 +147,18 @@ def _open_sources(
         )
     failed: list[tuple[str, Unavailable]] = []
     for source in sources:
+        name, key = name_of(source), msgspec.json.encode(source)
+        if key in fetching.failed:
+            failed.append((name, fetching.failed[key]))
+            continue
         try:
             return _open_source(spec, source, made, task=task, fetching=fetching)
         except Unavailable as error:
-            failed.append((name_of(source), error))
+            failed.append((name, error))
             if source is not sources[-1]:
-                fetching.say(f"not to be had: {name_of(source)}: {error.problem}")
+                fetching.say(f"not to be had: {name}: {error.problem}")
+            if (source.url or source.drive) and fetching.why_offline() is None:
+                fetching.failed[key] = error
     raise _none_has_it(task, failed)
 
 

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,23 +19,11 @@ import msgspec
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
 from harness.data.downloads import VARIABLE, downloads_folder, fetched, locked
+from harness.data.fetching import BuildTool, Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
     from harness.contracts.task import BuildSpec, InputSpec
-    from harness.data.fetching import Fetching
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuildTool:
-    """A data tool with all its options, except its inputs and its folder.
-
-    `run` writes the data into a folder that does not exist yet, from the files of each input.
-    """
-
-    plugin: str
-    options: Mapping[str, Any]
-    run: Callable[[Mapping[str, Sequence[Path]], Path], None]
 
 
 class InputFile(msgspec.Struct, frozen=True):

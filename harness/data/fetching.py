@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.base.errors import Unavailable
     from harness.contracts.task import BuildSpec
-    from harness.data.build import BuildTool
 
 OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
 """The variables of the hub's libraries that turn off the network."""
@@ -21,6 +21,18 @@ _TRUE = {"1", "true", "yes", "on"}
 
 def _print(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildTool:
+    """A data tool with all its options, except its inputs and its folder.
+
+    `run` writes the data into a folder that does not exist yet, from the files of each input.
+    """
+
+    plugin: str
+    options: Mapping[str, Any]
+    run: Callable[[Mapping[str, Sequence[Path]], Path], None]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,12 @@ from harness.base.errors import (
     TaskError,
     did_you_mean,
 )
+from harness.data.fetching import BuildTool
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import DataTool
     from harness.contracts.report import Report
     from harness.contracts.task import BuildSpec
-    from harness.data.build import BuildTool
     from harness.registry.registrations import Registration
     from harness.registry.registry import Plugins
 
@@ -47,8 +47,6 @@ def run_tool(registration: Registration[Any], run: Callable[[], Report]) -> Repo
 
 def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
     """The data tool that a task's data is built with; TaskError if its options are wrong."""
-    from harness.data.build import BuildTool
-
     registration = plugins.data_tool(spec.tool)
     tool = make_tool(registration)
     fields = {field.encode_name: field for field in msgspec.structs.fields(tool.options)}

@@ -26,8 +26,7 @@ from harness.contracts.task import (
     UrlSpec,
 )
 from harness.data import TaskData, open_dataset, web_file
-from harness.data.build import BuildTool
-from harness.data.fetching import OFFLINE, Fetching
+from harness.data.fetching import OFFLINE, BuildTool, Fetching
 
 MORE = b"user,x\nu3,3\n"
 DEAD = "http://127.0.0.1:9/none.csv"
@@ -205,7 +204,7 @@ from pathlib import Path
 import msgspec
 from harness.contracts.task import DataSpec
 from harness.data import open_dataset
-from harness.data.build import BuildTool
+from harness.data.fetching import OFFLINE, BuildTool, Fetching
 from harness.data.fetching import Fetching
 
 def run(inputs, out):

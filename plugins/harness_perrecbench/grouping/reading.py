@@ -45,11 +45,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     domains: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="DOMAIN=NAME for the reviews in files of that name, without its endings, "
-            "that are given without a domain"
-        ),
+        tuple[Annotated[str, Meta(pattern=r"^[A-Za-z0-9][\w-]*=.")], ...],
+        Meta(description="DOMAIN=NAME for a file of reviews of that name, with any ending"),
     ] = ()
     meta: Annotated[
         tuple[Path, ...],
@@ -87,9 +84,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(description="another seed draws other items and users")] = 0
 
     def __post_init__(self) -> None:
-        for one in self.domains:
-            if not _DOMAIN.fullmatch(one):
-                raise ValueError(f"domains: {one!r} is not DOMAIN=NAME")
         if self.least_members > self.members:
             raise ValueError(
                 f"least_members={self.least_members} is more than members={self.members}"
@@ -101,8 +95,7 @@ def review_files(settings: Settings) -> Iterator[tuple[str | None, Path]]:
     by_name = {name: domain for domain, _, name in (one.partition("=") for one in settings.domains)}
     for given in settings.reviews:
         named = _DOMAIN.fullmatch(given)
-        name = Path(given).name.partition(".")[0]
-        domain = named[1] if named else by_name.get(name)
+        domain = named[1] if named else by_name.get(Path(given).name.partition(".")[0])
         if domain == ALL:
             raise UsageError(
                 f"the name {ALL!r} is reserved for the folder of all domains",

@@ -137,7 +137,9 @@ def test_groups_are_built_by_choice(perrec, task, web):
     assert {one["data"]["origin"] for one in data.values()} == {"build"}
     named = run(perrec, task, "--data", "small_pairwise=build", "--dry_run").ok()
     assert "not to be had" in named.err
-    no_step = run(perrec, "interests", "--judge", "lexical", "--data", "build")
+    no_step = perrec.tool(
+        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "build"
+    )
     assert no_step.code == 1
     assert "task 'interests' has no source that builds its data" in no_step.err
 

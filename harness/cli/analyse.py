@@ -13,15 +13,8 @@ from harness.base.errors import DataError, HarnessError
 from harness.cli.command import Argument, Command, CommandGroup, Option, command, json_option
 from harness.cli.output import print_error, print_json
 from harness.cli.struct_options import options_of, struct_from
-from harness.cli.tools import (
-    check_plot,
-    make_tool,
-    print_tools,
-    report_options,
-    run_tool,
-    show_report,
-    usable,
-)
+from harness.cli.tools import check_plot, print_tools, report_options, show_report, usable
+from harness.registry.data_tools import make_tool, run_tool
 from harness.registry.hookspecs import ANY_BENCHMARK
 
 if TYPE_CHECKING:

@@ -74,8 +74,8 @@ def roles(ctx: Any, param: Any, incomplete: str) -> list[str]:
 
 
 def data_places(_ctx: Any, _param: Any, incomplete: str) -> list[str]:
-    """`sample` if its first letters are typed; any other place is a file or a folder."""
-    return ["sample"] if incomplete and "sample".startswith(incomplete) else []
+    """`sample` or `build` if its first letters are typed; other places are files or folders."""
+    return [name for name in ("sample", "build") if incomplete and name.startswith(incomplete)]
 
 
 CANDIDATES: dict[str, Callable[[Any, Any, str], list[str]]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.cli.command import Option, argument, command
@@ -38,12 +39,12 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
     Prints the files of each task.
     """
     from harness.base.errors import HarnessError
-    from harness.data.fetching import Fetching
 
     failed = 0
+    fetching = replace(_fetching(), offline=offline, download=download)
     for task in _tasks(names, include_path):
         try:
-            data = _opened(task, Fetching(offline=offline, download=download))
+            data = _opened(task, fetching)
         except HarnessError as error:
             print_error(error)
             failed += 1
@@ -58,12 +59,12 @@ def fetch(names: Sequence[str], include_path: Sequence[Path], download: bool, of
 def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
     from harness.base.errors import DataError
-    from harness.data.fetching import Fetching
 
     absent = 0
+    fetching = replace(_fetching(), offline=True, look=True)
     for task in _tasks(names, include_path):
         try:
-            data = _opened(task, Fetching(offline=True))
+            data = _opened(task, fetching)
         except DataError as error:
             print_error(error)
             absent += 1
@@ -79,6 +80,16 @@ def _tasks(names: Sequence[str], include_path: Sequence[Path]) -> tuple[Task, ..
 
     catalogue = Catalogue(load_plugins(), include_path=task_folders(include_path))
     return catalogue.select([part for name in names for part in name.split(",") if part]).tasks
+
+
+def _fetching() -> Fetching:
+    from functools import partial
+
+    from harness.data.fetching import Fetching
+    from harness.registry import load_plugins
+    from harness.registry.data_tools import build_tool
+
+    return Fetching(tools=partial(build_tool, load_plugins()))
 
 
 def _opened(task: Task, fetching: Fetching) -> TaskData:

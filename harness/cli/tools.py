@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from harness.base.errors import INSTALL_ANALYSIS, DataError, HarnessError, PluginError
+from harness.base.errors import DataError, PluginError
 from harness.cli.command import PATH, Command, CommandGroup, Option, epilog
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
+from harness.registry.data_tools import make_tool, run_tool
 
 if TYPE_CHECKING:
     from harness.contracts.report import Report
     from harness.registry import Registration, Registry
 
-T = TypeVar("T")
 R = TypeVar("R", bound="Registration[Any]")
-
-EXTRA = {"matplotlib", "sklearn"}
-"""Packages that the extra `analysis` installs."""
 
 
 class Tools(CommandGroup):
@@ -96,16 +92,6 @@ def report_options() -> list[Option]:
     ]  # fmt: skip
 
 
-def make_tool(registration: Registration[Callable[[], T]]) -> T:
-    """The tool or analysis that a plugin registered; PluginError if its factory fails."""
-    return _guarded(registration, "could not be created", registration.factory)
-
-
-def run_tool(registration: Registration[Any], run: Callable[[], Report]) -> Report:
-    """The report of a tool; PluginError if the tool fails."""
-    return _guarded(registration, "failed", run)
-
-
 def show_report(report: Report, document: dict[str, Any], *, plot: Path | None, json: bool) -> None:
     """Draw the figures if `plot` is given, and print the report; as JSON it is part of `document`.
 
@@ -162,23 +148,6 @@ def usable(registry: Registry[str, R]) -> list[R]:
 def print_tools(registrations: Iterable[Registration[Any]]) -> None:
     """Print the names and descriptions of tools."""
     print_rows([(one.name, one.description) for one in registrations])
-
-
-def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T]) -> T:
-    try:
-        return call()
-    except HarnessError:
-        raise
-    except Exception as error:
-        absent = error.name if isinstance(error, ModuleNotFoundError) else None
-        extra = absent is not None and absent.partition(".")[0] in EXTRA
-        trace = traceback.format_exc(limit=-4).strip()
-        raise PluginError(
-            f"{registration.name!r} {problem}",
-            where=str(registration.origin),
-            found=f"the package {absent} is not installed" if extra else trace,
-            hint=INSTALL_ANALYSIS if extra else "fix the plugin, or report this to its developers",
-        ) from error
 
 
 class DataTools(Tools):

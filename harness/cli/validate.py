@@ -59,6 +59,8 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
             wrong += bool(found)
             verdict = f"{len(found)} wrong" if found else "ok"
             print(f"{document.name}: {verdict} ({shown(document.file)})", flush=True)
+            if not found and (misfit := checker.misfits.get(document.key)) is not None:
+                print(f"  not rehearsed: its base's sample does not fit its data: {misfit.problem}")
             for one in found:
                 # An error in a base or a matrix is found in many tasks and printed once.
                 if str(one) not in printed:
@@ -68,7 +70,10 @@ def validate(targets: Sequence[str], include_path: Sequence[Path]) -> int:
 
 
 class Checker:
-    """Checks task files, each once, and everything that they refer to."""
+    """Checks task files, each once, and everything that they refer to.
+
+    State: `misfits` holds what is wrong with the sample that a task with files of its own inherits.
+    """
 
     def __init__(self, plugins: Plugins, catalogue: Catalogue) -> None:
         from harness.prompts import Templates
@@ -79,6 +84,7 @@ class Checker:
         self._templates = Templates(folders)
         self._seen: set[Any] = set()
         self._rehearsed: dict[str, list[HarnessError]] = {}
+        self.misfits: dict[tuple[Path, str], HarnessError] = {}
 
     def documents(self, target: str) -> list[Document]:
         """The files of a target, with the members of groups, except files returned before."""
@@ -103,7 +109,7 @@ class Checker:
                 errors += document_errors(base)
             if not resolved.values.get("abstract"):
                 errors += completeness_errors(resolved.values, resolved.where)
-                errors += [] if errors else self._task_errors(self._catalogue.task(document))
+                errors += [] if errors else self._task_errors(document)
         except HarnessError as error:
             errors.append(error)
         return errors
@@ -121,7 +127,7 @@ class Checker:
         if document.is_group or self._catalogue.resolved(document).values.get("abstract"):
             return []
         task = self._catalogue.task(document)
-        if task.data.sample is None:
+        if task.data.sample is None or document.key in self.misfits:
             return []
         benchmark = self._plugins.benchmark(task.benchmark)
         options = typed_options(task, benchmark.options)
@@ -130,7 +136,7 @@ class Checker:
         key = digest([task.benchmark, prompts, dict(task.prompts), data])
         if key not in self._rehearsed:
             self._rehearsed[key] = [*_rehearsal_errors(task, benchmark, self._plugins)]
-        return self._rehearsed[key]
+        return self._held(document, self._rehearsed[key])
 
     def _collect(self, documents: tuple[Document, ...], found: list[Document]) -> None:
         from harness.base.errors import TaskError
@@ -148,7 +154,23 @@ class Checker:
                     continue
                 self._collect(members, found)
 
-    def _task_errors(self, task: Task) -> list[HarnessError]:
+    def _held(self, document: Document, errors: list[HarnessError]) -> list[HarnessError]:
+        """The errors about a sample that count: without those about its data, if a file names other
+        data than the base with the sample.
+        """
+        from harness.base.errors import DataError
+
+        documents = self._catalogue.resolved(document).documents
+        last = max(n for n, one in enumerate(documents) if one.has(["data", "sample"]))
+        ours = (set(one.values.get("data", {})) - {"size"} for one in documents[last + 1 :])
+        if not any(ours):
+            return errors
+        about_data = [error for error in errors if isinstance(error, DataError)]
+        if about_data:
+            self.misfits[document.key] = about_data[0]
+        return [error for error in errors if error not in about_data]
+
+    def _task_errors(self, document: Document) -> list[HarnessError]:
         from harness.base.errors import HarnessError
         from harness.pipeline.stage_items import check_order
         from harness.prompts.task_prompts import check_prompts_used, wrong_prompts
@@ -156,6 +178,7 @@ class Checker:
         from harness.tasks.locate import locate
         from harness.tasks.options import typed_options
 
+        task = self._catalogue.task(document)
         try:
             benchmark = self._plugins.benchmark(task.benchmark)
         except HarnessError as error:
@@ -187,11 +210,26 @@ class Checker:
                 location = locate(task, ["options"])
                 error.where = f"{location}: {error.where}" if error.where else location
                 errors.append(error)
+        errors += self._build_errors(task)
         if task.data.sample is not None:
-            errors += self._data_errors(task, "sample", "sample")
+            errors += self._held(document, [*self._data_errors(task, "sample", "sample")])
         if task.data.folder is not None:
             errors += self._data_errors(task, "folder", task.data.folder)
         return errors
+
+    def _build_errors(self, task: Task) -> Iterator[HarnessError]:
+        """The error in each source that builds the data: its tool, or the tool's options."""
+        from harness.base.errors import HarnessError
+        from harness.registry.data_tools import build_tool
+        from harness.tasks.locate import locate
+
+        for number, source in enumerate(task.data.sources):
+            if source.build is not None:
+                try:
+                    build_tool(self._plugins, source.build)
+                except HarnessError as error:
+                    error.where = locate(task, ["data", "sources", number, "build"])
+                    yield error
 
     def _data_errors(self, task: Task, key: str, place: str) -> Iterator[HarnessError]:
         """The error in the first rows of the data; `key` is its key in the task file."""

@@ -193,14 +193,36 @@ class DriveSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return f"https://drive.google.com/file/d/{self.file}/view"
 
 
+class HubFilesSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Files of a data set on the Hugging Face hub."""
+
+    repo: Annotated[Text, Key("Owner and name, as OWNER/NAME.")]
+    files: Annotated[Texts, Key("Names or globs in the data set.", min_length=1)]
+    revision: Annotated[str | None, Key("The commit, tag or branch to read.")] = None
+
+
+class InputSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Files for a data tool: exactly one of its kinds."""
+
+    hub: HubFilesSpec | None = None
+    url: UrlSpec | None = None
+    drive: DriveSpec | None = None
+
+
+Inputs = Annotated[
+    tuple[Annotated[InputSpec, Key(one_key=True)], ...],
+    Key("The places of the files, which are all fetched.", min_length=1),
+]
+
+
 class BuildSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Data that a data tool of the plugin makes, once for the same inputs and options."""
 
     tool: Annotated[Text, Key("The data tool by its name.")]
     options: Annotated[dict[str, Any], Key("The tool's options by name.")] = {}
     inputs: Annotated[
-        dict[str, Sources],
-        Key("The tool's options that take data, each with the sources of that data."),
+        dict[str, Inputs],
+        Key("The tool's options that take files, each with the places of its files."),
     ] = {}
 
 

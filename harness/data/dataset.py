@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from harness.base.errors import DataError
 from harness.base.hashing import canonical, digest
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Origin = Literal["hub", "url", "drive", "build", "local", "sample"]
-SAMPLE = "sample"
+SAMPLE: Final = "sample"
+BUILD: Final = "build"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -59,8 +60,13 @@ class TaskData:
 
     @property
     def comparable(self) -> bool:
-        """Whether results on this data are comparable: not on a bundled sample."""
-        return self.origin != SAMPLE
+        """Whether results on this data are comparable: not on a bundled sample or built data."""
+        return self.origin != SAMPLE and not self.built
+
+    @property
+    def built(self) -> bool:
+        """Whether a data tool built the data, so that it is not the published one."""
+        return self.origin == BUILD
 
     def has(self, name: str) -> bool:
         """Whether there is data for a table, which may be optional."""

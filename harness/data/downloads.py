@@ -86,7 +86,7 @@ def fetched(remote: Remote, *, task: str, fetching: Fetching) -> Download:
     if why is not None:
         looked = f"nothing was fetched, because {why}; looked in {downloads_folder()}"
         raise not_fetched(remote.address, file_name(remote), remote.digest, task, looked)
-    with cache.locked(fetching.say):
+    with locked(cache.lock, f"another process fetches {remote.address}", fetching.say):
         return cache.kept() or cache.fetch(fetching)
 
 
@@ -99,6 +99,7 @@ class _Cache:
         self._key = digest(self._remote.address)
         self._name = file_name(remote)
         self._seen = self._root / "sources" / f"{self._key}.json"
+        self.lock = self._seen.with_suffix(".lock")
         self._work = self._root / "unfinished" / self._key
 
     def kept(self) -> Download | None:
@@ -222,22 +223,22 @@ class _Cache:
     def _folder(self, known: str) -> Path:
         return self._root / known.replace(":", "-") / self._name
 
-    @contextmanager
-    def locked(self, say: Callable[[str], None]) -> Iterator[None]:
-        """Wait until no other process fetches this address, then let none begin."""
-        path = self._root / "sources" / f"{self._key}.lock"
-        make_folder(path.parent, option=VARIABLE)
+
+@contextmanager
+def locked(path: Path, other: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Wait until no other process holds a lock, which `other` describes, then hold it."""
+    make_folder(path.parent, option=VARIABLE)
+    try:
+        file = path.open("wb")
+    except OSError as error:
+        raise storage_error(path, error, option=VARIABLE) from error
+    with file:
         try:
-            file = path.open("wb")
-        except OSError as error:
-            raise storage_error(path, error, option=VARIABLE) from error
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                say(f"another process fetches {self._remote.address}: waiting for it")
-                fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"{other}: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def file_name(remote: Remote) -> str:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.base.errors import Unavailable
+    from harness.contracts.task import BuildSpec
 
 OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
 """The variables of the hub's libraries that turn off the network."""
@@ -18,15 +24,32 @@ def _print(line: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuildTool:
+    """A data tool with all its options, except its inputs and its folder.
+
+    `run` writes the data into a folder that does not exist yet, from the files of each input.
+    """
+
+    plugin: str
+    options: Mapping[str, Any]
+    run: Callable[[Mapping[str, Sequence[Path]], Path], None]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Fetching:
     """What may be fetched: nothing if `offline`, large files unasked with `download`.
 
-    `say` shows a line.
+    `say` shows a line. `tools` finds the data tools that build data; with `look`, none is built.
+
+    State: `failed` holds why downloads could not be had, so that several tasks try each once.
     """
 
     offline: bool = False
     download: bool = False
+    look: bool = False
     say: Callable[[str], None] = _print
+    tools: Callable[[BuildSpec], BuildTool] | None = None
+    failed: dict[bytes, Unavailable] = field(default_factory=dict)
 
     def why_offline(self) -> str | None:
         """What turns the network off, as it follows `because`; None if nothing does."""

@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
+from harness.data.download_watch import Watch
 from harness.data.wording import join_names, nearest
+from harness.runs.atomic_files import make_folder
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped]
     import pyarrow as pa  # type: ignore[import-untyped]
 
-    from harness.contracts.task import HubSpec, TableSpec
+    from harness.contracts.task import HubFilesSpec, HubSpec, TableSpec
+    from harness.data.fetching import Fetching
+
+CACHE = "HF_HOME"
+"""The variable with the folder of the hub's cache."""
 
 BATCH_ROWS = 1024
 
@@ -30,6 +39,8 @@ HUB_TIMEOUT = 15.0
 
 _PRIVATE = "check the name; for a private data set log in (hf auth login) or set HF_TOKEN"
 _GATED = "request access on its page on the hub, then log in (hf auth login) or set HF_TOKEN"
+_REVISION = "correct the task's revision"
+_REPO = "correct `hub.repo` in the task's `data.sources`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,245 +70,248 @@ class SplitSource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HubTable:
-    """One table from the hub: its files or its split, and its description for the manifest."""
-
-    described: Mapping[str, Any]
-    files: tuple[Path, ...] = ()
-    split: SplitSource | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class OpenedHub:
-    """A data set of the hub: its description and its fetched tables."""
+    """The tables of a task at one commit of a data set: the files or the split of each.
+
+    `about` describes the data set for the manifest, `pinned` its tables.
+    """
 
     about: Mapping[str, Any]
-    tables: Mapping[str, HubTable]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Listing:
-    """The files of a data set at a commit; `offline` is why they come from the cache."""
-
-    files: tuple[str, ...]
-    commit: str | None = None
-    offline: str | None = None
+    pinned: Mapping[str, Mapping[str, Any]]
+    files: Mapping[str, tuple[Path, ...]]
+    splits: Mapping[str, SplitSource]
 
 
 def open_hub(
-    hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str, offline: str | None = None
+    hub: HubSpec, tables: Mapping[str, TableSpec], *, task: str, fetching: Fetching
 ) -> OpenedHub:
     """The tables of a task at one commit of a hub data set, fetched or only from the cache.
 
-    `offline` is why nothing may be fetched, as it follows `because`. A table that is not required
-    and has no place on the hub is left out.
+    A table that is not required and has no place on the hub is left out.
     """
-    placed = {name: table for name, table in tables.items() if table.split or table.hub_files}
     for name, table in tables.items():
-        if table.required and name not in placed:
+        if table.required and not (table.split or table.hub_files):
             raise DataError(
                 f"task '{task}' has no place of table '{name}' in the hub's '{hub.repo}'",
                 expected="`split` or `hub_files` in the task's table",
                 hint="give the data with --data, or correct the task file",
             )
-    asked_not = f"the hub was not asked, because {offline}" if offline else None
-    listing = _listing(hub, task=task, offline=asked_not)
+    repo = _Repo(hub.repo, hub.revision, task, fetching)
+    listing = repo.listing()
     chosen = {
-        name: _matching(hub, table.hub_files, listing.files, table=name, task=task)
-        for name, table in placed.items()
+        name: repo.matching(table.hub_files, listing, key="hub_files", of=f"table '{name}'")
+        for name, table in tables.items()
         if table.hub_files
     }
+    wanted = {name: t.split for name, t in tables.items() if t.split and name not in chosen}
     # Only `datasets` knows which files make a split, so a split needs all of them.
-    whole = len(chosen) < len(placed)
-    wanted = None if whole else [one for files in chosen.values() for one in files]
-    folder = _snapshot(hub, wanted, listing, task=task)
-    commit = folder.name
-    builder = _builder(hub, folder, task=task) if whole else None
-    opened = {
-        name: _files(hub, folder, chosen[name])
-        if name in chosen
-        else _split(hub, builder, str(table.split), commit, task=task)
-        for name, table in placed.items()
+    folder = repo.snapshot(None if wanted else [*chain(*chosen.values())], listing)
+    config, splits = _splits(repo, hub.config, folder, wanted) if wanted else (hub.config, {})
+    files = {name: tuple(folder / one for one in found) for name, found in chosen.items()}
+    pinned: dict[str, Mapping[str, Any]] = {
+        name: {
+            "fingerprint": digest([hub.repo, folder.name, found]),
+            "files": [{"file": one, "bytes": (folder / one).stat().st_size} for one in found],
+        }
+        for name, found in chosen.items()
     }
+    for name, split in wanted.items():
+        fingerprint = digest([hub.repo, folder.name, config, split])
+        rows = len(splits[name].split)
+        pinned[name] = {"fingerprint": fingerprint, "split": split, "rows": rows}
     about = {
         "repo": hub.repo,
-        "config": builder.config.name if builder is not None else hub.config,
+        "config": config,
         "asked_revision": hub.revision,
-        "revision": commit,
+        "revision": folder.name,
         "offline": listing.offline,
     }
-    return OpenedHub(about=about, tables=opened)
+    return OpenedHub(about=about, pinned=pinned, files=files, splits=splits)
 
 
-def endpoint() -> str:
-    """The address of the hub."""
-    from huggingface_hub import constants
+def fetch_files(hub: HubFilesSpec, *, task: str, fetching: Fetching) -> tuple[Path, list[str]]:
+    """The folder of one commit of a hub data set, named by the commit, and the files in it."""
+    repo = _Repo(hub.repo, hub.revision, task, fetching)
+    listing = repo.listing()
+    names = repo.matching(hub.files, listing, key="files", of="an input")
+    return repo.snapshot(names, listing), names
 
-    return constants.ENDPOINT
+
+@dataclass(frozen=True, kw_only=True)
+class _Listing:
+    """The files of a data set with their sizes, and its commit or why the hub did not name it."""
+
+    sizes: Mapping[str, int]
+    commit: str | None = None
+    offline: str | None = None
 
 
-def _listing(hub: HubSpec, *, task: str, offline: str | None) -> _Listing:
-    """The files of a data set at the task's revision; `offline` is why the hub is not asked.
+@dataclass(frozen=True)
+class _Repo:
+    """A task's data set on the hub."""
 
-    A refusal of the hub is an error. A hub that cannot be reached is one only without a cache.
-    """
-    from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
+    name: str
+    revision: str | None
+    task: str
+    fetching: Fetching
 
-    if offline is None:
-        # The library raises any error of its transport: each means that no answer came.
+    def listing(self) -> _Listing:
+        """The files at the task's revision.
+
+        A refusal of the hub is an error. A hub that cannot be reached is one only without a cache.
+        """
+        from huggingface_hub import HfApi, constants, errors, get_cached_repo_tree
+
+        why = self.fetching.why_offline()
+        offline = f"the hub was not asked, because {why}"
         try:
-            info = HfApi().dataset_info(hub.repo, revision=hub.revision, timeout=HUB_TIMEOUT)
-            files = tuple(sorted(file.rfilename for file in info.siblings or ()))
-            return _Listing(files=files, commit=info.sha)
+            if why is None:
+                info = HfApi().dataset_info(
+                    self.name, revision=self.revision, timeout=HUB_TIMEOUT, files_metadata=True
+                )
+                sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+                return _Listing(sizes=sizes, commit=info.sha)
         except errors.GatedRepoError as error:
-            raise _refused(hub, task, "access must be requested first", _GATED) from error
+            raise self._refused("access must be requested first", _GATED) from error
         except errors.RepositoryNotFoundError as error:
-            raise _refused(hub, task, "it does not exist, or is private", _PRIVATE) from error
+            raise self._refused("it does not exist, or is private", _PRIVATE) from error
         except errors.RevisionNotFoundError as error:
-            raise _refused(
-                hub, task, f"it has no revision '{hub.revision}'", "correct the task's revision"
-            ) from error
+            raise self._refused(f"it has no revision '{self.revision}'", _REVISION) from error
         except errors.HFValidationError as error:
-            raise _refused(
-                hub, task, str(error), "correct `hub.repo` in the task's `data.sources`"
-            ) from error
-        except Exception as error:
-            offline = f"{endpoint()} could not be reached: {_first_line(error)}"
-    try:
-        tree = get_cached_repo_tree(hub.repo, repo_type="dataset", revision=hub.revision)
-    except errors.CachedRepoTreeNotFoundError as error:
-        looked = f"looked in {constants.HF_HUB_CACHE}"
-        raise _unreachable(hub, offline, looked, task=task) from error
-    return _Listing(files=tuple(sorted(file.path for file in tree)), offline=offline)
+            raise self._refused(str(error), _REPO) from error
+        except Exception as error:  # any other error of the transport: no answer came
+            offline = f"{constants.ENDPOINT} could not be reached: {_first_line(error)}"
+        try:
+            tree = get_cached_repo_tree(self.name, repo_type="dataset", revision=self.revision)
+        except errors.CachedRepoTreeNotFoundError as error:
+            raise self._unreachable(f"{offline}; looked in {constants.HF_HUB_CACHE}") from error
+        return _Listing(sizes={file.path: file.size for file in tree}, offline=offline)
 
+    def matching(
+        self, patterns: Sequence[str], listing: _Listing, *, key: str, of: str
+    ) -> list[str]:
+        """The files that match the patterns, each once, in the patterns' order."""
+        names = sorted(listing.sizes)
+        chosen: dict[str, None] = {}
+        for pattern in patterns:
+            expression = _translated(pattern)
+            found = [name for name in names if expression.fullmatch(name)]
+            if not found:
+                raise DataError(
+                    f"no file of the hub's '{self.name}' matches '{pattern}' ({of})",
+                    found=f"files {join_names(names)} at revision {self.revision or 'main'}",
+                    hint=f"correct `{key}` of task '{self.task}'",
+                )
+            chosen.update(dict.fromkeys(found))
+        return list(chosen)
 
-def _matching(
-    hub: HubSpec, patterns: Sequence[str], listing: Sequence[str], *, table: str, task: str
-) -> list[str]:
-    """The files of a data set that match the patterns, each once, in the patterns' order."""
-    chosen: dict[str, None] = {}
-    for pattern in patterns:
-        expression = _translated(pattern)
-        found = [one for one in listing if expression.fullmatch(one)]
-        if not found:
+    def snapshot(self, files: Sequence[str] | None, listing: _Listing) -> Path:
+        """The folder of one commit in the hub's cache, named by the commit, with these files or
+        all.
+
+        The request has the task's revision, so that the cache remembers the commit of a branch.
+        """
+        from huggingface_hub import errors, snapshot_download
+
+        fetch = partial(
+            snapshot_download, self.name, repo_type="dataset", revision=self.revision,
+            allow_patterns=None if files is None else [glob.escape(one) for one in files],
+        )  # fmt: skip
+        if listing.offline is not None:
+            try:
+                return Path(fetch(local_files_only=True))
+            except errors.LocalEntryNotFoundError as error:
+                raise self._unreachable(f"{listing.offline}; {_first_line(error)}") from error
+        self._announce(listing.sizes if files is None else files, listing)
+        with self.told("its files could not be fetched", Unavailable):
+            folder = Path(fetch())
+        if folder.name != listing.commit:
+            # The branch moved in between, or the hub went away and the library used its cache.
             raise DataError(
-                f"no file of the hub's '{hub.repo}' matches '{pattern}' (table '{table}')",
-                found=f"files {join_names(listing)} at revision {hub.revision or 'main'}",
-                hint=f"correct `hub_files` of task '{task}'",
+                f"task '{self.task}': the revision of '{self.name}' changed while it was fetched",
+                found=f"revision {folder.name}",
+                expected=f"revision {listing.commit}",
+                hint="run again once the hub can be reached, or give the data with --data",
             )
-        chosen.update(dict.fromkeys(found))
-    return list(chosen)
+        return folder
 
+    def _announce(self, files: Iterable[str], listing: _Listing) -> None:
+        """Say what is fetched; raise if there is no room for it, or if it is not agreed to."""
+        from huggingface_hub import constants, try_to_load_from_cache
 
-def _snapshot(hub: HubSpec, files: Sequence[str] | None, listing: _Listing, *, task: str) -> Path:
-    """The folder of one commit in the hub's cache, named by the commit, with these files or all.
-
-    The request has the task's revision, so that the cache remembers the commit of a branch.
-    """
-    from huggingface_hub import snapshot_download
-
-    # The library raises any error of its transport, so all of them become one error here.
-    try:
-        folder = Path(
-            snapshot_download(
-                hub.repo,
-                repo_type="dataset",
-                revision=hub.revision,
-                allow_patterns=None if files is None else [glob.escape(one) for one in files],
-                local_files_only=listing.offline is not None,
-            )
+        known = partial(
+            try_to_load_from_cache, self.name, repo_type="dataset", revision=listing.commit
         )
-    except Exception as error:
-        if listing.offline:
-            raise _unreachable(hub, listing.offline, _first_line(error), task=task) from error
-        raise _failed(hub, "its files could not be fetched", error, task=task) from error
-    if listing.commit not in (None, folder.name):
-        # The branch moved in between, or the hub went away and the library used its cache.
-        raise DataError(
-            f"task '{task}': the revision of '{hub.repo}' changed while it was fetched",
-            found=f"revision {folder.name}",
-            expected=f"revision {listing.commit}",
-            hint="run again once the hub can be reached, or give the data with --data",
+        missing = [name for name in files if not isinstance(known(name), str)]
+        if missing:
+            self.fetching.say(f"fetching {len(missing)} files of the hub's {self.name}")
+            cache = Path(constants.HF_HUB_CACHE)
+            make_folder(cache, option=CACHE)
+            watch = Watch(f"the hub's {self.name}", cache, self.fetching, option=CACHE)
+            watch(0, sum(listing.sizes[name] for name in missing))
+
+    def _refused(self, why: str, hint: str) -> Unavailable:
+        from huggingface_hub import constants
+
+        return Unavailable(
+            f"task '{self.task}': the hub refused the data set '{self.name}'",
+            where=constants.ENDPOINT,
+            found=why,
+            hint=f"{hint}; or give the data with --data",
         )
-    return folder
+
+    def _unreachable(self, found: str) -> Unavailable:
+        at = f" at revision '{self.revision}'" if self.revision else ""
+        return Unavailable(
+            f"task '{self.task}' needs the hub's data set '{self.name}'{at}, which is neither "
+            "reachable nor cached",
+            found=found,
+            expected="a connection to the hub, or a cache that an earlier run filled",
+            hint="give a local copy with --data FILE or --data DIR, or run once with a network",
+        )
+
+    @contextmanager
+    def told(self, problem: str, kind: type[DataError] = DataError) -> Iterator[None]:
+        """The libraries raise any error of their readers and transport: all become one here."""
+        try:
+            yield
+        except Exception as error:
+            deepest: BaseException = error
+            while deepest.__cause__ is not None:
+                deepest = deepest.__cause__
+            raise kind(
+                f"task '{self.task}': the hub's data set '{self.name}': {problem}",
+                found=f"{type(deepest).__name__}: {_first_line(deepest)}",
+                hint="give a local copy with --data FILE or --data DIR",
+            ) from error
 
 
-def _files(hub: HubSpec, folder: Path, files: Sequence[str]) -> HubTable:
-    paths = tuple(folder / one for one in files)
-    described = {
-        "fingerprint": digest([hub.repo, folder.name, list(files)]),
-        "files": [
-            {"file": one, "bytes": path.stat().st_size}
-            for one, path in zip(files, paths, strict=True)
-        ],
-    }
-    return HubTable(described=described, files=paths)
-
-
-def _builder(hub: HubSpec, folder: Path, *, task: str) -> Any:
-    """The library's builder of one configuration, with its splits prepared."""
+def _splits(
+    repo: _Repo, config: str | None, folder: Path, wanted: Mapping[str, str]
+) -> tuple[str, dict[str, SplitSource]]:
+    """The name of the configuration that the library prepares, and the split of each table."""
     import datasets
 
-    # The library raises any error of its readers, so all of them become one error here.
-    try:
-        builder = datasets.load_dataset_builder(str(folder), name=hub.config)
+    with repo.told("the datasets library cannot prepare it"):
+        builder = datasets.load_dataset_builder(str(folder), name=config)
         builder.download_and_prepare()
-    except Exception as error:
-        raise _failed(hub, "the datasets library cannot prepare it", error, task=task) from error
-    return builder
-
-
-def _split(hub: HubSpec, builder: Any, split: str, commit: str, *, task: str) -> HubTable:
+    prepared: str = builder.config.name
     names = list(builder.info.splits or ())
-    if split.partition("[")[0] not in names:
-        near = nearest(split, names)
-        raise DataError(
-            f"the hub's '{hub.repo}' has no split '{split}'",
-            found=f"splits {join_names(names)} in configuration '{builder.config.name}'",
-            expected=f"the split that task '{task}' names",
-            hint=f"'{near}' is the nearest name" if near else None,
-        )
-    try:
-        rows = builder.as_dataset(split=split)
-    except Exception as error:
-        raise _failed(hub, f"split '{split}' cannot be read", error, task=task) from error
-    label = f"{hub.repo}@{commit[:10]} ({builder.config.name}, {split})"
-    described = {
-        "fingerprint": digest([hub.repo, commit, builder.config.name, split]),
-        "split": split,
-        "rows": len(rows),
-    }
-    return HubTable(described=described, split=SplitSource(label=label, split=rows))
-
-
-def _failed(hub: HubSpec, problem: str, error: Exception, *, task: str) -> DataError:
-    deepest: BaseException = error
-    while deepest.__cause__ is not None:
-        deepest = deepest.__cause__
-    return DataError(
-        f"task '{task}': the hub's data set '{hub.repo}': {problem}",
-        found=f"{type(deepest).__name__}: {_first_line(deepest)}",
-        hint="give a local copy with --data FILE or --data DIR",
-    )
-
-
-def _refused(hub: HubSpec, task: str, why: str, hint: str) -> Unavailable:
-    return Unavailable(
-        f"task '{task}': the hub refused the data set '{hub.repo}'",
-        where=endpoint(),
-        found=why,
-        hint=f"{hint}; or give the data with --data",
-    )
-
-
-def _unreachable(hub: HubSpec, why: str, looked: str, *, task: str) -> Unavailable:
-    wanted = f"'{hub.repo}'" + (f" at revision '{hub.revision}'" if hub.revision else "")
-    return Unavailable(
-        f"task '{task}' needs the hub's data set {wanted}, which is neither reachable nor cached",
-        found=f"{why}; {looked}",
-        expected="a connection to the hub, or a cache that an earlier run filled",
-        hint="give a local copy with --data FILE or --data DIR, or run once with a network",
-    )
+    splits = {}
+    for name, split in wanted.items():
+        if split.partition("[")[0] not in names:
+            near = nearest(split, names)
+            raise DataError(
+                f"the hub's '{repo.name}' has no split '{split}'",
+                found=f"splits {join_names(names)} in configuration '{prepared}'",
+                expected=f"the split that task '{repo.task}' names",
+                hint=f"'{near}' is the nearest name" if near else None,
+            )
+        with repo.told(f"split '{split}' cannot be read"):
+            rows = builder.as_dataset(split=split)
+        label = f"{repo.name}@{folder.name[:10]} ({prepared}, {split})"
+        splits[name] = SplitSource(label=label, split=rows)
+    return prepared, splits
 
 
 def _first_line(error: BaseException) -> str:
@@ -306,7 +320,6 @@ def _first_line(error: BaseException) -> str:
 
 def _translated(pattern: str) -> re.Pattern[str]:
     """A glob over paths in a repository: * and ? stay in one folder, **/ spans any number."""
-    translated = ""
-    for part in re.split(r"(\*\*/|\*|\?)", pattern):
-        translated += {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}.get(part, re.escape(part))
-    return re.compile(translated)
+    signs = {"**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/|\*|\?)", pattern)
+    return re.compile("".join(signs.get(part, re.escape(part)) for part in parts))

@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from harness.base.errors import DataError, Unavailable, UsageError
 from harness.base.home import expanded
-from harness.data.dataset import SAMPLE, Origin, TaskData
+from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
 from harness.data.fetching import Fetching
 from harness.data.files import check_inside, find_tables, holder_of, patterns
 from harness.data.fingerprint import stamp_of
@@ -20,6 +22,7 @@ from harness.data.wording import join_names
 if TYPE_CHECKING:
     from harness.contracts.task import (
         AskSpec,
+        BuildSpec,
         DataSpec,
         DriveSpec,
         HubSpec,
@@ -45,9 +48,10 @@ def open_dataset(
 ) -> TaskData:
     """The opened data of a task; no row is read yet.
 
-    `data` is the value of `--data`: None for the task's own sources, "sample" for the sample in
-    `package`, the folder of the benchmark's code, else a file or folder. Datasets with the same
-    `shared` share the results of `TaskData.once`. `fetching` is what may be fetched.
+    `data` is the value of `--data`: None for the task's own sources, "build" for those that build
+    the data, "sample" for the sample in `package`, the folder of the benchmark's code, else a file
+    or folder. Datasets with the same `shared` share the results of `TaskData.once`. `fetching` is
+    what may be fetched.
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
@@ -59,8 +63,9 @@ def open_dataset(
         seed=seed,
         shared={} if shared is None else shared,
     )
-    if data is None:
-        return _open_sources(spec, made, task=task, fetching=fetching or Fetching())
+    if data is None or data == BUILD:
+        sources = spec.sources if data is None else _building(spec, task)
+        return _open_sources(spec, sources, made, task=task, fetching=fetching or Fetching())
     origin: Origin = "local"
     about = {"path": data}
     replaced = published(spec)
@@ -129,9 +134,11 @@ def published(spec: DataSpec) -> str | None:
     return None
 
 
-def _open_sources(spec: DataSpec, made: Make, *, task: str, fetching: Fetching) -> TaskData:
+def _open_sources(
+    spec: DataSpec, sources: Sequence[SourceSpec], made: Make, *, task: str, fetching: Fetching
+) -> TaskData:
     """The data of the first source that has it; the error of the last names the others."""
-    if not spec.sources:
+    if not sources:
         ways = "--data FILE or --data DIR" if len(spec.tables) == 1 else "--data DIR"
         raise DataError(
             f"task '{task}' needs data that is not on the hub",
@@ -139,13 +146,19 @@ def _open_sources(spec: DataSpec, made: Make, *, task: str, fetching: Fetching) 
             hint="for a first try, use the bundled sample: --data sample" if spec.sample else None,
         )
     failed: list[tuple[str, Unavailable]] = []
-    for source in spec.sources:
+    for source in sources:
+        name, key = name_of(source), msgspec.json.encode(source)
+        if key in fetching.failed:
+            failed.append((name, fetching.failed[key]))
+            continue
         try:
             return _open_source(spec, source, made, task=task, fetching=fetching)
         except Unavailable as error:
-            failed.append((name_of(source), error))
-            if source is not spec.sources[-1]:
-                fetching.say(f"not to be had: {name_of(source)}: {error.problem}")
+            failed.append((name, error))
+            if source is not sources[-1]:
+                fetching.say(f"not to be had: {name}: {error.problem}")
+            if (source.url or source.drive) and fetching.why_offline() is None:
+                fetching.failed[key] = error
     raise _none_has_it(task, failed)
 
 
@@ -160,7 +173,9 @@ def _open_source(
         return _open_download(spec, source.url, made, "url", task=task, fetching=fetching)
     if source.drive is not None:
         return _open_download(spec, source.drive, made, "drive", task=task, fetching=fetching)
-    raise Unavailable(f"task '{task}': a source of the data is of no known kind")
+    if source.build is not None:
+        return _open_build(spec, source.build, made, task=task, fetching=fetching)
+    raise DataError(f"task '{task}': a source of the data is of no known kind")
 
 
 def _open_download(
@@ -186,24 +201,50 @@ def _open_hub(
 ) -> TaskData:
     from harness.data.hub import open_hub
 
-    opened = open_hub(hub, spec.tables, task=task, offline=fetching.why_offline())
-    files = {
-        name: _file_sources(table.files, spec.tables[name])
-        for name, table in opened.tables.items()
-        if table.split is None
-    }
-    splits = {name: (one.split,) for name, one in opened.tables.items() if one.split is not None}
+    opened = open_hub(hub, spec.tables, task=task, fetching=fetching)
+    files = {name: _file_sources(paths, spec.tables[name]) for name, paths in opened.files.items()}
+    splits = {name: (split,) for name, split in opened.splits.items()}
     return made(
         origin="hub",
         about=opened.about,
         tables=_tables(spec.tables, {**files, **splits}),
         files=files,
-        pinned={name: table.described for name, table in opened.tables.items()},
+        pinned=opened.pinned,
         absent=dict.fromkeys(
-            (name for name in spec.tables if name not in opened.tables),
+            (name for name in spec.tables if name not in opened.pinned),
             f"`split` or `hub_files` in the task's table, for the hub's '{hub.repo}'",
         ),
     )
+
+
+def _open_build(
+    spec: DataSpec, build: BuildSpec, made: Make, *, task: str, fetching: Fetching
+) -> TaskData:
+    from harness.data.build import built
+
+    if fetching.tools is None:
+        raise Unavailable(
+            f"task '{task}' needs data that `harness data {build.tool}` builds",
+            hint="build it with `harness data fetch`, then give the folder with --data",
+        )
+    found = built(build, fetching.tools(build), task=task, fetching=fetching)
+    about = {"digest": found.digest, **msgspec.to_builtins(found.record)}
+    if (replaced := published(spec)) is not None:
+        about["in_place_of"] = replaced
+    return _open_folder(spec, made, found.folder, about, origin=BUILD, task=task, inside=True)
+
+
+def _building(spec: DataSpec, task: str) -> tuple[SourceSpec, ...]:
+    """The sources that build a task's data; DataError without one."""
+    building = tuple(source for source in spec.sources if source.build is not None)
+    if not building:
+        raise DataError(
+            f"task '{task}' has no source that builds its data",
+            found="--data build",
+            hint="name the tasks that have one, as --data TASK=build; for a folder with the name "
+            "build, use --data ./build",
+        )
+    return building
 
 
 def _must_ask(ask: AskSpec, task: str) -> Unavailable:

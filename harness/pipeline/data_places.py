@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.base.errors import UsageError, did_you_mean
 from harness.base.home import expanded
 from harness.contracts.task import DataSpec, Group
-from harness.data.dataset import SAMPLE
+from harness.data.dataset import BUILD, SAMPLE
 from harness.data.files import GLOB, holder_of, no_table
 from harness.data.task_sources import name_of
 from harness.data.wording import join_names
@@ -49,7 +49,7 @@ def places_of(
         if place is None:
             continue
         of[task] = place
-        if place == SAMPLE:
+        if place in (SAMPLE, BUILD):
             continue
         folder = expanded(place, where="--data")
         holder = holder_of(folder, spec.tables, task=task)

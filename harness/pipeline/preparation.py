@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +26,7 @@ from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext, stage_context
 from harness.prompts import Templates
 from harness.prompts.task_prompts import Overrides, check_prompts_used, templates_of
+from harness.registry.data_tools import build_tool
 from harness.registry.task_catalogue import Catalogue, Selection
 from harness.tasks.changes import apply_changes, changes_in, format_changes
 from harness.tasks.check import check_against_benchmark
@@ -90,7 +92,9 @@ class PreparedTask:
     def not_comparable_because(self) -> tuple[str, ...]:
         """The reasons why the result is not comparable with published ones; empty if it is."""
         reasons = []
-        if not self.dataset.comparable:
+        if self.dataset.built:
+            reasons.append("groups built, not the published ones")
+        elif not self.dataset.comparable:
             reasons.append("bundled sample data")
         if self.settings.limit is not None:
             reasons.append(f"--limit {self.settings.limit}")
@@ -275,9 +279,9 @@ class _Loader:
         say: Callable[[str], None] | None = None,
     ) -> None:
         self._settings = settings
-        self._fetching = Fetching(
-            offline=settings.offline, download=settings.download, **({"say": say} if say else {})
-        )
+        tools = partial(build_tool, plugins)
+        fetching = Fetching(offline=settings.offline, download=settings.download, tools=tools)
+        self._fetching = replace(fetching, say=say) if say else fetching
         self._plugins = plugins
         self._loaded: dict[str, tuple[TaskData, Any]] = {}
         self._shared: dict[Any, Any] = {}

@@ -289,6 +289,8 @@ def data_name(data: Mapping[str, Any]) -> str:
         return f"{data.get('repo')} at {str(data.get('revision'))[:12]}"
     if origin in ("url", "drive"):
         return str(data.get("address"))
+    if origin == "build":
+        return f"built by harness data {data.get('tool')}"
     if origin == "local":
         published = data.get("in_place_of")
         return f"{data.get('path')}{f', in place of {published}' if published else ''}"

@@ -180,6 +180,42 @@ def test_a_bad_row_of_the_sample_is_told(books, validated):
     assert error.startswith(f"task_configs/one.yaml:6:11: {books}/sample/read.csv")
 
 
+OWN = {
+    "files": "data: {tables: {read: {files: [mine.csv]}}}",
+    "columns": "data: {tables: {read: {columns: {pages: {type: integer}}}}}",
+    "another sample too": "data: {sample: sample, tables: {read: {files: [mine.csv]}}}",
+}
+
+
+@pytest.mark.parametrize("what", OWN)
+def test_an_inherited_sample_need_not_fit_the_data_of_a_task(what, books, validated):
+    add(books, "mine", f"task: mine\nextends: one\n{OWN[what]}\n")
+    code, verdicts, errors = validated("mine")
+    if what == "another sample too":
+        assert (code, len(errors)) == (2, 1)
+        return
+    assert (code, errors) == (0, [])
+    assert verdicts[0] == "mine: ok (task_configs/mine.yaml)"
+    assert verdicts[1].startswith("  not rehearsed: its base's sample does not fit its data: ")
+
+
+def test_a_rehearsal_on_an_inherited_sample_may_lack_data(books, validated):
+    (books / "plugin.py").write_text(
+        (books / "plugin.py")
+        .read_text()
+        .replace("row in dataset.table", "row in [] and dataset.table")
+    )
+    add(books, "mine", "task: mine\nextends: one\ndata: {folder: mine}\n")
+    (books / "task_configs/mine").mkdir()
+    (books / "task_configs/mine/read.csv").write_text("user,stars\nada,5\n")
+    assert validated("one")[0] == 2
+    code, verdicts, errors = validated("mine")
+    assert (code, errors) == (0, [])
+    assert "leaves no users to choose from" in verdicts[1]
+    (books / "task_configs/mine/read.csv").write_text("user,stars\nada,many\n")
+    assert validated("mine")[0] == 2
+
+
 def test_a_table_that_need_not_be_there_is_not_missed(books, validated):
     (books / "task_configs/one.yaml").write_text(TASK.lstrip() + "    more: {required: false}\n")
     assert validated("one") == (0, ["one: ok (task_configs/one.yaml)"], [])

@@ -79,7 +79,7 @@ class Hub:
             for name, data in sorted(files.items())
         ]
         if kind == "revision":
-            siblings = [{"rfilename": name} for name in files]
+            siblings = [{"rfilename": name, "size": len(data)} for name, data in files.items()]
             return ok({"id": repo, "sha": commit, "siblings": siblings, "private": False})
         if kind == "paths-info":
             wanted = json.loads(body)["paths"] if body[:1] == b"{" else []
@@ -168,6 +168,24 @@ def fetch(tmp_path: Path) -> Any:
             check=True,
             capture_output=True,
         )
+
+    return run
+
+
+@pytest.fixture
+def in_hub(hub: Hub, tmp_path: Path) -> Any:
+    """Run a script in a process of its own with the hub caches of this test: the JSON it prints."""
+
+    def run(script: str, *words: str, **settings: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, "-c", script, *words],
+            env={**environment(tmp_path, hub.url), **settings},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
 
     return run
 

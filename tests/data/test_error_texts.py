@@ -459,7 +459,8 @@ def test_a_hub_that_goes_away(hub, load, refused):
     load(known, endpoint=hub.url)
     hub.forbidden.add(SECOND)
     forbidden = re.compile("HTTPStatusError: Client error '403 Forbidden'.*")
-    assert refused("people/notes", split="train", found=forbidden) == snapshot("""\
+    wording = refused("people/notes", split="train", found=forbidden, kind=Unavailable)
+    assert wording == snapshot("""\
 task 'notes': the hub's data set 'people/notes': its files could not be fetched
 to do: give a local copy with --data FILE or --data DIR\
 """)

@@ -122,3 +122,16 @@ def test_another_fault_is_no_reason_to_take_another_source(
         opened(first, at(web, "b.csv"))
     assert not isinstance(caught.value, Unavailable)
     assert [path for path, *_ in web.asked] == ["/a.csv"]
+
+
+def test_several_tasks_try_once_what_cannot_be_had(web: Web) -> None:
+    web.pages["/a.csv"] = Page(CSV)
+    said: list[str] = []
+    fetching = Fetching(say=said.append)
+    for task in ("one", "two"):
+        spec = DataSpec(sources=(gone(web, "404"), at(web, "a.csv")), tables=PEOPLE)
+        open_dataset(
+            spec, data=None, limit=None, seed=0, package=None, task=task, fetching=fetching
+        )
+    assert [path for path, *_ in web.asked].count("/gone.csv") == 1
+    assert sum("not to be had" in line for line in said) == 1

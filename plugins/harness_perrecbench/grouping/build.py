@@ -252,7 +252,7 @@ def account(log: Log, pool: Pool, written: Sequence[Drawn], settings: Settings) 
     return {
         "reviews": sorted(reviews, key=lambda one: (one["file"], one["domain"] or "")),
         "meta": sorted(path.name for path in settings.meta),
-        "settings": settings_without(settings, "reviews", "meta", "out"),
+        "settings": settings_without(settings, "reviews", "domains", "meta", "out"),
         "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
         "rows_left_out": log.left_out,
         "rules": pool.left.json(),

@@ -44,6 +44,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "DOMAIN=FILE to write the domain's own groups too: JSONL, JSON, CSV, TSV or Parquet",
         ),
     ]
+    domains: Annotated[
+        tuple[Annotated[str, Meta(pattern=r"^[A-Za-z0-9][\w-]*=.")], ...],
+        Meta(description="DOMAIN=NAME for a file of reviews of that name, with any ending"),
+    ] = ()
     meta: Annotated[
         tuple[Path, ...],
         Meta(min_length=1, description="a file of items (parent_asin, title, author)"),
@@ -88,9 +92,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def review_files(settings: Settings) -> Iterator[tuple[str | None, Path]]:
     """Each file of reviews with its domain, None without one."""
+    by_name = {name: domain for domain, _, name in (one.partition("=") for one in settings.domains)}
     for given in settings.reviews:
         named = _DOMAIN.fullmatch(given)
-        domain = named[1] if named else None
+        domain = named[1] if named else by_name.get(Path(given).name.partition(".")[0])
         if domain == ALL:
             raise UsageError(
                 f"the name {ALL!r} is reserved for the folder of all domains",

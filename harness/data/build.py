@@ -1,0 +1,158 @@
+"""Data that a data tool of a plugin makes from other data, made once and kept.
+
+<downloads>/built/<digest>/data/…        what the tool wrote; always whole
+<downloads>/built/<digest>/record.json   the tool, its options, and the digests of its inputs
+<downloads>/built/<asked>.json           the digest of what a task asked for
+<downloads>/built/<asked>/               what is being built
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness.base.errors import DataError, Unavailable
+from harness.base.hashing import digest
+from harness.data.downloads import VARIABLE, downloads_folder, fetched, locked
+from harness.data.fetching import BuildTool, Fetching
+from harness.runs.atomic_files import atomic_write, make_folder, storage_error
+
+if TYPE_CHECKING:
+    from harness.contracts.task import BuildSpec, InputSpec
+
+
+class InputFile(msgspec.Struct, frozen=True):
+    """A file that a tool read: where it came from, its name there, and the digest of its source."""
+
+    source: str
+    file: str
+    digest: str
+
+
+class BuildRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How data was built."""
+
+    tool: str
+    plugin: str
+    options: dict[str, Any]
+    inputs: dict[str, tuple[InputFile, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """Built data: its folder, its record, and the digest of what the record names."""
+
+    folder: Path
+    digest: str
+    record: BuildRecord
+
+
+def built(spec: BuildSpec, tool: BuildTool, *, task: str, fetching: Fetching) -> Built:
+    """The data that a tool makes, from the cache, or else built from inputs that are fetched.
+
+    Several processes may ask for the same data at once: one builds it.
+    """
+    inputs = msgspec.to_builtins(spec.inputs)
+    asked = _root() / f"{digest([spec.tool, dict(tool.options), inputs])}.json"
+    found = _kept(asked)
+    if found is not None:
+        return found
+    if fetching.look:
+        raise Unavailable(
+            f"the data of task '{task}' was not built yet",
+            found=f"looked in {_root()}",
+            hint=f"`harness data fetch {task}` builds it, and so does a run",
+        )
+    waiting = f"another process builds the data of task '{task}'"
+    with locked(asked.with_suffix(".lock"), waiting, fetching.say):
+        return _kept(asked) or _build(spec, tool, asked, task=task, fetching=fetching)
+
+
+def _kept(asked: Path) -> Built | None:
+    """What was built for a task that asked the same; None if that is not there."""
+    try:
+        key = msgspec.json.decode(asked.read_bytes(), type=str)
+        record = msgspec.json.decode((_root() / key / "record.json").read_bytes(), type=BuildRecord)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(
+            "the record of built data cannot be read",
+            where=str(asked),
+            found=str(error),
+            hint="remove the file; the data is then built again",
+        ) from error
+    return Built(folder=_root() / key / "data", digest=key, record=record)
+
+
+def _build(
+    spec: BuildSpec, tool: BuildTool, asked: Path, *, task: str, fetching: Fetching
+) -> Built:
+    """Fetch the inputs and run the tool; nothing is kept unless all of that succeeds."""
+    files: dict[str, list[Path]] = {}
+    inputs: dict[str, tuple[InputFile, ...]] = {}
+    for name, sources in spec.inputs.items():
+        pairs = [one for source in sources for one in _files(source, task, fetching)]
+        files[name] = [path for path, _ in pairs]
+        inputs[name] = tuple(file for _, file in pairs)
+    record = BuildRecord(
+        tool=spec.tool, plugin=tool.plugin, options=dict(tool.options), inputs=inputs
+    )
+    read = {name: [(one.file, one.digest) for one in each] for name, each in inputs.items()}
+    key = digest([spec.tool, record.options, read])
+    folder = _root() / key
+    if not folder.is_dir():  # another task may ask for the same from elsewhere
+        count = sum(map(len, files.values()))
+        fetching.say(f"building data from {count} files, once: harness data {spec.tool}")
+        _run(tool, record, files, folder, asked.with_suffix(""))
+        fetching.say(f"  built, kept in {folder}")
+    atomic_write(asked, msgspec.json.encode(key), option=VARIABLE)
+    return Built(folder=folder / "data", digest=key, record=record)
+
+
+def _run(
+    tool: BuildTool,
+    record: BuildRecord,
+    files: Mapping[str, Sequence[Path]],
+    folder: Path,
+    work: Path,
+) -> None:
+    """Make the folder, which appears in one step; until then, all is in `work`."""
+    shutil.rmtree(work, ignore_errors=True)
+    make_folder(work, option=VARIABLE)
+    try:
+        tool.run(files, work / "data")
+        atomic_write(work / "record.json", msgspec.json.encode(record), option=VARIABLE)
+        if not folder.is_dir():
+            work.replace(folder)
+    except OSError as error:
+        raise storage_error(folder, error, option=VARIABLE) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[Path, InputFile]]:
+    """The files of an input, fetched, each with its description."""
+    if source.hub is not None:
+        from harness.data.hub import fetch_files
+
+        folder, names = fetch_files(source.hub, task=task, fetching=fetching)
+        repo = source.hub.repo
+        for name in names:
+            file = InputFile(f"{repo} at {folder.name}", name, digest([repo, folder.name, name]))
+            yield folder / name, file
+    remote = source.url or source.drive
+    if remote is not None:
+        download = fetched(remote, task=task, fetching=fetching)
+        for path in sorted(path for path in download.folder.rglob("*") if path.is_file()):
+            name = path.relative_to(download.folder).as_posix()
+            yield path, InputFile(remote.address, name, download.digest)
+
+
+def _root() -> Path:
+    return downloads_folder() / "built"

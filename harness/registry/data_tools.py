@@ -1,0 +1,103 @@
+"""Tools and analyses of plugins: made, run, and as the step that builds a task's data."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from harness.base.errors import (
+    INSTALL_ANALYSIS,
+    HarnessError,
+    PluginError,
+    TaskError,
+    did_you_mean,
+)
+from harness.data.fetching import BuildTool
+
+if TYPE_CHECKING:
+    from harness.analysis.analysis import DataTool
+    from harness.contracts.report import Report
+    from harness.contracts.task import BuildSpec
+    from harness.registry.registrations import Registration
+    from harness.registry.registry import Plugins
+
+T = TypeVar("T")
+
+EXTRA = {"matplotlib", "sklearn"}
+"""Packages that the extra `analysis` installs."""
+
+OUT = "out"
+"""The option with the folder that a tool writes to."""
+
+
+def make_tool(registration: Registration[Callable[[], T]]) -> T:
+    """The tool or analysis that a plugin registered; PluginError if its factory fails."""
+    return _guarded(registration, "could not be created", registration.factory)
+
+
+def run_tool(registration: Registration[Any], run: Callable[[], Report]) -> Report:
+    """The report of a tool; PluginError if the tool fails."""
+    return _guarded(registration, "failed", run)
+
+
+def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
+    """The data tool that a task's data is built with; TaskError if its options are wrong."""
+    registration = plugins.data_tool(spec.tool)
+    tool = make_tool(registration)
+    fields = {field.encode_name: field for field in msgspec.structs.fields(tool.options)}
+    for name in (*spec.options, *spec.inputs, OUT):
+        if name not in fields or (name == OUT and name in spec.options):
+            known = sorted({*fields} - {OUT})
+            raise TaskError(
+                f"the data tool {spec.tool!r} has no option {name!r} for a task to set",
+                expected=f"one of {', '.join(known)}",
+                hint=did_you_mean(name, known),
+            )
+    # Wrong options are found before anything is fetched.
+    trial = _settings(tool, spec, {one: [Path("file")] for one in spec.inputs}, Path("out"))
+    options = {
+        name: msgspec.to_builtins(getattr(trial, field.name), enc_hook=str)
+        for name, field in fields.items()
+        if name not in {*spec.inputs, OUT}
+    }
+
+    def run(inputs: Mapping[str, Sequence[Path]], out: Path) -> None:
+        run_tool(registration, partial(tool.run, _settings(tool, spec, inputs, out)))
+
+    return BuildTool(plugin=str(registration.origin), options=options, run=run)
+
+
+def _settings(
+    tool: DataTool, spec: BuildSpec, inputs: Mapping[str, Sequence[Path]], out: Path
+) -> msgspec.Struct:
+    """The options of a tool with the files of each input; a path stands for the only file."""
+    files = {name: [str(path) for path in paths] for name, paths in inputs.items()}
+    given = {**spec.options, **files, OUT: str(out)}
+    try:
+        return msgspec.convert(given, tool.options, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise TaskError(
+            f"the options of the data tool {spec.tool!r} are not valid", found=str(error)
+        ) from error
+
+
+def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except HarnessError:
+        raise
+    except Exception as error:
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        extra = absent is not None and absent.partition(".")[0] in EXTRA
+        trace = traceback.format_exc(limit=-4).strip()
+        raise PluginError(
+            f"{registration.name!r} {problem}",
+            where=str(registration.origin),
+            found=f"the package {absent} is not installed" if extra else trace,
+            hint=INSTALL_ANALYSIS if extra else "fix the plugin, or report this to its developers",
+        ) from error

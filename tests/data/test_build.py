@@ -1,0 +1,294 @@
+"""Data that a data tool builds: once, whole or not at all, and found again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from builders.web_server import CSV, Page, Web, sha256, zipped
+
+from harness.base.errors import DataError, PluginError, StorageError, Unavailable
+from harness.contracts.task import (
+    BuildSpec,
+    Column,
+    DataSpec,
+    InputSpec,
+    SourceSpec,
+    TableSpec,
+    UrlSpec,
+)
+from harness.data import TaskData, open_dataset, web_file
+from harness.data.fetching import OFFLINE, BuildTool, Fetching
+
+MORE = b"user,x\nu3,3\n"
+DEAD = "http://127.0.0.1:9/none.csv"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
+    monkeypatch.setattr(web_file, "PAUSE", 0.01)
+    return tmp_path / "downloads"
+
+
+class Tool:
+    """A data tool that writes all rows of its files into one; `runs` are the files of each run."""
+
+    def __init__(self, fails: Exception | None = None) -> None:
+        self.runs: list[dict[str, list[str]]] = []
+        self.fails = fails
+
+    def __call__(self, spec: BuildSpec) -> BuildTool:
+        return BuildTool(plugin="mine 1", options={"seed": 0, **spec.options}, run=self.run)
+
+    def run(self, inputs: Mapping[str, Sequence[Path]], out: Path) -> None:
+        self.runs.append({name: [path.name for path in paths] for name, paths in inputs.items()})
+        (out / "deep").mkdir(parents=True)
+        rows = [
+            line
+            for paths in inputs.values()
+            for path in paths
+            for line in path.read_bytes().splitlines()[1:]
+        ]
+        (out / "deep/people.csv").write_bytes(b"\n".join([b"user,x", *rows]))
+        if self.fails is not None:
+            raise self.fails
+
+
+def at(address: str, **url: Any) -> InputSpec:
+    return InputSpec(url=UrlSpec(address=address, **url))
+
+
+def building(*inputs: InputSpec, first: tuple[SourceSpec, ...] = (), **options: Any) -> DataSpec:
+    build = BuildSpec(tool="join", inputs={"reviews": inputs}, options=options)
+    return DataSpec(
+        sources=(*first, SourceSpec(build=build)),
+        tables={"people": TableSpec(files=("deep/people.csv",), columns={"user": Column()})},
+    )
+
+
+def opened(spec: DataSpec, tool: Tool, *, data: str | None = None, **fetching: Any) -> TaskData:
+    allowed = Fetching(**{"say": lambda line: None, "tools": tool, **fetching})
+    return open_dataset(
+        spec, data=data, limit=None, seed=0, package=None, task="quiz", fetching=allowed
+    )
+
+
+def users(data: TaskData) -> list[str]:
+    return [row["user"] for _, row in data.table().rows()]
+
+
+@pytest.fixture
+def spec(web: Web) -> DataSpec:
+    """Data built from two addresses, one of them an archive."""
+    web.pages["/a.csv"] = Page(CSV)
+    web.pages["/b.zip"] = Page(zipped(**{"one.csv": MORE, "two.csv": MORE}))
+    return building(at(f"{web.url}/a.csv"), at(f"{web.url}/b.zip"))
+
+
+def test_data_is_built_once_and_then_needs_neither_network_nor_inputs(
+    web: Web, spec: DataSpec, cache: Path
+) -> None:
+    tool, said = Tool(), list[str]()
+    data = opened(spec, tool, say=said.append)
+    assert users(data) == ["u1", "u2", "u3", "u3"]
+    assert tool.runs == [{"reviews": ["a.csv", "one.csv", "two.csv"]}]
+    assert "building data from 3 files, once: harness data join" in said
+    for folder in cache.glob("sha256-*"):
+        shutil.rmtree(folder)
+    web.pages.clear()
+    assert users(opened(spec, tool, offline=True)) == users(data)
+    assert users(opened(spec, tool, look=True)) == users(data)
+    assert len(tool.runs) == 1
+
+
+def test_the_manifest_says_of_what_and_how_the_data_was_built(web: Web, spec: DataSpec) -> None:
+    about = opened(spec, Tool()).describe()
+    assert (about["origin"], about["comparable"]) == ("build", False)
+    assert (about["tool"], about["plugin"], about["options"]) == ("join", "mine 1", {"seed": 0})
+    first, *archived = about["inputs"]["reviews"]
+    assert first == {"source": f"{web.url}/a.csv", "file": "a.csv", "digest": sha256(CSV)}
+    assert [one["file"] for one in archived] == ["one.csv", "two.csv"]
+    assert about["tables"]["people"]["files"][0]["sha256"]
+
+
+def test_results_on_built_data_are_marked(spec: DataSpec) -> None:
+    data = opened(spec, Tool())
+    assert data.built
+    assert not data.comparable
+
+
+def test_other_options_or_inputs_are_another_build(web: Web, spec: DataSpec) -> None:
+    tool = Tool()
+    a, b = at(f"{web.url}/a.csv"), at(f"{web.url}/b.zip")
+    web.pages["/again.csv"] = Page(CSV)
+    digests = [
+        opened(one, tool).describe()["digest"]
+        for one in (
+            spec, building(a, b, seed=1), building(a, b, wide=True), building(b, a), building(a),
+            building(at(f"{web.url}/again.csv", name="a.csv")), building(a, b, seed=0),
+        )
+    ]  # fmt: skip
+    # Equal are the same bytes from elsewhere, and an option at its default.
+    assert [digests.index(one) for one in digests] == [0, 1, 2, 3, 4, 4, 0]
+    assert len(tool.runs) == 5
+
+
+@pytest.mark.parametrize(
+    "error", [PluginError("it broke"), OSError(28, "No space left"), KeyboardInterrupt()]
+)
+def test_what_a_tool_did_not_finish_is_no_build(
+    spec: DataSpec, cache: Path, error: Exception
+) -> None:
+    kind = StorageError if isinstance(error, OSError) else type(error)
+    with pytest.raises(kind):
+        opened(spec, Tool(fails=error))
+    with pytest.raises(Unavailable, match="was not built yet"):
+        opened(spec, Tool(), look=True)
+    assert [path.name for path in (cache / "built").iterdir() if path.is_dir()] == []
+    tool = Tool()
+    assert len(users(opened(spec, tool))) == 4
+    assert len(tool.runs) == 1
+
+
+def test_inputs_that_cannot_be_had_are_told(web: Web, spec: DataSpec) -> None:
+    tool = Tool()
+    with pytest.raises(Unavailable) as offline:
+        opened(spec, tool, offline=True)
+    assert "of --offline" in str(offline.value.found)
+    with pytest.raises(Unavailable) as gone:
+        opened(building(at(f"{web.url}/a.csv"), at(DEAD)), tool)
+    assert "127.0.0.1:9" in str(gone.value.where)
+    assert tool.runs == []
+
+
+def test_a_build_follows_a_source_that_cannot_be_had_or_is_chosen(web: Web) -> None:
+    web.pages["/a.csv"] = Page(CSV)
+    web.pages["/published.zip"] = Page(zipped(**{"deep/people.csv": MORE}))
+    tool, a = Tool(), at(f"{web.url}/a.csv")
+    gone = building(a, first=(SourceSpec(url=UrlSpec(address=DEAD)),))
+    assert opened(gone, tool).origin == "build"
+    there = UrlSpec(address=f"{web.url}/published.zip")
+    spec = building(a, first=(SourceSpec(url=there),))
+    assert users(opened(spec, tool)) == ["u3"]
+    chosen = opened(spec, tool, data="build")
+    assert users(chosen) == ["u1", "u2"]
+    assert chosen.describe()["in_place_of"] == there.address
+    none = msgspec.structs.replace(spec, sources=spec.sources[:1])
+    with pytest.raises(DataError, match="no source that builds its data"):
+        opened(none, tool, data="build")
+
+
+def test_a_record_that_cannot_be_read_is_told(spec: DataSpec, cache: Path) -> None:
+    opened(spec, Tool())
+    (file,) = (cache / "built").glob("*.json")
+    file.write_text("{")
+    with pytest.raises(DataError, match="record of built data") as caught:
+        opened(spec, Tool())
+    assert caught.value.where == str(file)
+
+
+BUILDER = """
+import sys, time
+from pathlib import Path
+import msgspec
+from harness.contracts.task import DataSpec
+from harness.data import open_dataset
+from harness.data.fetching import OFFLINE, BuildTool, Fetching
+from harness.data.fetching import Fetching
+
+def run(inputs, out):
+    out.mkdir()
+    (out / "half.csv").write_text("user")
+    print("began", flush=True)
+    time.sleep(float(sys.argv[2]))
+    (out / "deep").mkdir()
+    (out / "deep/people.csv").write_text("user,x\\nu1,1\\n")
+
+open_dataset(
+    msgspec.json.decode(sys.argv[1], type=DataSpec), data=None, limit=None, seed=0, package=None,
+    task="quiz",
+    fetching=Fetching(tools=lambda spec: BuildTool(plugin="mine 1", options={"seed": 0}, run=run)),
+)
+print("ended", flush=True)
+"""
+
+
+def process(spec: DataSpec, seconds: float) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", BUILDER, msgspec.json.encode(spec).decode(), str(seconds)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_killed_build_is_no_build(spec: DataSpec, cache: Path) -> None:
+    killed = process(spec, 600)
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "began\n"
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    with pytest.raises(Unavailable, match="was not built yet"):
+        opened(spec, Tool(), look=True)
+    tool = Tool()
+    assert len(users(opened(spec, tool))) == 4
+    assert list((cache / "built").rglob("half.csv")) == []
+
+
+def test_two_processes_build_once(spec: DataSpec) -> None:
+    started = [process(spec, 1), process(spec, 1)]
+    ended = [one.communicate(timeout=60) for one in started]
+    assert [one.returncode for one in started] == [0, 0], ended
+    assert sorted(out for out, _ in ended) == ["began\nended\n", "ended\n"]
+    assert sum("another process builds the data of task 'quiz'" in said for _, said in ended) == 1
+    tool = Tool()
+    assert users(opened(spec, tool)) == ["u1"]
+    assert tool.runs == []
+
+
+FROM_HUB = """
+import json, sys
+from pathlib import Path
+from harness.base.errors import HarnessError
+from harness.contracts.task import HubFilesSpec
+from harness.data import download_watch, hub
+from harness.data.fetching import Fetching
+download_watch.LARGE = int(sys.argv[2])
+said = []
+try:
+    spec = HubFilesSpec(repo="people/notes", files=tuple(sys.argv[3:]))
+    folder, names = hub.fetch_files(
+        spec, task="quiz", fetching=Fetching(say=said.append, download=sys.argv[1] == "yes")
+    )
+    print(json.dumps([names, [(folder / name).read_text() for name in names], said]))
+except HarnessError as error:
+    print(json.dumps(vars(error)))
+"""
+
+
+@pytest.mark.slow
+def test_inputs_come_from_the_hub_and_much_is_asked_for(hub: Any, in_hub: Any) -> None:
+    def fetched(*words: str, **settings: str) -> Any:
+        return in_hub(FROM_HUB, *words, **settings)
+
+    large = fetched("no", "10", "train.jsonl", "extra/*")
+    assert large["problem"] == "a large download must be asked for"
+    size = sum(map(len, hub.repos["people/notes"]["2" * 40].values()))
+    assert large["found"] == f"{size} bytes"
+    assert fetched("no", "1000", "x*")["problem"].endswith("matches 'x*' (an input)")
+    names, texts, said = fetched("yes", "10", "train.jsonl", "extra/*")
+    assert names == ["train.jsonl", "extra/labels.csv"]
+    assert texts[1] == "user,label\nu1,rum\n"
+    assert said == ["fetching 2 files of the hub's people/notes", f"  {size} bytes"]
+    again = [names, texts, []]
+    assert fetched("no", "10", "train.jsonl", "extra/*") == again
+    hub.asked.clear()
+    assert fetched("no", "10", "train.jsonl", "extra/*", HF_HUB_OFFLINE="1") == again
+    assert hub.asked == []

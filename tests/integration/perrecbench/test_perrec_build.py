@@ -1,0 +1,167 @@
+"""PerRecBench without its published groups: built from reviews, then run without a network."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.web_server import Page, Web, point_google_drive_at
+from requests.adapters import HTTPAdapter
+
+from harness.data.fetching import OFFLINE
+
+DAY = 86_400_000
+START = 1_600_000_000_000
+RATED = {"ann": 5.0, "bob": 4.0, "cid": 3.0, "dee": 2.0}
+"""What everybody rates each of the shared things, with an average near 3."""
+
+QUOTA = (
+    b'<html><p class="uc-error-subcaption">Too many users have viewed or downloaded this file '
+    b"recently.</p></html>"
+)
+
+TASKS = """
+task: small_{ask}
+extends: perrec_hard_{ask}
+matrix: {ask: [pairwise, listwise]}
+data:
+  size: null
+  sources:
+    - drive: {file: 1AbCdEfGhIjKlMnOpQrStUvWxYz012345, name: published.zip, terms: none known}
+    - build:
+        tool: perrec-groups
+        options: {test_items: 4, behaviours: 5, domains: [book=Books, kitchen=Home]}
+        inputs:
+          reviews: [{url: {address: WEB/Books.jsonl}}, {url: {address: WEB/Home.jsonl}}]
+          meta: [{url: {address: WEB/meta.jsonl}}]
+"""
+
+
+def lines(rows: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def pages() -> dict[str, Page]:
+    """Reviews of two domains, in which four people rated the same six things, and all items."""
+    reviews: dict[str, list[dict[str, Any]]] = {"Books": [], "Home": []}
+    items = set()
+
+    def rate(domain: str, user: str, item: str, rating: float, day: int) -> None:
+        items.add(item)
+        time = START + day * DAY
+        reviews[domain].append(
+            {"user_id": user, "parent_asin": item, "rating": rating, "timestamp": time}
+        )
+
+    for place, (user, rating) in enumerate(RATED.items()):
+        for number in range(22):
+            rate("Books", user, f"{user}-{number}", 2.0 + 2 * (number % 2), number)
+        for thing in range(6):
+            rate("Home", user, f"thing-{thing}", rating, 30 + 3 * thing + place % 2)
+    meta = [{"parent_asin": item, "title": f"The {item}"} for item in sorted(items)]
+    files = {**reviews, "meta": meta}
+    return {f"/{name}.jsonl": Page(lines(rows)) for name, rows in files.items()}
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """A server with reviews, which answers for Google Drive too: too many fetched the file."""
+    web = Web()
+    web.pages.update(pages())
+    web.pages["/uc?id=1AbCdEfGhIjKlMnOpQrStUvWxYz012345"] = Page(QUOTA, kind="text/html")
+    for name in OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(HTTPAdapter, "send", HTTPAdapter.send)
+    point_google_drive_at(web.url)
+    thread = threading.Thread(target=web.server.serve_forever)
+    thread.start()
+    yield web
+    web.server.shutdown()
+    thread.join()
+    web.server.server_close()
+
+
+@pytest.fixture
+def task(tmp_path: Path, web: Web) -> Path:
+    file = tmp_path / "small.yaml"
+    file.write_text(TASKS.replace("WEB", web.url))
+    return file
+
+
+def run(perrec: Any, task: Path, *options: str) -> Any:
+    return perrec.tool(
+        "--model", "baseline", "--role", "profiler=baseline", "--tasks", str(task), "--json",
+        *options,
+    )  # fmt: skip
+
+
+def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, web):
+    absent = perrec.tool("data", "where", str(task))
+    assert absent.code == 1
+    assert "the data of task 'small_pairwise' was not built yet" in absent.err
+    assert web.asked == []
+
+    fetched = perrec.tool("data", "fetch", str(task)).ok()
+    assert "not to be had: published.zip on Google Drive" in fetched.err
+    assert fetched.err.count("building data from 3 files, once") == 1
+    assert "built by harness data perrec-groups" in fetched.out
+    web.asked.clear()
+    there = perrec.tool("data", "where", str(task)).ok()
+    assert there.out == fetched.out
+
+    ended = run(perrec, task, "--offline").ok()
+    assert web.asked == []
+    assert "building data" not in ended.err
+    for summary in ended.json["summaries"]:
+        assert summary["units"] == 4
+        assert summary["metrics"]["higher_average_first"]["value"] == 1.0
+        assert "groups built, not the published ones" in summary["not_comparable_because"]
+    manifest = json.loads((perrec.folder(ended) / "manifest.json").read_text())
+    data = manifest["tasks"]["small_listwise"]["data"]
+    assert (data["origin"], data["tool"], data["comparable"]) == ("build", "perrec-groups", False)
+    assert data["options"]["test_items"] == 4
+    assert data["options"]["seed"] == 0
+    assert [one["file"] for one in data["inputs"]["reviews"]] == ["Books.jsonl", "Home.jsonl"]
+    built = Path(data["tables"]["groups"]["files"][0]["file"]).parents[2]
+    assert (built / "kitchen/kitchen-processed/parentasin2item.json").exists()
+
+
+def test_groups_are_built_by_choice(perrec, task, web):
+    ended = run(perrec, task, "--data", "build").ok()
+    assert not [path for path, *_ in web.asked if path.startswith("/uc")]
+    data = json.loads((perrec.folder(ended) / "manifest.json").read_text())["tasks"]
+    assert {one["data"]["origin"] for one in data.values()} == {"build"}
+    named = run(perrec, task, "--data", "small_pairwise=build", "--dry_run").ok()
+    assert "not to be had" in named.err
+    no_step = perrec.tool(
+        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "build"
+    )
+    assert no_step.code == 1
+    assert "task 'interests' has no source that builds its data" in no_step.err
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong", "said"),
+    [
+        ("perrec-groups", "perrec-grops", "perrec-groups"),
+        ("test_items: 4", "test_itemz: 4", "no option 'test_itemz' for a task to set"),
+        ("test_items: 4", "out: elsewhere", "no option 'out' for a task to set"),
+        ("test_items: 4", "test_items: many", "Expected `int`, got `str` - at `$.test_items`"),
+        ("book=Books", "Books", "matching regex"),
+        ("meta: [", "mota: [", "no option 'mota' for a task to set"),
+        ("{url: {address: WEB/meta.jsonl}}", "{}", "exactly one of hub, url, drive"),
+        ("[{url: {address: WEB/meta.jsonl}}]", "[]", "empty"),
+        ("{url: {address: WEB/meta.jsonl}}", "{hub: {repo: a/b}}", "files"),
+    ],
+)
+def test_a_build_that_cannot_be_is_found_in_the_file(perrec, task, written, wrong, said):
+    assert written in TASKS
+    task.write_text(TASKS.replace(written, wrong).replace("WEB", "http://h"))
+    ended = perrec.tool("validate", str(task))
+    assert ended.code == 2
+    assert said in ended.err
+    assert "small.yaml:" in ended.err

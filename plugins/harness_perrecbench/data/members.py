@@ -115,8 +115,7 @@ class Members:
     def add_notes(self, dataset: Dataset) -> None:
         """Add the notes about these members to the data."""
         for note in (ELSEWHERE, CONTRADICTED, FEWER, CUT):
-            if self._notes[note]:
-                dataset.note(note, self._notes[note])
+            dataset.note(note, self._notes[note])
 
     def _retrieved(
         self, asked: Asked, query: Thing | Behaviour, *, before: int, but: Collection[str]

@@ -14,11 +14,19 @@ from harness_perrecbench.data.members import (
     read_members,
     solved,
 )
-from harness_perrecbench.data.tables import Asked, AskedGroup, Bought, every_group, first_groups
+from harness_perrecbench.data.tables import (
+    Asked,
+    AskedGroup,
+    Histories,
+    first_groups,
+    held_out_groups,
+    read_histories,
+    read_rows,
+)
 from harness_perrecbench.records import Example, Group, Loaded, Single
 
 if TYPE_CHECKING:
-    from harness.contracts.dataset import Dataset, Table
+    from harness.contracts.dataset import Dataset
     from harness_perrecbench.records import Options
 
 PROCESSED = "-processed"
@@ -28,28 +36,24 @@ PROCESSED = "-processed"
 def load_groups(dataset: Dataset, options: Options) -> Loaded:
     """The groups of the run, or their members one by one."""
     _check_domain(dataset, options)
-    every = first_groups(dataset, dataset.table(GROUPS[options.split]), options)
+    every = first_groups(dataset, options)
     kept = [every[item] for item in dataset.choose(every, of="groups")]
     tied = sum(len(set(group.ranks)) < len(group.ranks) for group in kept)
-    if tied:
-        dataset.note("groups in which users share a relative rating", tied)
+    dataset.note("groups in which users share a relative rating", tied)
     shots = chosen_groups(
-        kept,
-        lambda: every_group(dataset.table(GROUPS["held_out"]), options),
-        options,
-        seed=dataset.seed,
+        kept, lambda: held_out_groups(dataset, options), options, seed=dataset.seed
     )
     members = read_members(dataset, options, items={group.id for group in kept})
     groups = [
         _group(one, members, tuple(_example(*shot, members) for shot in each))
         for one, each in zip(kept, shots, strict=True)
     ]
-    singles = [
-        single
-        for one, group in zip(kept, groups, strict=True)
-        if options.ask == "pointwise"
-        for single in one_by_one(group, _own_examples(one, group, members, seed=dataset.seed))
-    ]
+    singles: list[Single] = []
+    if options.ask == "pointwise":
+        for one, group in zip(kept, groups, strict=True):
+            users = zip(one.asked, group.members, strict=True)
+            own = [own_history(members, *user, seed=dataset.seed) for user in users]
+            singles += one_by_one(group, own)
     members.add_notes(dataset)
     return Loaded(
         groups=() if singles else tuple(groups),
@@ -91,14 +95,6 @@ def _example(group: AskedGroup, places: tuple[int, ...], members: Members) -> Ex
     return solved(members.query(group.asked[0]), tuple(shown), options)
 
 
-def _own_examples(
-    group: AskedGroup, made: Group, members: Members, *, seed: int
-) -> list[tuple[Example, ...]]:
-    """The examples of each member of a group."""
-    users = zip(group.asked, made.members, strict=True)
-    return [own_history(members, one, member, seed=seed) for one, member in users]
-
-
 MORE_THAN = 20
 """Drawn behaviours have more earlier ratings than this, like the users of every group."""
 
@@ -106,9 +102,10 @@ MORE_THAN = 20
 def load_singles(dataset: Dataset, options: Options) -> Loaded:
     """The behaviours of the run: from the data's own list, or drawn from histories."""
     if dataset.has("behaviours"):
-        every = _read_list(dataset, dataset.table("behaviours"))
+        every = _read_list(dataset)
     else:
-        every = _drawn(dataset.table("histories"), options.behaviours, seed=dataset.seed)
+        histories = dataset.once("histories", read_histories)
+        every = _drawn(histories, options.behaviours, seed=dataset.seed)
     asked = {id: every[id] for id in dataset.choose(every, of="behaviours")}
     members = read_members(dataset, options, items={one.item for one in asked.values()})
     singles = tuple(_single(id, one, members, seed=dataset.seed) for id, one in asked.items())
@@ -130,11 +127,11 @@ def _single(id: str, asked: Asked, members: Members, *, seed: int) -> Single:
     )
 
 
-def _read_list(dataset: Dataset, table: Table) -> dict[str, Asked]:
-    """The first behaviour of each user and item in a list; the others are noted."""
+def _read_list(dataset: Dataset) -> dict[str, Asked]:
+    """The first behaviour of each user and item in a list, by id; the others are noted."""
+    table, rows = dataset.table("behaviours"), dataset.once("behaviours", read_rows)
     listed: dict[str, Asked] = {}
-    again = 0
-    for row, values in table.rows():
+    for row, values in rows:
         spot = TableCell(table=table, row=row, column="history_len")
         if not 1 <= values["rating"] <= 5:
             raise table.bad(row, "rating", values["rating"], "a rating from 1 to 5")
@@ -147,30 +144,28 @@ def _read_list(dataset: Dataset, table: Table) -> dict[str, Asked]:
             rating=values["rating"],
             spot=spot,
         )
-        again += _id(asked.item, asked.user) in listed
-        listed.setdefault(_id(asked.item, asked.user), asked)
-    if again:
-        dataset.note("behaviours left out as their user and item came before", again)
+        listed.setdefault(f"{asked.item}/{asked.user}", asked)
+    again = len(rows) - len(listed)
+    dataset.note("behaviours left out as their user and item came before", again)
     return listed
 
 
-def _drawn(table: Table, most: int, *, seed: int) -> dict[str, Asked]:
-    """Behaviours drawn from all histories; a user's later ratings of an item are never drawn."""
-    fit: dict[str, tuple[str, int, Bought, TableCell]] = {}
-    for row, values in table.rows():
-        spot = TableCell(table=table, row=row, column="history")
+def _drawn(histories: Histories, most: int, *, seed: int) -> dict[str, Asked]:
+    """Behaviours drawn from all histories, by id; a user's later ratings of an item never."""
+    fit: dict[str, tuple[str, int]] = {}
+    for user, history in histories.of.items():
         seen: set[str] = set()
-        for place, one in enumerate(spot.read(values["history"], Bought)):
+        for place, one in enumerate(history.bought):
             if place > MORE_THAN and one.parent_asin not in seen:
-                fit[_id(one.parent_asin, values["user"])] = values["user"], place, one, spot
+                fit[f"{one.parent_asin}/{user}"] = user, place
             seen.add(one.parent_asin)
     chosen, _ = choose(fit, seed=seed, most=most)
-    return {
-        id: Asked(user=user, item=one.parent_asin, before=place, rating=one.rating, spot=spot)
-        for id in chosen
-        for user, place, one, spot in [fit[id]]
-    }
-
-
-def _id(item: str, user: str) -> str:
-    return f"{item}/{user}"
+    drawn = {}
+    for id in chosen:
+        user, place = fit[id]
+        history = histories.of[user]
+        one = history.bought[place]
+        drawn[id] = Asked(
+            user=user, item=one.parent_asin, before=place, rating=one.rating, spot=history.spot
+        )
+    return drawn

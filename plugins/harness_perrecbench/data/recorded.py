@@ -20,6 +20,7 @@ from harness_perrecbench.data.layout import (
     wrong_size,
 )
 from harness_perrecbench.data.members import chosen_groups, solved
+from harness_perrecbench.data.tables import read_rows
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 
 if TYPE_CHECKING:
@@ -57,8 +58,7 @@ def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     every = _read(dataset, options.split, options)
     kept = [every[id] for id in dataset.choose(every, of="groups")]
     unlabelled = sum(not group.ranks for group in kept)
-    if unlabelled:
-        dataset.note("groups without a whole true order", unlabelled)
+    dataset.note("groups without a whole true order", unlabelled)
     shots = chosen_groups(
         kept, lambda: _read(dataset, "held_out", options).values(), options, seed=dataset.seed
     )
@@ -107,11 +107,12 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
 
     Recorded held-out groups have no ids: a digest of the whole record is used instead.
     """
-    table = dataset.table(RECORDED_GROUPS[split])
+    name = RECORDED_GROUPS[split]
+    table = dataset.table(name)
     orders = _orders(dataset) if split == "test" else {}
     groups: dict[str, RecordedGroup] = {}
     later = 0
-    for row, values in table.rows():
+    for row, values in dataset.once(name, read_rows):
         spot = TableCell(table=table, row=row, column="users")
         if split == "test":
             id = values["item"]
@@ -184,7 +185,7 @@ def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:
         return {}
     table = dataset.table(_LABELS)
     orders: dict[str, tuple[TableCell, list[Any]]] = {}
-    for row, values in table.rows():
+    for row, values in dataset.once(_LABELS, read_rows):
         if values["order"] is not None:
             spot = TableCell(table=table, row=row, column="order")
             orders.setdefault(values["item"], (spot, values["order"]))

@@ -54,6 +54,15 @@ def domains(folder: Path) -> list[str]:
     return sorted(set(inside) - {"all"})
 
 
+class GroupUser(msgspec.Struct, frozen=True):
+    """A user of a group in the published files."""
+
+    user_id: str
+    history_len: int
+    relative_rating: float
+    avg_rating: float
+
+
 Stars: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
 
 

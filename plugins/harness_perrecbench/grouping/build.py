@@ -15,8 +15,8 @@ from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import atomic_writer, make_folder
-from harness_perrecbench.data.layout import ALWAYS, PUBLISHED
-from harness_perrecbench.grouping.pool import Candidate, GroupUser, Pool, find
+from harness_perrecbench.data.layout import ALWAYS, PUBLISHED, GroupUser
+from harness_perrecbench.grouping.pool import Candidate, Pool, find
 from harness_perrecbench.grouping.reading import ALL, UNIT, Log, Settings, read, review_files
 from harness_perrecbench.records import MEMBERS, Level
 

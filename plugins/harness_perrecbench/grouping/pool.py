@@ -14,11 +14,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from harness.analysis.tool_report import Step, ToolReport
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
+from harness_perrecbench.data.layout import GroupUser
 from harness_perrecbench.grouping.reading import UNIT
 
 if TYPE_CHECKING:
@@ -130,15 +129,6 @@ def _next(values: Sequence[float], place: int, gap: float) -> int:
 
 def _apart(values: Sequence[float], low: int, high: int, gap: float) -> bool:
     return values[low] + (gap + NOISE) < values[high]
-
-
-class GroupUser(msgspec.Struct, frozen=True):
-    """A user of a group, in the published format."""
-
-    user_id: str
-    history_len: int
-    relative_rating: float
-    avg_rating: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,11 +170,7 @@ def _reviews(
             # The first rating after the history of the group, else the first of all.
             later = (one for one in (*history[before:], *history) if one.parent_asin == item)
             yield Review(
-                level=level,
-                item=item,
-                user=user,
-                before=history[:before],
-                rating=next(later, None),
+                level=level, item=item, user=user, before=history[:before], rating=next(later, None)
             )
 
 

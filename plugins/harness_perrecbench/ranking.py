@@ -10,7 +10,7 @@ greater", so that the resulting order depends on the initial one.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from random import Random
 
@@ -167,7 +167,7 @@ async def by_heapsort(members: int, compare: Compare, rng: Random) -> Compared:
     return Compared(order=order, ranks=by_user, comparisons=known.made)
 
 
-async def as_published(members: int, compare: Compare) -> Compared:
+async def as_published(members: int, compare: Compare, _rng: Random | None = None) -> Compared:
     """The users sorted from the order of their numbers, without ties, as in the authors' code."""
     known = Comparisons(compare)
     order = await heapsort(range(1, members + 1), known.greater)
@@ -185,6 +185,14 @@ async def by_wins(members: int, compare: Compare, rng: Random) -> Compared:
     wins = {user: winners.count(user) for user in users}
     order = tuple(sorted(shuffled(rng, users), key=lambda user: -wins[user]))
     return Compared(order=order, ranks=ranks_of([*wins.values()]), comparisons=tuple(made))
+
+
+RULES: Mapping[str, Callable[[int, Compare, Random], Awaitable[Compared]]] = {
+    "heapsort": by_heapsort,
+    "published": as_published,
+    "all_pairs": by_wins,
+}
+"""The ranking by each rule for undecided comparisons, by the value of the option `comparing`."""
 
 
 def intransitive(comparisons: Iterable[Comparison], members: int) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from random import Random
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness.base.hashing import stable_int
-from harness_perrecbench.ranking import as_published, by_heapsort, by_wins, ptc
+from harness_perrecbench.ranking import RULES, ptc
 from harness_perrecbench.records import Compared, Comparison, Group, Options
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 MANY = 0.1
 """The share of undecided comparisons above which the rule for them matters."""
-
-RULES = ("heapsort", "published", "all_pairs")
 
 
 def notes(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[str]:
@@ -53,19 +51,14 @@ def ptc_by_rule(group: Group, compared: Compared, own: str) -> dict[str, float]:
         return known[first, second]
 
     rng = Random(stable_int("undecided", group.id))
-    by = {
-        "heapsort": by_heapsort(members, of_two, rng),
-        "published": as_published(members, of_two),
-        "all_pairs": by_wins(members, of_two, rng),
-    }
-    ranked = {rule: done(ranking) for rule, ranking in by.items()} | {own: compared}
-    return {rule: ptc(ranked[rule].ranks, truth) for rule in RULES}
+    ranked = {rule: done(by_rule(members, of_two, rng)) for rule, by_rule in RULES.items()}
+    return {rule: ptc(one.ranks, truth) for rule, one in {**ranked, own: compared}.items()}
 
 
-def done(ranking: Coroutine[Any, Any, Compared]) -> Compared:
+def done(ranking: Awaitable[Compared]) -> Compared:
     """The result of a ranking that waits for nothing: all its comparisons are known."""
     try:
-        ranking.send(None)
+        next(ranking.__await__())
     except StopIteration as finished:
         value: Compared = finished.value
         return value

@@ -18,6 +18,7 @@ from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import GRID, Row, no_task, ranked, rows_of, setting_of
 from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES, Cell
 from harness_perrecbench.records import Thing
+from harness_perrecbench.stages import STAGE_OF
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -26,7 +27,6 @@ OPTION = "domain"
 """The option with a task's domain."""
 
 INTERVAL = ("average", "low", "high")
-STAGES = ("rate", "compare", "rank")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,17 +125,6 @@ def read_counts(path: str) -> Counts:
     return Counts(by_item=by_item, by_title=by_title)
 
 
-def titles_of(row: Row) -> dict[str, str]:
-    """The title of each item in the row's tasks."""
-    return {
-        record.item.user: record.item.query.title
-        for task in row.tasks.values()
-        for stage in task.entry.stages
-        if stage.name in STAGES
-        for record in task.records(stage.name).with_items(Titled)
-    }
-
-
 def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
     """A sheet with a row per model and domain."""
     return Sheet(
@@ -177,7 +166,15 @@ def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
 
 def _domain(row: Row, domain: str, cells: Collection[Cell], counts: Counts) -> Domain:
     items = dict.fromkeys(item for column in row.of(OURS).values() for item in column.clusters)
-    titles = titles_of(row) if counts.by_title else {}
+    titles: dict[str, str] = {}
+    if counts.by_title:
+        titles = {
+            record.item.user: record.item.query.title
+            for task in row.tasks.values()
+            for stage in task.entry.stages
+            if stage.name in STAGE_OF.values()
+            for record in task.records(stage.name).with_items(Titled)
+        }
     known = [counts.of(item, titles.get(item)) for item in items]
     setting = setting_of(row.first, but=(OPTION,))
     return Domain(

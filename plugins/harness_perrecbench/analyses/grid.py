@@ -35,9 +35,6 @@ Row = GridRow[Cell]
 
 NARROW = "point, pair, list: asked pointwise, pairwise, listwise"
 
-METHODS = ("thought", "samples", "shots", "profile")
-"""The options that distinguish the methods of Table 2."""
-
 SETTING = TaskSetting(
     passed_over={"level", "ask", "behaviours"},
     sampling={"temperature": 0.1, "max_tokens": 800},
@@ -64,28 +61,6 @@ def data_of(task: FinishedTask) -> tuple[Any, ...]:
     tables = data.get("tables", {})
     of_all_levels = (tables.get(name, {}).get("fingerprint") for name in ("histories", "items"))
     return data.get("origin"), *of_all_levels, task.manifest.limit
-
-
-def method_of(task: FinishedTask) -> str:
-    """The prompting method of a task, in the words of Table 2."""
-    options = task.options
-    ways = {
-        "chain of thought": options.thought,
-        f"self-consistency ({options.samples})": options.samples > 1,
-        f"few-shot ({options.shots})": options.shots > 0,
-    }
-    method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
-    if options.profile != "full":
-        method += f" {SETTING.words['profile', options.profile]}"
-    return ", ".join(filter(None, (method, setting_of(task, but=METHODS))))
-
-
-def place_of_method(task: FinishedTask) -> tuple[object, ...]:
-    """The sort key for methods in the order of Table 2; tasks with other differences come last."""
-    options = task.options
-    others = setting_of(task, but=METHODS)
-    ways = (options.thought, options.samples > 1, options.shots > 0, options.profile != "full")
-    return others != "", *ways, options.samples, options.shots, method_of(task)
 
 
 GRID = ResultGrid[Cell](
@@ -156,9 +131,10 @@ def against(row: Row) -> tuple[str, ...]:
     for task in row.tasks.values():
         if not task.summary.comparable:
             reasons += task.summary.not_comparable_because or ("marked as not comparable",)
-    sizes = sorted({len(columns[cell].values) if cell in columns else 0 for cell in row.tasks})
-    if sizes != [GROUPS]:
-        reasons.append(f"{_span(sizes)} groups with a label in a cell, not {GROUPS}")
+    sizes = {len(columns[cell].values) if cell in columns else 0 for cell in row.tasks}
+    if sizes != {GROUPS}:
+        span = " to ".join(map(str, dict.fromkeys((min(sizes), max(sizes)))))
+        reasons.append(f"{span} groups with a label in a cell, not {GROUPS}")
     if any(column.counted is None for column in columns.values()):
         reasons.append("a cell is not shown")
     return tuple(dict.fromkeys(reasons))
@@ -183,8 +159,3 @@ def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[Cell]]) -> 
     """The remarks on the lines of some rows."""
     for row, line in zip(found, lines, strict=True):
         yield from GRID.remarks(row, name, line)
-
-
-def _span(sizes: Sequence[int]) -> str:
-    low, *others = sizes
-    return f"{low} to {others[-1]}" if others else f"{low}"

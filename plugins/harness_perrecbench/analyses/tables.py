@@ -6,7 +6,8 @@ The analyses take any of the nine tasks, from any number of runs.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -16,15 +17,15 @@ from harness.contracts.report import Report, Sheet
 from harness_perrecbench.analyses.grid import (
     GRID,
     NARROW,
+    SETTING,
     Row,
     against,
     by_model,
-    method_of,
     next_to,
-    place_of_method,
     published_table,
     remarks_on,
     rows_of,
+    setting_of,
 )
 from harness_perrecbench.baselines import BASELINES
 from harness_perrecbench.paper import COLUMN, OURS, TWO_TAUS, Cell, tails
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from harness import FinishedTask
 
 LIKE = "like_higher_average"
-Rankings: TypeAlias = dict[str, dict[Cell, ScoreColumn]]
-"""Baseline → cell → column of scores."""
+METHODS = ("thought", "samples", "shots", "profile")
+"""The options that distinguish the methods of Table 2."""
+
+Rankings: TypeAlias = dict[tuple[str, Cell], ScoreColumn]
+"""Baseline and cell → column of scores."""
 
 NAMES = (OURS, COLUMN, LIKE, *BASELINES)
 
@@ -139,15 +143,12 @@ def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     lines = []
     for of, rankings in sets:
         whose = (", ".join(row.name for row in of),) if len(sets) > 1 else ()
-        lines += [
-            Line(
-                names=(name, *whose),
-                cells={cell: column.counted for cell, column in columns.items()},
-                average=GRID.average(columns, cells, task=of[0].first, metric=name),
-            )
-            for name, columns in rankings.items()
-            if columns
-        ]
+        for name in BASELINES:
+            columns = {cell: column for (own, cell), column in rankings.items() if own == name}
+            if columns:
+                counted = {cell: column.counted for cell, column in columns.items()}
+                average = GRID.average(columns, cells, task=of[0].first, metric=name)
+                lines.append(Line(names=(name, *whose), cells=counted, average=average))
     return GRID.sheet(
         "Baselines without a model, ptc",
         lines,
@@ -158,23 +159,22 @@ def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
 
 
 def _baselines(found: Sequence[Row]) -> list[tuple[list[Row], Rankings]]:
-    """The baselines of each set of groups, with its rows."""
+    """The baselines of each set of groups, with its rows.
+
+    Rows have the same groups if they share cells, and their baselines are equal in these.
+    """
     sets: list[tuple[list[Row], Rankings]] = []
     for row in found:
-        own = {name: row.of(name) for name in BASELINES}
-        of, known = next((each for each in sets if _agree(each[1], own)), ([], {}))
-        if not of:
-            sets.append((of, known))
-        of.append(row)
-        for name, columns in own.items():
-            known[name] = {**known.get(name, {}), **columns}
+        own = {(name, cell): column for name in BASELINES for cell, column in row.of(name).items()}
+        for of, known in sets:
+            shared = own.keys() & known.keys()
+            if shared and all(own[place] == known[place] for place in shared):
+                of.append(row)
+                known.update(own)
+                break
+        else:
+            sets.append(([row], own))
     return sets
-
-
-def _agree(one: Rankings, other: Rankings) -> bool:
-    """True if baselines have the same groups: they share cells, and are equal in these."""
-    shared = [(name, cell) for name in BASELINES for cell in one[name] if cell in other[name]]
-    return bool(shared) and all(one[name][cell] == other[name][cell] for name, cell in shared)
 
 
 def like_higher_average(found: Sequence[Row]) -> Sheet:
@@ -229,17 +229,34 @@ def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Repor
 def of_model(model: str, found: Sequence[Row], name: str) -> Sheet:
     """A sheet with one model's methods in the order of Table 2, by one definition."""
     cells = GRID.filled(found, name)
-    ordered = sorted(found, key=lambda row: place_of_method(row.first))
-    lines = [GRID.line(row, name, cells, called=_called(row)) for row in ordered]
+    named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))
+    lines = [
+        GRID.line(row, name, cells, called=f"{method} ({row.apart})" if row.apart else method)
+        for (*_, method), row in named
+    ]
     return GRID.sheet(
         f"{model}: {name} by method, unreadable groups counted 0",
         lines,
         cells,
         first=("prompting",),
-        notes=(NARROW, *remarks_on(ordered, name, lines)),
+        notes=(NARROW, *remarks_on([row for _, row in named], name, lines)),
     )
 
 
-def _called(row: Row) -> str:
-    method = method_of(row.first)
-    return f"{method} ({row.apart})" if row.apart else method
+def method_of(task: FinishedTask) -> tuple[Any, ...]:
+    """The sort key of a task's prompting method, which ends with its name in Table 2.
+
+    Tasks with other differences to the nine tasks come last.
+    """
+    options = task.options
+    others = setting_of(task, but=METHODS)
+    ways = {
+        "chain of thought": options.thought,
+        f"self-consistency ({options.samples})": options.samples > 1,
+        f"few-shot ({options.shots})": options.shots > 0,
+    }
+    method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
+    if options.profile != "full":
+        method += f" {SETTING.words['profile', options.profile]}"
+    key = (others != "", *ways.values(), options.profile != "full", options.samples, options.shots)
+    return *key, ", ".join(filter(None, (method, others)))

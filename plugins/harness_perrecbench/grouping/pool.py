@@ -7,8 +7,9 @@ quotients, and a difference of exactly the gap varies a little in floating point
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Sequence
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -28,57 +29,56 @@ NOISE = 1e-9
 PART = 200_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Purchases:
-    """The ratings of one item, oldest first.
-
-    `starts` are the times of all ratings; `times` and `relative` cover the ratings by users with a
-    long enough history.
-    """
-
-    starts: Sequence[int]
-    times: Sequence[int]
-    relative: Sequence[float]
-
-
 def best_window(
-    purchases: Purchases, *, span: int, gap: float, least: int
+    starts: Sequence[int],
+    times: Sequence[int],
+    relative: Sequence[float],
+    *,
+    span: int,
+    gap: float,
+    least: int,
 ) -> tuple[int, int] | None:
-    """The first and the last place (exclusive) of the best window; None if all are too small.
+    """The first and the last place (exclusive) of an item's best window; None if all are too small.
 
-    The best window has the most values that are pairwise more than `gap` apart; of several it is
-    the earliest. A window starts at a purchase and ends `span` later.
+    `starts` are the times of all ratings of the item; `times` and `relative` cover those by users
+    with a long enough history. All are oldest first. The best window has the most values that are
+    pairwise more than `gap` apart; of several it is the earliest. A window starts at a purchase and
+    ends `span` later.
     """
-    relative = purchases.relative
     most = largest(sorted(relative), gap=gap)
     found, size = None, least - 1
-    first = last = 0
-    inside: list[float] = []
-    for low, high in _windows(purchases, span):
-        if size >= most:
-            break
-        if high - low <= size or (low, high) == (first, last):
-            continue
-        if low >= last:
-            inside = sorted(relative[low:high])
-        else:
-            for value in relative[first:low]:
-                del inside[bisect_left(inside, value)]
-            for value in relative[last:high]:
-                insort(inside, value)
-        first, last = low, high
-        count = largest(inside, gap=gap)
-        if count > size:
-            found, size = (low, high), count
+    low = high = 0
+    for start in starts:
+        before = low, high
+        low = bisect_left(times, start, low)
+        high = bisect_right(times, start + span, high)
+        if size < min(most, high - low) and before != (low, high):
+            count = largest(sorted(relative[low:high]), gap=gap)
+            if count > size:
+                found, size = (low, high), count
     return found
 
 
-def largest(values: Sequence[float], *, gap: float) -> int:
-    """The size of the largest set of ascending values that are pairwise more than `gap` apart."""
-    return _between(values, None, None, gap=gap)
+def largest(values: Sequence[float], *, gap: float, holding: Collection[int] = ()) -> int:
+    """The size of the largest set of ascending values that are pairwise more than `gap` apart.
+
+    The set holds the values at the places in `holding`; 0 if these are too close.
+    """
+    count = free = 0
+    for held in (*sorted(holding), None):
+        end = math.inf if held is None else values[held]
+        while free < len(values) and values[free] + (gap + NOISE) < end:
+            count += 1
+            free = bisect_right(values, values[free] + (gap + NOISE), free)
+        if held is not None:
+            if held < free:
+                return 0
+            count += 1
+            free = bisect_right(values, values[held] + (gap + NOISE), held)
+    return count
 
 
-def first_largest(values: Sequence[float], order: Sequence[int], *, gap: float) -> list[int]:
+def first_largest(values: Sequence[float], order: Iterable[int], *, gap: float) -> list[int]:
     """The places of a largest set of ascending values that are pairwise more than `gap` apart.
 
     Of several sets, it is the one with the earliest places of `order`: a place is taken if a
@@ -86,49 +86,10 @@ def first_largest(values: Sequence[float], order: Sequence[int], *, gap: float) 
     """
     needed = largest(values, gap=gap)
     taken: list[int] = []
-    places: list[int] = []
     for place in order:
-        if len(taken) == needed:
-            break
-        at = bisect_left(taken, place)
-        before = taken[at - 1] if at else None
-        after = taken[at] if at < len(taken) else None
-        if before is not None and not _apart(values, before, place, gap):
-            continue
-        if after is not None and not _apart(values, place, after, gap):
-            continue
-        around = _between(values, before, place, gap=gap) + _between(values, place, after, gap=gap)
-        if around + 1 == _between(values, before, after, gap=gap):
-            taken.insert(at, place)
-            places.append(place)
-    return places
-
-
-def _windows(purchases: Purchases, span: int) -> Iterator[tuple[int, int]]:
-    """The range of ratings in the window at each purchase, earliest first."""
-    low = high = 0
-    for start in purchases.starts:
-        low = bisect_left(purchases.times, start, low)
-        high = bisect_right(purchases.times, start + span, high)
-        yield low, high
-
-
-def _between(values: Sequence[float], before: int | None, after: int | None, *, gap: float) -> int:
-    """The number of values between two places, more than `gap` from them and from one another."""
-    count = 0
-    place = 0 if before is None else _next(values, before, gap)
-    while place < len(values) and (after is None or _apart(values, place, after, gap)):
-        count += 1
-        place = _next(values, place, gap)
-    return count
-
-
-def _next(values: Sequence[float], place: int, gap: float) -> int:
-    return bisect_right(values, values[place] + (gap + NOISE), place)
-
-
-def _apart(values: Sequence[float], low: int, high: int, gap: float) -> bool:
-    return values[low] + (gap + NOISE) < values[high]
+        if len(taken) < needed == largest(values, gap=gap, holding=(*taken, place)):
+            taken.append(place)
+    return taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +219,9 @@ def _in_windows(log: Log, settings: Settings, *, span: int) -> Iterator[Candidat
             _, times, *columns = zip(*rows, strict=True)
             item, domain, starts = items[item_at]
             window = best_window(
-                Purchases(starts=starts, times=times, relative=columns[2]),
+                starts,
+                times,
+                columns[2],
                 span=span,
                 gap=settings.min_difference,
                 least=settings.least_members,

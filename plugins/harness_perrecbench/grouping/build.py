@@ -10,11 +10,15 @@ from typing import Any
 
 import msgspec
 
-from harness.analysis.tool_report import settings_without, write_json
-from harness.base.errors import UsageError
+from harness.analysis.tool_report import (
+    check_empty,
+    settings_without,
+    write_json,
+    write_list,
+    write_object,
+)
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_perrecbench.data.layout import ALWAYS, PUBLISHED, GroupUser
 from harness_perrecbench.grouping.pool import Candidate, Pool, find
 from harness_perrecbench.grouping.reading import ALL, UNIT, Log, Settings, read, review_files
@@ -35,12 +39,12 @@ BATCH_USERS = 5_000
 
 def run(settings: Settings) -> Report:
     """Write the groups of a log in the published layout, and report what each rule left."""
-    check_empty(settings.out)
+    check_empty(settings.out, "the folder for the groups", option=OUT)
     log = read(settings)
     pool = find(log, settings)
     made = draw(pool, log, settings)
     alone = behaviours(pool.active, log, settings)
-    write_list(folder_of(settings.out, ALL) / DRAWN, alone)
+    write_list(folder_of(settings.out, ALL) / DRAWN, alone, option=OUT)
     for name, drawn in made.items():
         users = {one["user_id"] for one in alone} if name == ALL else set()
         _write_folder(folder_of(settings.out, name), drawn, users, log)
@@ -156,10 +160,13 @@ def _write_folder(place: Path, every: list[Drawn], users: set[str], log: Log) ->
                 write_object(
                     place / groups_file(drawn.level, held_out=held_out),
                     ((item, [group]) for item, group in groups),
+                    option=OUT,
                 )
-    write_object(place / ALWAYS["histories"], _histories(sorted(users), log))
+    write_object(place / ALWAYS["histories"], _histories(sorted(users), log), option=OUT)
     rated = f"SELECT items.name FROM {PAST} WHERE users.name IN (SELECT unnest($users))"
-    write_object(place / ALWAYS["items"], log.described(rated, {"users": sorted(users)}))
+    write_object(
+        place / ALWAYS["items"], log.described(rated, {"users": sorted(users)}), option=OUT
+    )
 
 
 def _histories(users: list[str], log: Log) -> Iterator[tuple[str, msgspec.Raw]]:
@@ -217,37 +224,3 @@ def groups_file(level: str, *, held_out: bool) -> str:
 def folder_of(root: Path, name: str) -> Path:
     """The folder for the files of a domain, or of `all` domains."""
     return root / name / f"{name}-processed"
-
-
-def check_empty(folder: Path) -> None:
-    """Raise UsageError unless the folder is empty or does not exist."""
-    there = [folder.name] if folder.exists() and not folder.is_dir() else []
-    if folder.is_dir():
-        there = sorted(path.name for path in folder.iterdir())
-    if there:
-        raise UsageError(
-            "the folder for the groups is not empty",
-            where=str(folder),
-            found=", ".join(there[:5]),
-            expected="--out: an empty folder, or one that does not exist yet",
-        )
-
-
-def write_object(file: Path, entries: Iterable[tuple[str, Any]]) -> None:
-    """Write one JSON object, one entry per line."""
-    encode = msgspec.json.encode
-    _write(file, b"{", (encode(key) + b": " + encode(value) for key, value in entries), b"}")
-
-
-def write_list(file: Path, values: Iterable[Any]) -> None:
-    """Write one JSON array, one value per line."""
-    _write(file, b"[", map(msgspec.json.encode, values), b"]")
-
-
-def _write(file: Path, start: bytes, lines: Iterable[bytes], end: bytes) -> None:
-    make_folder(file.parent, option=OUT)
-    with atomic_writer(file, option=OUT) as stream:
-        stream.write(start)
-        for number, line in enumerate(lines):
-            stream.write(b",\n" + line if number else line)
-        stream.write(end + b"\n")

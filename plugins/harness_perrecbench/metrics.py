@@ -45,10 +45,6 @@ READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsist
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 
-def root_mean(squares: Any) -> float:
-    return float(squares.mean() ** 0.5)
-
-
 def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
     """MAE and RMSE of the columns whose names end in `of`; the worst case is a 5 for a 1."""
     return {
@@ -62,7 +58,7 @@ def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
             description=f"root mean squared error of {whose}",
             of=f"squared_error{of}",
             worst=16.0,
-            statistic=root_mean,
+            statistic=lambda squares: float(squares.mean() ** 0.5),
             higher_is_better=False,
             **changes,
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -33,18 +34,14 @@ PLACES = ("", "all-processed/", "all/all-processed/", "*-processed/")
 """The possible places of the published files in the folder of `--data`."""
 
 
-def holds(folder: Path, name: str) -> bool:
-    """True if a file of that name, packed or not, is at a place where tasks find it."""
-    return any(any(folder.glob(place + name + packing)) for place in PLACES for packing in SUFFIXES)
-
-
 def levels(folder: Path, split: str) -> list[Level]:
-    """The levels with groups in the folder, in either layout."""
-    layouts = (PUBLISHED[split], RECORDED[split])
+    """The levels with groups in the folder, in either layout, where tasks find them."""
+    names = PUBLISHED[split], RECORDED[split]
+    patterns = ["".join(parts) for parts in product(PLACES, names, SUFFIXES)]
     return [
         level
         for level in MEMBERS
-        if any(holds(folder, name.format(level=level)) for name in layouts)
+        if any(any(folder.glob(one.format(level=level))) for one in patterns)
     ]
 
 

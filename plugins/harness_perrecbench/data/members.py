@@ -75,6 +75,8 @@ class Members:
         self._notes[CONTRADICTED] += _contradicted(asked, history.bought, rating)
         wanted = with_profile and self.options.profile == "full"
         profile, profiled = self._profile(asked.user, history, known) if wanted else (None, None)
+        raters = self.raters.get(asked.item, ())
+        others = [stars for rater, stars in raters if rater != asked.user]
         return Member(
             id=asked.user,
             average=average(ratings),
@@ -85,7 +87,7 @@ class Members:
             profiled=profiled,
             rating=rating,
             rank=rank,
-            item_average=average_of_others(self.raters.get(asked.item, ()), asked.user),
+            item_average=average(others) if others else None,
         )
 
     def history(self, asked: Asked) -> History:
@@ -200,12 +202,6 @@ def most_common(values: Iterable[T]) -> T:
     return Counter(values).most_common(1)[0][0]
 
 
-def average_of_others(ratings: Iterable[tuple[str, float]], user: str) -> float | None:
-    """The mean of the other users' ratings, from pairs of user and rating; None without others."""
-    others = [rating for rater, rating in ratings if rater != user]
-    return average(others) if others else None
-
-
 G = TypeVar("G", bound=FoundGroup)
 
 
@@ -220,28 +216,30 @@ def chosen_groups(
     if not options.shots or options.ask not in ("pairwise", "listwise"):
         return [[] for _ in groups]
     held = tuple(read_held_out())
-    return [_chosen(group, held, options, seed) for group in groups]
-
-
-def _chosen(
-    group: FoundGroup, held: Sequence[G], options: Options, seed: int
-) -> list[tuple[G, tuple[int, ...]]]:
-    fit = [
-        one
-        for one in held
-        if one.about != group.about
-        and one.users.isdisjoint(group.users)
-        and len(set(one.ranks)) == len(one.ranks)
-    ]
-    if len(fit) < options.shots:
-        raise DataError(
-            "too few held-out groups are suitable as examples",
-            where=f"group '{group.id}'",
-            found=f"{len(fit)} of {len(held)} about other things, of other users, without ties",
-            expected=f"at least {options.shots}, the task's option `shots`",
-        )
-    rng = Random(stable_int("examples", seed, group.id))
-    return [(one, _places(one, options, rng)) for one in drawn(rng, fit, options.shots)]
+    chosen = []
+    for group in groups:
+        fit = [
+            one
+            for one in held
+            if one.about != group.about
+            and one.users.isdisjoint(group.users)
+            and len(set(one.ranks)) == len(one.ranks)
+        ]
+        if len(fit) < options.shots:
+            raise DataError(
+                "too few held-out groups are suitable as examples",
+                where=f"group '{group.id}'",
+                found=f"{len(fit)} of {len(held)} about other things, of other users, without ties",
+                expected=f"at least {options.shots}, the task's option `shots`",
+            )
+        rng = Random(stable_int("examples", seed, group.id))
+        examples = []
+        for one in drawn(rng, fit, options.shots):
+            places = range(len(one.ranks))
+            shown = drawn(rng, places, 2) if options.ask == "pairwise" else places
+            examples.append((one, tuple(shown)))
+        chosen.append(examples)
+    return chosen
 
 
 def own_history(
@@ -289,9 +287,3 @@ def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Examp
     else:
         answer = f'{{"predicted_rating": {members[0].rating:.1f}}}'
     return Example(query=query, members=members, answer=answer)
-
-
-def _places(group: FoundGroup, options: Options, rng: Random) -> tuple[int, ...]:
-    """The places of the users in an example: two for pairwise questions, else all."""
-    places = range(len(group.ranks))
-    return tuple(drawn(rng, places, 2) if options.ask == "pairwise" else places)

@@ -35,7 +35,9 @@ PROCESSED = "-processed"
 
 def load_groups(dataset: Dataset, options: Options) -> Loaded:
     """The groups of the run, or their members one by one."""
-    _check_domain(dataset, options)
+    folder = dataset.path(GROUPS[options.split]).parent.name
+    if folder.endswith(PROCESSED) and folder != options.domain + PROCESSED:
+        raise wrong_domain(dataset, options, f"groups in a folder {folder}")
     every = first_groups(dataset, options)
     kept = [every[item] for item in dataset.choose(every, of="groups")]
     tied = sum(len(set(group.ranks)) < len(group.ranks) for group in kept)
@@ -60,13 +62,6 @@ def load_groups(dataset: Dataset, options: Options) -> Loaded:
         singles=tuple(singles),
         people=tuple(members.people.values()),
     )
-
-
-def _check_domain(dataset: Dataset, options: Options) -> None:
-    """Raise DataError if the published folder belongs to another domain than the task."""
-    folder = dataset.path(GROUPS[options.split]).parent.name
-    if folder.endswith(PROCESSED) and folder != options.domain + PROCESSED:
-        raise wrong_domain(dataset, options, f"groups in a folder {folder}")
 
 
 def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> Group:
@@ -108,23 +103,22 @@ def load_singles(dataset: Dataset, options: Options) -> Loaded:
         every = _drawn(histories, options.behaviours, seed=dataset.seed)
     asked = {id: every[id] for id in dataset.choose(every, of="behaviours")}
     members = read_members(dataset, options, items={one.item for one in asked.values()})
-    singles = tuple(_single(id, one, members, seed=dataset.seed) for id, one in asked.items())
+    singles = []
+    for id, one in asked.items():
+        member = members.member(one)
+        single = Single(
+            id=id,
+            user=one.user,
+            query=members.query(one),
+            member=member,
+            place=1,
+            of=1,
+            examples=own_history(members, one, member, seed=dataset.seed),
+            overall_average=members.histories.average,
+        )
+        singles.append(single)
     members.add_notes(dataset)
-    return Loaded(singles=singles, people=tuple(members.people.values()))
-
-
-def _single(id: str, asked: Asked, members: Members, *, seed: int) -> Single:
-    member = members.member(asked)
-    return Single(
-        id=id,
-        user=asked.user,
-        query=members.query(asked),
-        member=member,
-        place=1,
-        of=1,
-        examples=own_history(members, asked, member, seed=seed),
-        overall_average=members.histories.average,
-    )
+    return Loaded(singles=tuple(singles), people=tuple(members.people.values()))
 
 
 def _read_list(dataset: Dataset) -> dict[str, Asked]:

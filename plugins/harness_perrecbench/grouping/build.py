@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -83,15 +84,14 @@ def draw(pool: Pool, log: Log, settings: Settings) -> dict[str, list[Drawn]]:
     Test items of one folder are held out of all others. Each level draws its own users.
     """
 
-    def place(one: Candidate) -> int:
-        return stable_int("test", settings.seed, one.item)
-
     def groups(own: Iterable[Candidate], level: Level) -> list[tuple[str, list[GroupUser]]]:
-        return [
-            (one.item, _of_level(one, level, settings))
-            for one in own
-            if len(one.users) >= MEMBERS[level]
-        ]
+        found = []
+        for one in own:
+            place = partial(stable_int, "level", settings.seed, level, one.item)
+            users = sorted(one.users, key=lambda user, place=place: place(user.user_id))
+            if len(users) >= MEMBERS[level]:
+                found.append((one.item, users[: MEMBERS[level]]))
+        return found
 
     folders = {ALL: pool.candidates}
     for number, domain in enumerate(log.domains):
@@ -99,7 +99,8 @@ def draw(pool: Pool, log: Log, settings: Settings) -> dict[str, list[Drawn]]:
     tests = {}
     for name, own in folders.items():
         most = settings.test_items if name == ALL else settings.domain_items
-        tests[name] = {one.item for one in sorted(own, key=place)[:most]}
+        items = sorted((one.item for one in own), key=partial(stable_int, "test", settings.seed))
+        tests[name] = set(items[:most])
     tested = set[str]().union(*tests.values())
     return {
         name: [
@@ -113,15 +114,6 @@ def draw(pool: Pool, log: Log, settings: Settings) -> dict[str, list[Drawn]]:
         ]
         for name, own in folders.items()
     }
-
-
-def _of_level(candidate: Candidate, level: Level, settings: Settings) -> list[GroupUser]:
-    """The users that a level draws of an item, in random order."""
-
-    def place(user: GroupUser) -> int:
-        return stable_int("level", settings.seed, level, candidate.item, user.user_id)
-
-    return sorted(candidate.users, key=place)[: MEMBERS[level]]
 
 
 def behaviours(active: int, log: Log, settings: Settings) -> list[dict[str, Any]]:

@@ -176,7 +176,14 @@ def find(log: Log, settings: Settings) -> Pool:
         rules="ratings …", dropped="items", steps=[Step(*one) for one in rules.items()]
     )
     if not candidates:
-        raise _nothing(report)
+        raise DataError(
+            "no item passes all rules, so there are no groups",
+            found="\n      ".join(("left by each rule:", *report.lines())),
+            expected="at least one item after the last rule",
+            hint="try a longer window (--window_days), shorter histories (--min_history), a "
+            "smaller difference (--min_difference), smaller groups (--least_members) or a larger "
+            "log",
+        )
     return Pool(candidates=candidates, active=active, left=report)
 
 
@@ -242,13 +249,3 @@ def _members(item: str, held: Sequence[GroupUser], settings: Settings) -> tuple[
     values = [user.relative_rating for user in ascending]
     places = first_largest(values, order, gap=settings.min_difference)
     return tuple(ascending[place] for place in places)
-
-
-def _nothing(left: ToolReport) -> DataError:
-    return DataError(
-        "no item passes all rules, so there are no groups",
-        found="\n      ".join(("left by each rule:", *left.lines())),
-        expected="at least one item after the last rule",
-        hint="try a longer window (--window_days), shorter histories (--min_history), a smaller "
-        "difference (--min_difference), smaller groups (--least_members) or a larger log",
-    )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from harness.analysis.user_tables import table as read_table
 from harness.base.errors import DataError, UsageError
@@ -113,16 +114,17 @@ MEMORY = "300MB"
 """What the database may hold in memory, whatever the size of the log."""
 
 FIT = {
-    "user_id": ("user_id <> ''", "an id"),
-    "parent_asin": ("parent_asin <> ''", "an id"),
+    "user_id": (Column(), "user_id <> ''", "an id"),
+    "parent_asin": (Column(), "parent_asin <> ''", "an id"),
     "rating": (
+        Column(type="number"),
         f"rating * {UNIT} BETWEEN {UNIT} AND {5 * UNIT} "
         f"AND abs(rating * {UNIT} - round(rating * {UNIT})) < 1e-6",
         "a number from 1 to 5, with at most three decimals",
     ),
-    "timestamp": ("timestamp IS NOT NULL", "a time"),
+    "timestamp": (Column(type="integer"), "timestamp IS NOT NULL", "a time"),
 }
-"""The condition of a usable value in each column of reviews, in SQL and in words."""
+"""The columns of reviews: the type, and the condition of a usable value in SQL and in words."""
 
 ITEM_COLUMNS = {
     "parent_asin": Column(type="string"),
@@ -169,7 +171,8 @@ def read(settings: Settings) -> Log:
     """All ratings of the log; DataError with file and line for a bad row."""
     files = list(review_files(settings))
     domains = tuple(sorted({domain for domain, _ in files if domain}))
-    columns = _columns(required=settings.bad_rows == "refused")
+    refused = settings.bad_rows == "refused"
+    columns = {name: replace(column, required=refused) for name, (column, *_) in FIT.items()}
     meta = {f"meta_{place}": _table(path, ITEM_COLUMNS) for place, path in enumerate(settings.meta)}
     reviews = {f"reviews_{place}": _table(path, columns) for place, (_, path) in enumerate(files)}
     database = Database({**meta, **reviews}, memory=MEMORY)
@@ -179,12 +182,11 @@ def read(settings: Settings) -> Log:
         FROM ({_all_of(meta)}) WHERE trim(title, '{SPACES}') <> ''
         """
     ).create_view("meta")
-    if settings.bad_rows == "refused":
-        for name, table in reviews.items():
-            _check(database, name, table)
+    for name, table in reviews.items() if refused else ():
+        _check(database, name, table)
     places = [domains.index(domain) if domain else len(domains) for domain, _ in files]
     every = _all_of(reviews, *(f"{place} AS domain" for place in places))
-    usable = f"({every}) WHERE {' AND '.join(fits for fits, _ in FIT.values())}"
+    usable = f"({every}) WHERE {' AND '.join(fits for _, fits, _ in FIT.values())}"
     database.sql(
         f"""
         SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS user_at, name
@@ -230,16 +232,6 @@ def _table(path: Path, columns: Mapping[str, Column]) -> Table:
     return read_table(str(path), path.name, columns)
 
 
-def _columns(*, required: bool) -> dict[str, Column]:
-    name = Column(type="string", required=required)
-    return {
-        "user_id": name,
-        "parent_asin": name,
-        "rating": Column(type="number", required=required),
-        "timestamp": Column(type="integer", required=required),
-    }
-
-
 def _all_of(tables: Iterable[str], *columns: str) -> str:
     """A query of all rows of some tables, where each table may have a further column."""
     return " UNION ALL ".join(
@@ -252,10 +244,10 @@ def _check(database: Database, name: str, table: Table) -> None:
     """Raise DataError for the first bad row of a table, if there is one."""
     bad = " UNION ALL ".join(
         f"SELECT row, '{column}', to_json({column}) FROM {name} WHERE NOT ({fits})"
-        for column, (fits, _) in FIT.items()
+        for column, (_, fits, _) in FIT.items()
     )
     for row, column, value in database.sql(f"{bad} ORDER BY ALL LIMIT 1").fetchall():
-        raise table.bad(row, column, json.loads(value), FIT[column][1])
+        raise table.bad(row, column, json.loads(value), FIT[column][-1])
 
 
 def _author(value: str | None) -> str:

@@ -1,6 +1,4 @@
-"""Answers without a model, which a model must beat.
-
-Rankings by averages are baselines of the scores; those whose data are missing are left out.
+"""Answers without a model, which a model must beat: rankings by averages, and respondents.
 
 Respondents answer the prompts by rules that compare words. They expect a user to rate a thing as
 far from the user's average as the shown things that share words with its title, and a little higher
@@ -45,10 +43,7 @@ def both_averages(member: Member, overall: float | None) -> float | None:
 
 
 def bm25_ratings(member: Member, overall: float | None) -> float | None:
-    """The mean of the retrieved ratings, weighted by score; the user's average if all scores are 0.
-
-    A score below 0 counts as 0. Recorded data has no scores.
-    """
+    """The mean of the retrieved ratings by score; the user's average if no score is above 0."""
     if len(member.weights) != len(member.shown):
         return None
     weights = [max(weight, 0.0) for weight in member.weights]

@@ -132,7 +132,6 @@ METRICS: dict[str, Metric] = {
 class PredictedRanking:
     """The candidate's ranking of a group.
 
-    `ranks` are in the order of the group, `order` holds the users' numbers, strongest first, and
     `columns` are the columns of scores that only this way of asking has. `unread` are the pairs
     whose comparison could not be read, and `lost` is their share of all comparisons.
     """
@@ -257,10 +256,7 @@ def _rated_score(item: str, rated: Sequence[Record[Any, Any]]) -> Score[GroupRes
 def _group_score(
     group: Group, ranking: PredictedRanking | Failure, stage: str, own: Sequence[str] = ()
 ) -> Score[GroupResult]:
-    """The score of a group by its predicted ranking, or with the failure as the cause.
-
-    `own` are the columns that only this way of asking has.
-    """
+    """The score of a group; a failure is the cause why it lacks the columns `own` and others."""
     result = _known(group.id, group.members, group.overall_average)
     values = _guess_errors(result)
     values["labelled"] = float(result.truth is not None)

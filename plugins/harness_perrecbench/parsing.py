@@ -102,10 +102,9 @@ def to_order(
 ) -> tuple[tuple[int, ...], bool] | Unreadable:
     """The users' numbers in the order of a list, each from 1 to `members` exactly once.
 
-    Users are plain numbers: "User1", "[User 2]" and lists within the list are `schema`, and so is
-    anything but a list. Repeats, gaps, other numbers and fractions are `not_a_permutation`. With
-    `repeated`, lists pass as in the authors' check: `members` whole numbers, the smallest 1 and the
-    largest `members`.
+    Anything but a list of plain numbers is `schema`; repeats, gaps, other numbers and fractions are
+    `not_a_permutation`. With `repeated`, lists pass as in the authors' check: `members` whole
+    numbers, the smallest 1 and the largest `members`.
     """
     if not isinstance(value, list):
         return Unreadable("schema", f"{_preview(value)} is no list of users' numbers")

@@ -64,11 +64,8 @@ def rate_variables(single: Single, options: Any) -> Variables:
 
 
 def compare_variables(group: Group, first: int, second: int, options: Any) -> Variables:
-    """The variables of the stage "compare".
-
-    `first` and `second` are the users' numbers from 1; `first` is user A. The authors' examples of
-    pairs never have a profile, even if the question has.
-    """
+    """The variables of the stage "compare"; `first`, a user's number from 1, is user A."""
+    # The authors' examples of pairs never have a profile, even if the question has.
     profile: Shown = options.profile if options.shot_style == "corrected" else "none"
     pair = (group.members[first - 1], group.members[second - 1])
     members = [_member(one, options.profile) for one in pair]

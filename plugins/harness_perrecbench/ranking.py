@@ -48,8 +48,8 @@ def tau_b(ranks: Sequence[float], truth: Sequence[float]) -> float | None:
 def ptc_published(order: Sequence[int], true_order: Sequence[int]) -> float | None:
     """Kendall's tau-b of two lists of users' numbers, position by position; None if undefined.
 
-    For two users it equals the tau of the rankings. For more users it is a different quantity: the
-    numbers at one position of two orders belong to different users.
+    For more than two users it differs from the tau of the rankings: the numbers at one position of
+    two orders belong to different users.
     """
     return tau_b(order, true_order)
 
@@ -96,10 +96,7 @@ def _untied(ranks: Sequence[float]) -> int:
 
 
 class Comparisons:
-    """The comparisons so far, in the order of their requests; each pair is compared once.
-
-    The lower number of a pair always comes first.
-    """
+    """The comparisons so far, in the order of their requests; the lower number comes first."""
 
     def __init__(self, compare: Compare) -> None:
         self._compare = compare
@@ -151,10 +148,7 @@ async def _sift(heap: list[int], root: int, size: int, greater: Greater) -> None
 
 
 async def by_heapsort(members: int, compare: Compare, rng: Random) -> Compared:
-    """The users sorted from a random order; neighbours with an undecided comparison tie.
-
-    Neighbours that the sort did not compare do not tie.
-    """
+    """The users sorted from a random order; neighbours with an undecided comparison tie."""
     known = Comparisons(compare)
     users = range(1, members + 1)
     order = await heapsort(shuffled(rng, users), known.greater)
@@ -175,10 +169,7 @@ async def as_published(members: int, compare: Compare, _rng: Random | None = Non
 
 
 async def by_wins(members: int, compare: Compare, rng: Random) -> Compared:
-    """The users by their number of wins over all pairs; users with equal wins tie.
-
-    In `order`, which has no ties, users with equal wins are in random order.
-    """
+    """The users by their wins over all pairs; users with equal wins tie, in random order."""
     users = range(1, members + 1)
     made = [await compare(*pair) for pair in combinations(users, 2)]
     winners = [one.preferred for one in made]

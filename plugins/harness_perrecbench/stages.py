@@ -91,8 +91,7 @@ async def rank(item: Group, desk: Desk) -> Ranked | Failure:
 async def compare(item: Group, desk: Desk) -> Compared | Failure:
     """The order of a group's users by comparisons of pairs, each asked in both orders.
 
-    A comparison with an unreadable answer has no preference; if no comparison was read in both
-    orders, the group is unreadable. A failed call ends the group: a resumed run asks again.
+    If no comparison was read in both orders, the group is unreadable. A failed call ends the group.
     """
     if lacking := without_profile(item.members, item.examples):
         return lacking

@@ -32,10 +32,7 @@ class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
-    """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking.
-
-    Both definitions of tau have a table, and ptc has the figures.
-    """
+    """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking."""
     found = rows_of(tasks, (OURS, COLUMN))
     series = {
         tau: [*means_of(found, tau), *((row.name, values_of(row, tau)) for row in found)]

@@ -1,7 +1,4 @@
-"""The nine cells of Table 1 and their average, by both definitions of tau, and by method.
-
-The analyses take any of the nine tasks, from any number of runs.
-"""
+"""The nine cells of Table 1 and their average, by both definitions of tau, and by method."""
 
 from __future__ import annotations
 
@@ -178,10 +175,7 @@ def _baselines(found: Sequence[Row]) -> list[tuple[list[Row], Rankings]]:
 
 
 def like_higher_average(found: Sequence[Row]) -> Sheet:
-    """A sheet with the agreement of each model and higher average first, over readable groups.
-
-    Cells with too many unreadable groups are left out, as in ptc.
-    """
+    """A sheet with the agreement of each model and higher average first, over readable groups."""
     cells = GRID.filled(found, LIKE)
     lines = []
     notes = []

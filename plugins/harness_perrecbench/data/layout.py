@@ -65,11 +65,7 @@ Stars: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
 
 @dataclass(frozen=True, kw_only=True)
 class FoundGroup:
-    """A group of the data.
-
-    `about` is the thing that its users rated, by id or title; `ranks` are the users' true ranks,
-    empty if unknown.
-    """
+    """A group of the data: the thing by id or title, and the true ranks, empty if unknown."""
 
     id: str
     about: str
@@ -104,10 +100,7 @@ def wrong_domain(dataset: Dataset, options: Options, found: str) -> DataError:
 
 
 def wrong_size(bad: DataError, users: int, options: Options) -> DataError:
-    """The error for a group of a wrong size, with a hint to the task that reads the level's groups.
-
-    A task's name decides which files it reads, whatever its option `level` is.
-    """
+    """The error for a group of a wrong size, with a hint to the task that reads such groups."""
     for level, members in MEMBERS.items():
         if members == users and options.ask != "rating":
             bad.hint = (

@@ -122,9 +122,9 @@ class Members:
     def _retrieved(
         self, asked: Asked, query: Thing | Behaviour, *, before: int, but: Collection[str]
     ) -> tuple[tuple[Behaviour, ...], tuple[float, ...]]:
-        """The behaviours retrieved for a query before a place, best first, and their weights.
+        """The behaviours retrieved before a place, best first, and their weights.
 
-        A strict task never shows behaviours about the items in `but`.
+        A strict task never shows those about the items in `but`.
         """
         history = self.history(asked)
         bought = history.bought[:before]
@@ -245,10 +245,7 @@ def chosen_groups(
 def own_history(
     members: Members, asked: Asked, member: Member, *, seed: int
 ) -> tuple[Example, ...]:
-    """Behaviours before the query as examples, each with behaviours retrieved before it.
-
-    Profile and averages are those at the time of the real query.
-    """
+    """Behaviours before the query as examples; profile and averages are those of the query."""
     options, history = members.options, members.history(asked)
     places = [
         place
@@ -274,10 +271,7 @@ def own_history(
 
 
 def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Example:
-    """A question about members with known ratings or ranks, with the printed answer.
-
-    In the published style a ranking holds the rank of each user.
-    """
+    """A question about members with known ratings or ranks, with the printed answer."""
     ranks = [member.rank or 0 for member in members]
     if options.ask == "pairwise":
         answer = "[User A]" if ranks[0] < ranks[1] else "[User B]"

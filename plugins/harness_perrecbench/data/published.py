@@ -77,11 +77,9 @@ def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> G
 
 
 def _example(group: AskedGroup, places: tuple[int, ...], members: Members) -> Example:
-    """A held-out group as an example with the users at these places.
-
-    Examples show profiles like the question; the published pairs do not.
-    """
+    """A held-out group as an example with the users at these places."""
     options = members.options
+    # Examples show profiles like the question; the published pairs do not.
     with_profile = not (options.ask == "pairwise" and options.shot_style == "published")
     shown = (
         members.member(group.asked[place], rank=group.ranks[place], with_profile=with_profile)

@@ -98,10 +98,7 @@ def read_histories(table: Table) -> Histories:
 
 @dataclass(frozen=True, kw_only=True)
 class Things:
-    """The items of a table, with unchecked rows: row number, title and author.
-
-    State: the items that were looked up and checked.
-    """
+    """The items of a table, checked when they are looked up: row number, title and author."""
 
     table: Table
     rows: Mapping[str, tuple[int, Any, Any]]

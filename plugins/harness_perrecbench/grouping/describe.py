@@ -63,10 +63,7 @@ class Rating(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
-    """One user of one group, with the user's ratings before.
-
-    `rating` is the user's rating of the item, None if the history lacks it.
-    """
+    """One user of one group, with the earlier ratings, and that of the item if it is known."""
 
     level: Level
     item: str

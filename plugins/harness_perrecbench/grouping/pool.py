@@ -103,10 +103,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Pool:
-    """The items that passed all rules, by name, and the numbers that each rule left.
-
-    `active` is the number of ratings by users with a long enough history.
-    """
+    """The items that passed all rules, and the number of ratings after long enough histories."""
 
     candidates: list[Candidate]
     active: int

@@ -198,8 +198,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 class Export:
     """Training data without test ratings, as lines of chat JSONL.
 
-    State: the lines by their digest, the ratings in them (`traces`), and the outcomes of questions;
-    all grow with each group.
+    State: the lines by their digest, the ratings in them, and the outcomes of questions.
     """
 
     tested: frozenset[Trace]
@@ -268,9 +267,9 @@ class Export:
         )
 
     def files(self, settings: Settings) -> dict[str, Iterable[bytes]]:
-        """The lines of each file: one per format, and for `--format all` a mixed one.
+        """The lines of each file; DataError without any.
 
-        The lines of the mixed file are in the order of a stable hash. DataError without any line.
+        For `--format all` a mixed one has them in the order of a stable hash.
         """
         found: dict[str, Iterable[bytes]] = {
             form: lines.values() for form, lines in self.lines.items() if lines

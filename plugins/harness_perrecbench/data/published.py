@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.data.sampling import choose
 from harness.data.table_cell import TableCell
+from harness_perrecbench.data import tables
 from harness_perrecbench.data.layout import GROUPS, one_by_one, wrong_domain
 from harness_perrecbench.data.members import (
     Members,
@@ -13,15 +14,6 @@ from harness_perrecbench.data.members import (
     own_history,
     read_members,
     solved,
-)
-from harness_perrecbench.data.tables import (
-    Asked,
-    AskedGroup,
-    Histories,
-    first_groups,
-    held_out_groups,
-    read_histories,
-    read_rows,
 )
 from harness_perrecbench.records import Example, Group, Loaded, Single
 
@@ -38,12 +30,12 @@ def load_groups(dataset: Dataset, options: Options) -> Loaded:
     folder = dataset.path(GROUPS[options.split]).parent.name
     if folder.endswith(PROCESSED) and folder != options.domain + PROCESSED:
         raise wrong_domain(dataset, options, f"groups in a folder {folder}")
-    every = first_groups(dataset, options)
+    every = tables.first_groups(dataset, options)
     kept = [every[item] for item in dataset.choose(every, of="groups")]
     tied = sum(len(set(group.ranks)) < len(group.ranks) for group in kept)
     dataset.note("groups in which users share a relative rating", tied)
     shots = chosen_groups(
-        kept, lambda: held_out_groups(dataset, options), options, seed=dataset.seed
+        kept, lambda: tables.held_out_groups(dataset, options), options, seed=dataset.seed
     )
     members = read_members(dataset, options, items={group.id for group in kept})
     groups = [
@@ -64,7 +56,7 @@ def load_groups(dataset: Dataset, options: Options) -> Loaded:
     )
 
 
-def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> Group:
+def _group(group: tables.AskedGroup, members: Members, shots: tuple[Example, ...]) -> Group:
     users = zip(group.asked, group.ranks, strict=True)
     return Group(
         id=group.id,
@@ -76,7 +68,7 @@ def _group(group: AskedGroup, members: Members, shots: tuple[Example, ...]) -> G
     )
 
 
-def _example(group: AskedGroup, places: tuple[int, ...], members: Members) -> Example:
+def _example(group: tables.AskedGroup, places: tuple[int, ...], members: Members) -> Example:
     """A held-out group as an example with the users at these places."""
     options = members.options
     # Examples show profiles like the question; the published pairs do not.
@@ -97,7 +89,7 @@ def load_singles(dataset: Dataset, options: Options) -> Loaded:
     if dataset.has("behaviours"):
         every = _read_list(dataset)
     else:
-        histories = dataset.once("histories", read_histories)
+        histories = dataset.once("histories", tables.read_histories)
         every = _drawn(histories, options.behaviours, seed=dataset.seed)
     asked = {id: every[id] for id in dataset.choose(every, of="behaviours")}
     members = read_members(dataset, options, items={one.item for one in asked.values()})
@@ -119,17 +111,17 @@ def load_singles(dataset: Dataset, options: Options) -> Loaded:
     return Loaded(singles=tuple(singles), people=tuple(members.people.values()))
 
 
-def _read_list(dataset: Dataset) -> dict[str, Asked]:
+def _read_list(dataset: Dataset) -> dict[str, tables.Asked]:
     """The first behaviour of each user and item in a list, by id; the others are noted."""
-    table, rows = dataset.table("behaviours"), dataset.once("behaviours", read_rows)
-    listed: dict[str, Asked] = {}
+    table, rows = dataset.table("behaviours"), dataset.once("behaviours", tables.read_rows)
+    listed: dict[str, tables.Asked] = {}
     for row, values in rows:
         spot = TableCell(table=table, row=row, column="history_len")
         if not 1 <= values["rating"] <= 5:
             raise table.bad(row, "rating", values["rating"], "a rating from 1 to 5")
         if values["history_len"] < 0:
             raise spot.bad(values["history_len"], "0 or more behaviours")
-        asked = Asked(
+        asked = tables.Asked(
             user=values["user_id"],
             item=values["parent_asin"],
             before=values["history_len"],
@@ -142,7 +134,7 @@ def _read_list(dataset: Dataset) -> dict[str, Asked]:
     return listed
 
 
-def _drawn(histories: Histories, most: int, *, seed: int) -> dict[str, Asked]:
+def _drawn(histories: tables.Histories, most: int, *, seed: int) -> dict[str, tables.Asked]:
     """Behaviours drawn from all histories, by id; a user's later ratings of an item never."""
     fit: dict[str, tuple[str, int]] = {}
     for user, history in histories.of.items():
@@ -157,7 +149,7 @@ def _drawn(histories: Histories, most: int, *, seed: int) -> dict[str, Asked]:
         user, place = fit[id]
         history = histories.of[user]
         one = history.bought[place]
-        drawn[id] = Asked(
+        drawn[id] = tables.Asked(
             user=user, item=one.parent_asin, before=place, rating=one.rating, spot=history.spot
         )
     return drawn

@@ -11,14 +11,7 @@ import msgspec
 from harness import DataError
 from harness.base.hashing import digest
 from harness.data.table_cell import TableCell
-from harness_perrecbench.data.layout import (
-    RECORDED_GROUPS,
-    FoundGroup,
-    Stars,
-    one_by_one,
-    wrong_domain,
-    wrong_size,
-)
+from harness_perrecbench.data import layout
 from harness_perrecbench.data.members import chosen_groups, solved
 from harness_perrecbench.data.tables import read_rows
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
@@ -32,20 +25,20 @@ _LABELS = "recorded_labels"
 
 class _User(msgspec.Struct, frozen=True):
     history: tuple[_Rated, ...]
-    avg: Stars
-    common: Stars
+    avg: layout.Stars
+    common: layout.Stars
     profile: str | None = None
     uid: str | None = None
 
 
 class _Rated(msgspec.Struct, frozen=True):
     title: str
-    rating: Stars
+    rating: layout.Stars
     author: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedGroup(FoundGroup):
+class RecordedGroup(layout.FoundGroup):
     """A recorded group with its members; only the title of its thing is known."""
 
     query: Thing
@@ -64,14 +57,18 @@ def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     )
     groups = [_group(one, each, options) for one, each in zip(kept, shots, strict=True)]
     if options.ask == "pointwise":
-        return Loaded(singles=tuple(single for group in groups for single in one_by_one(group)))
+        return Loaded(
+            singles=tuple(single for group in groups for single in layout.one_by_one(group))
+        )
     return Loaded(groups=tuple(groups))
 
 
 def _check_options(dataset: Dataset, options: Options) -> None:
     """Raise DataError for options that need more than recorded groups hold."""
     if options.domain != "all":
-        raise wrong_domain(dataset, options, "recorded groups, which cover all domains together")
+        raise layout.wrong_domain(
+            dataset, options, "recorded groups, which cover all domains together"
+        )
     found = None
     if options.strict:
         found = "strict: true"
@@ -107,7 +104,7 @@ def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedG
 
     Recorded held-out groups have no ids: a digest of the whole record is used instead.
     """
-    name = RECORDED_GROUPS[split]
+    name = layout.RECORDED_GROUPS[split]
     table = dataset.table(name)
     orders = _orders(dataset) if split == "test" else {}
     groups: dict[str, RecordedGroup] = {}
@@ -143,7 +140,7 @@ def _members(
     users = spot.read(recorded, _User, written=True)
     if len(users) != MEMBERS[options.level]:
         expected = f"{MEMBERS[options.level]} users in each group of level {options.level}"
-        raise wrong_size(spot.bad(f"{len(users)} users", expected), len(users), options)
+        raise layout.wrong_size(spot.bad(f"{len(users)} users", expected), len(users), options)
     if ranks and len(ranks) != len(users):
         raise spot.bad(f"{len(users)} users", f"{len(ranks)} users, as in the group's true order")
     members = tuple(

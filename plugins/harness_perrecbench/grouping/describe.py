@@ -15,15 +15,7 @@ from harness.base.errors import DataError
 from harness.contracts.report import Axis, Bars, Cell, Figure, Report, Sheet
 from harness.data.table_cell import TableCell
 from harness.data.token_counts import TokenCounter, token_counter
-from harness_perrecbench.data.layout import (
-    ALWAYS,
-    GROUPS,
-    PUBLISHED,
-    GroupUser,
-    check_not_recorded,
-    domains,
-    open_levels,
-)
+from harness_perrecbench.data import layout
 from harness_perrecbench.grouping.reading import ALL, LARGEST_SECONDS, MILLISECONDS_A_SECOND
 from harness_perrecbench.records import MEMBERS, Level
 
@@ -67,7 +59,7 @@ class Review:
 
     level: Level
     item: str
-    user: GroupUser
+    user: layout.GroupUser
     before: list[Rating]
     rating: Rating | None
 
@@ -90,23 +82,27 @@ def read_groups(data: Path, domain: str) -> tuple[Splits, dict[str, str]]:
     from harness.registry import load_plugins
 
     place = _place(data, domain)
-    datasets = open_levels(place, load_plugins())
-    check_not_recorded(place, datasets, "the description")
-    if not any(split in one.tables for one in datasets.values() for split in GROUPS.values()):
+    datasets = layout.open_levels(place, load_plugins())
+    layout.check_not_recorded(place, datasets, "the description")
+    if not any(
+        split in one.tables for one in datasets.values() for split in layout.GROUPS.values()
+    ):
         raise DataError(
             "the folder has no groups",
             where=str(place),
-            expected=f"files such as {PUBLISHED['test'].format(level='easy')}",
-            hint=f"choose a domain: --domain {found[0]}" if (found := domains(place)) else None,
+            expected=f"files such as {layout.PUBLISHED['test'].format(level='easy')}",
+            hint=f"choose a domain: --domain {found[0]}"
+            if (found := layout.domains(place))
+            else None,
         )
     first = datasets["easy"]
-    lacking = [file for table, file in ALWAYS.items() if table not in first.tables]
+    lacking = [file for table, file in layout.ALWAYS.items() if table not in first.tables]
     if lacking:
         raise DataError(
             "the folder has groups, but lacks their histories or items",
             where=str(place),
             found=f"no {', no '.join(lacking)}",
-            expected=" and ".join(ALWAYS.values()),
+            expected=" and ".join(layout.ALWAYS.values()),
         )
     table = first.table("histories")
     histories = {
@@ -122,7 +118,7 @@ def read_groups(data: Path, domain: str) -> tuple[Splits, dict[str, str]]:
             if table in dataset.tables
             for review in _reviews(dataset, table, level, histories)
         ]
-        for split, table in zip(PAPER, GROUPS.values(), strict=True)
+        for split, table in zip(PAPER, layout.GROUPS.values(), strict=True)
     }
     items = {values["item"]: _text(values["about"]) for _, values in first.table("items").rows()}
     return splits, items
@@ -136,7 +132,7 @@ def _place(data: Path, domain: str) -> Path:
         raise DataError(
             f"the folder has no groups of the domain {domain!r}",
             where=str(data),
-            found=f"folders of the domains {', '.join(domains(data)) or 'none'}",
+            found=f"folders of the domains {', '.join(layout.domains(data)) or 'none'}",
             expected=f"{domain}/{domain}-processed",
         )
     return data / domain
@@ -155,13 +151,13 @@ def _reviews(
     table = dataset.table(name)
     for row, values in table.rows():
         spot, item = TableCell(table=table, row=row, column="groups"), values["item"]
-        for user in spot.read(values["groups"][0], GroupUser) if values["groups"] else ():
+        for user in spot.read(values["groups"][0], layout.GroupUser) if values["groups"] else ():
             if user.user_id not in histories:
                 raise DataError(
                     "a user of a group has no history",
                     where=f"{dataset.path(name)}, item {item}",
                     found=user.user_id,
-                    expected=f"a user of {ALWAYS['histories']}",
+                    expected=f"a user of {layout.ALWAYS['histories']}",
                 )
             history, before = histories[user.user_id], user.history_len
             # The first rating after the history of the group, else the first of all.

@@ -26,7 +26,7 @@ from harness_perrecbench.ranking import (
     relative,
     tau_b,
 )
-from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
+from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options
 
 if TYPE_CHECKING:
     from harness import Record, Records
@@ -47,19 +47,14 @@ COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
     """MAE and RMSE of the columns whose names end in `of`; the worst case is a 5 for a 1."""
+    changes["higher_is_better"] = False
     return {
-        f"mae{of}": Metric(
-            description=f"mean absolute error of {whose}",
-            worst=4.0,
-            higher_is_better=False,
-            **changes,
-        ),
+        f"mae{of}": Metric(description=f"mean absolute error of {whose}", worst=4.0, **changes),
         f"rmse{of}": Metric(
             description=f"root mean squared error of {whose}",
             of=f"squared_error{of}",
             worst=16.0,
             statistic=lambda squares: float(squares.mean() ** 0.5),
-            higher_is_better=False,
             **changes,
         ),
     }
@@ -143,6 +138,10 @@ class PredictedRanking:
     unread: frozenset[tuple[int, int]] = frozenset()
     lost: float = 0.0
 
+    @classmethod
+    def of(cls, order: tuple[int, ...]) -> PredictedRanking:
+        return cls(ranks=ranks_of_order(order), order=order)
+
 
 def score(
     records: Mapping[str, Records[Any, Any]], options: Options
@@ -161,7 +160,11 @@ def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[GroupRes
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):
-        ranking = _ranked(done.value) if isinstance(done := record.outcome, Done) else done
+        ranking = (
+            PredictedRanking.of(done.value.order)
+            if isinstance(done := record.outcome, Done)
+            else done
+        )
         yield _group_score(record.item, ranking, "rank")
     if "rate" in records:
         for user, rated in records["rate"].by_user():
@@ -219,10 +222,6 @@ def _compared(value: Compared) -> PredictedRanking:
         unread=frozenset((one.first, one.second) for one in made if one not in both),
         lost=columns.get(UNREAD, 0.0),
     )
-
-
-def _ranked(value: Ranked) -> PredictedRanking:
-    return PredictedRanking(ranks=ranks_of_order(value.order), order=value.order)
 
 
 def _rated(predicted: Ratings, members: Sequence[Member]) -> PredictedRanking:

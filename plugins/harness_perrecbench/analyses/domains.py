@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
-from harness.analysis.result_grid import Average, row_name
+from harness.analysis.result_grid import row_name
 from harness.analysis.task_setting import changed_options
 from harness.analysis.user_tables import table as read_table
 from harness.base.errors import UsageError
@@ -58,21 +58,19 @@ class Titled(msgspec.Struct, frozen=True):
     query: Thing
 
 
-@dataclass(frozen=True, kw_only=True)
-class Domain:
-    """One model in one domain: the number of items, the known counts, and the averages."""
+class Domain(NamedTuple):
+    """One model in one domain: its items, the mean of the known counts, and the averages."""
 
     model: str
     domain: str
     items: int
-    counts: tuple[float, ...]
-    average: Average
+    counted: int
+    frequency: float | None
+    average: float | None
+    low: float | None
+    high: float | None
     published: float | None
-
-    @property
-    def frequency(self) -> float | None:
-        """The mean of the known counts."""
-        return fsum(self.counts) / len(self.counts) if self.counts else None
+    why: str
 
 
 def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
@@ -89,7 +87,7 @@ def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
     found = {domain: rows_of(of, (OURS, COLUMN)) for domain, of in by_domain.items()}
     cells = GRID.filled([row for of in found.values() for row in of], OURS)
     domains = [_domain(row, domain, cells, counts) for domain, of in found.items() for row in of]
-    if not any(one.counts for one in domains):
+    if not any(one.counted for one in domains):
         raise UsageError(
             "no item of the runs has a count",
             where=options.counts,
@@ -130,16 +128,10 @@ def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
     return Sheet(
         title="ptc by domain, unreadable groups counted 0",
         columns=("model", "domain", "items", "with a count", "mean count", *INTERVAL, COLUMN),
-        rows=tuple(
-            (
-                *(one.model, one.domain, one.items, len(one.counts), one.frequency),
-                *(one.average.value, one.average.low, one.average.high, one.published),
-            )
-            for one in domains
-        ),
+        rows=tuple(one[:-1] for one in domains),
         notes=(
             f"averages are over {cells} of the nine cells, mean counts over the items with a count",
-            *(f"{one.model}, {one.domain}: {why}" for one in domains if (why := one.average.why)),
+            *(f"{one.model}, {one.domain}: {one.why}" for one in domains if one.why),
         ),
         digits=(0, 0, 0, 0, 1, 2, 2, 2, 2),
     )
@@ -149,8 +141,8 @@ def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
     """One figure with a dot per domain, in its model's colour; none without any dot."""
     dots: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for one in domains:
-        if one.frequency is not None and one.average.value is not None:
-            dots[one.model].append((one.frequency, one.average.value, one.domain))
+        if one.frequency is not None and one.average is not None:
+            dots[one.model].append((one.frequency, one.average, one.domain))
     marks = []
     for model, known in dots.items():
         x, y, names = zip(*known, strict=True)
@@ -175,15 +167,20 @@ def _domain(row: Row, domain: str, cells: Collection[Cell], counts: Counts) -> D
             if stage.name in STAGE_OF.values()
             for record in task.records(stage.name).with_items(Titled)
         }
-    known = [counts.of(item, titles.get(item)) for item in items]
-    setting = setting_of(row.first, but=(OPTION,))
+    found = [counts.of(item, titles.get(item)) for item in items]
+    known = [count for count in found if count is not None]
+    average = GRID.average(row.of(OURS), cells, task=row.first, metric=OURS)
     return Domain(
-        model=row_name(row.model, row.apart, setting),
+        model=row_name(row.model, row.apart, setting_of(row.first, but=(OPTION,))),
         domain=domain,
         items=len(items),
-        counts=tuple(count for count in known if count is not None),
-        average=GRID.average(row.of(OURS), cells, task=row.first, metric=OURS),
+        counted=len(known),
+        frequency=fsum(known) / len(known) if known else None,
+        average=average.value,
+        low=average.low,
+        high=average.high,
         published=GRID.line(row, COLUMN, cells).average.value,
+        why=average.why,
     )
 
 

@@ -155,7 +155,7 @@ def _write_folder(place: Path, every: list[Drawn], users: set[str], log: Log) ->
                     option=OUT,
                 )
     write_object(place / ALWAYS["histories"], _histories(sorted(users), log), option=OUT)
-    rated = f"SELECT items.name FROM {PAST} WHERE users.name IN (SELECT unnest($users))"
+    rated = f"SELECT items.name FROM {PAST} WHERE users.name IN (SELECT unnest($users::VARCHAR[]))"
     write_object(
         place / ALWAYS["items"], log.described(rated, {"users": sorted(users)}), option=OUT
     )
@@ -170,7 +170,7 @@ def _histories(users: list[str], log: Log) -> Iterator[tuple[str, msgspec.Raw]]:
                 {{parent_asin: items.name, rating: rating / {UNIT}, timestamp: time}}
                 ORDER BY time, item_at
             ))
-            FROM {PAST} WHERE users.name IN (SELECT unnest($users))
+            FROM {PAST} WHERE users.name IN (SELECT unnest($users::VARCHAR[]))
             GROUP BY users.name ORDER BY users.name
             """,
             {"users": users[start : start + BATCH_USERS]},

@@ -109,54 +109,39 @@ class Source:
     folder: Path
     datasets: Mapping[Level, Dataset]
 
-    def tested(self) -> Iterator[Group]:
-        """The test groups of every level that the folder holds."""
-        levels = self._levels("test")
-        if not levels:
+    def groups(
+        self, split: Literal["test", "held_out"], options: Options, level: str = "all"
+    ) -> Iterator[tuple[Level, Group]]:
+        """The groups of a level, or of all levels in the folder, each with its level."""
+        needed = (*layout.ALWAYS, layout.GROUPS[split])
+        there = [one for one in MEMBERS if all(map(self.datasets[one].has, needed))]
+        wanted = [one for one in MEMBERS if level == one or (level == "all" and one in there)]
+        if not wanted and split == "test":
             raise DataError(
                 "there are no test groups to check the training data against",
                 where=str(self.folder),
                 expected="the published files, with the test groups of at least one level",
             )
-        options = Options(profile="none", k=1)
-        for level in levels:
-            yield from self._groups(level, "test", options)
-
-    def held_out(
-        self, level: Level | Literal["all"], options: Options
-    ) -> Iterator[tuple[Level, Group]]:
-        """The held-out groups of a level, or of all levels in the folder, each with its level."""
-        held = self._levels("held_out")
-        levels = held if level == "all" else [level]
-        if not levels or not set(levels) <= set(held):
+        if not wanted or not set(wanted) <= set(there):
             raise DataError(
                 "the folder lacks held-out groups, or their histories and items",
                 where=str(self.folder),
-                found=f"held-out groups of {', '.join(held) or 'no level'}",
+                found=f"held-out groups of {', '.join(there) or 'no level'}",
                 expected=f"the published files, with those of level {level}",
             )
-        for one in levels:
-            for group in self._groups(one, "held_out", options):
+        for one in wanted:
+            asked = msgspec.structs.replace(options, ask="listwise", level=one, split=split)
+            found = load(self.datasets[one], asked)
+            if number := len(found.people):
+                raise DataError(
+                    "the training data shows profiles, and some users have none",
+                    where=str(self.folder),
+                    found=f"{number} users without one in held-out groups of level {one}",
+                    expected="a profile of each user",
+                    hint="use --profile no_text or --profile none, or add the profiles to the data",
+                )
+            for group in found.groups:
                 yield one, group
-
-    def _levels(self, split: Literal["test", "held_out"]) -> list[Level]:
-        needed = (*layout.ALWAYS, layout.GROUPS[split])
-        return [level for level in MEMBERS if all(map(self.datasets[level].has, needed))]
-
-    def _groups(
-        self, level: Level, split: Literal["test", "held_out"], options: Options
-    ) -> tuple[Group, ...]:
-        wanted = msgspec.structs.replace(options, ask="listwise", level=level, split=split)
-        found = load(self.datasets[level], wanted)
-        if found.people:
-            raise DataError(
-                "the training data shows profiles, and some users have none",
-                where=str(self.folder),
-                found=f"{len(found.people)} users without one in held-out groups of level {level}",
-                expected="a profile of each user",
-                hint="use --profile no_text or --profile none, or add the profiles to the data",
-            )
-        return found.groups
 
 
 MIXED = "mixed"
@@ -216,21 +201,18 @@ class Export:
             elif example.answer is None:
                 fate = UNANSWERED
             else:
-                line = self._line(example)
+                template = self.templates.need("perrecbench", example.prompt, "candidate")
+                asked = [(one.role, one.content) for one in template.render(example.variables)]
+                messages = [
+                    {"role": role, "content": content}
+                    for role, content in (*asked, ("assistant", example.answer))
+                ]
+                line = json.dumps({"messages": messages}).encode("ascii") + b"\n"
                 key = digest_bytes(line)
                 fate = REPEATED if key in lines else WRITTEN
                 lines[key] = line
                 self.traces |= example.traces
             self.fates[form, level, fate] += 1
-
-    def _line(self, example: TrainingExample) -> bytes:
-        template = self.templates.need("perrecbench", example.prompt, "candidate")
-        asked = [(one.role, one.content) for one in template.render(example.variables)]
-        messages = [
-            {"role": role, "content": content}
-            for role, content in (*asked, ("assistant", example.answer))
-        ]
-        return json.dumps({"messages": messages}).encode("ascii") + b"\n"
 
     def audit(self) -> Sheet:
         """The number of ratings that training data and tests share; DataError unless it is 0."""
@@ -316,8 +298,9 @@ def export_from(source: Source, templates: Templates, settings: Settings) -> Rep
             expected="--out: a folder without training data, or one that does not exist yet",
         )
     options = Options(profile=settings.profile, k=settings.k)
-    export = Export(tested=requested_ratings(source.tested()), templates=templates)
-    for level, group in source.held_out(settings.level, options):
+    tested = [group for _, group in source.groups("test", Options(profile="none", k=1))]
+    export = Export(tested=requested_ratings(tested), templates=templates)
+    for level, group in source.groups("held_out", options, settings.level):
         for form in WAYS:
             if settings.format in ("all", form):
                 export.add(group, form, level, options)

@@ -25,16 +25,6 @@ Guess: TypeAlias = Callable[[Member, float | None], float | None]
 """A member's predicted rating, from the member and the mean rating of the whole data."""
 
 
-def user_average(member: Member, overall: float | None) -> float | None:
-    """The user's average, which gives all users the same relative rating."""
-    return member.average
-
-
-def item_average(member: Member, overall: float | None) -> float | None:
-    """The others' average rating of the item, which ranks users by lower average first."""
-    return member.item_average
-
-
 def both_averages(member: Member, overall: float | None) -> float | None:
     """The user's average, corrected by the difference of the item's average to all ratings."""
     if member.item_average is None or overall is None:
@@ -54,12 +44,16 @@ def bm25_ratings(member: Member, overall: float | None) -> float | None:
 
 
 GUESSES: Mapping[str, Guess] = {
-    "user_average": user_average,
-    "item_average": item_average,
+    "user_average": lambda member, overall: member.average,
+    "item_average": lambda member, overall: member.item_average,
     "both_averages": both_averages,
     "bm25_ratings": bm25_ratings,
 }
-"""The predictions of ratings, by name."""
+"""The predictions of ratings, by name.
+
+The user's average gives all users the same relative rating, and the item's ranks users by lower
+average first.
+"""
 
 BASELINES = ("random", *GUESSES, "higher_average_first", "lower_average_first")
 """All rankings, in the order of the tables."""

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness.registry.hookspecs import (
-        RegisterAnalysis,
-        RegisterBenchmark,
-        RegisterDataTool,
-        RegisterRespondent,
-    )
+    from harness.registry import hookspecs
 
 PACKAGE = "harness_perrecbench"
 
@@ -56,13 +51,13 @@ TOOLS = {
 
 
 @hookimpl
-def register_benchmarks(register: RegisterBenchmark) -> None:
+def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
     """Adds the benchmark `perrecbench`."""
     register("perrecbench", partial(resolve_name, f"{PACKAGE}.benchmark:PERRECBENCH"))
 
 
 @hookimpl
-def register_respondents(register: RegisterRespondent) -> None:
+def register_respondents(register: hookspecs.RegisterRespondent) -> None:
     """Adds the respondents with which `--model baseline` plays candidate and profiler."""
     for role, prompts in ASKED.items():
         for prompt in prompts:
@@ -71,7 +66,7 @@ def register_respondents(register: RegisterRespondent) -> None:
 
 
 @hookimpl
-def register_analyses(register: RegisterAnalysis) -> None:
+def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     """Adds the analyses of stored runs."""
     from harness.analysis.analysis import analysis_from
 
@@ -82,7 +77,7 @@ def register_analyses(register: RegisterAnalysis) -> None:
 
 
 @hookimpl
-def register_data_tools(register: RegisterDataTool) -> None:
+def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
     """Adds the tools for review logs and data folders, and those of `harness perrec`."""
     from harness.analysis.analysis import tool_from
 

@@ -100,19 +100,33 @@ class Members:
             raise asked.spot.bad(asked.before, there)
         return history
 
-    def earlier(
-        self, asked: Asked, place: int
-    ) -> tuple[Thing, tuple[Behaviour, ...], tuple[float, ...]]:
-        """The thing at an earlier place of the user's history, and the behaviours retrieved for it.
-
-        In the published style, the search query is the behaviour's text, not the question's block.
-        """
-        history = self.history(asked)
-        item = history.bought[place].parent_asin
-        thing = self.things.of(item, at=history.spot)
-        behaviour = self.things.behaviour(history.bought[place], at=history.spot)
-        query = behaviour if self.options.shot_style == "published" else thing
-        return thing, *self._retrieved(asked, query, before=place, but={asked.item, item})
+    def own_examples(self, asked: Asked, member: Member, *, seed: int) -> tuple[Example, ...]:
+        """Behaviours before the query as examples; profile and averages are those of the query."""
+        options, history = self.options, self.history(asked)
+        places = [
+            place
+            for place in range(EARLIEST, asked.before)
+            if not (options.strict and history.bought[place].parent_asin == asked.item)
+        ]
+        if len(places) < options.shots:
+            raise asked.spot.bad(
+                asked.before,
+                f"at least {EARLIEST + options.shots} behaviours of user '{asked.user}' before the "
+                f"query, as the task's option `shots` is {options.shots}",
+            )
+        rng = Random(stable_int("examples", seed, asked.item, asked.user))
+        examples = []
+        for place in drawn(rng, places, options.shots):
+            one = history.bought[place]
+            query = self.things.of(one.parent_asin, at=history.spot)
+            # In the published style, the behaviour's own text is searched for.
+            published = options.shot_style == "published"
+            searched = self.things.behaviour(one, at=history.spot) if published else query
+            but = {asked.item, one.parent_asin}
+            shown, weights = self._retrieved(asked, searched, before=place, but=but)
+            seen = replace(member, shown=shown, weights=weights, rank=None, item_average=None)
+            examples.append(solved(query, (replace(seen, rating=one.rating),), options))
+        return tuple(examples)
 
     def add_notes(self, dataset: Dataset) -> None:
         """Add the notes about these members to the data."""
@@ -240,34 +254,6 @@ def chosen_groups(
             examples.append((one, tuple(shown)))
         chosen.append(examples)
     return chosen
-
-
-def own_history(
-    members: Members, asked: Asked, member: Member, *, seed: int
-) -> tuple[Example, ...]:
-    """Behaviours before the query as examples; profile and averages are those of the query."""
-    options, history = members.options, members.history(asked)
-    places = [
-        place
-        for place in range(EARLIEST, asked.before)
-        if not (options.strict and history.bought[place].parent_asin == asked.item)
-    ]
-    if len(places) < options.shots:
-        raise asked.spot.bad(
-            asked.before,
-            f"at least {EARLIEST + options.shots} behaviours of user '{asked.user}' before the "
-            f"query, as the task's option `shots` is {options.shots}",
-        )
-    rng = Random(stable_int("examples", seed, asked.item, asked.user))
-    examples = []
-    for place in drawn(rng, places, options.shots):
-        query, shown, weights = members.earlier(asked, place)
-        rating = history.bought[place].rating
-        user = replace(
-            member, shown=shown, weights=weights, rating=rating, rank=None, item_average=None
-        )
-        examples.append(solved(query, (user,), options))
-    return tuple(examples)
 
 
 def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Example:

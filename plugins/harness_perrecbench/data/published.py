@@ -8,13 +8,7 @@ from harness.data.sampling import choose
 from harness.data.table_cell import TableCell
 from harness_perrecbench.data import tables
 from harness_perrecbench.data.layout import GROUPS, one_by_one, wrong_domain
-from harness_perrecbench.data.members import (
-    Members,
-    chosen_groups,
-    own_history,
-    read_members,
-    solved,
-)
+from harness_perrecbench.data.members import Members, chosen_groups, read_members, solved
 from harness_perrecbench.records import Example, Group, Loaded, Single
 
 if TYPE_CHECKING:
@@ -46,7 +40,7 @@ def load_groups(dataset: Dataset, options: Options) -> Loaded:
     if options.ask == "pointwise":
         for one, group in zip(kept, groups, strict=True):
             users = zip(one.asked, group.members, strict=True)
-            own = [own_history(members, *user, seed=dataset.seed) for user in users]
+            own = [members.own_examples(*user, seed=dataset.seed) for user in users]
             singles += one_by_one(group, own)
     members.add_notes(dataset)
     return Loaded(
@@ -103,7 +97,7 @@ def load_singles(dataset: Dataset, options: Options) -> Loaded:
             member=member,
             place=1,
             of=1,
-            examples=own_history(members, one, member, seed=dataset.seed),
+            examples=members.own_examples(one, member, seed=dataset.seed),
             overall_average=members.histories.average,
         )
         singles.append(single)

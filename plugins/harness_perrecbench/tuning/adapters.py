@@ -90,6 +90,11 @@ class Adapter:
         return int(self.config["r"])
 
     @property
+    def shapes(self) -> dict[str, str]:
+        """The dimensions of each module's product."""
+        return {name: f"{left.shape[0]} x {self.a[name].shape[1]}" for name, left in self.b.items()}
+
+    @property
     def scaling(self) -> float:
         """The factor of its products in the weights."""
         root = math.sqrt(self.rank) if self.config.get("use_rslora") else self.rank
@@ -222,13 +227,13 @@ def check_compatible(adapters: Sequence[Adapter]) -> None:
         )
     for other in adapters[1:]:
         for name in sorted(first.a.keys() | other.a.keys()):
-            shapes = [_shape(each, name) for each in (first, other)]
-            if shapes[0] != shapes[1]:
+            ours, theirs = (each.shapes.get(name, "no such module") for each in (first, other))
+            if ours != theirs:
                 raise DataError(
                     "adapters of different modules cannot be merged",
                     where=f"{other.folder}, {name}",
-                    found=shapes[1],
-                    expected=f"{shapes[0]}, as in {first.folder}",
+                    found=theirs,
+                    expected=f"{ours}, as in {first.folder}",
                 )
 
 
@@ -305,10 +310,3 @@ def _differing(
         ours, theirs = (sorted(one) if isinstance(one, list) else one for one in values)
         if ours != theirs:
             yield other, setting, ours, theirs
-
-
-def _shape(adapter: Adapter, name: str) -> str:
-    """The dimensions of a module's product."""
-    if name not in adapter.a:
-        return "no such module"
-    return f"{adapter.b[name].shape[0]} x {adapter.a[name].shape[1]}"

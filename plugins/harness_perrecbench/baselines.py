@@ -74,7 +74,12 @@ def baseline_ranks(
 ) -> dict[str, tuple[int, ...]]:
     """The rank of each member by each baseline; the random one is drawn from item and member."""
     averages = [member.average for member in members]
-    predicted = guesses(_of_one_item(members), overall)
+    # Averages of the others' ratings would reveal a user's own: a high rating raises the averages
+    # of all others.
+    known = [member.item_average for member in members if member.item_average is not None]
+    shared = fsum(known) / len(known) if len(known) == len(members) else None
+    alike = [msgspec.structs.replace(member, item_average=shared) for member in members]
+    predicted = guesses(alike, overall)
     ranks = {
         "random": ranks_of([stable_int("random", item, member.id) for member in members]),
         **{name: ranks_of(relative(ratings, averages)) for name, ratings in predicted.items()},
@@ -82,17 +87,6 @@ def baseline_ranks(
         "lower_average_first": ranks_of([-average for average in averages]),
     }
     return {name: ranks[name] for name in BASELINES if name in ranks}
-
-
-def _of_one_item(members: Sequence[Member]) -> list[Member]:
-    """The members with the same average of the item.
-
-    Averages of the others' ratings would reveal a user's own: a high rating raises the averages
-    of all others.
-    """
-    known = [member.item_average for member in members if member.item_average is not None]
-    shared = fsum(known) / len(known) if len(known) == len(members) else None
-    return [msgspec.structs.replace(member, item_average=shared) for member in members]
 
 
 Variables = Mapping[str, Any]

@@ -39,11 +39,7 @@ ASKING = ("tries", "samples")
 
 
 class CallStopped(Exception):
-    """A call failed during a ranking."""
-
-    def __init__(self, failure: CallFailed) -> None:
-        super().__init__(failure.cause)
-        self.failure = failure
+    """A call failed during a ranking; the argument is the failure."""
 
 
 async def write_profile(item: Person, desk: Desk) -> str | Failure:
@@ -118,7 +114,8 @@ async def compare(item: Group, desk: Desk) -> Compared | Failure:
     try:
         compared = await by_rule(len(item.members), of_two, desk.random)
     except CallStopped as stopped:
-        return stopped.failure
+        failure: CallFailed = stopped.args[0]
+        return failure
     is_read = any(one.forth is not None and one.back is not None for one in compared.comparisons)
     return compared if is_read else unread[-1]
 

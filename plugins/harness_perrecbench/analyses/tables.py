@@ -11,19 +11,8 @@ import msgspec
 from harness.analysis.result_grid import Line
 from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn
 from harness.contracts.report import Report, Sheet
-from harness_perrecbench.analyses.grid import (
-    GRID,
-    NARROW,
-    SETTING,
-    Row,
-    against,
-    by_model,
-    next_to,
-    published_table,
-    remarks_on,
-    rows_of,
-    setting_of,
-)
+from harness_perrecbench.analyses import grid
+from harness_perrecbench.analyses.grid import GRID, Row, rows_of
 from harness_perrecbench.baselines import BASELINES
 from harness_perrecbench.paper import COLUMN, OURS, TWO_TAUS, Cell, tails
 
@@ -67,15 +56,15 @@ def main(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
         without_unreadable(found, cells),
     ]
     if options.published:
-        sheets.append(published_table("main", "model", "kind"))
-        sheets.append(published_table("tuning", "base", "training"))
+        sheets.append(grid.published_table("main", "model", "kind"))
+        sheets.append(grid.published_table("tuning", "base", "training"))
     return Report(sheets=tuple(sheets), notes=(TWO_TAUS, COMPARABLE))
 
 
 def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     """A sheet with ptc and the interval of the average."""
     lines = [GRID.line(row, OURS, cells) for row in found]
-    notes = [*remarks_on(found, OURS, lines)]
+    notes = [*grid.remarks_on(found, OURS, lines)]
     interval = found[0].first.task.interval
     bounds = f"{interval.confidence:.0%} of {interval.draws:,} draws over items; an item's groups"
     notes += [note for row in found for note in unlabelled(row)]
@@ -83,7 +72,7 @@ def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
         "ptc, unreadable groups counted 0",
         lines,
         cells,
-        notes=(f"{NARROW}; low and high: {bounds} are drawn together in all cells", *notes),
+        notes=(f"{grid.NARROW}; low and high: {bounds} are drawn together in all cells", *notes),
     )
 
 
@@ -113,14 +102,14 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
         unreadable = any(column.unreadable for column in row.of(COLUMN).values())
         lines = [line, without] if unreadable else [line]
         notes += GRID.remarks(row, COLUMN, line)
-        reasons = against(row)
+        reasons = grid.against(row)
         if reasons or without.average.value is None:
             apart += lines
             notes.append(f"no published rows next to {row.name}: {'; '.join(reasons)}")
         else:
             placed.append((without.average.value, lines))
             tail = row.first.options.tail
-            near_row = next_to(without.average.value, tail)
+            near_row = grid.next_to(without.average.value, tail)
             published |= near_row
             known = ", ".join(f"{model} {tails()[model]}" for model in near_row)
             notes.append(f"{row.name}: tail of its list prompts: {tail}; published: {known}")
@@ -211,12 +200,12 @@ class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Report:
     """The report of `perrec-prompting`: a sheet per model and definition, a row per method."""
-    models = by_model(rows_of(tasks, (OURS, COLUMN)))
+    models = grid.by_model(rows_of(tasks, (OURS, COLUMN)))
     sheets = [
         of_model(model, found, name) for model, found in models.items() for name in (OURS, COLUMN)
     ]
     if options.published:
-        sheets.append(published_table("prompting", "prompting"))
+        sheets.append(grid.published_table("prompting", "prompting"))
     return Report(sheets=tuple(sheets))
 
 
@@ -233,7 +222,7 @@ def of_model(model: str, found: Sequence[Row], name: str) -> Sheet:
         lines,
         cells,
         first=("prompting",),
-        notes=(NARROW, *remarks_on([row for _, row in named], name, lines)),
+        notes=(grid.NARROW, *grid.remarks_on([row for _, row in named], name, lines)),
     )
 
 
@@ -243,7 +232,7 @@ def method_of(task: FinishedTask) -> tuple[Any, ...]:
     Tasks with other differences to the nine tasks come last.
     """
     options = task.options
-    others = setting_of(task, but=METHODS)
+    others = grid.setting_of(task, but=METHODS)
     ways = {
         "chain of thought": options.thought,
         f"self-consistency ({options.samples})": options.samples > 1,
@@ -251,6 +240,6 @@ def method_of(task: FinishedTask) -> tuple[Any, ...]:
     }
     method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
     if options.profile != "full":
-        method += f" {SETTING.words['profile', options.profile]}"
+        method += f" {grid.SETTING.words['profile', options.profile]}"
     key = (others != "", *ways.values(), options.profile != "full", options.samples, options.shots)
     return *key, ", ".join(filter(None, (method, others)))

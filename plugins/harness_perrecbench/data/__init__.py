@@ -31,13 +31,10 @@ def load(dataset: Dataset, options: Options) -> Loaded:
         return load_singles(dataset, options) if rating else load_groups(dataset, options)
     if not rating and layout.RECORDED_GROUPS[options.split] in dataset.tables:
         return load_recorded(dataset, options)
-    raise _without_histories(dataset) if rating else _without_groups(dataset, options)
-
-
-def _without_histories(dataset: Dataset) -> DataError:
-    """The error for data without the histories that single behaviours need."""
+    if not rating:
+        raise _without_groups(dataset, options)
     lacking = [file for table, file in layout.ALWAYS.items() if table not in dataset.tables]
-    return DataError(
+    raise DataError(
         "single behaviours need whole histories, which the data lacks",
         where=str(_folder(dataset)),
         found=f"no {', no '.join(lacking)}",

@@ -14,17 +14,9 @@ from msgspec.structs import replace
 from harness import DataError
 from harness.base.hashing import stable_int
 from harness.base.seeded_random import drawn
+from harness_perrecbench.data import tables
 from harness_perrecbench.data.layout import FoundGroup
-from harness_perrecbench.data.tables import (
-    Asked,
-    Bought,
-    Histories,
-    History,
-    Things,
-    read_histories,
-    read_profiles,
-    read_things,
-)
+from harness_perrecbench.data.tables import Asked, Bought
 from harness_perrecbench.records import Behaviour, Example, Member, Options, Person, Thing
 from harness_perrecbench.retrieval import behaviour_text, top
 
@@ -53,9 +45,9 @@ class Members:
     State: the people whose profiles are missing, and the numbers of users by note.
     """
 
-    histories: Histories
+    histories: tables.Histories
     raters: Mapping[str, Sequence[tuple[str, float]]]
-    things: Things
+    things: tables.Things
     profiles: Mapping[str, str]
     options: Options
     people: dict[str, Person] = field(default_factory=dict)
@@ -90,7 +82,7 @@ class Members:
             item_average=average(others) if others else None,
         )
 
-    def history(self, asked: Asked) -> History:
+    def history(self, asked: Asked) -> tables.History:
         """The user's history; DataError if it is shorter than the behaviours before the query."""
         history = self.histories.of.get(asked.user)
         if history is None:
@@ -161,7 +153,7 @@ class Members:
         return asked.rating
 
     def _profile(
-        self, user: str, history: History, known: Sequence[Bought]
+        self, user: str, history: tables.History, known: Sequence[Bought]
     ) -> tuple[str | None, str | None]:
         """The text of a user's profile, or the id of the person whose profile is missing."""
         if user in self.profiles:
@@ -177,13 +169,13 @@ class Members:
 
 def read_members(dataset: Dataset, options: Options, *, items: Collection[str]) -> Members:
     """A maker of members for questions about these items."""
-    histories = dataset.once("histories", read_histories)
+    histories = dataset.once("histories", tables.read_histories)
     published = options.profile == "full" and not options.strict and dataset.has("profiles")
     return Members(
         histories=histories,
         raters=histories.raters(items),
-        things=dataset.once("items", read_things),
-        profiles=dataset.once("profiles", read_profiles) if published else {},
+        things=dataset.once("items", tables.read_things),
+        profiles=dataset.once("profiles", tables.read_profiles) if published else {},
         options=options,
     )
 

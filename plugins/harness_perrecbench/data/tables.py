@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from harness.data.table_cell import TableCell
-from harness_perrecbench.data.layout import GROUPS, FoundGroup, Stars, wrong_size
+from harness_perrecbench.data.layout import GROUPS, FoundGroup, GroupUser, Stars, wrong_size
 from harness_perrecbench.ranking import DIGITS, ranks_of
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 
@@ -25,10 +25,8 @@ class Bought(msgspec.Struct, frozen=True, gc=False):
     rating: Stars
 
 
-class _User(msgspec.Struct, frozen=True):
-    user_id: str
+class _User(GroupUser, frozen=True):
     history_len: Annotated[int, msgspec.Meta(ge=0)]
-    relative_rating: float
     avg_rating: Stars
 
 

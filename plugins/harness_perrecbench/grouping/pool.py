@@ -154,24 +154,30 @@ def find(log: Log, settings: Settings) -> Pool:
             found.create(name)
         else:
             found.create_view(name)
-    rules = {
-        "rated from 1 to 5, with ids and a time": _counts(log, "ratings"),
-        "of an item with a title": _counts(log, "titled"),
-        "the user's first of the item": _counts(log, "past"),
-        f"after more than {settings.min_history} others of the user": _counts(log, "active"),
-        f"of an item with {least} such within {settings.window_days:g} days": _counts(log, "close"),
-    }
-    active = _counts(log, "active")["ratings"]
-    apart = sorted(_in_windows(log, settings, span=span), key=lambda one: one.item)
+    left = [
+        Step(rule, _counts(log, table))
+        for rule, table in {
+            "rated from 1 to 5, with ids and a time": "ratings",
+            "of an item with a title": "titled",
+            "the user's first of the item": "past",
+            f"after more than {settings.min_history} others of the user": "active",
+            f"of an item with {least} such within {settings.window_days:g} days": "close",
+        }.items()
+    ]
+    active, close = (step.left["ratings"] for step in left[-2:])
+    parts = 1 + close // PART
+    found = [one for part in range(parts) for one in _in_windows(log, settings, part, parts, span)]
+    apart = sorted(found, key=lambda one: one.item)
     candidates = [replace(one, users=one.users[:most]) for one in apart]
-    rules[
+    for rule, of in {
         f"in the best window, by {least} or more users who are more than "
-        f"{settings.min_difference:g} apart"
-    ] = _counts_of(apart)
-    rules[f"by {most} users an item at most"] = _counts_of(candidates)
-    report = ToolReport(
-        rules="ratings …", dropped="items", steps=[Step(*one) for one in rules.items()]
-    )
+        f"{settings.min_difference:g} apart": apart,
+        f"by {most} users an item at most": candidates,
+    }.items():
+        users = [user.user_id for one in of for user in one.users]
+        counts = {"ratings": len(users), "users": len(set(users)), "items": len(of)}
+        left.append(Step(rule, counts))
+    report = ToolReport(rules="ratings …", dropped="items", steps=left)
     if not candidates:
         raise DataError(
             "no item passes all rules, so there are no groups",
@@ -195,45 +201,40 @@ def _counts(log: Log, table: str) -> dict[str, int]:
     return dict(zip(found.columns, *found.fetchall(), strict=True))
 
 
-def _counts_of(candidates: Sequence[Candidate]) -> dict[str, int]:
-    users = [user.user_id for one in candidates for user in one.users]
-    return {"ratings": len(users), "users": len(set(users)), "items": len(candidates)}
-
-
-def _in_windows(log: Log, settings: Settings, *, span: int) -> Iterator[Candidate]:
-    """Each item with a window of enough users, and a largest set of them."""
-    parts = 1 + _counts(log, "close")["ratings"] // PART
-    for part in range(parts):
-        own = f"(SELECT * FROM close WHERE item_at % {parts} = {part})"
-        starts = log.database.sql(
-            f"""
-            SELECT item_at, items.name, domain, list_sort(list(time))
-            FROM past JOIN items USING (item_at)
-            WHERE item_at IN (SELECT item_at FROM {own}) GROUP BY ALL
-            """
+def _in_windows(
+    log: Log, settings: Settings, part: int, parts: int, span: int
+) -> Iterator[Candidate]:
+    """Each item with a window of enough users, and a largest set of them; of one part of all."""
+    own = f"(SELECT * FROM close WHERE item_at % {parts} = {part})"
+    listed = log.database.sql(
+        f"""
+        SELECT item_at, items.name, domain, list_sort(list(time))
+        FROM past JOIN items USING (item_at)
+        WHERE item_at IN (SELECT item_at FROM {own}) GROUP BY ALL
+        """
+    )
+    items = {item_at: about for item_at, *about in listed.fetchall()}
+    purchases = log.database.sql(
+        f"""
+        SELECT item_at, time, users.name, earlier, relative, average
+        FROM {own} JOIN users USING (user_at) ORDER BY item_at, time, user_at
+        """
+    )
+    for item_at, rows in groupby(purchases.fetchall(), key=itemgetter(0)):
+        _, times, *columns = zip(*rows, strict=True)
+        item, domain, starts = items[item_at]
+        window = best_window(
+            starts,
+            times,
+            columns[2],
+            span=span,
+            gap=settings.min_difference,
+            least=settings.least_members,
         )
-        items = {item_at: about for item_at, *about in starts.fetchall()}
-        purchases = log.database.sql(
-            f"""
-            SELECT item_at, time, users.name, earlier, relative, average
-            FROM {own} JOIN users USING (user_at) ORDER BY item_at, time, user_at
-            """
-        )
-        for item_at, rows in groupby(purchases.fetchall(), key=itemgetter(0)):
-            _, times, *columns = zip(*rows, strict=True)
-            item, domain, starts = items[item_at]
-            window = best_window(
-                starts,
-                times,
-                columns[2],
-                span=span,
-                gap=settings.min_difference,
-                least=settings.least_members,
-            )
-            if window is not None:
-                held = zip(*(column[slice(*window)] for column in columns), strict=True)
-                users = _members(item, [GroupUser(*one) for one in held], settings)
-                yield Candidate(item=item, domain=domain, users=users)
+        if window is not None:
+            held = zip(*(column[slice(*window)] for column in columns), strict=True)
+            users = _members(item, [GroupUser(*one) for one in held], settings)
+            yield Candidate(item=item, domain=domain, users=users)
 
 
 def _members(item: str, held: Sequence[GroupUser], settings: Settings) -> tuple[GroupUser, ...]:

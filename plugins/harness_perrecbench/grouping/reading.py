@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -179,13 +179,16 @@ def read(settings: Settings) -> Log:
     database.sql(
         f"""
         SELECT parent_asin AS name, title, author
-        FROM ({_all_of(meta)}) WHERE trim(title, '{SPACES}') <> ''
+        FROM ({" UNION ALL ".join(f"FROM {name}" for name in meta)})
+        WHERE trim(title, '{SPACES}') <> ''
         """
     ).create_view("meta")
     for name, table in reviews.items() if refused else ():
         _check(database, name, table)
-    places = [domains.index(domain) if domain else len(domains) for domain, _ in files]
-    every = _all_of(reviews, *(f"{place} AS domain" for place in places))
+    every = " UNION ALL ".join(
+        f"SELECT *, {domains.index(domain) if domain else len(domains)} AS domain FROM {name}"
+        for name, (domain, _) in zip(reviews, files, strict=True)
+    )
     usable = f"({every}) WHERE {' AND '.join(fits for _, fits, _ in FIT.values())}"
     database.sql(
         f"""
@@ -230,14 +233,6 @@ def _table(path: Path, columns: Mapping[str, Column]) -> Table:
             "the file does not exist", where=str(path), expected="the path of an existing file"
         )
     return read_table(str(path), path.name, columns)
-
-
-def _all_of(tables: Iterable[str], *columns: str) -> str:
-    """A query of all rows of some tables, where each table may have a further column."""
-    return " UNION ALL ".join(
-        f"SELECT {', '.join(filter(None, ('*', column)))} FROM {table}"
-        for table, column in zip_longest(tables, columns)
-    )
 
 
 def _check(database: Database, name: str, table: Table) -> None:

@@ -182,9 +182,8 @@ def counts(records: Mapping[str, Records[Any, Any]], options: Options) -> dict[s
     for group, compared in records["compare"].values() if "compare" in records else ():
         made = compared.comparisons
         found["comparisons of two users"] += len(made)
-        found["answers to comparisons that could not be read"] += sum(
-            side is None for one in made for side in (one.forth, one.back)
-        )
+        unread = sum(2 - len(one.sides) for one in made)
+        found["answers to comparisons that could not be read"] += unread
         found["triples of users preferred in a circle"] += intransitive(made, len(group.members))
     return {words: number for words, number in found.items() if number}
 
@@ -206,8 +205,8 @@ def _compared_score(group: Group, outcome: Done[Compared] | Failure) -> Score[Gr
 
 def _compared(value: Compared) -> PredictedRanking:
     made = value.comparisons
-    sides = [side for one in made for side in (one.forth, one.back) if side is not None]
-    both = [one for one in made if one.forth is not None and one.back is not None]
+    sides = [side for one in made for side in one.sides]
+    both = [one for one in made if len(one.sides) == 2]
     shares = {
         "first_position": [side == "A" for side in sides],
         "inconsistent": [one.forth == one.back for one in both],

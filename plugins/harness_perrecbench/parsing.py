@@ -76,10 +76,9 @@ def to_order(
 class SideReader:
     """Reads which of two users a text names: `[User A]`, `User A` or `user b`.
 
-    A text must name exactly one of them, anywhere and any number of times: `both_named` and
-    `none_named` are failures, and a letter alone does not count. After a chain of thought
-    (`thought`), only the last name in square brackets counts, since the thought names both users;
-    set against the other user, as in "[User B] rather than [User A]", it is `both_named`.
+    A text must name exactly one of them, any number of times; a letter alone does not count. After
+    a chain of thought (`thought`), only the last name in square brackets counts, since the thought
+    names both users; "[User B] rather than [User A]" is `both_named`.
     """
 
     thought: bool = False

@@ -52,13 +52,11 @@ TOOLS = {
 
 @hookimpl
 def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
-    """Adds the benchmark `perrecbench`."""
     register("perrecbench", partial(resolve_name, f"{PACKAGE}.benchmark:PERRECBENCH"))
 
 
 @hookimpl
 def register_respondents(register: hookspecs.RegisterRespondent) -> None:
-    """Adds the respondents with which `--model baseline` plays candidate and profiler."""
     for role, prompts in ASKED.items():
         for prompt in prompts:
             rule = f"{PACKAGE}.baselines:{prompt.partition('_')[0]}"
@@ -67,7 +65,6 @@ def register_respondents(register: hookspecs.RegisterRespondent) -> None:
 
 @hookimpl
 def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
-    """Adds the analyses of stored runs."""
     from harness.analysis.analysis import analysis_from
 
     for name, (function, description) in ANALYSES.items():
@@ -78,7 +75,6 @@ def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
 
 @hookimpl
 def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
-    """Adds the tools for review logs and data folders, and those of `harness perrec`."""
     from harness.analysis.analysis import tool_from
 
     for name, (command, function, description) in TOOLS.items():

@@ -1,10 +1,8 @@
 """Rankings of users: their agreement with each other, and rankings by comparisons of pairs.
 
 Users are numbers from 1. An order holds these numbers, the strongest preference first. Ranks are
-given in the order of the group, with 1 for the strongest preference.
-
-Each pair of users is compared once. In the sort, a comparison without a preference means "not
-greater", so that the resulting order depends on the initial one.
+given in the order of the group. In the sort, a comparison without a preference means "not greater",
+so that the resulting order depends on the initial one.
 """
 
 from __future__ import annotations

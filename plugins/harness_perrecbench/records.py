@@ -130,8 +130,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 class Group(Item, frozen=True, kw_only=True):
     """Item of the stages "compare" and "rank": users who all rated one thing.
 
-    `id` and `user` are the item that was rated: groups of several tasks share items, and intervals
-    are over items. `overall_average` is the mean rating of the whole data, None if unknown.
+    `id` and `user` are the item that was rated, as intervals are over items. `overall_average` is
+    the mean rating of the whole data, None if unknown.
     """
 
     query: Thing
@@ -141,10 +141,9 @@ class Group(Item, frozen=True, kw_only=True):
 
 
 class Single(Item, frozen=True, kw_only=True):
-    """Item of the stage "rate": one user and one thing; `place` is the user's number from 1.
+    """Item of the stage "rate": one user and one thing.
 
-    `id` is `<item>/<place>` in a group of `of` users. For a single behaviour it is `<item>/<user>`,
-    and `of` is 1.
+    `id` is `<item>/<place>` in a group of `of` users, and `<item>/<user>` for a single behaviour.
     """
 
     query: Thing
@@ -185,6 +184,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     second: int
     forth: Side | None
     back: Side | None
+
+    @property
+    def sides(self) -> list[Side]:
+        """The answers that could be read."""
+        return [side for side in (self.forth, self.back) if side is not None]
 
     @property
     def preferred(self) -> int | None:

@@ -116,7 +116,7 @@ async def compare(item: Group, desk: Desk) -> Compared | Failure:
     except CallStopped as stopped:
         failure: CallFailed = stopped.args[0]
         return failure
-    is_read = any(one.forth is not None and one.back is not None for one in compared.comparisons)
+    is_read = any(len(one.sides) == 2 for one in compared.comparisons)
     return compared if is_read else unread[-1]
 
 

@@ -197,12 +197,19 @@ def positions(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `perrec-positions`: a row for each model and level, and one for all levels."""
     rows: list[tuple[Cell, ...]] = []
     for row in rows_of(tasks, ()):
-        levels = {
+        levels: dict[str, Counter[str]] = {
             level: tally_of(task) for (level, ask), task in row.tasks.items() if ask == "pairwise"
         }
-        rows += [(row.name, level, *cells_of(tally)) for level, tally in levels.items()]
         if len(levels) > 1:
-            rows.append((row.name, "all", *cells_of(sum(levels.values(), Counter()))))
+            levels["all"] = sum(levels.values(), Counter())
+        for level, tally in levels.items():
+            shares = {
+                share: 100 * tally[share.removesuffix(" %")] / tally[whole]
+                if tally[whole]
+                else None
+                for share, whole in SHARES.items()
+            }
+            rows.append((row.name, level, *(shares.get(name, tally[name]) for name in COLUMNS)))
     if not rows:
         raise no_task(tasks, "no task asks pairwise", expected="a task with ask: pairwise")
     sheet = Sheet(
@@ -220,20 +227,10 @@ def tally_of(task: FinishedTask) -> Counter[str]:
     for _, compared in task.records("compare").values():
         tally["groups"] += 1
         for one in compared.comparisons:
-            sides = [side for side in (one.forth, one.back) if side is not None]
-            tally["answers"] += len(sides)
-            tally["first"] += sides.count("A")
+            tally["answers"] += len(one.sides)
+            tally["first"] += one.sides.count("A")
             tally["pairs"] += 1
-            tally["read twice"] += len(sides) == 2
-            tally["contrary"] += len(sides) == 2 and one.forth == one.back
+            tally["read twice"] += len(one.sides) == 2
+            tally["contrary"] += len(one.sides) == 2 and one.forth == one.back
             tally["undecided"] += one.preferred is None
     return tally
-
-
-def cells_of(tally: Counter[str]) -> tuple[Cell, ...]:
-    """The counts, and the shares in per cent, None of nothing."""
-    shares = {
-        share: 100 * tally[share.removesuffix(" %")] / tally[whole] if tally[whole] else None
-        for share, whole in SHARES.items()
-    }
-    return tuple(shares[name] if name in shares else tally[name] for name in COLUMNS)

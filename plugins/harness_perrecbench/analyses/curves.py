@@ -38,7 +38,24 @@ def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
         tau: [*means_of(found, tau), *((row.name, values_of(row, tau)) for row in found)]
         for tau in (OURS, COLUMN)
     }
-    sheets = [size_table(each, tau) for tau, each in series.items()]
+    sheets = [
+        Sheet(
+            title=f"{tau} by users in a group, unreadable groups counted 0",
+            columns=("model", "asked", *(f"{users} users" for users in MEMBERS.values())),
+            rows=tuple(
+                (name, ask, *(values.get((level, ask)) for level in MEMBERS))
+                for name, values in each
+                for ask in WAYS
+                if any((level, ask) in values for level in MEMBERS)
+            ),
+            notes=(
+                "means are over the models in the same setting with every cell; each model counts "
+                "once, with the mean of its runs",
+            ),
+            digits=2,
+        )
+        for tau, each in series.items()
+    ]
     if options.published:
         sheets.append(TABLES.read("numbers").sheet(digits=3))
     return Report(
@@ -75,25 +92,6 @@ def mean_of(every: Sequence[Values], cells: Sequence[Cell]) -> Values:
     whole = [values for values in whole if len(values) == len(cells)]
     means = [fsum(values) / len(whole) for values in zip(*whole, strict=True)]
     return dict(zip(cells, means, strict=True)) if whole else {}
-
-
-def size_table(series: Sequence[tuple[str, Values]], tau: str) -> Sheet:
-    """A sheet with a row for each model and way of asking, and a column per size."""
-    return Sheet(
-        title=f"{tau} by users in a group, unreadable groups counted 0",
-        columns=("model", "asked", *(f"{users} users" for users in MEMBERS.values())),
-        rows=tuple(
-            (name, ask, *(values.get((level, ask)) for level in MEMBERS))
-            for name, values in series
-            for ask in WAYS
-            if any((level, ask) in values for level in MEMBERS)
-        ),
-        notes=(
-            "means are over the models in the same setting with every cell; each model counts "
-            "once, with the mean of its runs",
-        ),
-        digits=2,
-    )
 
 
 def size_figure(name: str, values: Values) -> Figure:

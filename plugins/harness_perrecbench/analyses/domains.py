@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 OPTION = "domain"
 """The option with a task's domain."""
 
-INTERVAL = ("average", "low", "high")
-
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options of `perrec-domains`."""
@@ -127,7 +125,17 @@ def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
     """A sheet with a row per model and domain."""
     return Sheet(
         title="ptc by domain, unreadable groups counted 0",
-        columns=("model", "domain", "items", "with a count", "mean count", *INTERVAL, COLUMN),
+        columns=(
+            "model",
+            "domain",
+            "items",
+            "with a count",
+            "mean count",
+            "average",
+            "low",
+            "high",
+            COLUMN,
+        ),
         rows=tuple(one[:-1] for one in domains),
         notes=(
             f"averages are over {cells} of the nine cells, mean counts over the items with a count",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.result_grid import (
@@ -145,7 +145,7 @@ def next_to(average: float, tail: str) -> dict[str, Line[paper.Cell]]:
     return {model: line for one in near for model, line in lines.items() if line is one}
 
 
-def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[paper.Cell]]) -> Iterator[str]:
+def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[paper.Cell]]) -> list[str]:
     """The remarks on the lines of some rows."""
-    for row, line in zip(found, lines, strict=True):
-        yield from GRID.remarks(row, name, line)
+    pairs = zip(found, lines, strict=True)
+    return [remark for row, line in pairs for remark in GRID.remarks(row, name, line)]

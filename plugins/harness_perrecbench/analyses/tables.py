@@ -199,31 +199,32 @@ class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Report:
-    """The report of `perrec-prompting`: a sheet per model and definition, a row per method."""
-    models = grid.by_model(rows_of(tasks, (OURS, COLUMN)))
-    sheets = [
-        of_model(model, found, name) for model, found in models.items() for name in (OURS, COLUMN)
-    ]
+    """The report of `perrec-prompting`: a sheet per model and definition, a row per method.
+
+    The methods are in the order of Table 2.
+    """
+    sheets = []
+    for model, found in grid.by_model(rows_of(tasks, (OURS, COLUMN))).items():
+        named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))
+        for name in (OURS, COLUMN):
+            cells = GRID.filled(found, name)
+            lines = [
+                GRID.line(
+                    row, name, cells, called=f"{method} ({row.apart})" if row.apart else method
+                )
+                for (*_, method), row in named
+            ]
+            sheet = GRID.sheet(
+                f"{model}: {name} by method, unreadable groups counted 0",
+                lines,
+                cells,
+                first=("prompting",),
+                notes=(grid.NARROW, *grid.remarks_on([row for _, row in named], name, lines)),
+            )
+            sheets.append(sheet)
     if options.published:
         sheets.append(grid.published_table("prompting", "prompting"))
     return Report(sheets=tuple(sheets))
-
-
-def of_model(model: str, found: Sequence[Row], name: str) -> Sheet:
-    """A sheet with one model's methods in the order of Table 2, by one definition."""
-    cells = GRID.filled(found, name)
-    named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))
-    lines = [
-        GRID.line(row, name, cells, called=f"{method} ({row.apart})" if row.apart else method)
-        for (*_, method), row in named
-    ]
-    return GRID.sheet(
-        f"{model}: {name} by method, unreadable groups counted 0",
-        lines,
-        cells,
-        first=("prompting",),
-        notes=(grid.NARROW, *grid.remarks_on([row for _, row in named], name, lines)),
-    )
 
 
 def method_of(task: FinishedTask) -> tuple[Any, ...]:

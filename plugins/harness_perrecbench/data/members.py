@@ -64,7 +64,12 @@ class Members:
         ratings = [one.rating for one in known]
         rating = self._rating(asked, history.bought)
         self._notes[FEWER] += len(shown) < self.options.k
-        self._notes[CONTRADICTED] += _contradicted(asked, history.bought, rating)
+        if asked.relative is not None:
+            # Above the average of all ratings, or of those before.
+            parts = history.bought, history.bought[: asked.before]
+            means = [average([one.rating for one in part]) for part in parts]
+            fits = any(abs(rating - mean - asked.relative) <= ROUNDING for mean in means)
+            self._notes[CONTRADICTED] += not fits
         wanted = with_profile and self.options.profile == "full"
         profile, profiled = self._profile(asked.user, history, known) if wanted else (None, None)
         raters = self.raters.get(asked.item, ())
@@ -178,14 +183,6 @@ def read_members(dataset: Dataset, options: Options, *, items: Collection[str]) 
         profiles=dataset.once("profiles", tables.read_profiles) if published else {},
         options=options,
     )
-
-
-def _contradicted(asked: Asked, bought: Sequence[Bought], rating: float) -> bool:
-    """True unless the relative rating is above the average of all ratings or of those before."""
-    if asked.relative is None:
-        return False
-    averages = [average([one.rating for one in part]) for part in (bought, bought[: asked.before])]
-    return all(abs(rating - mean - asked.relative) > ROUNDING for mean in averages)
 
 
 def _newest(behaviours: Sequence[Behaviour], characters: int) -> tuple[Behaviour, ...]:

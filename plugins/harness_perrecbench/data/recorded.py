@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +54,19 @@ def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     shots = chosen_groups(
         kept, lambda: _read(dataset, "held_out", options).values(), options, seed=dataset.seed
     )
-    groups = [_group(one, each, options) for one, each in zip(kept, shots, strict=True)]
+    groups = [
+        Group(
+            id=group.id,
+            user=group.id,
+            query=group.query,
+            members=group.members,
+            examples=tuple(
+                solved(one.query, tuple(one.members[place] for place in places), options)
+                for one, places in each
+            ),
+        )
+        for group, each in zip(kept, shots, strict=True)
+    ]
     if options.ask == "pointwise":
         return Loaded(
             singles=tuple(single for group in groups for single in layout.one_by_one(group))
@@ -82,21 +93,6 @@ def _check_options(dataset: Dataset, options: Options) -> None:
             expected="strict: false, and for pointwise questions shots: 0",
             hint="give the folder of the published files with --data",
         )
-
-
-def _group(
-    group: RecordedGroup, shots: Sequence[tuple[RecordedGroup, tuple[int, ...]]], options: Options
-) -> Group:
-    return Group(
-        id=group.id,
-        user=group.id,
-        query=group.query,
-        members=group.members,
-        examples=tuple(
-            solved(one.query, tuple(one.members[place] for place in places), options)
-            for one, places in shots
-        ),
-    )
 
 
 def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedGroup]:

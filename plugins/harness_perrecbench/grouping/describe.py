@@ -81,7 +81,16 @@ def read_groups(data: Path, domain: str) -> tuple[Splits, dict[str, str]]:
     """The groups in a folder of data, or of one domain in it, and the text of each item."""
     from harness.registry import load_plugins
 
-    place = _place(data, domain)
+    place = data
+    if domain != ALL and data.name not in (domain, f"{domain}-processed"):
+        place = data / domain
+        if not place.is_dir():
+            raise DataError(
+                f"the folder has no groups of the domain {domain!r}",
+                where=str(data),
+                found=f"folders of the domains {', '.join(layout.domains(data)) or 'none'}",
+                expected=f"{domain}/{domain}-processed",
+            )
     datasets = layout.open_levels(place, load_plugins())
     layout.check_not_recorded(place, datasets, "the description")
     if not any(
@@ -122,20 +131,6 @@ def read_groups(data: Path, domain: str) -> tuple[Splits, dict[str, str]]:
     }
     items = {values["item"]: _text(values["about"]) for _, values in first.table("items").rows()}
     return splits, items
-
-
-def _place(data: Path, domain: str) -> Path:
-    """The folder of a domain: the given one if it is the domain's, else a folder in it."""
-    if domain == ALL or data.name in (domain, f"{domain}-processed"):
-        return data
-    if not (data / domain).is_dir():
-        raise DataError(
-            f"the folder has no groups of the domain {domain!r}",
-            where=str(data),
-            found=f"folders of the domains {', '.join(layout.domains(data)) or 'none'}",
-            expected=f"{domain}/{domain}-processed",
-        )
-    return data / domain
 
 
 def _text(about: dict[str, Any]) -> str:

@@ -140,12 +140,10 @@ SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
 class Log:
     """All usable ratings of a log, in the tables of a database.
 
-    `users`: `user_at`, the user's place among the sorted names, and `name`.
-    `items`: `item_at` and `name` likewise, whether the item is `titled`, and the place of its
-    `domain`, which is the number of domains if it has none.
-    `ratings`: `user_at`, `item_at`, the `rating` in thousandths, and the `time`.
-    `meta`: the `name`, `title` and `author` of each described item with a title.
-
+    `users` (`user_at`, `name`), `items` (`item_at`, `name`, `domain`, `titled`), `ratings`
+    (`user_at`, `item_at`, `rating` in thousandths, `time`), and `meta` (`name`, `title`, `author`)
+    with the described items that have a title. `user_at` and `item_at` are places among the sorted
+    names, `domain` is the place of the item's domain, or the number of domains if it has none.
     `ticks` are the units of time per second, and `left_out` counts bad rows.
     """
 
@@ -184,7 +182,12 @@ def read(settings: Settings) -> Log:
         """
     ).create_view("meta")
     for name, table in reviews.items() if refused else ():
-        _check(database, name, table)
+        bad = " UNION ALL ".join(
+            f"SELECT row, '{column}', to_json({column}) FROM {name} WHERE NOT ({fits})"
+            for column, (_, fits, _) in FIT.items()
+        )
+        for row, column, value in database.sql(f"{bad} ORDER BY ALL LIMIT 1").fetchall():
+            raise table.bad(row, column, json.loads(value), FIT[column][-1])
     every = " UNION ALL ".join(
         f"SELECT *, {domains.index(domain) if domain else len(domains)} AS domain FROM {name}"
         for name, (domain, _) in zip(reviews, files, strict=True)
@@ -233,16 +236,6 @@ def _table(path: Path, columns: Mapping[str, Column]) -> Table:
             "the file does not exist", where=str(path), expected="the path of an existing file"
         )
     return read_table(str(path), path.name, columns)
-
-
-def _check(database: Database, name: str, table: Table) -> None:
-    """Raise DataError for the first bad row of a table, if there is one."""
-    bad = " UNION ALL ".join(
-        f"SELECT row, '{column}', to_json({column}) FROM {name} WHERE NOT ({fits})"
-        for column, (_, fits, _) in FIT.items()
-    )
-    for row, column, value in database.sql(f"{bad} ORDER BY ALL LIMIT 1").fetchall():
-        raise table.bad(row, column, json.loads(value), FIT[column][-1])
 
 
 def _author(value: str | None) -> str:

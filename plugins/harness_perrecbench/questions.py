@@ -1,9 +1,8 @@
 """The variables of the prompts, as plain dicts and lists, and the prompt of each stage.
 
-Every prompt gets the `query` (`title`, `author`) and its users: `member`, or `members` in the order
-of the prompt. A member has `profile`, `common` and `average`, each None if the prompt leaves it
-out, and the behaviours `shown` (`title`, `author`, `rating`). `examples` are solved questions of
-the same form, with `query`, `members` and `answer`.
+Every prompt gets the `query` and its users: `member`, or `members` in the order of the prompt. A
+member has `profile`, `common` and `average`, each None if the prompt leaves it out, and the
+behaviours `shown`. `examples` are solved questions of the same form, each with its `answer`.
 """
 
 from __future__ import annotations

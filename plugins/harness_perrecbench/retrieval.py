@@ -9,11 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 from operator import add
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from harness_perrecbench.records import Behaviour, Thing
-
-Tokens: TypeAlias = Literal["published", "words"]
 
 K1 = 1.5
 B = 0.75
@@ -21,7 +19,11 @@ EPSILON = 0.25
 
 
 def top(
-    behaviours: Sequence[Behaviour], query: Thing | Behaviour, *, k: int, tokens: Tokens
+    behaviours: Sequence[Behaviour],
+    query: Thing | Behaviour,
+    *,
+    k: int,
+    tokens: Literal["published", "words"],
 ) -> tuple[tuple[Behaviour, ...], tuple[float, ...]]:
     """At most `k` of the behaviours, best first, and their scores.
 

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Asked = TypeVar("Asked", Single, Group)
 
-ASKING = ("tries", "samples")
-
 
 class CallStopped(Exception):
     """A call failed during a ranking; the argument is the failure."""
@@ -211,7 +209,7 @@ def _question_stage(name: str, *, options: tuple[str, ...], **parts: Any) -> Sta
         version=2,
         roles=("candidate",),
         asks=lambda options: (questions.prompt_of(name, options),) if asks(options) else (),
-        options=(*ASKING, *options),
+        options=("tries", "samples", *options),
         after=("profile",),
         when=lambda _, options: asks(options),
         **parts,

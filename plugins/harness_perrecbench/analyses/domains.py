@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from harness import FinishedTask
 
 OPTION = "domain"
-"""The option with a task's domain."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,10 +23,7 @@ Values: TypeAlias = dict[Place, float | None]
 
 
 def run(tasks: Sequence[FinishedTask], options: object) -> Report:
-    """The report of `perrec-shots`: for each model and level, a map per way and one of the mean.
-
-    All maps share one scale of colours.
-    """
+    """The report of `perrec-shots`: for each model and level, a map per way and one of the mean."""
     maps = {
         f"{title}, {way}: {tau}": values
         for tau in (OURS, COLUMN)

@@ -67,24 +67,20 @@ def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     notes = [*grid.remarks_on(found, OURS, lines)]
     interval = found[0].first.task.interval
     bounds = f"{interval.confidence:.0%} of {interval.draws:,} draws over items; an item's groups"
-    notes += [note for row in found for note in unlabelled(row)]
+    for row in found:
+        labelled = {cell: len(column.values) for cell, column in row.of(OURS).items()}
+        partial = {
+            cell[0]: f"{labelled.get(cell, 0)} of {len(column.values)} groups have a label"
+            for cell, column in row.of(LIKE).items()
+            if labelled.get(cell, 0) < len(column.values)
+        }
+        notes += [f"{row.name}, {level}: {told}" for level, told in partial.items()]
     return GRID.sheet(
         "ptc, unreadable groups counted 0",
         lines,
         cells,
         notes=(f"{grid.NARROW}; low and high: {bounds} are drawn together in all cells", *notes),
     )
-
-
-def unlabelled(row: Row) -> list[str]:
-    """A note for each level with groups without a label."""
-    notes = {}
-    labelled = row.of(OURS)
-    for cell, column in row.of(LIKE).items():
-        every, known = len(column.values), len(labelled[cell].values) if cell in labelled else 0
-        if known < every:
-            notes[cell[0]] = f"{row.name}, {cell[0]}: {known} of {every} groups have a label"
-    return list(notes.values())
 
 
 def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
@@ -199,10 +195,7 @@ class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Report:
-    """The report of `perrec-prompting`: a sheet per model and definition, a row per method.
-
-    The methods are in the order of Table 2.
-    """
+    """The report of `perrec-prompting`: a sheet per model and definition, methods as in Table 2."""
     sheets = []
     for model, found in grid.by_model(rows_of(tasks, (OURS, COLUMN))).items():
         named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))

@@ -13,7 +13,7 @@ from harness_perrecbench.questions import check_prompt_exists
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset
-    from harness_perrecbench.records import Level, Loaded, Options
+    from harness_perrecbench.records import Loaded, Options
 
 __all__ = ["load"]
 
@@ -56,6 +56,11 @@ def _without_groups(dataset: Dataset, options: Options) -> DataError:
     if of_domains := layout.domains(folder):
         found.append(f"folders of the domains {', '.join(of_domains)}")
     recorded_name = layout.RECORDED[options.split].format(level=options.level)
+    hint = None
+    if there and options.level not in there:
+        hint = "use --tasks " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
+    elif of_domains:
+        hint = f"use --data {folder / of_domains[0]} --set domain={of_domains[0]}"
     return DataError(
         f"the data has no complete set of {split} of level {options.level}",
         where=str(folder),
@@ -66,20 +71,8 @@ def _without_groups(dataset: Dataset, options: Options) -> DataError:
                 f"or the recorded groups {recorded_name}",
             )
         ),
-        hint=_instead(there, of_domains, folder, options),
+        hint=hint,
     )
-
-
-def _instead(
-    there: list[Level], of_domains: list[str], folder: Path, options: Options
-) -> str | None:
-    """A hint to the levels or domains that exist."""
-    if there and options.level not in there:
-        return "use --tasks " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
-    if of_domains:
-        domain = of_domains[0]
-        return f"use --data {folder / domain} --set domain={domain}"
-    return None
 
 
 def _folder(dataset: Dataset) -> Path:

@@ -62,7 +62,14 @@ class Members:
         shown, weights = self._retrieved(asked, query, before=asked.before, but={asked.item})
         known = history.bought[: asked.before] if self.options.strict else history.bought
         ratings = [one.rating for one in known]
-        rating = self._rating(asked, history.bought)
+        rating = asked.rating
+        at_query = history.bought[asked.before : asked.before + 1]
+        if at_query and at_query[0].parent_asin == asked.item:
+            rating = at_query[0].rating
+        else:
+            self._notes[ELSEWHERE] += 1
+            if not 1 <= rating <= 5:
+                raise asked.spot.bad(rating, f"a rating from 1 to 5 by user '{asked.user}'")
         self._notes[FEWER] += len(shown) < self.options.k
         if asked.relative is not None:
             # Above the average of all ratings, or of those before.
@@ -146,16 +153,6 @@ class Members:
         corpus = [self.things.behaviour(one, at=history.spot) for one in bought]
         tokens = "words" if self.options.strict else self.options.tokens
         return top(corpus, query, k=self.options.k, tokens=tokens)
-
-    def _rating(self, asked: Asked, bought: Sequence[Bought]) -> float:
-        """The user's true rating of the query: from the history, or else from the group."""
-        for at_query in bought[asked.before : asked.before + 1]:
-            if at_query.parent_asin == asked.item:
-                return at_query.rating
-        self._notes[ELSEWHERE] += 1
-        if not 1 <= asked.rating <= 5:
-            raise asked.spot.bad(asked.rating, f"a rating from 1 to 5 by user '{asked.user}'")
-        return asked.rating
 
     def _profile(
         self, user: str, history: tables.History, known: Sequence[Bought]

@@ -139,37 +139,34 @@ def _members(
         raise layout.wrong_size(spot.bad(f"{len(users)} users", expected), len(users), options)
     if ranks and len(ranks) != len(users):
         raise spot.bad(f"{len(users)} users", f"{len(ranks)} users, as in the group's true order")
-    members = tuple(
-        _member(user, raw, rank, spot, options)
-        for user, raw, rank in zip(users, recorded, ranks or (None,) * len(users), strict=True)
-    )
+    members = []
+    for user, raw, rank in zip(users, recorded, ranks or (None,) * len(users), strict=True):
+        if (there := len(user.history)) < options.k:
+            expected = f"at least {options.k} behaviours of each user, the task's option `k`"
+            bad = spot.bad(f"{there} behaviours", expected)
+            bad.hint = (
+                f"set a smaller k, as in --set k={there}: recorded groups hold only the retrieved "
+                "behaviours"
+            )
+            raise bad
+        profile = user.profile if options.profile == "full" else None
+        if options.profile == "full" and not (profile or "").strip():
+            expected = "a profile of each user, or the option profile: none"
+            raise spot.bad({"profile": profile}, expected)
+        shown = (Behaviour(**msgspec.structs.asdict(one)) for one in user.history[: options.k])
+        member = Member(
+            id=user.uid or digest(raw),  # some records lack the id
+            average=user.avg,
+            common=user.common,
+            shown=tuple(shown),
+            profile=profile,
+            rank=rank,
+        )
+        members.append(member)
     ids = [member.id for member in members]
     if len(set(ids)) < len(ids):
         raise spot.bad(ids, "each user of a group once")
-    return members
-
-
-def _member(user: _User, raw: Any, rank: int | None, spot: TableCell, options: Options) -> Member:
-    """A recorded user as a member; the id of a user without one is a digest of the record."""
-    if len(user.history) < options.k:
-        expected = f"at least {options.k} behaviours of each user, the task's option `k`"
-        bad = spot.bad(f"{len(user.history)} behaviours", expected)
-        bad.hint = (
-            f"set a smaller k, as in --set k={len(user.history)}: recorded groups hold only the "
-            "retrieved behaviours"
-        )
-        raise bad
-    profile = user.profile if options.profile == "full" else None
-    if options.profile == "full" and not (profile or "").strip():
-        raise spot.bad({"profile": profile}, "a profile of each user, or the option profile: none")
-    return Member(
-        id=user.uid or digest(raw),
-        average=user.avg,
-        common=user.common,
-        shown=tuple(Behaviour(**msgspec.structs.asdict(one)) for one in user.history[: options.k]),
-        profile=profile,
-        rank=rank,
-    )
+    return tuple(members)
 
 
 def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:

@@ -50,7 +50,17 @@ def run(settings: Settings) -> Report:
         users = {one["user_id"] for one in alone} if name == ALL else set()
         _write_folder(folder_of(settings.out, name), drawn, users, log)
     written = [one for drawn in made.values() for one in drawn]
-    write_json(settings.out / RECORD, account(log, pool, written, settings), option=OUT)
+    reviews = [{"file": path.name, "domain": domain} for domain, path in review_files(settings)]
+    account = {
+        "reviews": sorted(reviews, key=lambda one: (one["file"], one["domain"] or "")),
+        "meta": sorted(path.name for path in settings.meta),
+        "settings": settings_without(settings, "reviews", "meta", "out"),
+        "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
+        "rows_left_out": log.left_out,
+        "rules": pool.left.json(),
+        "groups": [one.counts() for one in written],
+    }
+    write_json(settings.out / RECORD, account, option=OUT)
     left = pool.left.sheet(
         "What each rule leaves",
         notes=("each item that is left at the end has one group per level",),
@@ -192,20 +202,6 @@ def notes(log: Log, written: Sequence[Drawn], settings: Settings) -> tuple[str, 
         elif not one.held_out:
             found.append(f"{name}: no held-out groups, because every item is a test item")
     return tuple(found)
-
-
-def account(log: Log, pool: Pool, written: Sequence[Drawn], settings: Settings) -> dict[str, Any]:
-    """The report as a JSON value, with the settings; files appear by name, without their folder."""
-    reviews = [{"file": path.name, "domain": domain} for domain, path in review_files(settings)]
-    return {
-        "reviews": sorted(reviews, key=lambda one: (one["file"], one["domain"] or "")),
-        "meta": sorted(path.name for path in settings.meta),
-        "settings": settings_without(settings, "reviews", "meta", "out"),
-        "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
-        "rows_left_out": log.left_out,
-        "rules": pool.left.json(),
-        "groups": [one.counts() for one in written],
-    }
 
 
 def groups_file(level: str, *, held_out: bool) -> str:

@@ -39,10 +39,7 @@ PLAIN: Mapping[str, tuple[Any, ...]] = {
     "trainable_token_indices": (None, [], {}),
     "init_lora_weights": (True, False, None, "gaussian", "eva", "orthogonal"),
 }
-"""Allowed values: the adapter is then a product of two matrices per module, and nothing else.
-
-Other values of `init_lora_weights` change the base model's weights as well.
-"""
+"""Allowed values: the adapter is then a product of two matrices per module, and nothing else."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -182,12 +179,22 @@ def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter
 
 def read(folder: Path) -> Adapter:
     """The adapter in a folder; DataError unless it is only a product of two matrices per module."""
-    config = _config(folder / CONFIG)
+    file = folder / CONFIG
+    try:
+        config = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        msgspec.convert(config, _Needed)
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+        raise DataError(
+            "the adapter's configuration cannot be used",
+            where=str(file),
+            found=getattr(error, "strerror", None) or str(error),
+            expected=f"the {CONFIG} of a LoRA adapter in PEFT's format, next to {WEIGHTS}",
+        ) from error
     for setting, allowed in PLAIN.items():
         if setting in config and config[setting] not in allowed:
             raise DataError(
                 "the adapter has parts that cannot be merged",
-                where=str(folder / CONFIG),
+                where=str(file),
                 found=f"{setting}: {config[setting]}",
                 expected=" or ".join(f"{setting}: {one}" for one in allowed),
             )
@@ -248,20 +255,6 @@ def write(adapter: Adapter, folder: Path) -> None:
     atomic_write(folder / WEIGHTS, data, option=OUT)
     config = json.dumps(adapter.config, indent=2, sort_keys=True, ensure_ascii=False)
     atomic_write(folder / CONFIG, config.encode() + b"\n", option=OUT)
-
-
-def _config(file: Path) -> dict[str, Any]:
-    try:
-        config = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-        msgspec.convert(config, _Needed)
-    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
-        raise DataError(
-            "the adapter's configuration cannot be used",
-            where=str(file),
-            found=getattr(error, "strerror", None) or str(error),
-            expected=f"the {CONFIG} of a LoRA adapter in PEFT's format, next to {WEIGHTS}",
-        ) from error
-    return config
 
 
 def _tensors(file: Path) -> dict[str, np.ndarray]:

@@ -1,8 +1,4 @@
-"""`harness perrec sft-export`: training data from held-out groups.
-
-Training examples are solved questions, each with the ratings that it contains; examples with a
-rating of the tests are left out.
-"""
+"""`harness perrec sft-export`: training data from held-out groups, without test ratings."""
 
 from __future__ import annotations
 

@@ -36,6 +36,8 @@ MOST_THREADS = 8
 PREFIX = "harness-tables-"
 """How the names of temporary folders begin."""
 
+STABLE_RANK = "stable_rank"
+
 _LARGEST = 2**63
 
 
@@ -54,9 +56,8 @@ class Database:
     of queries that were not fetched.
     """
 
-    def __init__(self, tables: Mapping[str, Table]) -> None:
+    def __init__(self, tables: Mapping[str, Table], *, memory: str = MEMORY) -> None:
         import duckdb
-        from duckdb.func import PythonUDFType
 
         self._tables = dict(tables)
         self._loaded: set[str] = set()
@@ -65,20 +66,13 @@ class Database:
         self._connection = duckdb.connect(
             str(self._folder / "tables.duckdb"),
             config={
-                "memory_limit": MEMORY,
+                "memory_limit": memory,
                 "temp_directory": str(self._folder / "spill"),
                 "threads": min(os.cpu_count() or 1, MOST_THREADS),
                 "autoinstall_known_extensions": False,
             },
         )
         weakref.finalize(self, _remove, self._connection, self._folder, lock)
-        self._connection.create_function(
-            "stable_rank",
-            _stable_rank,
-            ["VARCHAR", "BIGINT"],
-            "UBIGINT",
-            type=PythonUDFType.ARROW,
-        )
 
     def relation(self, name: str) -> duckdb.DuckDBPyRelation:
         """The rows of a table."""
@@ -92,9 +86,25 @@ class Database:
 
         `params` are the values of `?` or `$name` in it.
         """
-        for name in self._tables.keys() & set(re.findall(r"\w+", query)):
+        words = set(re.findall(r"\w+", query))
+        for name in self._tables.keys() & words:
             self._load(name)
+        if STABLE_RANK in words and STABLE_RANK not in self._loaded:
+            self._add_stable_rank()
         return self._connection.sql(query, params=params)
+
+    def _add_stable_rank(self) -> None:
+        """Registers the function, which takes longer than to load a small table."""
+        from duckdb.func import PythonUDFType
+
+        self._connection.create_function(
+            STABLE_RANK,
+            _stable_rank,
+            ["VARCHAR", "BIGINT"],
+            "UBIGINT",
+            type=PythonUDFType.ARROW,
+        )
+        self._loaded.add(STABLE_RANK)
 
     def _load(self, name: str) -> None:
         if name in self._loaded:

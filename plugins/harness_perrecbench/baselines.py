@@ -1,6 +1,4 @@
-"""Answers without a model, which a model must beat.
-
-Rankings by averages are baselines of the scores; those whose data are missing are left out.
+"""Answers without a model, which a model must beat: rankings by averages, and respondents.
 
 Respondents answer the prompts by rules that compare words. They expect a user to rate a thing as
 far from the user's average as the shown things that share words with its title, and a little higher
@@ -27,16 +25,6 @@ Guess: TypeAlias = Callable[[Member, float | None], float | None]
 """A member's predicted rating, from the member and the mean rating of the whole data."""
 
 
-def user_average(member: Member, overall: float | None) -> float | None:
-    """The user's average, which gives all users the same relative rating."""
-    return member.average
-
-
-def item_average(member: Member, overall: float | None) -> float | None:
-    """The others' average rating of the item, which ranks users by lower average first."""
-    return member.item_average
-
-
 def both_averages(member: Member, overall: float | None) -> float | None:
     """The user's average, corrected by the difference of the item's average to all ratings."""
     if member.item_average is None or overall is None:
@@ -45,10 +33,7 @@ def both_averages(member: Member, overall: float | None) -> float | None:
 
 
 def bm25_ratings(member: Member, overall: float | None) -> float | None:
-    """The mean of the retrieved ratings, weighted by score; the user's average if all scores are 0.
-
-    A score below 0 counts as 0. Recorded data has no scores.
-    """
+    """The mean of the retrieved ratings by score; the user's average if no score is above 0."""
     if len(member.weights) != len(member.shown):
         return None
     weights = [max(weight, 0.0) for weight in member.weights]
@@ -59,12 +44,16 @@ def bm25_ratings(member: Member, overall: float | None) -> float | None:
 
 
 GUESSES: Mapping[str, Guess] = {
-    "user_average": user_average,
-    "item_average": item_average,
+    "user_average": lambda member, overall: member.average,
+    "item_average": lambda member, overall: member.item_average,
     "both_averages": both_averages,
     "bm25_ratings": bm25_ratings,
 }
-"""The predictions of ratings, by name."""
+"""The predictions of ratings, by name.
+
+The user's average gives all users the same relative rating, and the item's ranks users by lower
+average first.
+"""
 
 BASELINES = ("random", *GUESSES, "higher_average_first", "lower_average_first")
 """All rankings, in the order of the tables."""
@@ -85,7 +74,12 @@ def baseline_ranks(
 ) -> dict[str, tuple[int, ...]]:
     """The rank of each member by each baseline; the random one is drawn from item and member."""
     averages = [member.average for member in members]
-    predicted = guesses(_of_one_item(members), overall)
+    # Averages of the others' ratings would reveal a user's own: a high rating raises the averages
+    # of all others.
+    known = [member.item_average for member in members if member.item_average is not None]
+    shared = fsum(known) / len(known) if len(known) == len(members) else None
+    alike = [msgspec.structs.replace(member, item_average=shared) for member in members]
+    predicted = guesses(alike, overall)
     ranks = {
         "random": ranks_of([stable_int("random", item, member.id) for member in members]),
         **{name: ranks_of(relative(ratings, averages)) for name, ratings in predicted.items()},
@@ -93,17 +87,6 @@ def baseline_ranks(
         "lower_average_first": ranks_of([-average for average in averages]),
     }
     return {name: ranks[name] for name in BASELINES if name in ranks}
-
-
-def _of_one_item(members: Sequence[Member]) -> list[Member]:
-    """The members with the same average of the item.
-
-    Averages of the others' ratings would reveal a user's own: a high rating raises the averages
-    of all others.
-    """
-    known = [member.item_average for member in members if member.item_average is not None]
-    shared = fsum(known) / len(known) if len(known) == len(members) else None
-    return [msgspec.structs.replace(member, item_average=shared) for member in members]
 
 
 Variables = Mapping[str, Any]

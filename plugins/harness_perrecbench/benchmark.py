@@ -6,9 +6,9 @@ from harness import Benchmark
 from harness_perrecbench.data import load
 from harness_perrecbench.metrics import METRICS, counts, score
 from harness_perrecbench.paper import results
+from harness_perrecbench.ranking import notes
 from harness_perrecbench.records import GroupResult, Options
 from harness_perrecbench.stages import STAGES
-from harness_perrecbench.undecided import notes
 
 PERRECBENCH = Benchmark(
     name="perrecbench",

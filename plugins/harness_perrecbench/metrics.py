@@ -26,7 +26,7 @@ from harness_perrecbench.ranking import (
     relative,
     tau_b,
 )
-from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options, Ranked
+from harness_perrecbench.records import Compared, Group, GroupResult, Member, Options
 
 if TYPE_CHECKING:
     from harness import Record, Records
@@ -45,25 +45,16 @@ READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsist
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 
-def root_mean(squares: Any) -> float:
-    return float(squares.mean() ** 0.5)
-
-
 def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
     """MAE and RMSE of the columns whose names end in `of`; the worst case is a 5 for a 1."""
+    changes["higher_is_better"] = False
     return {
-        f"mae{of}": Metric(
-            description=f"mean absolute error of {whose}",
-            worst=4.0,
-            higher_is_better=False,
-            **changes,
-        ),
+        f"mae{of}": Metric(description=f"mean absolute error of {whose}", worst=4.0, **changes),
         f"rmse{of}": Metric(
             description=f"root mean squared error of {whose}",
             of=f"squared_error{of}",
             worst=16.0,
-            statistic=root_mean,
-            higher_is_better=False,
+            statistic=lambda squares: float(squares.mean() ** 0.5),
             **changes,
         ),
     }
@@ -136,7 +127,6 @@ METRICS: dict[str, Metric] = {
 class PredictedRanking:
     """The candidate's ranking of a group.
 
-    `ranks` are in the order of the group, `order` holds the users' numbers, strongest first, and
     `columns` are the columns of scores that only this way of asking has. `unread` are the pairs
     whose comparison could not be read, and `lost` is their share of all comparisons.
     """
@@ -147,6 +137,10 @@ class PredictedRanking:
     columns: Mapping[str, float] = field(default_factory=dict)
     unread: frozenset[tuple[int, int]] = frozenset()
     lost: float = 0.0
+
+    @classmethod
+    def of(cls, order: tuple[int, ...]) -> PredictedRanking:
+        return cls(ranks=ranks_of_order(order), order=order)
 
 
 def score(
@@ -166,7 +160,11 @@ def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[GroupRes
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):
-        ranking = _ranked(done.value) if isinstance(done := record.outcome, Done) else done
+        ranking = (
+            PredictedRanking.of(done.value.order)
+            if isinstance(done := record.outcome, Done)
+            else done
+        )
         yield _group_score(record.item, ranking, "rank")
     if "rate" in records:
         for user, rated in records["rate"].by_user():
@@ -184,9 +182,8 @@ def counts(records: Mapping[str, Records[Any, Any]], options: Options) -> dict[s
     for group, compared in records["compare"].values() if "compare" in records else ():
         made = compared.comparisons
         found["comparisons of two users"] += len(made)
-        found["answers to comparisons that could not be read"] += sum(
-            side is None for one in made for side in (one.forth, one.back)
-        )
+        unread = sum(2 - len(one.sides) for one in made)
+        found["answers to comparisons that could not be read"] += unread
         found["triples of users preferred in a circle"] += intransitive(made, len(group.members))
     return {words: number for words, number in found.items() if number}
 
@@ -208,8 +205,8 @@ def _compared_score(group: Group, outcome: Done[Compared] | Failure) -> Score[Gr
 
 def _compared(value: Compared) -> PredictedRanking:
     made = value.comparisons
-    sides = [side for one in made for side in (one.forth, one.back) if side is not None]
-    both = [one for one in made if one.forth is not None and one.back is not None]
+    sides = [side for one in made for side in one.sides]
+    both = [one for one in made if len(one.sides) == 2]
     shares = {
         "first_position": [side == "A" for side in sides],
         "inconsistent": [one.forth == one.back for one in both],
@@ -224,10 +221,6 @@ def _compared(value: Compared) -> PredictedRanking:
         unread=frozenset((one.first, one.second) for one in made if one not in both),
         lost=columns.get(UNREAD, 0.0),
     )
-
-
-def _ranked(value: Ranked) -> PredictedRanking:
-    return PredictedRanking(ranks=ranks_of_order(value.order), order=value.order)
 
 
 def _rated(predicted: Ratings, members: Sequence[Member]) -> PredictedRanking:
@@ -261,10 +254,7 @@ def _rated_score(item: str, rated: Sequence[Record[Any, Any]]) -> Score[GroupRes
 def _group_score(
     group: Group, ranking: PredictedRanking | Failure, stage: str, own: Sequence[str] = ()
 ) -> Score[GroupResult]:
-    """The score of a group by its predicted ranking, or with the failure as the cause.
-
-    `own` are the columns that only this way of asking has.
-    """
+    """The score of a group; a failure is the cause why it lacks the columns `own` and others."""
     result = _known(group.id, group.members, group.overall_average)
     values = _guess_errors(result)
     values["labelled"] = float(result.truth is not None)

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness.registry.hookspecs import (
-        RegisterAnalysis,
-        RegisterBenchmark,
-        RegisterDataTool,
-        RegisterRespondent,
-    )
+    from harness.registry import hookspecs
 
 PACKAGE = "harness_perrecbench"
 
@@ -56,14 +51,12 @@ TOOLS = {
 
 
 @hookimpl
-def register_benchmarks(register: RegisterBenchmark) -> None:
-    """Adds the benchmark `perrecbench`."""
+def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
     register("perrecbench", partial(resolve_name, f"{PACKAGE}.benchmark:PERRECBENCH"))
 
 
 @hookimpl
-def register_respondents(register: RegisterRespondent) -> None:
-    """Adds the respondents with which `--model baseline` plays candidate and profiler."""
+def register_respondents(register: hookspecs.RegisterRespondent) -> None:
     for role, prompts in ASKED.items():
         for prompt in prompts:
             rule = f"{PACKAGE}.baselines:{prompt.partition('_')[0]}"
@@ -71,8 +64,7 @@ def register_respondents(register: RegisterRespondent) -> None:
 
 
 @hookimpl
-def register_analyses(register: RegisterAnalysis) -> None:
-    """Adds the analyses of stored runs."""
+def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     from harness.analysis.analysis import analysis_from
 
     for name, (function, description) in ANALYSES.items():
@@ -82,8 +74,7 @@ def register_analyses(register: RegisterAnalysis) -> None:
 
 
 @hookimpl
-def register_data_tools(register: RegisterDataTool) -> None:
-    """Adds the tools for review logs and data folders, and those of `harness perrec`."""
+def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
     from harness.analysis.analysis import tool_from
 
     for name, (command, function, description) in TOOLS.items():

@@ -1,9 +1,8 @@
 """The variables of the prompts, as plain dicts and lists, and the prompt of each stage.
 
-Every prompt gets the `query` (`title`, `author`) and its users: `member`, or `members` in the order
-of the prompt. A member has `profile`, `common` and `average`, each None if the prompt leaves it
-out, and the behaviours `shown` (`title`, `author`, `rating`). `examples` are solved questions of
-the same form, with `query`, `members` and `answer`.
+Every prompt gets the `query` and its users: `member`, or `members` in the order of the prompt. A
+member has `profile`, `common` and `average`, each None if the prompt leaves it out, and the
+behaviours `shown`. `examples` are solved questions of the same form, each with its `answer`.
 """
 
 from __future__ import annotations
@@ -64,11 +63,8 @@ def rate_variables(single: Single, options: Any) -> Variables:
 
 
 def compare_variables(group: Group, first: int, second: int, options: Any) -> Variables:
-    """The variables of the stage "compare".
-
-    `first` and `second` are the users' numbers from 1; `first` is user A. The authors' examples of
-    pairs never have a profile, even if the question has.
-    """
+    """The variables of the stage "compare"; `first`, a user's number from 1, is user A."""
+    # The authors' examples of pairs never have a profile, even if the question has.
     profile: Shown = options.profile if options.shot_style == "corrected" else "none"
     pair = (group.members[first - 1], group.members[second - 1])
     members = [_member(one, options.profile) for one in pair]

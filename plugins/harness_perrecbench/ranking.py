@@ -1,24 +1,31 @@
 """Rankings of users: their agreement with each other, and rankings by comparisons of pairs.
 
 Users are numbers from 1. An order holds these numbers, the strongest preference first. Ranks are
-given in the order of the group, with 1 for the strongest preference.
-
-Each pair of users is compared once. In the sort, a comparison without a preference means "not
-greater", so that the resulting order depends on the initial one.
+given in the order of the group. In the sort, a comparison without a preference means "not greater",
+so that the resulting order depends on the initial one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from random import Random
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
+from harness.base.hashing import stable_int
 from harness.base.seeded_random import shuffled
-from harness_perrecbench.records import Compared, Comparison
+from harness_perrecbench.records import Compared, Comparison, Group, Options
+
+if TYPE_CHECKING:
+    from harness import Records
 
 Greater = Callable[[int, int], Awaitable[bool]]
 Compare = Callable[[int, int], Awaitable[Comparison]]
+
+MANY = 0.1
+"""The share of undecided comparisons above which the rule for them matters."""
 
 DIGITS = 9
 """Differences of ratings are rounded to these digits, so that 1 - 1.3 equals 2 - 2.3."""
@@ -48,8 +55,8 @@ def tau_b(ranks: Sequence[float], truth: Sequence[float]) -> float | None:
 def ptc_published(order: Sequence[int], true_order: Sequence[int]) -> float | None:
     """Kendall's tau-b of two lists of users' numbers, position by position; None if undefined.
 
-    For two users it equals the tau of the rankings. For more users it is a different quantity: the
-    numbers at one position of two orders belong to different users.
+    For more than two users it differs from the tau of the rankings: the numbers at one position of
+    two orders belong to different users.
     """
     return tau_b(order, true_order)
 
@@ -96,10 +103,7 @@ def _untied(ranks: Sequence[float]) -> int:
 
 
 class Comparisons:
-    """The comparisons so far, in the order of their requests; each pair is compared once.
-
-    The lower number of a pair always comes first.
-    """
+    """The comparisons so far, in the order of their requests; the lower number comes first."""
 
     def __init__(self, compare: Compare) -> None:
         self._compare = compare
@@ -151,10 +155,7 @@ async def _sift(heap: list[int], root: int, size: int, greater: Greater) -> None
 
 
 async def by_heapsort(members: int, compare: Compare, rng: Random) -> Compared:
-    """The users sorted from a random order; neighbours with an undecided comparison tie.
-
-    Neighbours that the sort did not compare do not tie.
-    """
+    """The users sorted from a random order; neighbours with an undecided comparison tie."""
     known = Comparisons(compare)
     users = range(1, members + 1)
     order = await heapsort(shuffled(rng, users), known.greater)
@@ -167,7 +168,7 @@ async def by_heapsort(members: int, compare: Compare, rng: Random) -> Compared:
     return Compared(order=order, ranks=by_user, comparisons=known.made)
 
 
-async def as_published(members: int, compare: Compare) -> Compared:
+async def as_published(members: int, compare: Compare, _rng: Random | None = None) -> Compared:
     """The users sorted from the order of their numbers, without ties, as in the authors' code."""
     known = Comparisons(compare)
     order = await heapsort(range(1, members + 1), known.greater)
@@ -175,16 +176,21 @@ async def as_published(members: int, compare: Compare) -> Compared:
 
 
 async def by_wins(members: int, compare: Compare, rng: Random) -> Compared:
-    """The users by their number of wins over all pairs; users with equal wins tie.
-
-    In `order`, which has no ties, users with equal wins are in random order.
-    """
+    """The users by their wins over all pairs; users with equal wins tie, in random order."""
     users = range(1, members + 1)
     made = [await compare(*pair) for pair in combinations(users, 2)]
     winners = [one.preferred for one in made]
     wins = {user: winners.count(user) for user in users}
     order = tuple(sorted(shuffled(rng, users), key=lambda user: -wins[user]))
     return Compared(order=order, ranks=ranks_of([*wins.values()]), comparisons=tuple(made))
+
+
+RULES: Mapping[str, Callable[[int, Compare, Random], Awaitable[Compared]]] = {
+    "heapsort": by_heapsort,
+    "published": as_published,
+    "all_pairs": by_wins,
+}
+"""The ranking by each rule for undecided comparisons, by the value of the option `comparing`."""
 
 
 def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
@@ -196,3 +202,50 @@ def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
         winners.add(preferred.get((first, third)))
         circles += winners == {first, second, third}
     return circles
+
+
+def notes(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[str]:
+    """The ptc by all three rules, if more than a tenth of the comparisons are undecided."""
+    made = undecided = groups = 0
+    found: dict[str, list[float]] = {rule: [] for rule in RULES}
+    for group, compared in records["compare"].values() if "compare" in records else ():
+        groups += 1
+        made += len(compared.comparisons)
+        undecided += sum(one.preferred is None for one in compared.comparisons)
+        for rule, value in ptc_by_rule(group, compared, options.comparing).items():
+            found[rule].append(value)
+    if made and undecided / made > MANY:
+        whole = len(found[options.comparing])
+        means = ", ".join(f"{rule} {fmean(values):.3f}" for rule, values in found.items() if values)
+        yield (
+            f"{undecided / made:.0%} of the comparisons are undecided, so that ptc depends on the "
+            f"rule for them (option `comparing`, here {options.comparing}); in {whole:,} of "
+            f"{groups:,} groups every pair was compared"
+            + (f", and ptc of these is: {means}" if means else "")
+        )
+
+
+def ptc_by_rule(group: Group, compared: Compared, own: str) -> dict[str, float]:
+    """The ptc of a group by each rule; empty without a true order or with a pair not compared."""
+    members = len(group.members)
+    truth = [member.rank for member in group.members if member.rank is not None]
+    known = {(one.first, one.second): one for one in compared.comparisons}
+    if len(truth) < members or len(known) < members * (members - 1) // 2:
+        return {}
+
+    async def of_two(first: int, second: int) -> Comparison:
+        return known[first, second]
+
+    rng = Random(stable_int("undecided", group.id))
+    ranked = {rule: done(by_rule(members, of_two, rng)) for rule, by_rule in RULES.items()}
+    return {rule: ptc(one.ranks, truth) for rule, one in {**ranked, own: compared}.items()}
+
+
+def done(ranking: Awaitable[Compared]) -> Compared:
+    """The result of a ranking that waits for nothing: all its comparisons are known."""
+    try:
+        next(ranking.__await__())
+    except StopIteration as finished:
+        value: Compared = finished.value
+        return value
+    raise RuntimeError("a ranking of known comparisons waits for something")

@@ -100,14 +100,11 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 class Member(msgspec.Struct, frozen=True, kw_only=True):
     """One user of a group, with the data for questions and scores.
 
-    `average`, `common`: the user's average and most common rating.
     `shown`, `weights`: the retrieved behaviours, best first, with their retrieval scores; recorded
     data has no scores.
-    `profile`: the text of the user's profile, if there is one.
     `profiled`: the id of the `Person` whose profile the stage "profile" writes.
-    `rating`: the user's true rating of the query, None if unknown.
-    `rank`: the user's true rank in the group, 1 for the strongest preference, None if unknown.
-    `item_average`: the mean of the other users' ratings of the query, None if unknown.
+    `rating`, `rank`: the user's true rating of the query, and rank in the group from 1.
+    `item_average`: the mean of the other users' ratings of the query.
     """
 
     id: str
@@ -133,8 +130,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 class Group(Item, frozen=True, kw_only=True):
     """Item of the stages "compare" and "rank": users who all rated one thing.
 
-    `id` and `user` are the item that was rated: groups of several tasks share items, and intervals
-    are over items. `overall_average` is the mean rating of the whole data, None if unknown.
+    `id` and `user` are the item that was rated, as intervals are over items. `overall_average` is
+    the mean rating of the whole data, None if unknown.
     """
 
     query: Thing
@@ -144,10 +141,9 @@ class Group(Item, frozen=True, kw_only=True):
 
 
 class Single(Item, frozen=True, kw_only=True):
-    """Item of the stage "rate": one user and one thing; `place` is the user's number from 1.
+    """Item of the stage "rate": one user and one thing.
 
-    `id` is `<item>/<place>` in a group of `of` users. For a single behaviour it is `<item>/<user>`,
-    and `of` is 1.
+    `id` is `<item>/<place>` in a group of `of` users, and `<item>/<user>` for a single behaviour.
     """
 
     query: Thing
@@ -159,10 +155,7 @@ class Single(Item, frozen=True, kw_only=True):
 
 
 class Person(Item, frozen=True, kw_only=True):
-    """Item of the stage "profile": the newest behaviours of a user that fit, oldest first.
-
-    `id` is `<user>/<number of behaviours before the cut>`.
-    """
+    """Item of the stage "profile": the newest behaviours of a user that fit, oldest first."""
 
     history: tuple[Behaviour, ...]
 
@@ -175,26 +168,27 @@ class Rated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
-    """Value of the stage "rank": the most frequent answer.
-
-    `order` holds the users' numbers from 1, strongest preference first.
-    """
+    """Value of the stage "rank": the most frequent order of the users' numbers from 1."""
 
     order: tuple[int, ...]
     answers: tuple[tuple[int, ...], ...]
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """The answers about two users, given by their numbers from 1, in both orders.
+    """The answers about two users, given by their numbers from 1; None if unreadable.
 
-    `forth` is the answer with `first` as user A, `back` the answer with `second` as user A; each is
-    None if no answer could be read.
+    `forth` is the answer with `first` as user A, `back` the answer with `second` as user A.
     """
 
     first: int
     second: int
     forth: Side | None
     back: Side | None
+
+    @property
+    def sides(self) -> list[Side]:
+        """The answers that could be read."""
+        return [side for side in (self.forth, self.back) if side is not None]
 
     @property
     def preferred(self) -> int | None:
@@ -223,11 +217,9 @@ class GroupResult(msgspec.Struct, frozen=True, kw_only=True):
 
     All fields but `order` follow the order of the group's users; ranks are 1 for the strongest
     preference.
-    `truth`, `ranks`: the true and the predicted rank of each user.
+    `truth`, `ranks`: the true and the predicted ranks; `ratings`, `predicted`: likewise of ratings.
     `order`: the users' numbers, strongest first, as the authors' script compares them.
-    `ratings`, `predicted`: the true and the predicted ratings.
-    `baselines`: the ranks by each baseline.
-    `guesses`: the ratings by each baseline that predicts ratings.
+    `baselines`, `guesses`: the ranks by each baseline, and the ratings by those that predict them.
     """
 
     item: str

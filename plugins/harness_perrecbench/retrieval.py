@@ -9,11 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import chain
 from operator import add
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from harness_perrecbench.records import Behaviour, Thing
-
-Tokens: TypeAlias = Literal["published", "words"]
 
 K1 = 1.5
 B = 0.75
@@ -21,13 +19,16 @@ EPSILON = 0.25
 
 
 def top(
-    behaviours: Sequence[Behaviour], query: Thing | Behaviour, *, k: int, tokens: Tokens
+    behaviours: Sequence[Behaviour],
+    query: Thing | Behaviour,
+    *,
+    k: int,
+    tokens: Literal["published", "words"],
 ) -> tuple[tuple[Behaviour, ...], tuple[float, ...]]:
     """At most `k` of the behaviours, best first, and their scores.
 
-    The query is the thing of a question, or another behaviour of the same user. Of equal scores,
-    the earlier behaviour comes first with `tokens="words"`, and the later one with "published". In
-    the published code numpy's sort decides, which is not stable: its ties differ by build.
+    Of equal scores, the earlier behaviour comes first with `tokens="words"`, and the later one with
+    "published": the published code sorts with numpy, whose ties differ by build.
     """
     if tokens == "published":
         documents = [behaviour_text(behaviour).split() for behaviour in behaviours]
@@ -45,11 +46,7 @@ def top(
 
 
 def behaviour_text(behaviour: Behaviour) -> str:
-    """A behaviour's text in questions about one user, which is also its document for the search.
-
-    Questions about several users number the last heading ("User2 Rating"). The difference could
-    only matter for titles that contain the word "User".
-    """
+    """A behaviour's text in questions about one user, which is also its document for the search."""
     return f"{_named(behaviour)}### User Rating\n{behaviour.rating}"
 
 
@@ -65,8 +62,7 @@ def query_text(thing: Thing) -> str:
 def scores(documents: Sequence[Sequence[str]], query: Sequence[str]) -> list[float]:
     """The BM25 score of each document; a repeated word of the query counts each time.
 
-    A word in more than half of the documents weighs a quarter of the average weight of all words,
-    which may be negative. Most other libraries give it a small weight.
+    A word in more than half of the documents weighs a quarter of the average weight of all words.
     """
     holding = Counter(chain.from_iterable(map(dict.fromkeys, documents)))
     weights = _weights(holding, len(documents), query)

@@ -17,7 +17,6 @@ from harness_perrecbench.records import (
     Comparison,
     Example,
     Group,
-    Loaded,
     Member,
     Options,
     Person,
@@ -36,39 +35,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Asked = TypeVar("Asked", Single, Group)
 
-ASKING = ("tries", "samples")
-
 
 class CallStopped(Exception):
-    """A call failed during a ranking."""
-
-    def __init__(self, failure: CallFailed) -> None:
-        super().__init__(failure.cause)
-        self.failure = failure
-
-
-def people(_upstreams: Upstreams, data: Loaded, _options: Any) -> Iterable[Person]:
-    """One item per person without a profile."""
-    return data.people
+    """A call failed during a ranking; the argument is the failure."""
 
 
 async def write_profile(item: Person, desk: Desk) -> str | Failure:
     """The profiler's text about a person."""
-    variables = questions.profile_variables(item)
-    answer = await desk.ask(
-        "profiler", "profile", variables, read=TextReader[str](), tries=desk.options.tries
-    )
+    variables, read = questions.profile_variables(item), TextReader[str]()
+    answer = await desk.ask("profiler", "profile", variables, read=read, tries=desk.options.tries)
     return answer.value if isinstance(answer, Parsed) else answer
-
-
-def singles(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Single]:
-    """One item per user and thing, with the user's profile."""
-    return _with_profiles(data.singles, upstreams)
-
-
-def groups(upstreams: Upstreams, data: Loaded, _options: Any) -> Iterator[Group]:
-    """One item per group, with its users' profiles."""
-    return _with_profiles(data.groups, upstreams)
 
 
 async def rate(item: Single, desk: Desk) -> Rated | Failure:
@@ -109,8 +85,7 @@ async def rank(item: Group, desk: Desk) -> Ranked | Failure:
 async def compare(item: Group, desk: Desk) -> Compared | Failure:
     """The order of a group's users by comparisons of pairs, each asked in both orders.
 
-    A comparison with an unreadable answer has no preference; if no comparison was read in both
-    orders, the group is unreadable. A failed call ends the group: a resumed run asks again.
+    If no comparison was read in both orders, the group is unreadable. A failed call ends the group.
     """
     if lacking := without_profile(item.members, item.examples):
         return lacking
@@ -133,22 +108,14 @@ async def compare(item: Group, desk: Desk) -> Compared | Failure:
         back = await preferred(second, first)
         return Comparison(first=first, second=second, forth=forth, back=back)
 
+    by_rule = ranking.RULES[desk.options.comparing]
     try:
-        compared = await _ranked(len(item.members), of_two, desk)
+        compared = await by_rule(len(item.members), of_two, desk.random)
     except CallStopped as stopped:
-        return stopped.failure
-    is_read = any(one.forth is not None and one.back is not None for one in compared.comparisons)
+        failure: CallFailed = stopped.args[0]
+        return failure
+    is_read = any(len(one.sides) == 2 for one in compared.comparisons)
     return compared if is_read else unread[-1]
-
-
-async def _ranked(members: int, of_two: ranking.Compare, desk: Desk) -> Compared:
-    match desk.options.comparing:
-        case "published":
-            return await ranking.as_published(members, of_two)
-        case "all_pairs":
-            return await ranking.by_wins(members, of_two, desk.random)
-        case _:
-            return await ranking.by_heapsort(members, of_two, desk.random)
 
 
 async def answers(
@@ -216,7 +183,7 @@ PROFILE = Stage(
     version=1,
     item=Person,
     value=str,
-    items=people,
+    items=lambda _, data, __: data.people,
     work=write_profile,
     roles=("profiler",),
     options=("tries",),
@@ -242,7 +209,7 @@ def _question_stage(name: str, *, options: tuple[str, ...], **parts: Any) -> Sta
         version=2,
         roles=("candidate",),
         asks=lambda options: (questions.prompt_of(name, options),) if asks(options) else (),
-        options=(*ASKING, *options),
+        options=("tries", "samples", *options),
         after=("profile",),
         when=lambda _, options: asks(options),
         **parts,
@@ -253,7 +220,7 @@ RATE = _question_stage(
     "rate",
     item=Single,
     value=Rated,
-    items=singles,
+    items=lambda upstreams, data, _: _with_profiles(data.singles, upstreams),
     work=rate,
     prompts=questions.RATE_PROMPTS,
     options=questions.RATE_OPTIONS,
@@ -264,7 +231,7 @@ COMPARE = _question_stage(
     "compare",
     item=Group,
     value=Compared,
-    items=groups,
+    items=lambda upstreams, data, _: _with_profiles(data.groups, upstreams),
     work=compare,
     prompts=questions.COMPARE_PROMPTS,
     options=("comparing", *questions.COMPARE_OPTIONS),
@@ -275,7 +242,7 @@ RANK = _question_stage(
     "rank",
     item=Group,
     value=Ranked,
-    items=groups,
+    items=lambda upstreams, data, _: _with_profiles(data.groups, upstreams),
     work=rank,
     prompts=questions.RANK_PROMPTS,
     options=("repeated_users", *questions.RANK_OPTIONS),

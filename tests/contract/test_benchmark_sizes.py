@@ -15,7 +15,7 @@ MOST_LINES_OF_TWO = 6_000
 
 LIMITS = {
     "harness_gistbench": (50, 7_420),
-    "harness_perrecbench": (34, 6_340),
+    "harness_perrecbench": (33, 5_600),
 }
 """Files and lines of the benchmarks that are larger; both fall with each change that allows it."""
 

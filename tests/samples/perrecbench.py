@@ -22,10 +22,11 @@ from typing import Any, NamedTuple, TypeAlias
 import harness_perrecbench
 from harness_perrecbench.data.layout import ALWAYS
 from harness_perrecbench.data.members import average
-from harness_perrecbench.grouping.build import folder_of, groups_file, write_list, write_object
+from harness_perrecbench.grouping.build import folder_of, groups_file
 from harness_perrecbench.grouping.reading import ALL
 from harness_perrecbench.records import Level
 
+from harness.analysis.tool_report import write_list, write_object
 from harness.base.seeded_random import drawn, picked, shuffled
 
 SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"
@@ -361,14 +362,14 @@ def write(folder: Path, made: World) -> None:
         {"user_id": user, **_told(made.histories[user][before]), "history_len": before}
         for user, before in made.alone
     )
-    write_object(place / ALWAYS["items"], things)
-    write_object(place / ALWAYS["histories"], histories)
-    write_object(place / PROFILES, made.profiles.items())
-    write_list(place / BEHAVIOURS, behaviours)
+    write_object(place / ALWAYS["items"], things, option="--out")
+    write_object(place / ALWAYS["histories"], histories, option="--out")
+    write_object(place / PROFILES, made.profiles.items(), option="--out")
+    write_list(place / BEHAVIOURS, behaviours, option="--out")
     for groups, is_held_out in ((made.tested, False), (made.held_out, True)):
         for level, by_thing in groups.items():
             name = groups_file(level, held_out=is_held_out)
-            write_object(place / name, _published(by_thing, made.histories))
+            write_object(place / name, _published(by_thing, made.histories), option="--out")
 
 
 def _published(

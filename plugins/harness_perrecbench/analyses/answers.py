@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from harness.analysis.result_grid import additions, row_name
 from harness.analysis.score_columns import score_columns
@@ -27,8 +26,7 @@ MOST_NAMED = 15
 """With more configurations, the dots have no names."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Configuration:
+class Configuration(NamedTuple):
     """A model in one setting, with its ptc at a level and the errors of its predictions.
 
     `source` is what the errors are over: single behaviours, or the members of the same groups.
@@ -39,10 +37,14 @@ class Configuration:
     level: str
     groups: int
     ptc: float | None
-    published: float | None
-    errors: dict[str, float | None]
-    predicted: int
+    mae: float | None
+    rmse: float | None
     source: str
+    predicted: int
+    published: float | None
+
+
+Pairs: TypeAlias = "Mapping[tuple[str, str], list[tuple[float, float, Configuration]]]"
 
 
 def errors(tasks: Sequence[FinishedTask], options: object) -> Report:
@@ -54,9 +56,21 @@ def errors(tasks: Sequence[FinishedTask], options: object) -> Report:
             "no task predicts ratings of groups",
             expected="a task with ask: pointwise, ideally with a task with ask: rating",
         )
+    sheet = Sheet(
+        title="Configurations: ptc, and errors of predicted ratings",
+        columns=("model", "setting", "level", "groups", "ptc", *ERRORS, "of", "predicted", COLUMN),
+        rows=tuple(found),
+        notes=(
+            f"MAE and RMSE: of {ALONE}, from a task with ask: rating in the same setting; without "
+            f"one, of {GROUPS}, from the pointwise task itself",
+            "unreadable groups count 0 in ptc; MAE and RMSE leave out unreadable answers",
+        ),
+        digits=3,
+    )
+    pairs = {name: pairs_of(found, name) for name in ERRORS}
     return Report(
-        sheets=(configuration_sheet(found), correlations(found)),
-        figures=tuple(figures(found)),
+        sheets=(sheet, correlations(pairs)),
+        figures=tuple(figures(pairs, named=len(found) <= MOST_NAMED)),
         notes=TAU_NOTES,
     )
 
@@ -80,42 +94,29 @@ def configurations(tasks: Sequence[FinishedTask]) -> Iterator[Configuration]:
             groups=len(taus[OURS].values),
             ptc=taus[OURS].counted,
             published=taus[COLUMN].counted,
-            errors={"MAE": own["mae"].dropped, "RMSE": None if square is None else square**0.5},
+            mae=own["mae"].dropped,
+            rmse=None if square is None else square**0.5,
             predicted=len(own["mae"].readable),
             source=ALONE if key in alone else GROUPS,
         )
 
 
-def configuration_sheet(found: Sequence[Configuration]) -> Sheet:
-    notes = (
-        f"MAE and RMSE: of {ALONE}, from a task with ask: rating in the same setting; without one, "
-        f"of {GROUPS}, from the pointwise task itself",
-        "unreadable groups count 0 in ptc; MAE and RMSE leave out unreadable answers",
-    )
-    return Sheet(
-        title="Configurations: ptc, and errors of predicted ratings",
-        columns=("model", "setting", "level", "groups", "ptc", *ERRORS, "of", "predicted", COLUMN),
-        rows=tuple(
-            (
-                *(one.model, one.setting, one.level, one.groups, one.ptc),
-                *(one.errors[error] for error in ERRORS),
-                one.source,
-                one.predicted,
-                one.published,
-            )
-            for one in found
-        ),
-        notes=notes,
-        digits=3,
-    )
+def pairs_of(found: Sequence[Configuration], name: str) -> Pairs:
+    """Error and ptc of the configurations that have both, by level and source of the errors."""
+    both = defaultdict(list)
+    for one in found:
+        error = one.mae if name == "MAE" else one.rmse
+        if one.ptc is not None and error is not None:
+            both[one.level, one.source].append((error, one.ptc, one))
+    return both
 
 
-def correlations(found: Sequence[Configuration]) -> Sheet:
+def correlations(pairs: Mapping[str, Pairs]) -> Sheet:
     """A sheet with Pearson's r of ptc and each error, by level and source of the errors."""
     rows: list[tuple[Cell, ...]] = [
         (name, level, source, len(both), *pearson([(error, ptc) for error, ptc, _ in both]))
-        for name in ERRORS
-        for (level, source), both in pairs(found, name).items()
+        for name, of_error in pairs.items()
+        for (level, source), both in of_error.items()
     ]
     return Sheet(
         title="Pearson's r with ptc, over configurations",
@@ -145,25 +146,12 @@ def pearson(both: Sequence[tuple[float, float]]) -> tuple[float | None, str | No
     return r, f"{interval.low:.2f} to {interval.high:.2f}"
 
 
-def pairs(
-    found: Sequence[Configuration], name: str
-) -> dict[tuple[str, str], list[tuple[float, float, Configuration]]]:
-    """Error and ptc of the configurations that have both, by level and source of the errors."""
-    both = defaultdict(list)
-    for one in found:
-        error = one.errors[name]
-        if one.ptc is not None and error is not None:
-            both[one.level, one.source].append((error, one.ptc, one))
-    return both
-
-
-def figures(found: Sequence[Configuration]) -> Iterator[Figure]:
+def figures(pairs: Mapping[str, Pairs], *, named: bool) -> Iterator[Figure]:
     """A figure for each error, with a dot per configuration."""
     note = "each dot is a model in one setting, as listed in the first table"
-    named = len(found) <= MOST_NAMED
-    for name in ERRORS:
+    for name, of_error in pairs.items():
         marks = []
-        for (level, source), both in pairs(found, name).items():
+        for (level, source), both in of_error.items():
             x, y, of = zip(*both, strict=True)
             names = tuple(row_name(one.model, "", one.setting) for one in of) if named else ()
             marks.append(Points(label=f"{level}, of {source}", x=x, y=y, names=names))
@@ -209,12 +197,19 @@ def positions(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `perrec-positions`: a row for each model and level, and one for all levels."""
     rows: list[tuple[Cell, ...]] = []
     for row in rows_of(tasks, ()):
-        levels = {
+        levels: dict[str, Counter[str]] = {
             level: tally_of(task) for (level, ask), task in row.tasks.items() if ask == "pairwise"
         }
-        rows += [(row.name, level, *cells_of(tally)) for level, tally in levels.items()]
         if len(levels) > 1:
-            rows.append((row.name, "all", *cells_of(sum(levels.values(), Counter()))))
+            levels["all"] = sum(levels.values(), Counter())
+        for level, tally in levels.items():
+            shares = {
+                share: 100 * tally[share.removesuffix(" %")] / tally[whole]
+                if tally[whole]
+                else None
+                for share, whole in SHARES.items()
+            }
+            rows.append((row.name, level, *(shares.get(name, tally[name]) for name in COLUMNS)))
     if not rows:
         raise no_task(tasks, "no task asks pairwise", expected="a task with ask: pairwise")
     sheet = Sheet(
@@ -232,20 +227,10 @@ def tally_of(task: FinishedTask) -> Counter[str]:
     for _, compared in task.records("compare").values():
         tally["groups"] += 1
         for one in compared.comparisons:
-            sides = [side for side in (one.forth, one.back) if side is not None]
-            tally["answers"] += len(sides)
-            tally["first"] += sides.count("A")
+            tally["answers"] += len(one.sides)
+            tally["first"] += one.sides.count("A")
             tally["pairs"] += 1
-            tally["read twice"] += len(sides) == 2
-            tally["contrary"] += len(sides) == 2 and one.forth == one.back
+            tally["read twice"] += len(one.sides) == 2
+            tally["contrary"] += len(one.sides) == 2 and one.forth == one.back
             tally["undecided"] += one.preferred is None
     return tally
-
-
-def cells_of(tally: Counter[str]) -> tuple[Cell, ...]:
-    """The counts, and the shares in per cent, None of nothing."""
-    shares = {
-        share: 100 * tally[share.removesuffix(" %")] / tally[whole] if tally[whole] else None
-        for share, whole in SHARES.items()
-    }
-    return tuple(shares[name] if name in shares else tally[name] for name in COLUMNS)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -33,16 +32,30 @@ class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
-    """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking.
-
-    Both definitions of tau have a table, and ptc has the figures.
-    """
+    """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking."""
     found = rows_of(tasks, (OURS, COLUMN))
     series = {
         tau: [*means_of(found, tau), *((row.name, values_of(row, tau)) for row in found)]
         for tau in (OURS, COLUMN)
     }
-    sheets = [size_table(each, tau) for tau, each in series.items()]
+    sheets = [
+        Sheet(
+            title=f"{tau} by users in a group, unreadable groups counted 0",
+            columns=("model", "asked", *(f"{users} users" for users in MEMBERS.values())),
+            rows=tuple(
+                (name, ask, *(values.get((level, ask)) for level in MEMBERS))
+                for name, values in each
+                for ask in WAYS
+                if any((level, ask) in values for level in MEMBERS)
+            ),
+            notes=(
+                "means are over the models in the same setting with every cell; each model counts "
+                "once, with the mean of its runs",
+            ),
+            digits=2,
+        )
+        for tau, each in series.items()
+    ]
     if options.published:
         sheets.append(TABLES.read("numbers").sheet(digits=3))
     return Report(
@@ -81,48 +94,24 @@ def mean_of(every: Sequence[Values], cells: Sequence[Cell]) -> Values:
     return dict(zip(cells, means, strict=True)) if whole else {}
 
 
-def size_table(series: Sequence[tuple[str, Values]], tau: str) -> Sheet:
-    """A sheet with a row for each model and way of asking, and a column per size."""
-    return Sheet(
-        title=f"{tau} by users in a group, unreadable groups counted 0",
-        columns=("model", "asked", *(f"{users} users" for users in MEMBERS.values())),
-        rows=tuple(
-            (name, ask, *(values.get((level, ask)) for level in MEMBERS))
-            for name, values in series
-            for ask in WAYS
-            if any((level, ask) in values for level in MEMBERS)
-        ),
-        notes=(
-            "means are over the models in the same setting with every cell; each model counts "
-            "once, with the mean of its runs",
-        ),
-        digits=2,
-    )
-
-
 def size_figure(name: str, values: Values) -> Figure:
-    """A figure with a curve per way of asking."""
-    return Figure(
-        title=f"{name}: ptc by users in a group",
-        x=Axis(
-            label="users in a group", low=1.8, high=4.2, ticks=tuple(map(float, MEMBERS.values()))
-        ),
-        y=Axis(label="ptc"),
-        marks=tuple(curves(values)),
-    )
-
-
-def curves(values: Values) -> Iterator[Line]:
-    """A curve for each way of asking, over the sizes with a value."""
+    """A figure with a curve per way of asking, over the sizes with a value."""
+    curves = []
     for ask in WAYS:
-        known = [
-            (float(users), value)
+        known = {
+            float(users): value
             for level, users in MEMBERS.items()
             if (value := values.get((level, ask))) is not None
-        ]
+        }
         if known:
-            x, y = zip(*known, strict=True)
-            yield Line(label=ask, x=x, y=y)
+            curves.append(Line(label=ask, x=tuple(known), y=tuple(known.values())))
+    sizes = tuple(map(float, MEMBERS.values()))
+    return Figure(
+        title=f"{name}: ptc by users in a group",
+        x=Axis(label="users in a group", low=1.8, high=4.2, ticks=sizes),
+        y=Axis(label="ptc"),
+        marks=tuple(curves),
+    )
 
 
 class ScaleOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,35 +127,47 @@ class ScaleOptions(msgspec.Struct, frozen=True, kw_only=True):
     published: Annotated[bool, msgspec.Meta(description="show the paper's Table 1 below")] = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sized:
+class Sized(NamedTuple):
     """One row's averages, and its model's size and family if the table has them."""
 
     name: str
-    setting: str
+    family: str | None
+    size: float | None
     average: float | None
     published: float | None
-    size: float | None
-    family: str | None
+    setting: str
 
 
 def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
     """The report of `perrec-scale`: a dot per model and a line per family, on a log axis."""
+    from harness.contracts.task import Column
+
     found = rows_of(tasks, (OURS, COLUMN))
     cells = GRID.filled(found, OURS)
-    sizes, families = read_sizes(options), read_families(options)
+    sizes = read_figures(options.figures, model=options.model, column=options.column)
+    for model, size in sizes.items():
+        if size <= 0:  # the axis is logarithmic
+            raise UsageError(
+                "the size of a model cannot be used",
+                where=f"{options.figures}, column {options.column!r}",
+                found=f"{model}: {size:g}",
+                expected="a number above 0",
+            )
+    about = {"family": Column(required=False)}
+    rows = read_models(options.figures, about, model=options.model)
+    families = {name: row["family"] for name, row in rows.items() if row["family"]}
     models: list[Sized] = []
     notes = [f"the average is over {len(cells)} cells"]
     for row in found:
         line = GRID.line(row, OURS, cells)
-        names = list(names_of(row.model, row.first.manifest.model))
+        names = [*names_of(row.model, row.first.manifest.model)]
         one = Sized(
             name=row.name,
-            setting=row.setting,
+            family=next((families[name] for name in names if name in families), None),
+            size=next((sizes[name] for name in names if name in sizes), None),
             average=line.average.value,
             published=GRID.line(row, COLUMN, cells).average.value,
-            size=next((sizes[name] for name in names if name in sizes), None),
-            family=next((families[name] for name in names if name in families), None),
+            setting=row.setting,
         )
         models.append(one)
         if one.average is None:
@@ -179,46 +180,19 @@ def by_scale(tasks: Sequence[FinishedTask], options: ScaleOptions) -> Report:
             expected=", ".join(one.name for one in models),
             hint="use the runs' names of models in the table",
         )
-    sheets = [scale_table(models, options.column, notes)]
-    if options.published:
-        sheets.append(published_table("main", "model", "kind"))
-    return Report(
-        sheets=tuple(sheets), figures=tuple(scale_figures(models, options.column)), notes=TAU_NOTES
-    )
-
-
-def read_sizes(options: ScaleOptions) -> dict[str, float]:
-    """The size of each model with one; sizes must be above 0 for the logarithmic axis."""
-    sizes = read_figures(options.figures, model=options.model, column=options.column)
-    for model, size in sizes.items():
-        if size <= 0:
-            raise UsageError(
-                "the size of a model cannot be used",
-                where=f"{options.figures}, column {options.column!r}",
-                found=f"{model}: {size:g}",
-                expected="a number above 0",
-            )
-    return sizes
-
-
-def read_families(options: ScaleOptions) -> dict[str, str]:
-    """The family of each model with one."""
-    from harness.contracts.task import Column
-
-    columns = {"family": Column(required=False)}
-    found = read_models(options.figures, columns, model=options.model)
-    return {name: row["family"] for name, row in found.items() if row["family"]}
-
-
-def scale_table(models: Sequence[Sized], column: str, notes: Sequence[str]) -> Sheet:
-    """A sheet with size and average of each model, sorted by family and size."""
     ordered = sorted(models, key=lambda one: (one.family or "", one.size or 0.0))
-    return Sheet(
-        title=f"ptc by {column}, unreadable groups counted 0",
-        columns=("model", "family", column, "average", COLUMN),
-        rows=tuple((one.name, one.family, one.size, one.average, one.published) for one in ordered),
+    sheet = Sheet(
+        title=f"ptc by {options.column}, unreadable groups counted 0",
+        columns=("model", "family", options.column, "average", COLUMN),
+        rows=tuple(one[:-1] for one in ordered),
         notes=tuple(notes),
         digits=(2, 2, 1, 2, 2),
+    )
+    published = (published_table("main", "model", "kind"),) if options.published else ()
+    return Report(
+        sheets=(sheet, *published),
+        figures=tuple(scale_figures(models, options.column)),
+        notes=TAU_NOTES,
     )
 
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
-from harness.analysis.result_grid import Average, row_name
+from harness.analysis.result_grid import row_name
 from harness.analysis.task_setting import changed_options
 from harness.analysis.user_tables import table as read_table
 from harness.base.errors import UsageError
@@ -18,15 +18,12 @@ from harness.contracts.report import Axis, Figure, Points, Report, Sheet
 from harness_perrecbench.analyses.grid import GRID, Row, no_task, ranked, rows_of, setting_of
 from harness_perrecbench.paper import COLUMN, OURS, TAU_NOTES, Cell
 from harness_perrecbench.records import Thing
+from harness_perrecbench.stages import STAGE_OF
 
 if TYPE_CHECKING:
     from harness import FinishedTask
 
 OPTION = "domain"
-"""The option with a task's domain."""
-
-INTERVAL = ("average", "low", "high")
-STAGES = ("rate", "compare", "rank")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,21 +55,19 @@ class Titled(msgspec.Struct, frozen=True):
     query: Thing
 
 
-@dataclass(frozen=True, kw_only=True)
-class Domain:
-    """One model in one domain: the number of items, the known counts, and the averages."""
+class Domain(NamedTuple):
+    """One model in one domain: its items, the mean of the known counts, and the averages."""
 
     model: str
     domain: str
     items: int
-    counts: tuple[float, ...]
-    average: Average
+    counted: int
+    frequency: float | None
+    average: float | None
+    low: float | None
+    high: float | None
     published: float | None
-
-    @property
-    def frequency(self) -> float | None:
-        """The mean of the known counts."""
-        return fsum(self.counts) / len(self.counts) if self.counts else None
+    why: str
 
 
 def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
@@ -89,7 +84,7 @@ def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
     found = {domain: rows_of(of, (OURS, COLUMN)) for domain, of in by_domain.items()}
     cells = GRID.filled([row for of in found.values() for row in of], OURS)
     domains = [_domain(row, domain, cells, counts) for domain, of in found.items() for row in of]
-    if not any(one.counts for one in domains):
+    if not any(one.counted for one in domains):
         raise UsageError(
             "no item of the runs has a count",
             where=options.counts,
@@ -125,32 +120,25 @@ def read_counts(path: str) -> Counts:
     return Counts(by_item=by_item, by_title=by_title)
 
 
-def titles_of(row: Row) -> dict[str, str]:
-    """The title of each item in the row's tasks."""
-    return {
-        record.item.user: record.item.query.title
-        for task in row.tasks.values()
-        for stage in task.entry.stages
-        if stage.name in STAGES
-        for record in task.records(stage.name).with_items(Titled)
-    }
-
-
 def sheet(domains: Sequence[Domain], cells: int) -> Sheet:
     """A sheet with a row per model and domain."""
     return Sheet(
         title="ptc by domain, unreadable groups counted 0",
-        columns=("model", "domain", "items", "with a count", "mean count", *INTERVAL, COLUMN),
-        rows=tuple(
-            (
-                *(one.model, one.domain, one.items, len(one.counts), one.frequency),
-                *(one.average.value, one.average.low, one.average.high, one.published),
-            )
-            for one in domains
+        columns=(
+            "model",
+            "domain",
+            "items",
+            "with a count",
+            "mean count",
+            "average",
+            "low",
+            "high",
+            COLUMN,
         ),
+        rows=tuple(one[:-1] for one in domains),
         notes=(
             f"averages are over {cells} of the nine cells, mean counts over the items with a count",
-            *(f"{one.model}, {one.domain}: {why}" for one in domains if (why := one.average.why)),
+            *(f"{one.model}, {one.domain}: {one.why}" for one in domains if one.why),
         ),
         digits=(0, 0, 0, 0, 1, 2, 2, 2, 2),
     )
@@ -160,8 +148,8 @@ def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
     """One figure with a dot per domain, in its model's colour; none without any dot."""
     dots: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for one in domains:
-        if one.frequency is not None and one.average.value is not None:
-            dots[one.model].append((one.frequency, one.average.value, one.domain))
+        if one.frequency is not None and one.average is not None:
+            dots[one.model].append((one.frequency, one.average, one.domain))
     marks = []
     for model, known in dots.items():
         x, y, names = zip(*known, strict=True)
@@ -177,16 +165,29 @@ def figures(domains: Sequence[Domain]) -> Iterator[Figure]:
 
 def _domain(row: Row, domain: str, cells: Collection[Cell], counts: Counts) -> Domain:
     items = dict.fromkeys(item for column in row.of(OURS).values() for item in column.clusters)
-    titles = titles_of(row) if counts.by_title else {}
-    known = [counts.of(item, titles.get(item)) for item in items]
-    setting = setting_of(row.first, but=(OPTION,))
+    titles: dict[str, str] = {}
+    if counts.by_title:
+        titles = {
+            record.item.user: record.item.query.title
+            for task in row.tasks.values()
+            for stage in task.entry.stages
+            if stage.name in STAGE_OF.values()
+            for record in task.records(stage.name).with_items(Titled)
+        }
+    found = [counts.of(item, titles.get(item)) for item in items]
+    known = [count for count in found if count is not None]
+    average = GRID.average(row.of(OURS), cells, task=row.first, metric=OURS)
     return Domain(
-        model=row_name(row.model, row.apart, setting),
+        model=row_name(row.model, row.apart, setting_of(row.first, but=(OPTION,))),
         domain=domain,
         items=len(items),
-        counts=tuple(count for count in known if count is not None),
-        average=GRID.average(row.of(OURS), cells, task=row.first, metric=OURS),
+        counted=len(known),
+        frequency=fsum(known) / len(known) if known else None,
+        average=average.value,
+        low=average.low,
+        high=average.high,
         published=GRID.line(row, COLUMN, cells).average.value,
+        why=average.why,
     )
 
 

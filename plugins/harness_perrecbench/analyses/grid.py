@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.result_grid import (
@@ -15,28 +15,15 @@ from harness.analysis.result_grid import (
 )
 from harness.analysis.task_setting import TaskSetting
 from harness.base.errors import UsageError
-from harness_perrecbench.paper import (
-    CELLS,
-    COLUMN,
-    GROUPS,
-    TABLES,
-    WAYS,
-    Cell,
-    results,
-    tails,
-    task_of,
-)
+from harness_perrecbench import paper
 
 if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Sheet
 
-Row = GridRow[Cell]
+Row = GridRow[paper.Cell]
 
 NARROW = "point, pair, list: asked pointwise, pairwise, listwise"
-
-METHODS = ("thought", "samples", "shots", "profile")
-"""The options that distinguish the methods of Table 2."""
 
 SETTING = TaskSetting(
     passed_over={"level", "ask", "behaviours"},
@@ -54,7 +41,7 @@ SETTING = TaskSetting(
 setting_of = SETTING.describe
 
 
-def cell_of(task: FinishedTask) -> Cell:
+def cell_of(task: FinishedTask) -> paper.Cell:
     return task.options.level, task.options.ask
 
 
@@ -66,31 +53,9 @@ def data_of(task: FinishedTask) -> tuple[Any, ...]:
     return data.get("origin"), *of_all_levels, task.manifest.limit
 
 
-def method_of(task: FinishedTask) -> str:
-    """The prompting method of a task, in the words of Table 2."""
-    options = task.options
-    ways = {
-        "chain of thought": options.thought,
-        f"self-consistency ({options.samples})": options.samples > 1,
-        f"few-shot ({options.shots})": options.shots > 0,
-    }
-    method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
-    if options.profile != "full":
-        method += f" {SETTING.words['profile', options.profile]}"
-    return ", ".join(filter(None, (method, setting_of(task, but=METHODS))))
-
-
-def place_of_method(task: FinishedTask) -> tuple[object, ...]:
-    """The sort key for methods in the order of Table 2; tasks with other differences come last."""
-    options = task.options
-    others = setting_of(task, but=METHODS)
-    ways = (options.thought, options.samples > 1, options.shots > 0, options.profile != "full")
-    return others != "", *ways, options.samples, options.shots, method_of(task)
-
-
-GRID = ResultGrid[Cell](
+GRID = ResultGrid[paper.Cell](
     name="perrec",
-    headings={(level, ask): f"{level} {WAYS[ask]}" for level, ask in CELLS},
+    headings={(level, ask): f"{level} {paper.WAYS[ask]}" for level, ask in paper.CELLS},
     cell=cell_of,
     setting=setting_of,
     alike=data_of,
@@ -109,7 +74,7 @@ def no_task(tasks: Iterable[FinishedTask], problem: str, *, expected: str) -> Us
 def ranked(tasks: Iterable[FinishedTask]) -> list[FinishedTask]:
     """The tasks that ask for rankings of groups; UsageError if there is none."""
     every = list(tasks)
-    found = [task for task in every if cell_of(task) in CELLS]
+    found = [task for task in every if cell_of(task) in paper.CELLS]
     if not found:
         raise no_task(
             every,
@@ -134,11 +99,11 @@ def by_model(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 def published_table(name: str, *first: str) -> Sheet:
     """A published table of nine cells; `first` are the columns that name its rows."""
-    table = TABLES.read(name)
+    table = paper.TABLES.read(name)
     lines = [
         Line(
             names=tuple(row[column] for column in first),
-            cells={cell: row[" ".join(cell)] for cell in CELLS},
+            cells={cell: row[" ".join(cell)] for cell in paper.CELLS},
             average=Average(value=row["average"]),
         )
         for row in table.dicts()
@@ -148,43 +113,39 @@ def published_table(name: str, *first: str) -> Sheet:
 
 def against(row: Row) -> tuple[str, ...]:
     """The reasons why a row is not comparable to Table 1; empty if it is."""
-    columns = row.of(COLUMN)
+    columns = row.of(paper.COLUMN)
     setting = setting_of(row.first, but=("tail", "system"))
     reasons = [f"different settings: {setting}"] if setting else []
-    if len(row.tasks) < len(CELLS):
+    if len(row.tasks) < len(paper.CELLS):
         reasons.append(f"{len(row.tasks)} of the nine tasks")
     for task in row.tasks.values():
         if not task.summary.comparable:
             reasons += task.summary.not_comparable_because or ("marked as not comparable",)
-    sizes = sorted({len(columns[cell].values) if cell in columns else 0 for cell in row.tasks})
-    if sizes != [GROUPS]:
-        reasons.append(f"{_span(sizes)} groups with a label in a cell, not {GROUPS}")
+    sizes = {len(columns[cell].values) if cell in columns else 0 for cell in row.tasks}
+    if sizes != {paper.GROUPS}:
+        span = " to ".join(map(str, dict.fromkeys((min(sizes), max(sizes)))))
+        reasons.append(f"{span} groups with a label in a cell, not {paper.GROUPS}")
     if any(column.counted is None for column in columns.values()):
         reasons.append("a cell is not shown")
     return tuple(dict.fromkeys(reasons))
 
 
-def next_to(average: float, tail: str) -> dict[str, Line[Cell]]:
+def next_to(average: float, tail: str) -> dict[str, Line[paper.Cell]]:
     """The rows of Table 1 with the next higher and the next lower average, by model.
 
     Those of models whose list prompts had this tail come first, and then those of any model.
     """
-    cells = {task_of(cell): cell for cell in CELLS}
-    known = tails()
+    cells = {paper.task_of(cell): cell for cell in paper.CELLS}
+    known = paper.tails()
     lines = dict(
-        zip(known, published_lines(results(), lambda one: cells.get(one.task)), strict=True)
+        zip(known, published_lines(paper.results(), lambda one: cells.get(one.task)), strict=True)
     )
     alike = [line for model, line in lines.items() if known[model] == tail]
     near = (*neighbours(alike, average), *neighbours(lines.values(), average))
     return {model: line for one in near for model, line in lines.items() if line is one}
 
 
-def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[Cell]]) -> Iterator[str]:
+def remarks_on(found: Sequence[Row], name: str, lines: Sequence[Line[paper.Cell]]) -> list[str]:
     """The remarks on the lines of some rows."""
-    for row, line in zip(found, lines, strict=True):
-        yield from GRID.remarks(row, name, line)
-
-
-def _span(sizes: Sequence[int]) -> str:
-    low, *others = sizes
-    return f"{low} to {others[-1]}" if others else f"{low}"
+    pairs = zip(found, lines, strict=True)
+    return [remark for row, line in pairs for remark in GRID.remarks(row, name, line)]

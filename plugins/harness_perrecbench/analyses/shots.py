@@ -25,11 +25,10 @@ Values: TypeAlias = dict[Place, float | None]
 def run(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `perrec-shots`: for each model and level, a map per way and one of the mean."""
     maps = {
-        f"{title}, {way}: {tau}": (values, places_of(ways))
+        f"{title}, {way}: {tau}": values
         for tau in (OURS, COLUMN)
         for title, ways in grids_of(tasks, tau).items()
-        if len(places_of(ways)) > 1
-        for way, values in with_mean(ways).items()
+        for way, values in maps_of(ways).items()
     }
     if not maps:
         raise no_task(
@@ -37,16 +36,37 @@ def run(tasks: Sequence[FinishedTask], options: object) -> Report:
             "no model has results for several numbers of examples or behaviours",
             expected="tasks that differ in the options shots or k",
         )
-    shown = [abs(value) for values, _ in maps.values() for value in values.values() if value]
-    deepest = max(shown, default=None)
-    grids = {title: grid_of(*each, deepest=deepest) for title, each in maps.items()}
-    return Report(
-        sheets=tuple(sheet(title, grid) for title, grid in grids.items()),
-        figures=tuple(
-            figure(title, grid) for title, grid in grids.items() if not title.endswith(COLUMN)
-        ),
-        notes=TAU_NOTES,
-    )
+    shown = [abs(value) for values in maps.values() for value in values.values() if value]
+    sheets, figures = [], []
+    for title, values in maps.items():
+        shots, ks = (sorted({place[axis] for place in values}) for axis in (0, 1))
+        rows = [(str(shot), *(values.get((shot, k)) for k in ks)) for shot in shots]
+        sheets.append(
+            Sheet(
+                title=f"{title}, unreadable groups counted 0",
+                columns=("shots", *(f"k = {k}" for k in ks)),
+                rows=tuple(rows),
+                digits=2,
+            )
+        )
+        if not title.endswith(COLUMN):
+            grid = Grid(
+                label="ptc",
+                across=tuple(map(str, ks)),
+                down=tuple(map(str, shots)),
+                values=tuple(tuple(row[1:]) for row in rows),
+                deepest=max(shown, default=None),
+            )
+            figures.append(
+                Figure(
+                    title=title,
+                    x=Axis(label="k"),
+                    y=Axis(label="shots"),
+                    marks=(grid,),
+                    note="white is 0; all maps share one scale of colours",
+                )
+            )
+    return Report(sheets=tuple(sheets), figures=tuple(figures), notes=TAU_NOTES)
 
 
 def grids_of(tasks: Sequence[FinishedTask], tau: str) -> dict[str, dict[Ask, Values]]:
@@ -73,51 +93,17 @@ def grids_of(tasks: Sequence[FinishedTask], tau: str) -> dict[str, dict[Ask, Val
     }
 
 
-def places_of(ways: Mapping[Ask, Values]) -> set[Place]:
-    """All places with a value in any way of asking."""
-    return {place for values in ways.values() for place in values}
+def maps_of(ways: Mapping[Ask, Values]) -> dict[str, Values]:
+    """The ways of asking in their order, and the mean of several, where all have a value.
 
-
-def with_mean(ways: Mapping[Ask, Values]) -> dict[str, Values]:
-    """The ways of asking in their order, and the mean of several, where all have a value."""
-    maps: dict[str, Values] = {ask: ways[ask] for ask in WAYS if ask in ways}
-    if len(ways) > 1:
-        maps["mean"] = {
-            place: mean_of({way: values.get(place) for way, values in ways.items()}, ways)
-            for place in next(iter(ways.values()))
-        }
-    return maps
-
-
-def grid_of(
-    values: Mapping[Place, float | None], places: set[Place], *, deepest: float | None
-) -> Grid:
-    """The values as a grid, with a row per number of examples and a column per k."""
-    shots, ks = (sorted({place[axis] for place in places}) for axis in (0, 1))
-    return Grid(
-        label="ptc",
-        across=tuple(map(str, ks)),
-        down=tuple(map(str, shots)),
-        values=tuple(tuple(values.get((shot, k)) for k in ks) for shot in shots),
-        deepest=deepest,
-    )
-
-
-def sheet(title: str, grid: Grid) -> Sheet:
-    return Sheet(
-        title=f"{title}, unreadable groups counted 0",
-        columns=("shots", *(f"k = {k}" for k in grid.across)),
-        rows=tuple((shots, *row) for shots, row in zip(grid.down, grid.values, strict=True)),
-        digits=2,
-    )
-
-
-def figure(title: str, grid: Grid) -> Figure:
-    """The grid as a heat map; all figures of a report share one scale of colours."""
-    return Figure(
-        title=title,
-        x=Axis(label="k"),
-        y=Axis(label="shots"),
-        marks=(grid,),
-        note="white is 0; all maps share one scale of colours",
-    )
+    All have the same places; without several places there is no map.
+    """
+    places = {place: None for values in ways.values() for place in values}
+    if len(places) < 2:
+        return {}
+    maps = {ask: {**places, **ways[ask]} for ask in WAYS if ask in ways}
+    means = {
+        place: mean_of({way: values.get(place) for way, values in ways.items()}, ways)
+        for place in places
+    }
+    return {**maps, **({"mean": means} if len(ways) > 1 else {})}

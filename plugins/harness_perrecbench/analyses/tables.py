@@ -1,31 +1,18 @@
-"""The nine cells of Table 1 and their average, by both definitions of tau, and by method.
-
-The analyses take any of the nine tasks, from any number of runs.
-"""
+"""The nine cells of Table 1 and their average, by both definitions of tau, and by method."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 
 from harness.analysis.result_grid import Line
 from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn
 from harness.contracts.report import Report, Sheet
-from harness_perrecbench.analyses.grid import (
-    GRID,
-    NARROW,
-    Row,
-    against,
-    by_model,
-    method_of,
-    next_to,
-    place_of_method,
-    published_table,
-    remarks_on,
-    rows_of,
-)
+from harness_perrecbench.analyses import grid
+from harness_perrecbench.analyses.grid import GRID, Row, rows_of
 from harness_perrecbench.baselines import BASELINES
 from harness_perrecbench.paper import COLUMN, OURS, TWO_TAUS, Cell, tails
 
@@ -33,8 +20,11 @@ if TYPE_CHECKING:
     from harness import FinishedTask
 
 LIKE = "like_higher_average"
-Rankings: TypeAlias = dict[str, dict[Cell, ScoreColumn]]
-"""Baseline → cell → column of scores."""
+METHODS = ("thought", "samples", "shots", "profile")
+"""The options that distinguish the methods of Table 2."""
+
+Rankings: TypeAlias = dict[tuple[str, Cell], ScoreColumn]
+"""Baseline and cell → column of scores."""
 
 NAMES = (OURS, COLUMN, LIKE, *BASELINES)
 
@@ -66,35 +56,31 @@ def main(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
         without_unreadable(found, cells),
     ]
     if options.published:
-        sheets.append(published_table("main", "model", "kind"))
-        sheets.append(published_table("tuning", "base", "training"))
+        sheets.append(grid.published_table("main", "model", "kind"))
+        sheets.append(grid.published_table("tuning", "base", "training"))
     return Report(sheets=tuple(sheets), notes=(TWO_TAUS, COMPARABLE))
 
 
 def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     """A sheet with ptc and the interval of the average."""
     lines = [GRID.line(row, OURS, cells) for row in found]
-    notes = [*remarks_on(found, OURS, lines)]
+    notes = [*grid.remarks_on(found, OURS, lines)]
     interval = found[0].first.task.interval
     bounds = f"{interval.confidence:.0%} of {interval.draws:,} draws over items; an item's groups"
-    notes += [note for row in found for note in unlabelled(row)]
+    for row in found:
+        labelled = {cell: len(column.values) for cell, column in row.of(OURS).items()}
+        partial = {
+            cell[0]: f"{labelled.get(cell, 0)} of {len(column.values)} groups have a label"
+            for cell, column in row.of(LIKE).items()
+            if labelled.get(cell, 0) < len(column.values)
+        }
+        notes += [f"{row.name}, {level}: {told}" for level, told in partial.items()]
     return GRID.sheet(
         "ptc, unreadable groups counted 0",
         lines,
         cells,
-        notes=(f"{NARROW}; low and high: {bounds} are drawn together in all cells", *notes),
+        notes=(f"{grid.NARROW}; low and high: {bounds} are drawn together in all cells", *notes),
     )
-
-
-def unlabelled(row: Row) -> list[str]:
-    """A note for each level with groups without a label."""
-    notes = {}
-    labelled = row.of(OURS)
-    for cell, column in row.of(LIKE).items():
-        every, known = len(column.values), len(labelled[cell].values) if cell in labelled else 0
-        if known < every:
-            notes[cell[0]] = f"{row.name}, {cell[0]}: {known} of {every} groups have a label"
-    return list(notes.values())
 
 
 def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
@@ -112,14 +98,14 @@ def as_published(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
         unreadable = any(column.unreadable for column in row.of(COLUMN).values())
         lines = [line, without] if unreadable else [line]
         notes += GRID.remarks(row, COLUMN, line)
-        reasons = against(row)
+        reasons = grid.against(row)
         if reasons or without.average.value is None:
             apart += lines
             notes.append(f"no published rows next to {row.name}: {'; '.join(reasons)}")
         else:
             placed.append((without.average.value, lines))
             tail = row.first.options.tail
-            near_row = next_to(without.average.value, tail)
+            near_row = grid.next_to(without.average.value, tail)
             published |= near_row
             known = ", ".join(f"{model} {tails()[model]}" for model in near_row)
             notes.append(f"{row.name}: tail of its list prompts: {tail}; published: {known}")
@@ -139,15 +125,12 @@ def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
     lines = []
     for of, rankings in sets:
         whose = (", ".join(row.name for row in of),) if len(sets) > 1 else ()
-        lines += [
-            Line(
-                names=(name, *whose),
-                cells={cell: column.counted for cell, column in columns.items()},
-                average=GRID.average(columns, cells, task=of[0].first, metric=name),
-            )
-            for name, columns in rankings.items()
-            if columns
-        ]
+        for name in BASELINES:
+            columns = {cell: column for (own, cell), column in rankings.items() if own == name}
+            if columns:
+                counted = {cell: column.counted for cell, column in columns.items()}
+                average = GRID.average(columns, cells, task=of[0].first, metric=name)
+                lines.append(Line(names=(name, *whose), cells=counted, average=average))
     return GRID.sheet(
         "Baselines without a model, ptc",
         lines,
@@ -158,30 +141,26 @@ def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
 
 
 def _baselines(found: Sequence[Row]) -> list[tuple[list[Row], Rankings]]:
-    """The baselines of each set of groups, with its rows."""
+    """The baselines of each set of groups, with its rows.
+
+    Rows have the same groups if they share cells, and their baselines are equal in these.
+    """
     sets: list[tuple[list[Row], Rankings]] = []
     for row in found:
-        own = {name: row.of(name) for name in BASELINES}
-        of, known = next((each for each in sets if _agree(each[1], own)), ([], {}))
-        if not of:
-            sets.append((of, known))
-        of.append(row)
-        for name, columns in own.items():
-            known[name] = {**known.get(name, {}), **columns}
+        own = {(name, cell): column for name in BASELINES for cell, column in row.of(name).items()}
+        for of, known in sets:
+            shared = own.keys() & known.keys()
+            if shared and all(own[place] == known[place] for place in shared):
+                of.append(row)
+                known.update(own)
+                break
+        else:
+            sets.append(([row], own))
     return sets
 
 
-def _agree(one: Rankings, other: Rankings) -> bool:
-    """True if baselines have the same groups: they share cells, and are equal in these."""
-    shared = [(name, cell) for name in BASELINES for cell in one[name] if cell in other[name]]
-    return bool(shared) and all(one[name][cell] == other[name][cell] for name, cell in shared)
-
-
 def like_higher_average(found: Sequence[Row]) -> Sheet:
-    """A sheet with the agreement of each model and higher average first, over readable groups.
-
-    Cells with too many unreadable groups are left out, as in ptc.
-    """
+    """A sheet with the agreement of each model and higher average first, over readable groups."""
     cells = GRID.filled(found, LIKE)
     lines = []
     notes = []
@@ -216,30 +195,45 @@ class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Report:
-    """The report of `perrec-prompting`: a sheet per model and definition, a row per method."""
-    models = by_model(rows_of(tasks, (OURS, COLUMN)))
-    sheets = [
-        of_model(model, found, name) for model, found in models.items() for name in (OURS, COLUMN)
-    ]
+    """The report of `perrec-prompting`: a sheet per model and definition, methods as in Table 2."""
+    sheets = []
+    for model, found in grid.by_model(rows_of(tasks, (OURS, COLUMN))).items():
+        named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))
+        for name in (OURS, COLUMN):
+            cells = GRID.filled(found, name)
+            lines = [
+                GRID.line(
+                    row, name, cells, called=f"{method} ({row.apart})" if row.apart else method
+                )
+                for (*_, method), row in named
+            ]
+            sheet = GRID.sheet(
+                f"{model}: {name} by method, unreadable groups counted 0",
+                lines,
+                cells,
+                first=("prompting",),
+                notes=(grid.NARROW, *grid.remarks_on([row for _, row in named], name, lines)),
+            )
+            sheets.append(sheet)
     if options.published:
-        sheets.append(published_table("prompting", "prompting"))
+        sheets.append(grid.published_table("prompting", "prompting"))
     return Report(sheets=tuple(sheets))
 
 
-def of_model(model: str, found: Sequence[Row], name: str) -> Sheet:
-    """A sheet with one model's methods in the order of Table 2, by one definition."""
-    cells = GRID.filled(found, name)
-    ordered = sorted(found, key=lambda row: place_of_method(row.first))
-    lines = [GRID.line(row, name, cells, called=_called(row)) for row in ordered]
-    return GRID.sheet(
-        f"{model}: {name} by method, unreadable groups counted 0",
-        lines,
-        cells,
-        first=("prompting",),
-        notes=(NARROW, *remarks_on(ordered, name, lines)),
-    )
+def method_of(task: FinishedTask) -> tuple[Any, ...]:
+    """The sort key of a task's prompting method, which ends with its name in Table 2.
 
-
-def _called(row: Row) -> str:
-    method = method_of(row.first)
-    return f"{method} ({row.apart})" if row.apart else method
+    Tasks with other differences to the nine tasks come last.
+    """
+    options = task.options
+    others = grid.setting_of(task, but=METHODS)
+    ways = {
+        "chain of thought": options.thought,
+        f"self-consistency ({options.samples})": options.samples > 1,
+        f"few-shot ({options.shots})": options.shots > 0,
+    }
+    method = ", ".join(words for words, used in ways.items() if used) or "zero-shot"
+    if options.profile != "full":
+        method += f" {grid.SETTING.words['profile', options.profile]}"
+    key = (others != "", *ways.values(), options.profile != "full", options.samples, options.shots)
+    return *key, ", ".join(filter(None, (method, others)))

@@ -6,22 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import DataError
-from harness_perrecbench.data.layout import (
-    ALWAYS,
-    GROUPS,
-    PUBLISHED,
-    RECORDED,
-    RECORDED_GROUPS,
-    domains,
-    levels,
-)
+from harness_perrecbench.data import layout
 from harness_perrecbench.data.published import load_groups, load_singles
 from harness_perrecbench.data.recorded import load_recorded
 from harness_perrecbench.questions import check_prompt_exists
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset
-    from harness_perrecbench.records import Level, Loaded, Options
+    from harness_perrecbench.records import Loaded, Options
 
 __all__ = ["load"]
 
@@ -33,23 +25,20 @@ def load(dataset: Dataset, options: Options) -> Loaded:
     """The questions of the run, and the people whose profiles are missing."""
     check_prompt_exists(options)
     rating = options.ask == "rating"
-    groups = () if rating else (GROUPS[options.split],)
+    groups = () if rating else (layout.GROUPS[options.split],)
     # Tasks of one domain declare no recorded groups, which are of all domains together.
-    if {*ALWAYS, *groups} <= dataset.tables.keys():
+    if {*layout.ALWAYS, *groups} <= dataset.tables.keys():
         return load_singles(dataset, options) if rating else load_groups(dataset, options)
-    if not rating and RECORDED_GROUPS[options.split] in dataset.tables:
+    if not rating and layout.RECORDED_GROUPS[options.split] in dataset.tables:
         return load_recorded(dataset, options)
-    raise _without_histories(dataset) if rating else _without_groups(dataset, options)
-
-
-def _without_histories(dataset: Dataset) -> DataError:
-    """The error for data without the histories that single behaviours need."""
-    lacking = [file for table, file in ALWAYS.items() if table not in dataset.tables]
-    return DataError(
+    if not rating:
+        raise _without_groups(dataset, options)
+    lacking = [file for table, file in layout.ALWAYS.items() if table not in dataset.tables]
+    raise DataError(
         "single behaviours need whole histories, which the data lacks",
         where=str(_folder(dataset)),
         found=f"no {', no '.join(lacking)}",
-        expected=" and ".join(ALWAYS.values()),
+        expected=" and ".join(layout.ALWAYS.values()),
         hint="give the folder of the published files with --data",
     )
 
@@ -57,16 +46,21 @@ def _without_histories(dataset: Dataset) -> DataError:
 def _without_groups(dataset: Dataset, options: Options) -> DataError:
     """The error for data without a complete set of the level's groups in either layout."""
     folder = _folder(dataset)
-    wanted = PUBLISHED[options.split].format(level=options.level)
-    names = {**ALWAYS, GROUPS[options.split]: wanted}
+    wanted = layout.PUBLISHED[options.split].format(level=options.level)
+    names = {**layout.ALWAYS, layout.GROUPS[options.split]: wanted}
     lacking = [name for table, name in names.items() if table not in dataset.tables]
-    there = levels(folder, options.split)
+    there = layout.levels(folder, options.split)
     split = "held-out groups" if options.split == "held_out" else "groups"
     found = [f"no {name}" for name in lacking]
     found.append(f"{split} of level {', '.join(there)}" if there else f"{split} of no level")
-    if of_domains := domains(folder):
+    if of_domains := layout.domains(folder):
         found.append(f"folders of the domains {', '.join(of_domains)}")
-    recorded_name = RECORDED[options.split].format(level=options.level)
+    recorded_name = layout.RECORDED[options.split].format(level=options.level)
+    hint = None
+    if there and options.level not in there:
+        hint = "use --tasks " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
+    elif of_domains:
+        hint = f"use --data {folder / of_domains[0]} --set domain={of_domains[0]}"
     return DataError(
         f"the data has no complete set of {split} of level {options.level}",
         where=str(folder),
@@ -77,20 +71,8 @@ def _without_groups(dataset: Dataset, options: Options) -> DataError:
                 f"or the recorded groups {recorded_name}",
             )
         ),
-        hint=_instead(there, of_domains, folder, options),
+        hint=hint,
     )
-
-
-def _instead(
-    there: list[Level], of_domains: list[str], folder: Path, options: Options
-) -> str | None:
-    """A hint to the levels or domains that exist."""
-    if there and options.level not in there:
-        return "use --tasks " + " or ".join(f"perrec_{level}_{options.ask}" for level in there)
-    if of_domains:
-        domain = of_domains[0]
-        return f"use --data {folder / domain} --set domain={domain}"
-    return None
 
 
 def _folder(dataset: Dataset) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -33,18 +34,14 @@ PLACES = ("", "all-processed/", "all/all-processed/", "*-processed/")
 """The possible places of the published files in the folder of `--data`."""
 
 
-def holds(folder: Path, name: str) -> bool:
-    """True if a file of that name, packed or not, is at a place where tasks find it."""
-    return any(any(folder.glob(place + name + packing)) for place in PLACES for packing in SUFFIXES)
-
-
 def levels(folder: Path, split: str) -> list[Level]:
-    """The levels with groups in the folder, in either layout."""
-    layouts = (PUBLISHED[split], RECORDED[split])
+    """The levels with groups in the folder, in either layout, where tasks find them."""
+    names = PUBLISHED[split], RECORDED[split]
+    patterns = ["".join(parts) for parts in product(PLACES, names, SUFFIXES)]
     return [
         level
         for level in MEMBERS
-        if any(holds(folder, name.format(level=level)) for name in layouts)
+        if any(any(folder.glob(one.format(level=level))) for one in patterns)
     ]
 
 
@@ -54,16 +51,21 @@ def domains(folder: Path) -> list[str]:
     return sorted(set(inside) - {"all"})
 
 
+class GroupUser(msgspec.Struct, frozen=True):
+    """A user of a group in the published files."""
+
+    user_id: str
+    history_len: int
+    relative_rating: float
+    avg_rating: float
+
+
 Stars: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundGroup:
-    """A group of the data.
-
-    `about` is the thing that its users rated, by id or title; `ranks` are the users' true ranks,
-    empty if unknown.
-    """
+    """A group of the data: the thing by id or title, and the true ranks, empty if unknown."""
 
     id: str
     about: str
@@ -98,10 +100,7 @@ def wrong_domain(dataset: Dataset, options: Options, found: str) -> DataError:
 
 
 def wrong_size(bad: DataError, users: int, options: Options) -> DataError:
-    """The error for a group of a wrong size, with a hint to the task that reads the level's groups.
-
-    A task's name decides which files it reads, whatever its option `level` is.
-    """
+    """The error for a group of a wrong size, with a hint to the task that reads such groups."""
     for level, members in MEMBERS.items():
         if members == users and options.ask != "rating":
             bad.hint = (

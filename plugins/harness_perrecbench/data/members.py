@@ -14,17 +14,9 @@ from msgspec.structs import replace
 from harness import DataError
 from harness.base.hashing import stable_int
 from harness.base.seeded_random import drawn
+from harness_perrecbench.data import tables
 from harness_perrecbench.data.layout import FoundGroup
-from harness_perrecbench.data.tables import (
-    Asked,
-    Bought,
-    Histories,
-    History,
-    Things,
-    read_histories,
-    read_profiles,
-    read_things,
-)
+from harness_perrecbench.data.tables import Asked, Bought
 from harness_perrecbench.records import Behaviour, Example, Member, Options, Person, Thing
 from harness_perrecbench.retrieval import behaviour_text, top
 
@@ -53,9 +45,9 @@ class Members:
     State: the people whose profiles are missing, and the numbers of users by note.
     """
 
-    histories: Histories
+    histories: tables.Histories
     raters: Mapping[str, Sequence[tuple[str, float]]]
-    things: Things
+    things: tables.Things
     profiles: Mapping[str, str]
     options: Options
     people: dict[str, Person] = field(default_factory=dict)
@@ -70,11 +62,25 @@ class Members:
         shown, weights = self._retrieved(asked, query, before=asked.before, but={asked.item})
         known = history.bought[: asked.before] if self.options.strict else history.bought
         ratings = [one.rating for one in known]
-        rating = self._rating(asked, history.bought)
+        rating = asked.rating
+        at_query = history.bought[asked.before : asked.before + 1]
+        if at_query and at_query[0].parent_asin == asked.item:
+            rating = at_query[0].rating
+        else:
+            self._notes[ELSEWHERE] += 1
+            if not 1 <= rating <= 5:
+                raise asked.spot.bad(rating, f"a rating from 1 to 5 by user '{asked.user}'")
         self._notes[FEWER] += len(shown) < self.options.k
-        self._notes[CONTRADICTED] += _contradicted(asked, history.bought, rating)
+        if asked.relative is not None:
+            # Above the average of all ratings, or of those before.
+            parts = history.bought, history.bought[: asked.before]
+            means = [average([one.rating for one in part]) for part in parts]
+            fits = any(abs(rating - mean - asked.relative) <= ROUNDING for mean in means)
+            self._notes[CONTRADICTED] += not fits
         wanted = with_profile and self.options.profile == "full"
         profile, profiled = self._profile(asked.user, history, known) if wanted else (None, None)
+        raters = self.raters.get(asked.item, ())
+        others = [stars for rater, stars in raters if rater != asked.user]
         return Member(
             id=asked.user,
             average=average(ratings),
@@ -85,10 +91,10 @@ class Members:
             profiled=profiled,
             rating=rating,
             rank=rank,
-            item_average=average_of_others(self.raters.get(asked.item, ()), asked.user),
+            item_average=average(others) if others else None,
         )
 
-    def history(self, asked: Asked) -> History:
+    def history(self, asked: Asked) -> tables.History:
         """The user's history; DataError if it is shorter than the behaviours before the query."""
         history = self.histories.of.get(asked.user)
         if history is None:
@@ -98,32 +104,45 @@ class Members:
             raise asked.spot.bad(asked.before, there)
         return history
 
-    def earlier(
-        self, asked: Asked, place: int
-    ) -> tuple[Thing, tuple[Behaviour, ...], tuple[float, ...]]:
-        """The thing at an earlier place of the user's history, and the behaviours retrieved for it.
-
-        In the published style, the search query is the behaviour's text, not the question's block.
-        """
-        history = self.history(asked)
-        item = history.bought[place].parent_asin
-        thing = self.things.of(item, at=history.spot)
-        behaviour = self.things.behaviour(history.bought[place], at=history.spot)
-        query = behaviour if self.options.shot_style == "published" else thing
-        return thing, *self._retrieved(asked, query, before=place, but={asked.item, item})
+    def own_examples(self, asked: Asked, member: Member, *, seed: int) -> tuple[Example, ...]:
+        """Behaviours before the query as examples; profile and averages are those of the query."""
+        options, history = self.options, self.history(asked)
+        places = [
+            place
+            for place in range(EARLIEST, asked.before)
+            if not (options.strict and history.bought[place].parent_asin == asked.item)
+        ]
+        if len(places) < options.shots:
+            raise asked.spot.bad(
+                asked.before,
+                f"at least {EARLIEST + options.shots} behaviours of user '{asked.user}' before the "
+                f"query, as the task's option `shots` is {options.shots}",
+            )
+        rng = Random(stable_int("examples", seed, asked.item, asked.user))
+        examples = []
+        for place in drawn(rng, places, options.shots):
+            one = history.bought[place]
+            query = self.things.of(one.parent_asin, at=history.spot)
+            # In the published style, the behaviour's own text is searched for.
+            published = options.shot_style == "published"
+            searched = self.things.behaviour(one, at=history.spot) if published else query
+            but = {asked.item, one.parent_asin}
+            shown, weights = self._retrieved(asked, searched, before=place, but=but)
+            seen = replace(member, shown=shown, weights=weights, rank=None, item_average=None)
+            examples.append(solved(query, (replace(seen, rating=one.rating),), options))
+        return tuple(examples)
 
     def add_notes(self, dataset: Dataset) -> None:
         """Add the notes about these members to the data."""
         for note in (ELSEWHERE, CONTRADICTED, FEWER, CUT):
-            if self._notes[note]:
-                dataset.note(note, self._notes[note])
+            dataset.note(note, self._notes[note])
 
     def _retrieved(
         self, asked: Asked, query: Thing | Behaviour, *, before: int, but: Collection[str]
     ) -> tuple[tuple[Behaviour, ...], tuple[float, ...]]:
-        """The behaviours retrieved for a query before a place, best first, and their weights.
+        """The behaviours retrieved before a place, best first, and their weights.
 
-        A strict task never shows behaviours about the items in `but`.
+        A strict task never shows those about the items in `but`.
         """
         history = self.history(asked)
         bought = history.bought[:before]
@@ -135,18 +154,8 @@ class Members:
         tokens = "words" if self.options.strict else self.options.tokens
         return top(corpus, query, k=self.options.k, tokens=tokens)
 
-    def _rating(self, asked: Asked, bought: Sequence[Bought]) -> float:
-        """The user's true rating of the query: from the history, or else from the group."""
-        for at_query in bought[asked.before : asked.before + 1]:
-            if at_query.parent_asin == asked.item:
-                return at_query.rating
-        self._notes[ELSEWHERE] += 1
-        if not 1 <= asked.rating <= 5:
-            raise asked.spot.bad(asked.rating, f"a rating from 1 to 5 by user '{asked.user}'")
-        return asked.rating
-
     def _profile(
-        self, user: str, history: History, known: Sequence[Bought]
+        self, user: str, history: tables.History, known: Sequence[Bought]
     ) -> tuple[str | None, str | None]:
         """The text of a user's profile, or the id of the person whose profile is missing."""
         if user in self.profiles:
@@ -162,23 +171,15 @@ class Members:
 
 def read_members(dataset: Dataset, options: Options, *, items: Collection[str]) -> Members:
     """A maker of members for questions about these items."""
-    histories = dataset.once("histories", read_histories)
+    histories = dataset.once("histories", tables.read_histories)
     published = options.profile == "full" and not options.strict and dataset.has("profiles")
     return Members(
         histories=histories,
         raters=histories.raters(items),
-        things=dataset.once("items", read_things),
-        profiles=dataset.once("profiles", read_profiles) if published else {},
+        things=dataset.once("items", tables.read_things),
+        profiles=dataset.once("profiles", tables.read_profiles) if published else {},
         options=options,
     )
-
-
-def _contradicted(asked: Asked, bought: Sequence[Bought], rating: float) -> bool:
-    """True unless the relative rating is above the average of all ratings or of those before."""
-    if asked.relative is None:
-        return False
-    averages = [average([one.rating for one in part]) for part in (bought, bought[: asked.before])]
-    return all(abs(rating - mean - asked.relative) > ROUNDING for mean in averages)
 
 
 def _newest(behaviours: Sequence[Behaviour], characters: int) -> tuple[Behaviour, ...]:
@@ -201,12 +202,6 @@ def most_common(values: Iterable[T]) -> T:
     return Counter(values).most_common(1)[0][0]
 
 
-def average_of_others(ratings: Iterable[tuple[str, float]], user: str) -> float | None:
-    """The mean of the other users' ratings, from pairs of user and rating; None without others."""
-    others = [rating for rater, rating in ratings if rater != user]
-    return average(others) if others else None
-
-
 G = TypeVar("G", bound=FoundGroup)
 
 
@@ -221,66 +216,34 @@ def chosen_groups(
     if not options.shots or options.ask not in ("pairwise", "listwise"):
         return [[] for _ in groups]
     held = tuple(read_held_out())
-    return [_chosen(group, held, options, seed) for group in groups]
-
-
-def _chosen(
-    group: FoundGroup, held: Sequence[G], options: Options, seed: int
-) -> list[tuple[G, tuple[int, ...]]]:
-    fit = [
-        one
-        for one in held
-        if one.about != group.about
-        and one.users.isdisjoint(group.users)
-        and len(set(one.ranks)) == len(one.ranks)
-    ]
-    if len(fit) < options.shots:
-        raise DataError(
-            "too few held-out groups are suitable as examples",
-            where=f"group '{group.id}'",
-            found=f"{len(fit)} of {len(held)} about other things, of other users, without ties",
-            expected=f"at least {options.shots}, the task's option `shots`",
-        )
-    rng = Random(stable_int("examples", seed, group.id))
-    return [(one, _places(one, options, rng)) for one in drawn(rng, fit, options.shots)]
-
-
-def own_history(
-    members: Members, asked: Asked, member: Member, *, seed: int
-) -> tuple[Example, ...]:
-    """Behaviours before the query as examples, each with behaviours retrieved before it.
-
-    Profile and averages are those at the time of the real query.
-    """
-    options, history = members.options, members.history(asked)
-    places = [
-        place
-        for place in range(EARLIEST, asked.before)
-        if not (options.strict and history.bought[place].parent_asin == asked.item)
-    ]
-    if len(places) < options.shots:
-        raise asked.spot.bad(
-            asked.before,
-            f"at least {EARLIEST + options.shots} behaviours of user '{asked.user}' before the "
-            f"query, as the task's option `shots` is {options.shots}",
-        )
-    rng = Random(stable_int("examples", seed, asked.item, asked.user))
-    examples = []
-    for place in drawn(rng, places, options.shots):
-        query, shown, weights = members.earlier(asked, place)
-        rating = history.bought[place].rating
-        user = replace(
-            member, shown=shown, weights=weights, rating=rating, rank=None, item_average=None
-        )
-        examples.append(solved(query, (user,), options))
-    return tuple(examples)
+    chosen = []
+    for group in groups:
+        fit = [
+            one
+            for one in held
+            if one.about != group.about
+            and one.users.isdisjoint(group.users)
+            and len(set(one.ranks)) == len(one.ranks)
+        ]
+        if len(fit) < options.shots:
+            raise DataError(
+                "too few held-out groups are suitable as examples",
+                where=f"group '{group.id}'",
+                found=f"{len(fit)} of {len(held)} about other things, of other users, without ties",
+                expected=f"at least {options.shots}, the task's option `shots`",
+            )
+        rng = Random(stable_int("examples", seed, group.id))
+        examples = []
+        for one in drawn(rng, fit, options.shots):
+            places = range(len(one.ranks))
+            shown = drawn(rng, places, 2) if options.ask == "pairwise" else places
+            examples.append((one, tuple(shown)))
+        chosen.append(examples)
+    return chosen
 
 
 def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Example:
-    """A question about members with known ratings or ranks, with the printed answer.
-
-    In the published style a ranking holds the rank of each user.
-    """
+    """A question about members with known ratings or ranks, with the printed answer."""
     ranks = [member.rank or 0 for member in members]
     if options.ask == "pairwise":
         answer = "[User A]" if ranks[0] < ranks[1] else "[User B]"
@@ -290,9 +253,3 @@ def solved(query: Thing, members: tuple[Member, ...], options: Options) -> Examp
     else:
         answer = f'{{"predicted_rating": {members[0].rating:.1f}}}'
     return Example(query=query, members=members, answer=answer)
-
-
-def _places(group: FoundGroup, options: Options, rng: Random) -> tuple[int, ...]:
-    """The places of the users in an example: two for pairwise questions, else all."""
-    places = range(len(group.ranks))
-    return tuple(drawn(rng, places, 2) if options.ask == "pairwise" else places)

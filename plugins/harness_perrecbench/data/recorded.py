@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,9 @@ import msgspec
 from harness import DataError
 from harness.base.hashing import digest
 from harness.data.table_cell import TableCell
-from harness_perrecbench.data.layout import (
-    RECORDED_GROUPS,
-    FoundGroup,
-    Stars,
-    one_by_one,
-    wrong_domain,
-    wrong_size,
-)
+from harness_perrecbench.data import layout
 from harness_perrecbench.data.members import chosen_groups, solved
+from harness_perrecbench.data.tables import read_rows
 from harness_perrecbench.records import MEMBERS, Behaviour, Group, Loaded, Member, Thing
 
 if TYPE_CHECKING:
@@ -31,20 +24,20 @@ _LABELS = "recorded_labels"
 
 class _User(msgspec.Struct, frozen=True):
     history: tuple[_Rated, ...]
-    avg: Stars
-    common: Stars
+    avg: layout.Stars
+    common: layout.Stars
     profile: str | None = None
     uid: str | None = None
 
 
 class _Rated(msgspec.Struct, frozen=True):
     title: str
-    rating: Stars
+    rating: layout.Stars
     author: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedGroup(FoundGroup):
+class RecordedGroup(layout.FoundGroup):
     """A recorded group with its members; only the title of its thing is known."""
 
     query: Thing
@@ -57,21 +50,36 @@ def load_recorded(dataset: Dataset, options: Options) -> Loaded:
     every = _read(dataset, options.split, options)
     kept = [every[id] for id in dataset.choose(every, of="groups")]
     unlabelled = sum(not group.ranks for group in kept)
-    if unlabelled:
-        dataset.note("groups without a whole true order", unlabelled)
+    dataset.note("groups without a whole true order", unlabelled)
     shots = chosen_groups(
         kept, lambda: _read(dataset, "held_out", options).values(), options, seed=dataset.seed
     )
-    groups = [_group(one, each, options) for one, each in zip(kept, shots, strict=True)]
+    groups = [
+        Group(
+            id=group.id,
+            user=group.id,
+            query=group.query,
+            members=group.members,
+            examples=tuple(
+                solved(one.query, tuple(one.members[place] for place in places), options)
+                for one, places in each
+            ),
+        )
+        for group, each in zip(kept, shots, strict=True)
+    ]
     if options.ask == "pointwise":
-        return Loaded(singles=tuple(single for group in groups for single in one_by_one(group)))
+        return Loaded(
+            singles=tuple(single for group in groups for single in layout.one_by_one(group))
+        )
     return Loaded(groups=tuple(groups))
 
 
 def _check_options(dataset: Dataset, options: Options) -> None:
     """Raise DataError for options that need more than recorded groups hold."""
     if options.domain != "all":
-        raise wrong_domain(dataset, options, "recorded groups, which cover all domains together")
+        raise layout.wrong_domain(
+            dataset, options, "recorded groups, which cover all domains together"
+        )
     found = None
     if options.strict:
         found = "strict: true"
@@ -87,31 +95,17 @@ def _check_options(dataset: Dataset, options: Options) -> None:
         )
 
 
-def _group(
-    group: RecordedGroup, shots: Sequence[tuple[RecordedGroup, tuple[int, ...]]], options: Options
-) -> Group:
-    return Group(
-        id=group.id,
-        user=group.id,
-        query=group.query,
-        members=group.members,
-        examples=tuple(
-            solved(one.query, tuple(one.members[place] for place in places), options)
-            for one, places in shots
-        ),
-    )
-
-
 def _read(dataset: Dataset, split: str, options: Options) -> dict[str, RecordedGroup]:
     """The first group of each id in a split; the others are noted.
 
     Recorded held-out groups have no ids: a digest of the whole record is used instead.
     """
-    table = dataset.table(RECORDED_GROUPS[split])
+    name = layout.RECORDED_GROUPS[split]
+    table = dataset.table(name)
     orders = _orders(dataset) if split == "test" else {}
     groups: dict[str, RecordedGroup] = {}
     later = 0
-    for row, values in table.rows():
+    for row, values in dataset.once(name, read_rows):
         spot = TableCell(table=table, row=row, column="users")
         if split == "test":
             id = values["item"]
@@ -142,40 +136,37 @@ def _members(
     users = spot.read(recorded, _User, written=True)
     if len(users) != MEMBERS[options.level]:
         expected = f"{MEMBERS[options.level]} users in each group of level {options.level}"
-        raise wrong_size(spot.bad(f"{len(users)} users", expected), len(users), options)
+        raise layout.wrong_size(spot.bad(f"{len(users)} users", expected), len(users), options)
     if ranks and len(ranks) != len(users):
         raise spot.bad(f"{len(users)} users", f"{len(ranks)} users, as in the group's true order")
-    members = tuple(
-        _member(user, raw, rank, spot, options)
-        for user, raw, rank in zip(users, recorded, ranks or (None,) * len(users), strict=True)
-    )
+    members = []
+    for user, raw, rank in zip(users, recorded, ranks or (None,) * len(users), strict=True):
+        if (there := len(user.history)) < options.k:
+            expected = f"at least {options.k} behaviours of each user, the task's option `k`"
+            bad = spot.bad(f"{there} behaviours", expected)
+            bad.hint = (
+                f"set a smaller k, as in --set k={there}: recorded groups hold only the retrieved "
+                "behaviours"
+            )
+            raise bad
+        profile = user.profile if options.profile == "full" else None
+        if options.profile == "full" and not (profile or "").strip():
+            expected = "a profile of each user, or the option profile: none"
+            raise spot.bad({"profile": profile}, expected)
+        shown = (Behaviour(**msgspec.structs.asdict(one)) for one in user.history[: options.k])
+        member = Member(
+            id=user.uid or digest(raw),  # some records lack the id
+            average=user.avg,
+            common=user.common,
+            shown=tuple(shown),
+            profile=profile,
+            rank=rank,
+        )
+        members.append(member)
     ids = [member.id for member in members]
     if len(set(ids)) < len(ids):
         raise spot.bad(ids, "each user of a group once")
-    return members
-
-
-def _member(user: _User, raw: Any, rank: int | None, spot: TableCell, options: Options) -> Member:
-    """A recorded user as a member; the id of a user without one is a digest of the record."""
-    if len(user.history) < options.k:
-        expected = f"at least {options.k} behaviours of each user, the task's option `k`"
-        bad = spot.bad(f"{len(user.history)} behaviours", expected)
-        bad.hint = (
-            f"set a smaller k, as in --set k={len(user.history)}: recorded groups hold only the "
-            "retrieved behaviours"
-        )
-        raise bad
-    profile = user.profile if options.profile == "full" else None
-    if options.profile == "full" and not (profile or "").strip():
-        raise spot.bad({"profile": profile}, "a profile of each user, or the option profile: none")
-    return Member(
-        id=user.uid or digest(raw),
-        average=user.avg,
-        common=user.common,
-        shown=tuple(Behaviour(**msgspec.structs.asdict(one)) for one in user.history[: options.k]),
-        profile=profile,
-        rank=rank,
-    )
+    return tuple(members)
 
 
 def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:
@@ -184,7 +175,7 @@ def _orders(dataset: Dataset) -> dict[str, tuple[TableCell, list[Any]]]:
         return {}
     table = dataset.table(_LABELS)
     orders: dict[str, tuple[TableCell, list[Any]]] = {}
-    for row, values in table.rows():
+    for row, values in dataset.once(_LABELS, read_rows):
         if values["order"] is not None:
             spot = TableCell(table=table, row=row, column="order")
             orders.setdefault(values["item"], (spot, values["order"]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from harness.data.table_cell import TableCell
-from harness_perrecbench.data.layout import FoundGroup, Stars, wrong_size
+from harness_perrecbench.data.layout import GROUPS, FoundGroup, GroupUser, Stars, wrong_size
 from harness_perrecbench.ranking import DIGITS, ranks_of
 from harness_perrecbench.records import MEMBERS, Behaviour, Options, Thing
 
@@ -25,10 +25,8 @@ class Bought(msgspec.Struct, frozen=True, gc=False):
     rating: Stars
 
 
-class _User(msgspec.Struct, frozen=True):
-    user_id: str
+class _User(GroupUser, frozen=True):
     history_len: Annotated[int, msgspec.Meta(ge=0)]
-    relative_rating: float
     avg_rating: Stars
 
 
@@ -80,26 +78,25 @@ class Histories:
         return raters
 
 
+def read_rows(table: Table) -> list[tuple[int, dict[str, Any]]]:
+    """All rows of a small table, for `once`."""
+    return list(table.rows())
+
+
 def read_histories(table: Table) -> Histories:
     """All histories of a table; every rating is checked."""
     of = {}
-    totals = []
-    number = 0
     for row, values in table.rows():
         spot = TableCell(table=table, row=row, column="history")
-        bought = spot.read(values["history"], Bought)
-        of[values["user"]] = History(bought=bought, spot=spot)
-        totals.append(fsum([one.rating for one in bought]))
-        number += len(bought)
+        of[values["user"]] = History(bought=spot.read(values["history"], Bought), spot=spot)
+    totals = [fsum([one.rating for one in history.bought]) for history in of.values()]
+    number = sum(len(history.bought) for history in of.values())
     return Histories(of=of, average=fsum(totals) / max(number, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Things:
-    """The items of a table, with unchecked rows: row number, title and author.
-
-    State: the items that were looked up and checked.
-    """
+    """The items of a table, checked when they are looked up: row number, title and author."""
 
     table: Table
     rows: Mapping[str, tuple[int, Any, Any]]
@@ -142,30 +139,32 @@ def read_profiles(table: Table) -> dict[str, str]:
     }
 
 
-def first_groups(dataset: Dataset, table: Table, options: Options) -> dict[str, AskedGroup]:
-    """The first group of each item, by item; the others are noted."""
+def first_groups(dataset: Dataset, options: Options) -> dict[str, AskedGroup]:
+    """The first group of each item in the task's split, by item; the others are noted."""
     first: dict[str, AskedGroup] = {}
     later = empty = 0
-    for row, values in table.rows():
-        spot = TableCell(table=table, row=row, column="groups")
-        groups = values["groups"]
+    for item, groups, spot in _rows_of_groups(dataset, options.split):
         if groups:
-            first[values["item"]] = _group(values["item"], groups[0], spot, options)
+            first[item] = _group(item, groups[0], spot, options)
         empty += not groups
         later += len(groups[1:])
-    if empty:
-        dataset.note("items left out as they have no group", empty)
-    if later:
-        dataset.note("groups left out as not the first of their item", later)
+    dataset.note("items left out as they have no group", empty)
+    dataset.note("groups left out as not the first of their item", later)
     return first
 
 
-def every_group(table: Table, options: Options) -> Iterator[AskedGroup]:
-    """All groups of all items, in the order of the table."""
-    for row, values in table.rows():
+def held_out_groups(dataset: Dataset, options: Options) -> Iterator[AskedGroup]:
+    """All held-out groups of all items, in the order of the table."""
+    for item, groups, spot in _rows_of_groups(dataset, "held_out"):
+        for group in groups:
+            yield _group(item, group, spot, options)
+
+
+def _rows_of_groups(dataset: Dataset, split: str) -> Iterator[tuple[str, list[Any], TableCell]]:
+    table = dataset.table(GROUPS[split])
+    for row, values in dataset.once(GROUPS[split], read_rows):
         spot = TableCell(table=table, row=row, column="groups")
-        for group in values["groups"]:
-            yield _group(values["item"], group, spot, options)
+        yield values["item"], values["groups"], spot
 
 
 def _group(item: str, group: Any, spot: TableCell, options: Options) -> AskedGroup:

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from harness.analysis.tool_report import settings_without, write_json
-from harness.base.errors import UsageError
+from harness.analysis.tool_report import (
+    check_empty,
+    settings_without,
+    write_json,
+    write_list,
+    write_object,
+)
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_writer, make_folder
-from harness_perrecbench.data.layout import ALWAYS, PUBLISHED
-from harness_perrecbench.grouping.pool import Candidate, Histories, Pool, find
-from harness_perrecbench.grouping.reading import (
-    ALL,
-    UNIT,
-    Log,
-    Settings,
-    described,
-    read,
-    review_files,
-    titled,
-)
+from harness_perrecbench.data.layout import ALWAYS, PUBLISHED, GroupUser
+from harness_perrecbench.grouping.pool import Candidate, Pool, find
+from harness_perrecbench.grouping.reading import ALL, UNIT, Log, Settings, read, review_files
 from harness_perrecbench.records import MEMBERS, Level
-
-if TYPE_CHECKING:
-    import numpy as np
 
 OUT = "--out"
 """The option with the folder of the files."""
@@ -41,28 +34,33 @@ RECORD = "groups.json"
 DRAWN = "drawn_behavior.json"
 """Behaviours that the tool drew, in place of the published list."""
 
+PAST = "past JOIN users USING (user_at) JOIN items USING (item_at)"
+BATCH_USERS = 5_000
+
 
 def run(settings: Settings) -> Report:
     """Write the groups of a log in the published layout, and report what each rule left."""
-    check_empty(settings.out)
-    titles = titled(settings.meta)
+    check_empty(settings.out, "the folder for the groups", option=OUT)
     log = read(settings)
-    pool = find(log, titles, settings)
-    del titles
-    words = Words(log=log, past=pool.histories, strict=settings.strict)
+    pool = find(log, settings)
     made = draw(pool, log, settings)
-    alone = behaviours(pool.active, settings)
-    users = {
-        name: _users(drawn, pool, alone if name == ALL else []) for name, drawn in made.items()
-    }
-    shown = {item for every in users.values() for user in every for item in words.rated(user)}
-    items = described(settings.meta, shown)
-    write_list(folder_of(settings.out, ALL) / DRAWN, map(words.behaviour, alone))
+    alone = behaviours(pool.active, log, settings)
+    write_list(folder_of(settings.out, ALL) / DRAWN, alone, option=OUT)
     for name, drawn in made.items():
-        place = folder_of(settings.out, name)
-        _write_folder(place, drawn, users[name], words=words, items=items)
+        users = {one["user_id"] for one in alone} if name == ALL else set()
+        _write_folder(folder_of(settings.out, name), drawn, users, log)
     written = [one for drawn in made.values() for one in drawn]
-    write_json(settings.out / RECORD, account(log, pool, written, settings), option=OUT)
+    reviews = [{"file": path.name, "domain": domain} for domain, path in review_files(settings)]
+    account = {
+        "reviews": sorted(reviews, key=lambda one: (one["file"], one["domain"] or "")),
+        "meta": sorted(path.name for path in settings.meta),
+        "settings": settings_without(settings, "reviews", "domains", "meta", "out"),
+        "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
+        "rows_left_out": log.left_out,
+        "rules": pool.left.json(),
+        "groups": [one.counts() for one in written],
+    }
+    write_json(settings.out / RECORD, account, option=OUT)
     left = pool.left.sheet(
         "What each rule leaves",
         notes=("each item that is left at the end has one group per level",),
@@ -77,12 +75,12 @@ def run(settings: Settings) -> Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
-    """The groups of a level in a folder: items, each with the ratings of its drawn users."""
+    """The groups of a level in a folder: items, each with its drawn users."""
 
     folder: str
     level: Level
-    test: list[tuple[str, list[int]]]
-    held_out: list[tuple[str, list[int]]]
+    test: list[tuple[str, list[GroupUser]]]
+    held_out: list[tuple[str, list[GroupUser]]]
 
     def counts(self) -> dict[str, str | int]:
         """The number of groups in each split, with folder and level."""
@@ -96,24 +94,24 @@ def draw(pool: Pool, log: Log, settings: Settings) -> dict[str, list[Drawn]]:
     Test items of one folder are held out of all others. Each level draws its own users.
     """
 
-    def place(one: Candidate) -> int:
-        return stable_int("test", settings.seed, log.items[one.item])
-
-    def groups(own: Iterable[Candidate], level: Level) -> list[tuple[str, list[int]]]:
-        return [
-            (log.items[one.item], _of_level(one, level, log, pool.histories, settings))
-            for one in own
-            if len(one.rows) >= MEMBERS[level]
-        ]
+    def groups(own: Iterable[Candidate], level: Level) -> list[tuple[str, list[GroupUser]]]:
+        found = []
+        for one in own:
+            place = partial(stable_int, "level", settings.seed, level, one.item)
+            users = sorted(one.users, key=lambda user, place=place: place(user.user_id))
+            if len(users) >= MEMBERS[level]:
+                found.append((one.item, users[: MEMBERS[level]]))
+        return found
 
     folders = {ALL: pool.candidates}
     for number, domain in enumerate(log.domains):
-        folders[domain] = [one for one in pool.candidates if log.domain_of[one.item] == number]
+        folders[domain] = [one for one in pool.candidates if one.domain == number]
     tests = {}
     for name, own in folders.items():
         most = settings.test_items if name == ALL else settings.domain_items
-        tests[name] = {one.item for one in sorted(own, key=place)[:most]}
-    tested = set[int]().union(*tests.values())
+        items = sorted((one.item for one in own), key=partial(stable_int, "test", settings.seed))
+        tests[name] = set(items[:most])
+    tested = set[str]().union(*tests.values())
     return {
         name: [
             Drawn(
@@ -128,107 +126,67 @@ def draw(pool: Pool, log: Log, settings: Settings) -> dict[str, list[Drawn]]:
     }
 
 
-def _of_level(
-    candidate: Candidate, level: Level, log: Log, past: Histories, settings: Settings
-) -> list[int]:
-    """The ratings that a level draws of an item, in random order."""
-    item = log.items[candidate.item]
-
-    def place(row: int) -> int:
-        return stable_int("level", settings.seed, level, item, log.users[past.user[row]])
-
-    return sorted(candidate.rows, key=place)[: MEMBERS[level]]
-
-
-def behaviours(active: np.ndarray, settings: Settings) -> list[int]:
+def behaviours(active: int, log: Log, settings: Settings) -> list[dict[str, Any]]:
     """A random choice of the ratings with a long enough history, each at most once, in order."""
     rng = Random(stable_int("behaviours", settings.seed))
-    wanted = min(settings.behaviours, len(active))
-    if wanted * 2 > len(active):
-        ranked = sorted((rng.random(), row) for row in active.tolist())
-        return sorted(row for _, row in ranked[:wanted])
-    places: set[int] = set()
-    while len(places) < wanted:
-        places.add(int(rng.random() * len(active)))
-    return [int(active[place]) for place in sorted(places)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Words:
-    """The ratings of all users, in the format of the published files."""
-
-    log: Log
-    past: Histories
-    strict: bool
-
-    def members(self, rows: list[int]) -> list[dict[str, Any]]:
-        import numpy as np
-
-        averages = self.past.averages(np.array(rows), strict=self.strict).tolist()
-        return [
-            {
-                "user_id": self.log.users[self.past.user[row]],
-                "history_len": self._earlier(row),
-                "relative_rating": self._rating(row) - average,
-                "avg_rating": average,
-            }
-            for row, average in zip(rows, averages, strict=True)
-        ]
-
-    def behaviour(self, row: int) -> dict[str, Any]:
-        return {
-            "user_id": self.log.users[self.past.user[row]],
-            **self._row(row),
-            "history_len": self._earlier(row),
+    wanted = min(settings.behaviours, active)
+    if wanted * 2 > active:
+        places = {
+            place for _, place in sorted((rng.random(), place) for place in range(active))[:wanted]
         }
-
-    def history(self, user: int) -> list[dict[str, Any]]:
-        """A user's ratings, oldest first."""
-        return [self._row(row) for row in self._rows(user)]
-
-    def rated(self, user: int) -> list[str]:
-        return [self.log.items[self.past.item[row]] for row in self._rows(user)]
-
-    def _row(self, row: int) -> dict[str, Any]:
-        return {
-            "parent_asin": self.log.items[self.past.item[row]],
-            "rating": self._rating(row),
-            "timestamp": int(self.past.time[row]),
-        }
-
-    def _rows(self, user: int) -> range:
-        return range(int(self.past.starts[user]), int(self.past.starts[user + 1]))
-
-    def _rating(self, row: int) -> float:
-        return int(self.past.rating[row]) / UNIT
-
-    def _earlier(self, row: int) -> int:
-        return int(self.past.now[row] - self.past.starts[self.past.user[row]])
+    else:
+        places = set()
+        while len(places) < wanted:
+            places.add(int(rng.random() * active))
+    drawn = log.database.sql(
+        f"""
+        WITH placed AS (
+            SELECT *, row_number() OVER (ORDER BY user_at, time, item_at) - 1 AS place FROM active
+        )
+        SELECT users.name AS user_id, items.name AS parent_asin, rating / {UNIT} AS rating,
+            time AS timestamp, earlier AS history_len
+        FROM placed JOIN users USING (user_at) JOIN items USING (item_at)
+        WHERE place IN (SELECT unnest($places::BIGINT[])) ORDER BY place
+        """,
+        {"places": sorted(places)},
+    )
+    return [dict(zip(drawn.columns, row, strict=True)) for row in drawn.fetchall()]
 
 
-def _users(drawn: list[Drawn], pool: Pool, alone: list[int]) -> list[int]:
-    """The users whose histories a folder needs, in the order of names."""
-    rows = {row for one in drawn for _, rows in (*one.test, *one.held_out) for row in rows}
-    return sorted({int(pool.histories.user[row]) for row in rows.union(alone)})
-
-
-def _write_folder(
-    place: Path, every: list[Drawn], users: list[int], *, words: Words, items: Mapping[str, Any]
-) -> None:
-    """Write the groups of a folder with their histories and items."""
+def _write_folder(place: Path, every: list[Drawn], users: set[str], log: Log) -> None:
+    """Write the groups of a folder with the histories of their users and some others."""
     for drawn in every:
         for held_out, groups in ((False, drawn.test), (True, drawn.held_out)):
+            users.update(user.user_id for _, group in groups for user in group)
             if groups:
                 write_object(
                     place / groups_file(drawn.level, held_out=held_out),
-                    ((item, [words.members(rows)]) for item, rows in groups),
+                    ((item, [group]) for item, group in groups),
+                    option=OUT,
                 )
+    write_object(place / ALWAYS["histories"], _histories(sorted(users), log), option=OUT)
+    rated = f"SELECT items.name FROM {PAST} WHERE users.name IN (SELECT unnest($users::VARCHAR[]))"
     write_object(
-        place / ALWAYS["histories"],
-        ((words.log.users[user], words.history(user)) for user in users),
+        place / ALWAYS["items"], log.described(rated, {"users": sorted(users)}), option=OUT
     )
-    shown = sorted({item for user in users for item in words.rated(user)})
-    write_object(place / ALWAYS["items"], ((item, items[item]) for item in shown))
+
+
+def _histories(users: list[str], log: Log) -> Iterator[tuple[str, msgspec.Raw]]:
+    """The ratings of each of some users, oldest first; ratings at one time by the item's name."""
+    for start in range(0, len(users), BATCH_USERS):
+        found = log.database.sql(
+            f"""
+            SELECT users.name, to_json(list(
+                {{parent_asin: items.name, rating: rating / {UNIT}, timestamp: time}}
+                ORDER BY time, item_at
+            ))
+            FROM {PAST} WHERE users.name IN (SELECT unnest($users::VARCHAR[]))
+            GROUP BY users.name ORDER BY users.name
+            """,
+            {"users": users[start : start + BATCH_USERS]},
+        )
+        for user, history in found.fetchall():
+            yield user, msgspec.Raw(history.encode())
 
 
 def notes(log: Log, written: Sequence[Drawn], settings: Settings) -> tuple[str, ...]:
@@ -246,20 +204,6 @@ def notes(log: Log, written: Sequence[Drawn], settings: Settings) -> tuple[str, 
     return tuple(found)
 
 
-def account(log: Log, pool: Pool, written: Sequence[Drawn], settings: Settings) -> dict[str, Any]:
-    """The report as a JSON value, with the settings; files appear by name, without their folder."""
-    reviews = [{"file": path.name, "domain": domain} for domain, path in review_files(settings)]
-    return {
-        "reviews": sorted(reviews, key=lambda one: (one["file"], one["domain"] or "")),
-        "meta": sorted(path.name for path in settings.meta),
-        "settings": settings_without(settings, "reviews", "domains", "meta", "out"),
-        "time_unit": "seconds" if log.ticks == 1 else "milliseconds",
-        "rows_left_out": log.left_out,
-        "rules": pool.left.json(),
-        "groups": [one.counts() for one in written],
-    }
-
-
 def groups_file(level: str, *, held_out: bool) -> str:
     """The name of the file with the groups of a level."""
     return PUBLISHED["held_out" if held_out else "test"].format(level=level)
@@ -268,37 +212,3 @@ def groups_file(level: str, *, held_out: bool) -> str:
 def folder_of(root: Path, name: str) -> Path:
     """The folder for the files of a domain, or of `all` domains."""
     return root / name / f"{name}-processed"
-
-
-def check_empty(folder: Path) -> None:
-    """Raise UsageError unless the folder is empty or does not exist."""
-    there = [folder.name] if folder.exists() and not folder.is_dir() else []
-    if folder.is_dir():
-        there = sorted(path.name for path in folder.iterdir())
-    if there:
-        raise UsageError(
-            "the folder for the groups is not empty",
-            where=str(folder),
-            found=", ".join(there[:5]),
-            expected="--out: an empty folder, or one that does not exist yet",
-        )
-
-
-def write_object(file: Path, entries: Iterable[tuple[str, Any]]) -> None:
-    """Write one JSON object, one entry per line."""
-    encode = msgspec.json.encode
-    _write(file, b"{", (encode(key) + b": " + encode(value) for key, value in entries), b"}")
-
-
-def write_list(file: Path, values: Iterable[Any]) -> None:
-    """Write one JSON array, one value per line."""
-    _write(file, b"[", map(msgspec.json.encode, values), b"]")
-
-
-def _write(file: Path, start: bytes, lines: Iterable[bytes], end: bytes) -> None:
-    make_folder(file.parent, option=OUT)
-    with atomic_writer(file, option=OUT) as stream:
-        stream.write(start)
-        for number, line in enumerate(lines):
-            stream.write(b",\n" + line if number else line)
-        stream.write(end + b"\n")

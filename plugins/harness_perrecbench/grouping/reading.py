@@ -1,28 +1,29 @@
-"""The options of `harness data perrec-groups`, and its review log as arrays.
+"""The options of `harness data perrec-groups`, and its review log as tables of a database.
 
-Each id is stored once, and a rating takes some 18 bytes. Users and items are numbered in the order
-of their names, so that nothing depends on the order of rows and files.
+Users and items are numbered in the order of their names, so that nothing depends on the order of
+rows and files.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from harness.analysis.user_tables import table as read_table
 from harness.base.errors import DataError, UsageError
 from harness.contracts.task import Column
+from harness.data.database import Database
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from harness.data.batches import Batch
     from harness.data.table import Table
 
 ALL = "all"
@@ -114,116 +115,124 @@ MILLISECONDS_A_SECOND = 1000
 LARGEST_SECONDS = 1e11
 """Larger times are milliseconds since 1970."""
 
+MEMORY = "300MB"
+"""What the database may hold in memory, whatever the size of the log."""
+
+FIT = {
+    "user_id": (Column(), "user_id <> ''", "an id"),
+    "parent_asin": (Column(), "parent_asin <> ''", "an id"),
+    "rating": (
+        Column(type="number"),
+        f"rating * {UNIT} BETWEEN {UNIT} AND {5 * UNIT} "
+        f"AND abs(rating * {UNIT} - round(rating * {UNIT})) < 1e-6",
+        "a number from 1 to 5, with at most three decimals",
+    ),
+    "timestamp": (Column(type="integer"), "timestamp IS NOT NULL", "a time"),
+}
+"""The columns of reviews: the type, and the condition of a usable value in SQL and in words."""
+
 ITEM_COLUMNS = {
     "parent_asin": Column(type="string"),
     "title": Column(type="string", required=False),
     "author": Column(type="any", required=False),
 }
 
+SPACES = "".join(filter(str.isspace, map(chr, range(0x3001))))
+"""All characters that are white space: a title needs another one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """All ratings of a log; each has one place in all arrays.
+    """All usable ratings of a log, in the tables of a database.
 
-    `user` and `item` are places in the sorted `users` and `items`. `domain_of` is the place of each
-    item's domain, or the number of domains if it has none. `left_out` counts bad rows.
+    `users` (`user_at`, `name`), `items` (`item_at`, `name`, `domain`, `titled`), `ratings`
+    (`user_at`, `item_at`, `rating` in thousandths, `time`), and `meta` (`name`, `title`, `author`)
+    with the described items that have a title. `user_at` and `item_at` are places among the sorted
+    names, `domain` is the place of the item's domain, or the number of domains if it has none.
+    `ticks` are the units of time per second, and `left_out` counts bad rows.
     """
 
-    users: tuple[str, ...]
-    items: tuple[str, ...]
-    user: np.ndarray
-    item: np.ndarray
-    rating: np.ndarray
-    time: np.ndarray
+    database: Database
     domains: tuple[str, ...]
-    domain_of: np.ndarray
+    ticks: int
     left_out: int
 
-    @property
-    def ticks(self) -> int:
-        """The units of `time` per second."""
-        import numpy as np
+    def described(self, items: str, params: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Title and author of the items whose names a query selects, in the published format.
 
-        return MILLISECONDS_A_SECOND if np.abs(self.time).max() > LARGEST_SECONDS else 1
+        Of several descriptions of an item, the alphabetically first counts.
+        """
+        rows = self.database.sql(
+            f"SELECT name, title, author FROM meta WHERE name IN ({items}) ORDER BY name", params
+        ).fetchall()
+        for name, found in groupby(rows, key=lambda row: row[0]):
+            title, author = min((title, _author(author)) for _, title, author in found)
+            yield name, {"title": title, **({"author": {"name": author}} if author else {})}
 
 
 def read(settings: Settings) -> Log:
     """All ratings of the log; DataError with file and line for a bad row."""
-    import numpy as np
-
-    users: dict[str, int] = {}
-    items: dict[str, int] = {}
     files = list(review_files(settings))
     domains = tuple(sorted({domain for domain, _ in files if domain}))
-    parts: list[tuple[np.ndarray, ...]] = []
-    seen_in: list[tuple[int, np.ndarray]] = []
-    read_rows = 0
-    for domain, path in files:
-        table = _table(path, _columns(required=settings.bad_rows == "refused"))
-        first = len(parts)
-        for batch in table.batches():
-            read_rows += len(batch)
-            parts.append(_numbered(_usable(table, batch, settings), users, items))
-        if domain:
-            own = [part[1] for part in parts[first:]]
-            seen_in.append((domains.index(domain), np.unique(np.concatenate(own))))
-    user, item, rating, time = (np.concatenate(part) for part in zip(*parts, strict=True))
-    del parts
-    if not len(user):
+    refused = settings.bad_rows == "refused"
+    columns = {name: replace(column, required=refused) for name, (column, *_) in FIT.items()}
+    meta = {f"meta_{place}": _table(path, ITEM_COLUMNS) for place, path in enumerate(settings.meta)}
+    reviews = {f"reviews_{place}": _table(path, columns) for place, (_, path) in enumerate(files)}
+    database = Database({**meta, **reviews}, memory=MEMORY)
+    database.sql(
+        f"""
+        SELECT parent_asin AS name, title, author
+        FROM ({" UNION ALL ".join(f"FROM {name}" for name in meta)})
+        WHERE trim(title, '{SPACES}') <> ''
+        """
+    ).create_view("meta")
+    for name, table in reviews.items() if refused else ():
+        bad = " UNION ALL ".join(
+            f"SELECT row, '{column}', to_json({column}) FROM {name} WHERE NOT ({fits})"
+            for column, (_, fits, _) in FIT.items()
+        )
+        for row, column, value in database.sql(f"{bad} ORDER BY ALL LIMIT 1").fetchall():
+            raise table.bad(row, column, json.loads(value), FIT[column][-1])
+    every = " UNION ALL ".join(
+        f"SELECT *, {domains.index(domain) if domain else len(domains)} AS domain FROM {name}"
+        for name, (domain, _) in zip(reviews, files, strict=True)
+    )
+    usable = f"({every}) WHERE {' AND '.join(fits for _, fits, _ in FIT.values())}"
+    database.sql(
+        f"""
+        SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS user_at, name
+        FROM (SELECT DISTINCT user_id AS name FROM {usable})
+        """
+    ).create("users")
+    database.sql(
+        f"""
+        SELECT (row_number() OVER (ORDER BY name) - 1)::INTEGER AS item_at, name, domain,
+            name IN (SELECT name FROM meta) AS titled
+        FROM (SELECT parent_asin AS name, min(domain) AS domain FROM {usable} GROUP BY name)
+        """
+    ).create("items")
+    database.sql(
+        f"""
+        SELECT user_at, item_at, round(rating * {UNIT})::SMALLINT AS rating, timestamp AS time
+        FROM (SELECT * FROM {usable})
+        JOIN users ON user_id = users.name JOIN items ON parent_asin = items.name
+        """
+    ).create("ratings")
+    [(read_rows,)] = database.sql(f"SELECT count(*) FROM ({every})").fetchall()
+    [(found, latest)] = database.sql("SELECT count(*), max(abs(time)) FROM ratings").fetchall()
+    if not found:
         raise DataError(
             "the files of reviews contain no usable rating",
             where=", ".join(str(path) for _, path in files),
             found=f"{read_rows} rows without an id, a time or a rating from 1 to 5",
             expected="rows with user_id, parent_asin, a timestamp and a rating from 1 to 5",
         )
-    user_names, new_user = _by_name(users)
-    item_names, new_item = _by_name(items)
-    domain_of = np.full(len(items), len(domains), dtype=np.int16)
-    for place, found in seen_in:
-        there = new_item[found]
-        domain_of[there] = np.minimum(domain_of[there], place)
     return Log(
-        users=user_names,
-        items=item_names,
-        user=new_user[user],
-        item=new_item[item],
-        rating=rating,
-        time=time,
+        database=database,
         domains=domains,
-        domain_of=domain_of,
-        left_out=read_rows - len(user),
+        ticks=MILLISECONDS_A_SECOND if latest > LARGEST_SECONDS else 1,
+        left_out=read_rows - found,
     )
-
-
-def titled(paths: Iterable[Path]) -> set[str]:
-    """The ids of items with a title."""
-    found: set[str] = set()
-    for names, titles, _ in _items(paths):
-        found.update(name for name, title in zip(names, titles, strict=True) if _is_text(title))
-    return found
-
-
-def described(paths: Iterable[Path], wanted: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Title and author of each wanted item, in the format of the published file.
-
-    Of several descriptions of an item, the alphabetically first counts.
-    """
-    found: dict[str, tuple[str, str]] = {}
-    for columns in _items(paths):
-        for name, title, author in zip(*columns, strict=True):
-            if name in wanted and _is_text(title):
-                about = (title, _author(author))
-                found[name] = min(about, found.get(name, about))
-    return {
-        name: {"title": title, "author": {"name": author}} if author else {"title": title}
-        for name, (title, author) in sorted(found.items())
-    }
-
-
-def _items(paths: Iterable[Path]) -> Iterator[tuple[list[Any], list[Any], list[Any]]]:
-    for path in paths:
-        for batch in _table(path, ITEM_COLUMNS).batches():
-            yield batch.columns["parent_asin"], batch.columns["title"], batch.columns["author"]
 
 
 def _table(path: Path, columns: Mapping[str, Column]) -> Table:
@@ -234,71 +243,8 @@ def _table(path: Path, columns: Mapping[str, Column]) -> Table:
     return read_table(str(path), path.name, columns)
 
 
-def _columns(*, required: bool) -> dict[str, Column]:
-    name = Column(type="string", required=required)
-    return {
-        "user_id": name,
-        "parent_asin": name,
-        "rating": Column(type="number", required=required),
-        "timestamp": Column(type="integer", required=required),
-    }
-
-
-def _usable(table: Table, batch: Batch, settings: Settings) -> list[list[Any]]:
-    """The columns of a batch without bad rows; DataError if bad rows are refused."""
-    import numpy as np
-
-    columns = [batch.columns[name] for name in _columns(required=True)]
-    users, items, ratings, times = columns
-    points = np.array(ratings, dtype=np.float64) * UNIT
-    fit = (points >= UNIT) & (points <= 5 * UNIT) & (np.abs(points - np.rint(points)) < 1e-6)
-    if all(users) and all(items) and None not in times and fit.all():
-        return columns
-    tests = (
-        ("user_id", [bool(one) for one in users], "an id"),
-        ("parent_asin", [bool(one) for one in items], "an id"),
-        ("rating", fit.tolist(), "a number from 1 to 5, with at most three decimals"),
-        ("timestamp", [one is not None for one in times], "a time"),
-    )
-    if settings.bad_rows == "refused":
-        row, name, expected = min(
-            (fits.index(False), name, expected) for name, fits, expected in tests if not all(fits)
-        )
-        raise table.bad(batch.first + row, name, batch.columns[name][row], expected)
-    kept = [all(fits) for fits in zip(*(fits for _, fits, _ in tests), strict=True)]
-    return [[one for one, keep in zip(column, kept, strict=True) if keep] for column in columns]
-
-
-def _numbered(
-    columns: list[list[Any]], users: dict[str, int], items: dict[str, int]
-) -> tuple[np.ndarray, ...]:
-    """The rows of a batch as arrays; new ids get the next numbers."""
-    import numpy as np
-
-    names, things, ratings, times = columns
-    return (
-        np.array([users.setdefault(name, len(users)) for name in names], dtype=np.int32),
-        np.array([items.setdefault(thing, len(items)) for thing in things], dtype=np.int32),
-        np.rint(np.array(ratings, dtype=np.float64) * UNIT).astype(np.int16),
-        np.array(times, dtype=np.int64),
-    )
-
-
-def _by_name(known: Mapping[str, int]) -> tuple[tuple[str, ...], np.ndarray]:
-    """The sorted names, and for each number its name's place among them."""
-    import numpy as np
-
-    names = tuple(sorted(known))
-    places = np.empty(len(names), dtype=np.int32)
-    places[[known[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-    return names, places
-
-
-def _is_text(title: str | None) -> bool:
-    return bool(title and title.strip())
-
-
-def _author(value: Any) -> str:
-    """The name of an author; empty without one."""
-    name = value.get("name") if isinstance(value, dict) else value
+def _author(value: str | None) -> str:
+    """The name of an author, given as JSON; empty without one."""
+    found = json.loads(value) if value else None
+    name = found.get("name") if isinstance(found, dict) else found
     return name.strip() if isinstance(name, str) else ""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from harness import DataError
+from harness.analysis.tool_report import check_empty
 from harness.base.errors import UsageError
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import atomic_write, make_folder
@@ -19,6 +21,7 @@ from harness.runs.atomic_files import atomic_write, make_folder
 if TYPE_CHECKING:
     import numpy as np
 
+OUT = "--out"
 CONFIG = "adapter_config.json"
 WEIGHTS = "adapter_model.safetensors"
 A, B = ".lora_A.weight", ".lora_B.weight"
@@ -36,10 +39,7 @@ PLAIN: Mapping[str, tuple[Any, ...]] = {
     "trainable_token_indices": (None, [], {}),
     "init_lora_weights": (True, False, None, "gaussian", "eva", "orthogonal"),
 }
-"""Allowed values: the adapter is then a product of two matrices per module, and nothing else.
-
-Other values of `init_lora_weights` change the base model's weights as well.
-"""
+"""Allowed values: the adapter is then a product of two matrices per module, and nothing else."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +87,11 @@ class Adapter:
         return int(self.config["r"])
 
     @property
+    def shapes(self) -> dict[str, str]:
+        """The dimensions of each module's product."""
+        return {name: f"{left.shape[0]} x {self.a[name].shape[1]}" for name, left in self.b.items()}
+
+    @property
     def scaling(self) -> float:
         """The factor of its products in the weights."""
         root = math.sqrt(self.rank) if self.config.get("use_rslora") else self.rank
@@ -101,12 +106,7 @@ def run(options: Options) -> Report:
             found=f"--alpha {options.alpha} and --beta {options.beta}",
             expected="a sum of at most 1",
         )
-    if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
-        raise UsageError(
-            "the folder for the merged adapter is not empty",
-            where=str(options.out),
-            expected="--out: an empty folder, or one that does not exist yet",
-        )
+    check_empty(options.out, "the folder for the merged adapter", option=OUT)
     weights = (options.alpha, options.beta, max(0.0, 1 - options.alpha - options.beta))
     trained = ("pointwise", "pairwise", "listwise")
     adapters = [read(getattr(options, name)) for name in trained]
@@ -140,17 +140,15 @@ def by_products(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapte
     """
     import numpy as np
 
-    modules = adapters[0].a
-    a = {name: np.concatenate([each.a[name] for each in adapters], axis=0) for name in modules}
+    weighted = [
+        (np.float32(weight * each.scaling), each)
+        for each, weight in zip(adapters, weights, strict=True)
+    ]
+    names = adapters[0].a
+    a = {name: np.concatenate([each.a[name] for each in adapters], axis=0) for name in names}
     b = {
-        name: np.concatenate(
-            [
-                np.float32(weight * each.scaling) * each.b[name]
-                for each, weight in zip(adapters, weights, strict=True)
-            ],
-            axis=1,
-        )
-        for name in modules
+        name: np.concatenate([factor * each.b[name] for factor, each in weighted], axis=1)
+        for name in names
     }
     first, rank = adapters[0], sum(each.rank for each in adapters)
     config = {**first.config, "r": rank, "lora_alpha": rank, "use_rslora": False}
@@ -162,41 +160,41 @@ def by_factors(adapters: Sequence[Adapter], weights: Sequence[float]) -> Adapter
     import numpy as np
 
     first = adapters[0]
-    for other in adapters[1:]:
-        for setting in ("r", "lora_alpha", "use_rslora"):
-            if (found := other.config.get(setting)) != first.config.get(setting):
-                raise UsageError(
-                    f"the factors of adapters with different {setting} cannot be averaged",
-                    where=str(other.folder),
-                    found=f"{setting} {found}",
-                    expected=f"{setting} {first.config.get(setting)}, as in {first.folder}",
-                    hint="use --method products",
-                )
+    for other, setting, ours, theirs in _differing(adapters, ("r", "lora_alpha", "use_rslora")):
+        raise UsageError(
+            f"the factors of adapters with different {setting} cannot be averaged",
+            where=str(other.folder),
+            found=f"{setting} {theirs}",
+            expected=f"{setting} {ours}, as in {first.folder}",
+            hint="use --method products",
+        )
 
-    def mean(factors: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-        return {
-            name: np.average([each[name] for each in factors], axis=0, weights=weights).astype(
-                np.float32
-            )
-            for name in first.a
-        }
+    def mean(*matrices: np.ndarray) -> np.ndarray:
+        return np.average(matrices, axis=0, weights=weights).astype(np.float32)
 
-    return Adapter(
-        folder=first.folder,
-        config=first.config,
-        a=mean([each.a for each in adapters]),
-        b=mean([each.b for each in adapters]),
-    )
+    a = {name: mean(*(each.a[name] for each in adapters)) for name in first.a}
+    b = {name: mean(*(each.b[name] for each in adapters)) for name in first.b}
+    return Adapter(folder=first.folder, config=first.config, a=a, b=b)
 
 
 def read(folder: Path) -> Adapter:
     """The adapter in a folder; DataError unless it is only a product of two matrices per module."""
-    config = _config(folder / CONFIG)
+    file = folder / CONFIG
+    try:
+        config = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+        msgspec.convert(config, _Needed)
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+        raise DataError(
+            "the adapter's configuration cannot be used",
+            where=str(file),
+            found=getattr(error, "strerror", None) or str(error),
+            expected=f"the {CONFIG} of a LoRA adapter in PEFT's format, next to {WEIGHTS}",
+        ) from error
     for setting, allowed in PLAIN.items():
         if setting in config and config[setting] not in allowed:
             raise DataError(
                 "the adapter has parts that cannot be merged",
-                where=str(folder / CONFIG),
+                where=str(file),
                 found=f"{setting}: {config[setting]}",
                 expected=" or ".join(f"{setting}: {one}" for one in allowed),
             )
@@ -227,24 +225,22 @@ def read(folder: Path) -> Adapter:
 def check_compatible(adapters: Sequence[Adapter]) -> None:
     """Raise DataError unless all adapters have the same base model and modules."""
     first = adapters[0]
+    for other, setting, ours, theirs in _differing(adapters, SAME):
+        raise DataError(
+            f"adapters of different {setting} cannot be merged",
+            where=str(other.folder),
+            found=str(theirs),
+            expected=f"{ours}, as in {first.folder}",
+        )
     for other in adapters[1:]:
-        for setting in SAME:
-            ours, theirs = (_comparable(each.config.get(setting)) for each in (first, other))
-            if ours != theirs:
-                raise DataError(
-                    f"adapters of different {setting} cannot be merged",
-                    where=str(other.folder),
-                    found=str(theirs),
-                    expected=f"{ours}, as in {first.folder}",
-                )
         for name in sorted(first.a.keys() | other.a.keys()):
-            shapes = [_shape(each, name) for each in (first, other)]
-            if shapes[0] != shapes[1]:
+            ours, theirs = (each.shapes.get(name, "no such module") for each in (first, other))
+            if ours != theirs:
                 raise DataError(
                     "adapters of different modules cannot be merged",
                     where=f"{other.folder}, {name}",
-                    found=shapes[1],
-                    expected=f"{shapes[0]}, as in {first.folder}",
+                    found=theirs,
+                    expected=f"{ours}, as in {first.folder}",
                 )
 
 
@@ -254,25 +250,11 @@ def write(adapter: Adapter, folder: Path) -> None:
 
     tensors = {name + A: matrix for name, matrix in adapter.a.items()}
     tensors |= {name + B: matrix for name, matrix in adapter.b.items()}
-    make_folder(folder, option="--out")
+    make_folder(folder, option=OUT)
     data = save(dict(sorted(tensors.items())), metadata={"format": "pt"})
-    atomic_write(folder / WEIGHTS, data, option="--out")
+    atomic_write(folder / WEIGHTS, data, option=OUT)
     config = json.dumps(adapter.config, indent=2, sort_keys=True, ensure_ascii=False)
-    atomic_write(folder / CONFIG, config.encode() + b"\n", option="--out")
-
-
-def _config(file: Path) -> dict[str, Any]:
-    try:
-        config = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-        msgspec.convert(config, _Needed)
-    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
-        raise DataError(
-            "the adapter's configuration cannot be used",
-            where=str(file),
-            found=getattr(error, "strerror", None) or str(error),
-            expected=f"the {CONFIG} of a LoRA adapter in PEFT's format, next to {WEIGHTS}",
-        ) from error
-    return config
+    atomic_write(folder / CONFIG, config.encode() + b"\n", option=OUT)
 
 
 def _tensors(file: Path) -> dict[str, np.ndarray]:
@@ -312,12 +294,12 @@ def _tensors(file: Path) -> dict[str, np.ndarray]:
     return tensors
 
 
-def _comparable(setting: Any) -> Any:
-    return sorted(setting) if isinstance(setting, list) else setting
-
-
-def _shape(adapter: Adapter, name: str) -> str:
-    """The dimensions of a module's product."""
-    if name not in adapter.a:
-        return "no such module"
-    return f"{adapter.b[name].shape[0]} x {adapter.a[name].shape[1]}"
+def _differing(
+    adapters: Sequence[Adapter], settings: Iterable[str]
+) -> Iterator[tuple[Adapter, str, Any, Any]]:
+    """Each setting in which an adapter differs from the first, with the values of both."""
+    for other, setting in product(adapters[1:], settings):
+        values = (each.config.get(setting) for each in (adapters[0], other))
+        ours, theirs = (sorted(one) if isinstance(one, list) else one for one in values)
+        if ours != theirs:
+            yield other, setting, ours, theirs

@@ -24,9 +24,6 @@ from harness_perrecbench.stages import (
     RANK,
     RATE,
     STAGES,
-    groups,
-    people,
-    singles,
 )
 
 from harness import CallError, CallFailed, Reply, Unreadable
@@ -75,7 +72,7 @@ def test_people_without_profiles_come_first():
     data = Loaded(people=(ADA,))
 
     assert [one for one in STAGES if one.when(data, Options())] == [PROFILE, RATE]
-    assert list(people({}, data, Options())) == [ADA]
+    assert list(PROFILE.items({}, data, Options())) == [ADA]
 
 
 # Items.
@@ -88,10 +85,10 @@ def test_profiles_that_were_made_are_filled_in(member, single):
     lone = msgspec.structs.replace(single, member=asked[1])
     upstreams = made(**{"u2/20": "Cooks."})
 
-    [filled] = groups(upstreams, Loaded(groups=(group,)), Options())
+    [filled] = RANK.items(upstreams, Loaded(groups=(group,)), Options())
     assert [one.profile for one in filled.members] == [None, "Cooks.", "Reads."]
     assert filled.members[2] is has
-    [filled] = singles(upstreams, Loaded(singles=(lone,)), Options())
+    [filled] = RATE.items(upstreams, Loaded(singles=(lone,)), Options())
     assert filled.member.profile == "Cooks."
     assert (filled.id, filled.place, filled.of) == ("kettle/1", 1, 2)
 
@@ -103,17 +100,17 @@ def test_profiles_are_filled_in_where_examples_show_them(group, member, single):
     whole = msgspec.structs.replace(group(2), examples=(example,))
     lone = msgspec.structs.replace(single, examples=(example,))
 
-    [filled] = groups(upstreams, Loaded(groups=(whole,)), Options())
+    [filled] = RANK.items(upstreams, Loaded(groups=(whole,)), Options())
     assert [one.profile for one in filled.examples[0].members] == ["Cooks.", "Sews."]
-    [filled] = singles(upstreams, Loaded(singles=(lone,)), Options())
+    [filled] = RATE.items(upstreams, Loaded(singles=(lone,)), Options())
     assert [one.profile for one in filled.examples[0].members] == ["Cooks.", "Sews."]
 
 
 def test_without_a_stage_of_profiles_items_are_as_they_were_loaded(group, single):
     data = Loaded(groups=(group(3),), singles=(single,))
 
-    assert list(groups({}, data, Options())) == [group(3)]
-    assert list(singles({}, data, Options())) == [single]
+    assert list(RANK.items({}, data, Options())) == [group(3)]
+    assert list(RATE.items({}, data, Options())) == [single]
 
 
 # Profiles.

@@ -2,7 +2,7 @@
 
 from builders.records import make_records
 from harness_perrecbench.records import Compared, Comparison, Group, Member, Options, Thing
-from harness_perrecbench.undecided import notes
+from harness_perrecbench.ranking import notes
 
 FORTH = {1: ("A", "B"), 0: ("A", "A"), -1: ("B", "A")}
 

@@ -68,11 +68,6 @@ def downloads_folder() -> Path:
     return user_cache(where="the folder of downloads") / "downloads"
 
 
-def kept(remote: Remote) -> Download | None:
-    """What is kept of an address; None if it was not fetched."""
-    return _Cache(remote).kept()
-
-
 def fetched(remote: Remote, *, task: str, fetching: Fetching) -> Download:
     """What is at an address, from the cache or else fetched, checked and unpacked.
 

@@ -1,8 +1,8 @@
 """The three rules for undecided comparisons, shown where many are undecided."""
 
 from builders.records import make_records
-from harness_perrecbench.records import Compared, Comparison, Group, Member, Options, Thing
 from harness_perrecbench.ranking import notes
+from harness_perrecbench.records import Compared, Comparison, Group, Member, Options, Thing
 
 FORTH = {1: ("A", "B"), 0: ("A", "A"), -1: ("B", "A")}
 

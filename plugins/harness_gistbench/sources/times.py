@@ -2,120 +2,117 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
-from math import isfinite
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from harness_gistbench.sources.cells import SPACES, refused, value_at
 
 if TYPE_CHECKING:
-    import numpy as np
+    from harness.contracts.dataset import Database, Table
 
-    from harness.contracts.dataset import Table
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_ZONE = "(?:Z|[+-][0-9]{2}:[0-9]{2})"
+_HOUR = r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?"
+_DATE = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:{_HOUR}{_ZONE}?)?"
+"""The usual ways to write a date; Python reads the others."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _LARGEST = 2**63 - 1
 _LARGEST_EXACT = 2**53
 """With fractions, numbers are floats, which are exact for whole numbers up to here."""
 
-_BESIDE = {
-    "number": ("date", "a date in every row"),
-    "date": ("number", "a number in every row"),
-    "fraction": ("large", "a whole number, as others are above 2^53 and would be rounded"),
-    "large": ("fraction", "a number up to 2^53, as others have fractions and it would be rounded"),
+_INSTEAD = {
+    "number": "a date in every row",
+    "date": "a number in every row",
+    "fraction": "a whole number, as others are above 2^53 and would be rounded",
+    "large": "a number up to 2^53, as others have fractions and it would be rounded",
 }
-"""Of each kind the one that cannot stand beside it, and what an error then expects instead."""
+"""What an error expects instead of a kind that cannot stand beside another."""
 
 
-@dataclass(kw_only=True)
-class Clock:
-    """Reads one column of times. State: the first value of each kind that it met.
+def with_times(database: Database, name: str, table: Table, column: str) -> str:
+    """A query for the rows of a table with one column more, `moment`: what another column says.
 
     Numbers compare as numbers and dates as moments, those without a zone as of UTC and those
     without a time as of midnight. Both in one column are an error, and so are fractions beside
     whole numbers so large that either would be rounded.
     """
-
-    table: Table
-    column: str
-    _met: dict[str, tuple[int, Any]] = field(default_factory=dict)
-
-    def read(self, values: Sequence[Any], *, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """The times of rows from number `first` on, and which rows have one."""
-        import numpy as np
-
-        kinds = set(map(type, values))
-        if kinds == {int} and (most := max(map(abs, values))) <= _LARGEST:
-            self._meet("number", first, values[0])
-            if most > _LARGEST_EXACT:
-                place = next(place for place, one in enumerate(values) if abs(one) == most)
-                self._meet("large", first + place, values[place])
-            return np.array(values, dtype=np.int64), np.ones(len(values), dtype=np.bool_)
-        moments: list[int | float | Decimal] = []
-        timed = np.ones(len(values), dtype=np.bool_)
-        for place, value in enumerate(values):
-            if value is None or value == "" or (isinstance(value, str) and not value.strip()):
-                timed[place] = False
-                moments.append(0)
-            else:
-                moments.append(self._moment(value, first + place))
-        whole = all(isinstance(one, int) for one in moments)
-        return np.array(moments, dtype=np.int64 if whole else np.float64), timed
-
-    def _moment(self, value: Any, row: int) -> int | float | Decimal:
-        number = _as_number(value)
-        if number is None:
-            moment = _as_microseconds(value)
-            if moment is None:
-                expected = "a number, or a date such as 2024-05-31"
-                raise self.table.bad(row, self.column, value, expected)
-            self._meet("date", row, value)
-            return moment
-        self._meet("number", row, value)
-        if abs(number) > _LARGEST:
-            raise self.table.bad(row, self.column, value, "a number below 2^63")
-        if abs(number) > _LARGEST_EXACT:
-            self._meet("large", row, value)
-        if not isinstance(number, int):
-            self._meet("fraction", row, value)
-        return number
-
-    def _meet(self, kind: str, row: int, value: Any) -> None:
-        if kind in self._met:
-            return
-        self._met[kind] = row, value
-        excluded, expected = _BESIDE[kind]
-        if excluded in self._met:
-            earlier, known = self._met[excluded]
-            raise self.table.bad(
-                row, self.column, value, f"{expected}, as in row {earlier}: {known!r}"
-            )
+    cells = (
+        f"SELECT *, CASE WHEN TRY_CAST(said AS BIGINT)::VARCHAR = said THEN said ELSE "
+        f"nullif(regexp_extract(said, '^{SPACES}*({_NUMBER}){SPACES}*$', 1), '') END AS digits "
+        f"FROM (SELECT *, {column} ->> '$' AS said FROM {name})"
+    )
+    numbers = (
+        "SELECT * EXCLUDE (digits), TRY_CAST(digits AS DOUBLE) AS number, CASE WHEN "
+        f"abs(TRY_CAST(digits AS DOUBLE)) >= {_LARGEST_EXACT} "
+        "THEN TRY_CAST(digits AS DECIMAL(38, 15)) END AS exact, "
+        "CASE WHEN digits IS NULL THEN "
+        f"nullif(regexp_extract(said, '^{SPACES}*({_DATE}){SPACES}*$', 1), '') END AS date "
+        f"FROM ({cells})"
+    )
+    blank = f"coalesce(regexp_full_match(said, '{SPACES}*'), true)"
+    others = [
+        said
+        for (said,) in database.sql(
+            f"SELECT DISTINCT said FROM ({numbers}) "
+            f"WHERE number IS NULL AND date IS NULL AND NOT {blank}"
+        ).fetchall()
+    ]
+    dates = f"dates_{name}"
+    database.sql(
+        f"CREATE OR REPLACE TABLE {dates} AS "
+        "SELECT unnest($1::VARCHAR[]) AS said, unnest($2::BIGINT[]) AS other",
+        [others, list(map(_as_microseconds, others))],
+    )
+    moments = (
+        f"SELECT rows.* EXCLUDE (date), {blank} AS blank, coalesce(other, CASE WHEN "
+        f"regexp_matches(date, '{_ZONE}$') THEN epoch_us(TRY_CAST(date AS TIMESTAMPTZ)) "
+        "ELSE epoch_us(TRY_CAST(date AS TIMESTAMP)) END) AS date "
+        f"FROM ({numbers}) AS rows LEFT JOIN {dates} USING (said)"
+    )
+    fractions = _check(database, moments, table, column)
+    number = "number" if fractions else "coalesce(exact::BIGINT, number::BIGINT)"
+    return (
+        "SELECT * EXCLUDE (said, number, exact, blank, date), "
+        f"coalesce({number}, date) AS moment FROM ({moments})"
+    )
 
 
-def _as_number(value: Any) -> int | float | Decimal | None:
-    """The number that a value is: as an integer where it is whole, whatever it is written as."""
-    if isinstance(value, str) and _NUMBER.fullmatch(text := value.strip()):
-        value = float(text)
-        if abs(value) >= _LARGEST_EXACT:
-            value = Decimal(text)
-    if isinstance(value, (float, Decimal)) and isfinite(value):
-        return int(value) if value == int(value) else value
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _check(database: Database, moments: str, table: Table, column: str) -> bool:
+    """Whether any time is a fraction; DataError for one that cannot stand where it does."""
+    kinds = {
+        "number": "number IS NOT NULL",
+        "date": "date IS NOT NULL",
+        "large": f"abs(exact) > {_LARGEST_EXACT}",
+        "fraction": "CASE WHEN exact IS NULL THEN number <> trunc(number) "
+        "ELSE exact <> trunc(exact) END",
+        "too large": f"abs(number) >= {_LARGEST_EXACT} AND coalesce(abs(exact) > {_LARGEST}, true)",
+        "neither": "number IS NULL AND date IS NULL AND NOT blank",
+    }
+    firsts = ", ".join(f"min(row) FILTER ({rule})" for rule in kinds.values())
+    [found] = database.sql(f"SELECT {firsts} FROM ({moments})").fetchall()
+    first = {kind: row for kind, row in zip(kinds, found, strict=True) if row is not None}
+    wrong: list[tuple[int, str]] = []
+    if "neither" in first:
+        wrong.append((first["neither"], "a number, or a date such as 2024-05-31"))
+    if "too large" in first:
+        wrong.append((first["too large"], "a number below 2^63"))
+    for one, other in (("number", "date"), ("large", "fraction")):
+        if one in first and other in first:
+            earlier, later = sorted((one, other), key=first.__getitem__)
+            known = value_at(table, first[earlier], column)
+            expected = f"{_INSTEAD[later]}, as in row {first[earlier]}: {known!r}"
+            wrong.append((first[later], expected))
+    if wrong:
+        row, expected = min(wrong)
+        raise refused(table, row, column, expected)
+    return "fraction" in first
 
 
-def _as_microseconds(value: Any) -> int | None:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            return None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime.combine(value, time())
-    if not isinstance(value, datetime):
+def _as_microseconds(text: str) -> int | None:
+    """The moment of a date since 1970, of any form that Python knows; None of anything else."""
+    try:
+        value = datetime.fromisoformat(text.strip())
+    except ValueError:
         return None
     moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -35,6 +35,9 @@ _UNPACKED = "unpacked"
 _GLOB = frozenset("*?[")
 """In the name of a file, DuckDB takes these for a pattern."""
 
+_NUMBERS = "file_row_number"
+"""The column in which DuckDB numbers the rows of a Parquet file."""
+
 _WHOLE = r"[+-]?[0-9]+(\.0*)?"
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
@@ -69,6 +72,7 @@ _FROM_PARQUET = {
         "fraction": "CASE WHEN isfinite({0}) THEN {0}::DOUBLE END",
     },
     "boolean": {"truth": "{0}"},
+    "any": {"text": "to_json({0})", "whole": "to_json({0})"},
 }
 """The value of a column by its declared type and what the file holds."""
 
@@ -76,7 +80,7 @@ _FROM_PARQUET = {
 def bulk_query(source: Source, columns: Mapping[str, Column], *, folder: Path) -> str | None:
     """A query for the rows of a file in its order: the declared columns, and `unfit`.
 
-    `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
+    Of a Parquet file also `rowid`. `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
     None if DuckDB cannot read the file as `Table.rows` does. `folder` has room for a file that must
     be unpacked first.
     """
@@ -154,6 +158,8 @@ def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
 
     check_unchanged(source.path, source.stamp)
     found = read_types(source.path)
+    if _NUMBERS in found:
+        return None
     raw, ways = {}, {}
     for field in fields_of(columns, tuple(found), text=False, where=source.label):
         raw[field.name] = quoted(field.key) if field.key else None
@@ -163,7 +169,8 @@ def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
             if way is None:
                 return None
             ways[field.name] = way
-    return _select(columns, raw, ways, f"read_parquet({_text(source.label)})")
+    read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
+    return _select(columns, raw, ways, read, f"{_NUMBERS} AS rowid, ")
 
 
 def _kind(found: pa.DataType) -> str:
@@ -189,6 +196,7 @@ def _select(
     raw: Mapping[str, str | None],
     ways: Mapping[str, str],
     read: str,
+    more: str = "",
 ) -> str:
     """The query for the values of columns, given by the expressions of their cells."""
     chosen, unfit = [], []
@@ -204,4 +212,5 @@ def _select(
         if column.one_of:
             wrong.append(f"{value} NOT IN ({', '.join(map(_text, column.one_of))})")
         unfit.append(f"coalesce({' OR '.join(wrong)}, false)")
-    return f"SELECT {', '.join(chosen)}, {' OR '.join(unfit) or 'false'} AS unfit FROM {read}"
+    unfit_row = " OR ".join(unfit) or "false"
+    return f"SELECT {', '.join(chosen)}, {more}{unfit_row} AS unfit FROM {read}"

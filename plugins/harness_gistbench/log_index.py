@@ -20,6 +20,9 @@ POSITIVE = [code for code, signal in enumerate(SIGNALS) if signal.endswith("_pos
 
 IS_POSITIVE = f"signal IN ({', '.join(map(str, POSITIVE))})"
 
+FEW = 20_000
+"""Objects that are put in order at once without regard to their ranks."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
@@ -97,7 +100,7 @@ class LogIndex:
         Of millions only those are put in order whose ranks are small, and more where too few are.
         """
         [many] = self.column(f"SELECT approx_count_distinct(object) FROM ({self.rows}) WHERE kept")
-        share = (2 * most + 100) / max(1, many)
+        share = (2 * most + FEW) / max(1, many)
         while True:
             small = "true" if share >= 1 else f"stable_rank(object, {seed}) < {int(share * 2**64)}"
             found = self.column(f"SELECT DISTINCT object FROM ({self.rows}) WHERE kept AND {small}")

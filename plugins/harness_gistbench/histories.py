@@ -129,37 +129,31 @@ def histories_of(*given: Any) -> Histories:
     *_, index, users, pool, seed = given
     table = f"histories_{digest([index.people, users, pool, seed])}"
     index.sql(
-        f"CREATE TABLE {table} AS WITH chosen AS MATERIALIZED "
+        f"CREATE TEMP TABLE {table} AS WITH chosen AS MATERIALIZED "
         "(SELECT unnest($1) AS user, unnest(range(len($1))) AS place) "
         f"SELECT place, row, time, object, text, signal FROM ({index.rows}) JOIN chosen "
         "USING (user) WHERE kept ORDER BY place",
         [list(users)],
     )
     things = index.pool(pool, seed=seed)
-    texts = dict(
-        index.sql(
-            f"SELECT object, arg_min(text, row) FROM ({index.rows}) "
-            "WHERE kept AND object IN (SELECT unnest($1)) GROUP BY object",
-            [things],
-        )
-    )
     counts = index.sql(
         f"SELECT place, count(*), count(*) FILTER ({IS_POSITIVE}) FROM {table} GROUP BY place"
     )
     [torn] = index.column(
         f"SELECT count(*) FROM {index.things} WHERE torn AND "
         f"(object IN (SELECT object FROM {table}) OR object IN (SELECT unnest($1)))",
-        [things],
+        [list(things)],
     )
     own: dict[str, set[str]] = defaultdict(set)
     for place, thing in index.sql(
-        f"SELECT DISTINCT place, object FROM {table} WHERE object IN (SELECT unnest($1))", [things]
+        f"SELECT DISTINCT place, object FROM {table} WHERE object IN (SELECT unnest($1))",
+        [list(things)],
     ):
         own[users[place]].add(thing)
     return Histories(
         users=users,
         signals=index.signals,
-        pool=tuple(PoolObject(thing, texts[thing]) for thing in things),
+        pool=tuple(PoolObject(*one) for one in things.items()),
         seed=seed,
         torn=torn,
         without=len(users) - sum(positive > 0 for _, _, positive in counts),

@@ -11,6 +11,8 @@ from harness.data.sampling import choose
 from harness_gistbench.records import SIGNALS, Signal
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from harness.contracts.dataset import Database
 
 CODES: dict[str, int] = {signal: code for code, signal in enumerate(SIGNALS)}
@@ -52,6 +54,7 @@ class LogIndex:
 
     def __init__(self, database: Database, log: Log) -> None:
         self._database = database
+        self.texts = log.texts
         name = digest([log.engagements, log.texts])
         self.things, self.people = f"things_{name}", f"people_{name}"
         self.rows = (
@@ -60,18 +63,18 @@ class LogIndex:
             f"FROM ({log.engagements}) AS log LEFT JOIN {self.things} AS things USING (object)"
         )
         self.sql(
-            f"CREATE TABLE IF NOT EXISTS {self.things} AS "
-            "WITH firsts AS (SELECT object, min(row) AS row, "
-            f"min(hash(text)) <> max(hash(text)) AS torn FROM ({log.texts}) WHERE text <> '' "
-            f"GROUP BY object HAVING torn OR {log.joined}) "
-            f"SELECT object, text, torn FROM ({log.texts}) JOIN firsts USING (row, object)"
+            f"CREATE TEMP TABLE IF NOT EXISTS {self.things} AS "
+            "WITH firsts AS (SELECT min(row) AS row, min(hash(text)) <> max(hash(text)) AS torn "
+            f"FROM ({log.texts}) WHERE text <> '' GROUP BY hash(object) "
+            f"HAVING torn OR {log.joined}) "
+            f"SELECT object, text, torn FROM ({log.texts}) JOIN firsts USING (row)"
         )
         of_signals = ", ".join(
             f"count(*) FILTER (kept AND signal = {code}) AS {signal}"
             for signal, code in CODES.items()
         )
         self.sql(
-            f"CREATE TABLE IF NOT EXISTS {self.people} AS SELECT user, {of_signals}, "
+            f"CREATE TEMP TABLE IF NOT EXISTS {self.people} AS SELECT user, {of_signals}, "
             "count(*) FILTER (kept) AS kept, count(*) FILTER (kept AND time IS NULL) AS untimed, "
             "count(*) FILTER (signal IS NULL) AS unrated, "
             "count(*) FILTER (signal IS NOT NULL AND NOT kept) AS unknown "
@@ -94,8 +97,13 @@ class LogIndex:
         """The one column of a query's result."""
         return [value for (value,) in self.sql(query, params)]
 
-    def pool(self, most: int, *, seed: int) -> list[str]:
-        """The objects of the smallest ranks, of all that anybody engaged with.
+    def arrays(self, query: str) -> dict[str, np.ndarray]:
+        """The columns of a query's result."""
+        found: dict[str, np.ndarray] = self._database.sql(query).fetchnumpy()
+        return found
+
+    def pool(self, most: int, *, seed: int) -> dict[str, str]:
+        """The objects of the smallest ranks, of all that anybody engaged with, and their texts.
 
         Of millions only those are put in order whose ranks are small, and more where too few are.
         """
@@ -103,7 +111,8 @@ class LogIndex:
         share = (2 * most + FEW) / max(1, many)
         while True:
             small = "true" if share >= 1 else f"stable_rank(object, {seed}) < {int(share * 2**64)}"
-            found = self.column(f"SELECT DISTINCT object FROM ({self.rows}) WHERE kept AND {small}")
+            query = f"SELECT object, any_value(text) FROM ({self.rows}) WHERE kept AND {small}"
+            found = dict(self.sql(f"{query} GROUP BY object"))
             if len(found) >= most or share >= 1:
-                return choose(found, seed=seed, most=most)[0]
+                return {one: found[one] for one in choose(found, seed=seed, most=most)[0]}
             share *= 4

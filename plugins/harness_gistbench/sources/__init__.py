@@ -22,6 +22,9 @@ OPENERS = {
 }
 """The option `source` → the function of this package that opens such a log."""
 
+MEMORY = "200MB"
+"""What DuckDB may hold of a log in memory: less makes it slower, more is hardly faster."""
+
 
 def load(dataset: Dataset, options: Options) -> Histories:
     """The histories of the people that the run keeps."""
@@ -38,5 +41,6 @@ def open_log(dataset: Dataset, options: Options) -> LogIndex:
 
 def _indexed(*given: Any) -> LogIndex:
     *tables, database, names, layout = given
+    database.sql(f"SET memory_limit = '{MEMORY}'")
     opener = resolve_name(f"{__name__}.{OPENERS[layout.source]}")
     return LogIndex(database, opener(database, dict(zip(names, tables, strict=True)), layout))

@@ -15,6 +15,8 @@ SPACES = (
 )
 """What Python takes for a space, as a pattern of SQL."""
 
+WORD = f"[^{SPACES[1:]}+"
+
 
 class Rule(NamedTuple):
     """What no row of a table may be: a condition in SQL, the column, and what it should hold."""
@@ -26,7 +28,10 @@ class Rule(NamedTuple):
 
 def filled(column: str, what: str = "an id") -> Rule:
     """That no cell of a column is blank."""
-    return Rule(f"regexp_full_match({column}, '{SPACES}*')", column, f"{what} that is not blank")
+    blank = f"regexp_full_match({column}, '{SPACES}*')"
+    # Nearly all cells begin like this, and the pattern takes ten times as long.
+    wrong = f"CASE WHEN {column} BETWEEN '!' AND '~' THEN false ELSE {blank} END"
+    return Rule(wrong, column, f"{what} that is not blank")
 
 
 def check(database: Database, name: str, table: Table, *rules: Rule) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harness_gistbench.log_index import CODES, Log
-from harness_gistbench.sources.cells import SPACES, Rule, check, described, filled, value_at
+from harness_gistbench.sources.cells import SPACES, WORD, Rule, check, described, filled, value_at
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
@@ -21,7 +21,6 @@ _MOMENT = (
     f"CASE WHEN regexp_full_match(time, '{_TIME}') THEN epoch_us(try_strptime("
     f"regexp_replace(time, '{SPACES}+', ' ', 'g'), '%m/%d/%Y %I:%M:%S %p')) END"
 )
-_WORD = f"[^{SPACES[1:]}+"
 _ARTICLE = "(?s).+-[01]"
 _SHOWN_AT_MOST = 1 << 20
 """Articles of one impression, which stand in their order behind the number of its row."""
@@ -36,7 +35,7 @@ def open_log(database: Database, tables: Mapping[str, Table], options: Options) 
     articles = (
         f"SELECT row * {_SHOWN_AT_MOST} + generate_subscripts(articles, 1) AS row, "
         "user_id AS user, unnest(articles) AS article, moment AS time FROM (SELECT row, user_id, "
-        f"regexp_extract_all(impressions, '{_WORD}') AS articles, {_MOMENT} AS moment "
+        f"regexp_extract_all(impressions, '{WORD}') AS articles, {_MOMENT} AS moment "
         "FROM behaviors)"
     )
     shown = (
@@ -55,7 +54,7 @@ def open_log(database: Database, tables: Mapping[str, Table], options: Options) 
 def _check_articles(database: Database, table: Table) -> None:
     [(row,)] = database.sql(
         f"SELECT min(row) FROM behaviors WHERE len(list_filter(regexp_extract_all(impressions, "
-        f"'{_WORD}'), lambda article: NOT regexp_full_match(article, '{_ARTICLE}'))) > 0"
+        f"'{WORD}'), lambda article: NOT regexp_full_match(article, '{_ARTICLE}'))) > 0"
     ).fetchall()
     if row is not None:
         articles = value_at(table, row, "impressions").split()
@@ -75,7 +74,7 @@ def _clicks_before(shown: str) -> str:
         "SELECT -place AS row, user, object, NULL AS time, NULL AS text, "
         f"{CODES['explicit_positive']} AS signal FROM (SELECT user_id AS user, "
         "unnest(opened) AS object, generate_subscripts(opened, 1) AS place FROM (SELECT user_id, "
-        f"regexp_extract_all(coalesce(history, ''), '{_WORD}') AS opened FROM behaviors QUALIFY "
+        f"regexp_extract_all(coalesce(history, ''), '{WORD}') AS opened FROM behaviors QUALIFY "
         f"row_number() OVER (PARTITION BY user_id ORDER BY {_MOMENT}, row) = 1)) "
         f"ANTI JOIN ({opened}) USING (user, object)"
     )

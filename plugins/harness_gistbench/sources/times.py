@@ -37,42 +37,44 @@ def with_times(database: Database, name: str, table: Table, column: str) -> str:
     whole numbers so large that either would be rounded.
     """
     cells = (
-        f"SELECT *, CASE WHEN TRY_CAST(said AS BIGINT)::VARCHAR = said THEN said ELSE "
-        f"nullif(regexp_extract(said, '^{SPACES}*({_NUMBER}){SPACES}*$', 1), '') END AS digits "
-        f"FROM (SELECT *, {column} ->> '$' AS said FROM {name})"
+        f"SELECT *, CASE WHEN TRY_CAST({column}::VARCHAR AS BIGINT)::VARCHAR = {column}::VARCHAR "
+        f"THEN {column}::VARCHAR ELSE "
+        f"nullif(regexp_extract({column} ->> '$', '^{SPACES}*({_NUMBER}){SPACES}*$', 1), '') END "
+        f"AS digits FROM {name}"
     )
     numbers = (
-        "SELECT * EXCLUDE (digits), TRY_CAST(digits AS DOUBLE) AS number, CASE WHEN "
-        f"abs(TRY_CAST(digits AS DOUBLE)) >= {_LARGEST_EXACT} "
+        "SELECT * EXCLUDE (digits), TRY_CAST(digits AS DOUBLE) AS number, "
+        f"CASE WHEN abs(TRY_CAST(digits AS DOUBLE)) >= {_LARGEST_EXACT} "
         "THEN TRY_CAST(digits AS DECIMAL(38, 15)) END AS exact, "
-        "CASE WHEN digits IS NULL THEN "
-        f"nullif(regexp_extract(said, '^{SPACES}*({_DATE}){SPACES}*$', 1), '') END AS date "
-        f"FROM ({cells})"
+        f"CASE WHEN digits IS NULL AND NOT regexp_full_match({column} ->> '$', '{SPACES}*') "
+        f"THEN {column} ->> '$' END AS said FROM ({cells})"
     )
-    blank = f"coalesce(regexp_full_match(said, '{SPACES}*'), true)"
+    dates = (
+        "SELECT *, nullif(regexp_extract(said, "
+        f"'^{SPACES}*({_DATE}){SPACES}*$', 1), '') AS usual FROM ({numbers})"
+    )
     others = [
         said
         for (said,) in database.sql(
-            f"SELECT DISTINCT said FROM ({numbers}) "
-            f"WHERE number IS NULL AND date IS NULL AND NOT {blank}"
+            f"SELECT DISTINCT said FROM ({dates}) WHERE said IS NOT NULL AND usual IS NULL"
         ).fetchall()
     ]
-    dates = f"dates_{name}"
+    known = f"dates_{name}"
     database.sql(
-        f"CREATE OR REPLACE TABLE {dates} AS "
+        f"CREATE OR REPLACE TEMP TABLE {known} AS "
         "SELECT unnest($1::VARCHAR[]) AS said, unnest($2::BIGINT[]) AS other",
         [others, list(map(_as_microseconds, others))],
     )
     moments = (
-        f"SELECT rows.* EXCLUDE (date), {blank} AS blank, coalesce(other, CASE WHEN "
-        f"regexp_matches(date, '{_ZONE}$') THEN epoch_us(TRY_CAST(date AS TIMESTAMPTZ)) "
-        "ELSE epoch_us(TRY_CAST(date AS TIMESTAMP)) END) AS date "
-        f"FROM ({numbers}) AS rows LEFT JOIN {dates} USING (said)"
+        "SELECT rows.* EXCLUDE (usual), coalesce(other, CASE WHEN "
+        f"regexp_matches(usual, '{_ZONE}$') THEN epoch_us(TRY_CAST(usual AS TIMESTAMPTZ)) "
+        "ELSE epoch_us(TRY_CAST(usual AS TIMESTAMP)) END) AS date "
+        f"FROM ({dates}) AS rows LEFT JOIN {known} USING (said)"
     )
     fractions = _check(database, moments, table, column)
     number = "number" if fractions else "coalesce(exact::BIGINT, number::BIGINT)"
     return (
-        "SELECT * EXCLUDE (said, number, exact, blank, date), "
+        "SELECT * EXCLUDE (said, number, exact, date), "
         f"coalesce({number}, date) AS moment FROM ({moments})"
     )
 
@@ -86,7 +88,7 @@ def _check(database: Database, moments: str, table: Table, column: str) -> bool:
         "fraction": "CASE WHEN exact IS NULL THEN number <> trunc(number) "
         "ELSE exact <> trunc(exact) END",
         "too large": f"abs(number) >= {_LARGEST_EXACT} AND coalesce(abs(exact) > {_LARGEST}, true)",
-        "neither": "number IS NULL AND date IS NULL AND NOT blank",
+        "neither": "said IS NOT NULL AND date IS NULL",
     }
     firsts = ", ".join(f"min(row) FILTER ({rule})" for rule in kinds.values())
     [found] = database.sql(f"SELECT {firsts} FROM ({moments})").fetchall()

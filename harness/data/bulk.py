@@ -80,9 +80,9 @@ _FROM_PARQUET = {
 def bulk_query(source: Source, columns: Mapping[str, Column], *, folder: Path) -> str | None:
     """A query for the rows of a file in its order: the declared columns, and `unfit`.
 
-    Of a Parquet file also `rowid`. `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
-    None if DuckDB cannot read the file as `Table.rows` does. `folder` has room for a file that must
-    be unpacked first.
+    `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
+    The rows of a Parquet file also have `rowid`, from 0 on. None if DuckDB cannot read the file as
+    `Table.rows` does. `folder` has room for a file that must be unpacked first.
     """
     if not isinstance(source, FileSource) or not columns or _GLOB & set(source.label):
         return None

@@ -140,8 +140,8 @@ class Database:
     def _read_in_bulk(self, part: str, table: Table, source: Source) -> int | None:
         """The number of rows that DuckDB read from a source into a new table.
 
-        A view for a Parquet file, which DuckDB reads as fast as its own. None, and no table, if it cannot read the source or a value does not fit: reading by rows
-        then gives the values or the error.
+        A Parquet file is a view, as DuckDB reads it about as fast. None, and no table, if it cannot
+        read the source or a value does not fit: reading by rows then gives the values or the error.
         """
         import duckdb
 

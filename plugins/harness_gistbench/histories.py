@@ -73,7 +73,6 @@ class Histories:
         """How many engagements a person has."""
         return self._counts[user]
 
-
     def _read_from(self, user: str) -> None:
         """Reads the history of a user and those of the next ones, as many as are read at once."""
         first = self._places[user]

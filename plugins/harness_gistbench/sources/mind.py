@@ -44,7 +44,9 @@ def open_log(database: Database, tables: Mapping[str, Table], options: Options) 
         f"AS signal FROM ({articles})"
     )
     return Log(
-        engagements=f"{shown} UNION ALL {_clicks_before(shown)}" if options.untimed_history else shown,
+        engagements=f"{shown} UNION ALL {_clicks_before(shown)}"
+        if options.untimed_history
+        else shown,
         texts=described("news", "news_id", "[title, abstract]"),
         joined=True,
         signals=("explicit_positive", "implicit_negative"),

@@ -47,9 +47,7 @@ def open_goodreads(database: Database, tables: Mapping[str, Table], _: Options) 
 def open_yelp(database: Database, tables: Mapping[str, Table], _: Options) -> Log:
     """Yelp: stars for businesses."""
     ratings = _rated(database, tables, "reviews", ("user_id", "business_id", "stars", "date"))
-    return _log(
-        ratings, described("businesses", "business_id", "[name, categories, city, state]")
-    )
+    return _log(ratings, described("businesses", "business_id", "[name, categories, city, state]"))
 
 
 def _log(ratings: str, texts: str) -> Log:

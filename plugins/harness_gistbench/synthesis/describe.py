@@ -55,15 +55,15 @@ def run(options: Options) -> Report:
     counts = np.stack(list(of_signals.values()), axis=1)
     people = counts.sum(axis=1)
     things = index.arrays(
-        f"SELECT users, length(text) AS characters, len(regexp_extract_all(text, '{WORD}')) AS words "
-        "FROM (SELECT object, count(DISTINCT user) AS users, any_value(text) AS text "
+        f"SELECT users, length(text) AS characters, len(regexp_extract_all(text, '{WORD}')) "
+        "AS words FROM (SELECT object, count(DISTINCT user) AS users, any_value(text) AS text "
         f"FROM ({index.rows}) WHERE kept GROUP BY object) ORDER BY object"
     )
-    users_of = things["users"]
+    users_of, characters = things["users"], things["characters"]
     spreads = {
         "engagements a user": people,
         "users an object": users_of,
-        "characters a text": things["characters"],
+        "characters a text": characters,
         "words a text": things["words"],
     }
     return Report(
@@ -76,7 +76,9 @@ def run(options: Options) -> Report:
             signal_bars(counts),
             densities("Lengths of histories", "engagements a user", {"users": people}),
             densities(
-                "Lengths of texts", "characters of an object's text", {"objects": things["characters"]}
+                "Lengths of texts",
+                "characters of an object's text",
+                {"objects": characters},
             ),
         ),
     )

@@ -313,7 +313,7 @@ def test_rows_of_many_people_in_any_order_are_kept_apart(plain):
 
 
 def test_tasks_that_share_a_log_read_and_hold_it_once(tmp_path, monkeypatch):
-    """Those with other thresholds share the histories too, those with another pool the log alone."""
+    """With another window they share the histories too, with another pool the log alone."""
     file = tmp_path / "log.csv"
     rows = [f"u{n % 3},o{n},about {n},{LIKED},{n}" for n in range(30)]
     header = "user_id,object_id,object_text,interaction_type,interaction_time"

@@ -81,7 +81,7 @@ class LogIndex:
             f"FROM ({self.rows}) GROUP BY user"
         )
         columns = (*SIGNALS, "kept", "untimed", "unrated", "unknown")
-        sums = ", ".join(f"sum({column})::BIGINT" for column in columns)
+        sums = ", ".join(f"coalesce(sum({column}), 0)::BIGINT" for column in columns)
         [(self.users, *found)] = self.sql(f"SELECT count(*), {sums} FROM {self.people}")
         totals = dict(zip(columns, found, strict=True))
         self.engagements, self.untimed = totals["kept"], totals["untimed"]

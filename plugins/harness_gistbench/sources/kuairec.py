@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from harness.data.sql_rules import Rule, check, not_blank
+from harness.data.sql_times import with_times
 from harness_gistbench.log_index import CODES, Log
-from harness_gistbench.sources.cells import Rule, check, described, filled
-from harness_gistbench.sources.times import with_times
+from harness_gistbench.sources.cells import described
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
@@ -27,7 +28,7 @@ def open_log(database: Database, tables: Mapping[str, Table], _: Options) -> Log
     watched = tables["interactions"]
     timed = with_times(database, "interactions", watched, "timestamp")
     negative = Rule("watch_ratio < 0", "watch_ratio", "a share that was watched, 0 or more")
-    check(database, "interactions", watched, negative, filled("user_id"), filled("video_id"))
+    check(database, "interactions", watched, negative, not_blank("user_id"), not_blank("video_id"))
     rows = (
         "SELECT row, user_id AS user, video_id AS object, moment AS time, NULL AS text, CASE "
         f"WHEN watch_ratio > {_LIKED_ABOVE} THEN {CODES['explicit_positive']} "

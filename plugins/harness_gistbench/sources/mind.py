@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from harness.data.sql_rules import SPACES, WORD, Rule, check, not_blank, value_at
 from harness_gistbench.log_index import CODES, Log
-from harness_gistbench.sources.cells import SPACES, WORD, Rule, check, described, filled, value_at
+from harness_gistbench.sources.cells import described
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
@@ -30,7 +31,7 @@ def open_log(database: Database, tables: Mapping[str, Table], options: Options) 
     """The log of impressions and, where the option says so, of the clicks before them."""
     table = tables["behaviors"]
     time = Rule(f"{_MOMENT} IS NULL", "time", "a time such as 11/12/2019 2:14:46 PM")
-    check(database, "behaviors", table, time, filled("user_id"))
+    check(database, "behaviors", table, time, not_blank("user_id"))
     _check_articles(database, table)
     articles = (
         f"SELECT row * {_SHOWN_AT_MOST} + generate_subscripts(articles, 1) AS row, "

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from harness.data.sql_rules import check, not_blank
+from harness.data.sql_times import with_times
 from harness_gistbench.log_index import Log
 from harness_gistbench.records import SIGNALS
-from harness_gistbench.sources.cells import check, filled
-from harness_gistbench.sources.times import with_times
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
@@ -19,7 +19,7 @@ def open_log(database: Database, tables: Mapping[str, Table], _: Options) -> Log
     """The log of the table `engagements`; its rows show which signals there are."""
     table = tables["engagements"]
     timed = with_times(database, "engagements", table, "interaction_time")
-    rules = filled("user_id"), filled("object_id"), filled("object_text", "a text")
+    rules = not_blank("user_id"), not_blank("object_id"), not_blank("object_text", "a text")
     check(database, "engagements", table, *rules)
     rows = (
         "SELECT row, user_id AS user, object_id AS object, moment AS time, object_text AS text, "

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from harness.data.sql_rules import Rule, check, not_blank
+from harness.data.sql_times import with_times
 from harness_gistbench.log_index import CODES, Log
-from harness_gistbench.sources.cells import Rule, check, described, filled
-from harness_gistbench.sources.times import with_times
+from harness_gistbench.sources.cells import described
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
@@ -72,7 +73,7 @@ def _rated(
     if times:
         timed = with_times(database, name, tables[name], times[0])
     stars = Rule(f"{rating} NOT BETWEEN 0 AND {_MOST}", rating, "1 to 5 stars, or 0 for no rating")
-    check(database, name, tables[name], stars, filled(user), filled(thing))
+    check(database, name, tables[name], stars, not_blank(user), not_blank(thing))
     return (
         f"SELECT row, {user} AS user, {thing} AS object, moment AS time, NULL AS text, CASE "
         f"WHEN {rating} = {_MOST} THEN {CODES['explicit_positive']} "

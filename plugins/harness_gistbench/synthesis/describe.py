@@ -9,9 +9,9 @@ from msgspec import Meta
 
 from harness.base.errors import DataError
 from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
+from harness.data.sql_rules import WORD
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
-from harness_gistbench.sources.cells import WORD
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
 from harness_gistbench.synthesis.validation import densities, name, spread_sheet
 

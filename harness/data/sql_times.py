@@ -1,11 +1,11 @@
-"""Times that can be compared, from numbers or from dates."""
+"""Times that can be compared, from a column of numbers or of dates, in SQL."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from harness_gistbench.sources.cells import SPACES, refused, value_at
+from harness.data.sql_rules import SPACES, refused, value_at
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
@@ -53,25 +53,25 @@ def with_times(database: Database, name: str, table: Table, column: str) -> str:
         "SELECT *, nullif(regexp_extract(said, "
         f"'^{SPACES}*({_DATE}){SPACES}*$', 1), '') AS usual FROM ({numbers})"
     )
-    others = [
-        said
-        for (said,) in database.sql(
-            f"SELECT DISTINCT said FROM ({dates}) WHERE said IS NOT NULL AND usual IS NULL"
-        ).fetchall()
-    ]
     known = f"dates_{name}"
-    database.sql(
-        f"CREATE OR REPLACE TEMP TABLE {known} AS "
-        "SELECT unnest($1::VARCHAR[]) AS said, unnest($2::BIGINT[]) AS other",
-        [others, list(map(_as_microseconds, others))],
-    )
+    database.sql(f"CREATE OR REPLACE TEMP TABLE {known} (said VARCHAR, other BIGINT)")
     moments = (
         "SELECT rows.* EXCLUDE (usual), coalesce(other, CASE WHEN "
         f"regexp_matches(usual, '{_ZONE}$') THEN epoch_us(TRY_CAST(usual AS TIMESTAMPTZ)) "
         "ELSE epoch_us(TRY_CAST(usual AS TIMESTAMP)) END) AS date "
         f"FROM ({dates}) AS rows LEFT JOIN {known} USING (said)"
     )
-    fractions = _check(database, moments, table, column)
+    first = _first_rows(database, moments)
+    if "neither" in first:
+        unusual = f"SELECT DISTINCT said FROM ({dates}) WHERE said IS NOT NULL AND usual IS NULL"
+        others = [said for (said,) in database.sql(unusual).fetchall()]
+        database.sql(
+            f"INSERT INTO {known} SELECT unnest($1::VARCHAR[]), unnest($2::BIGINT[])",
+            [others, list(map(_as_microseconds, others))],
+        )
+        first = _first_rows(database, moments)
+    _check(first, table, column)
+    fractions = "fraction" in first
     number = "number" if fractions else "coalesce(exact::BIGINT, number::BIGINT)"
     return (
         "SELECT * EXCLUDE (said, number, exact, date), "
@@ -79,8 +79,8 @@ def with_times(database: Database, name: str, table: Table, column: str) -> str:
     )
 
 
-def _check(database: Database, moments: str, table: Table, column: str) -> bool:
-    """Whether any time is a fraction; DataError for one that cannot stand where it does."""
+def _first_rows(database: Database, moments: str) -> dict[str, int]:
+    """The first row of each kind of time that there is."""
     kinds = {
         "number": "number IS NOT NULL",
         "date": "date IS NOT NULL",
@@ -92,7 +92,11 @@ def _check(database: Database, moments: str, table: Table, column: str) -> bool:
     }
     firsts = ", ".join(f"min(row) FILTER ({rule})" for rule in kinds.values())
     [found] = database.sql(f"SELECT {firsts} FROM ({moments})").fetchall()
-    first = {kind: row for kind, row in zip(kinds, found, strict=True) if row is not None}
+    return {kind: row for kind, row in zip(kinds, found, strict=True) if row is not None}
+
+
+def _check(first: dict[str, int], table: Table, column: str) -> None:
+    """Raise DataError for the first time that cannot stand where it does."""
     wrong: list[tuple[int, str]] = []
     if "neither" in first:
         wrong.append((first["neither"], "a number, or a date such as 2024-05-31"))
@@ -107,7 +111,6 @@ def _check(database: Database, moments: str, table: Table, column: str) -> bool:
     if wrong:
         row, expected = min(wrong)
         raise refused(table, row, column, expected)
-    return "fraction" in first
 
 
 def _as_microseconds(text: str) -> int | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.analysis.distributions import spread_sheet
 from harness.analysis.tool_report import settings_without, write_json
 from harness.base.errors import DataError
 from harness.base.named_functions import named_function
@@ -146,7 +147,7 @@ def report(made: Made, counts: list[list[int]], settings: Settings, *, written: 
             summary(made),
             validation.tests(compared),
             validation.shares(compared),
-            validation.spread_sheet("Engagements a person", "people", compared.lengths),
+            spread_sheet("Engagements a person", "people", compared.lengths),
         ),
         figures=validation.figures(compared),
         notes=(f"written: {written}, and {RECORD} beside it", *notes(made, settings)),

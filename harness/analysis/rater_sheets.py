@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
 from harness.analysis.human_labels import majority_of, votes_of
+from harness.analysis.percentages import percent, share
 from harness.contracts.report import Sheet
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def majority_sheet(rated: Rated, judged: Mapping[str, Labels]) -> Sheet:
         said = judged[question]
         judge = {item: said[item] for item in votes_of(raters) if item in said}
         for name, labels in {**raters, JUDGE: judge}.items():
-            yes = _share(sum(labels.values()), len(labels))
+            yes = share(sum(labels.values()), len(labels))
             cells, why = _against(labels, majority.labels)
             rows.append((question, name, len(labels), yes, *cells))
             notes += [f"{question}, {name}: {reason}" for reason in why]
@@ -109,7 +110,7 @@ def _against(labels: Labels, majority: Labels) -> tuple[tuple[Cell, ...], list[s
     ]
     if not found.n:
         why = ["nothing was labelled by both"]
-    return (found.n, None if found.share is None else 100 * found.share, *known), why
+    return (found.n, percent(found.share), *known), why
 
 
 def splits_sheet(rated: Rated) -> Sheet:
@@ -120,7 +121,7 @@ def splits_sheet(rated: Rated) -> Sheet:
         whole = [votes for votes in votes_of(raters).values() if votes.total() == people]
         times = Counter(max(votes.values()) for votes in whole)
         rows += [
-            (question, f"{most}–{people - most}", times[most], _share(times[most], len(whole)))
+            (question, f"{most}–{people - most}", times[most], share(times[most], len(whole)))
             for most in range(people, (people - 1) // 2, -1)
         ]
     return Sheet(
@@ -128,7 +129,3 @@ def splits_sheet(rated: Rated) -> Sheet:
         columns=("task", "split", "items", "%"),
         rows=tuple(rows),
     )
-
-
-def _share(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None

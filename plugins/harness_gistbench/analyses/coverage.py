@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from harness.analysis.percentages import share
 from harness.base.errors import UsageError, did_you_mean
 from harness.contracts.report import Axis, Bars, Figure, Line, Report, Rule, Sheet
-from harness_gistbench.analyses.compared_runs import (
-    Run,
-    TableOptions,
-    compare,
-    grouped,
-    published,
-    share,
-)
+from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, grouped, published
 from harness_gistbench.categories import categories, describe_taxonomy
 from harness_gistbench.interests import folded
 
@@ -57,7 +51,15 @@ def coverage(tasks: Sequence[FinishedTask], options: CoverageOptions) -> Report:
     compared = compare(tasks, options)
     size = taxonomy_size(compared.runs)
     models = {model: reach(group) for model, group in compared.by_model().items()}
-    chosen = chosen_model(models, options.model)
+    chosen = options.model
+    if chosen is None:
+        chosen = max(models, key=lambda model: len(models[model].categories))
+    if chosen not in models:
+        raise UsageError(
+            f"there is no model {chosen!r} among the runs",
+            expected=f"one of {', '.join(models)}",
+            hint=did_you_mean(chosen, models),
+        )
     together = {dataset: reach(group) for dataset, group in compared.by_dataset().items()}
     alone = grouped((run for run in compared.runs if run.model == chosen), lambda run: run.dataset)
     single = {dataset: reach(group) for dataset, group in alone.items()}
@@ -96,19 +98,6 @@ def taxonomy_size(runs: Iterable[Run]) -> int:
             expected="runs of one taxonomy",
         )
     return len(categories(used.pop()))
-
-
-def chosen_model(models: Mapping[str, Reach], asked: str | None) -> str:
-    """The model asked for; of all the one that reaches most, the first where several do."""
-    if asked is None:
-        return max(models, key=lambda model: len(models[model].categories))
-    if asked not in models:
-        raise UsageError(
-            f"there is no model {asked!r} among the runs",
-            expected=f"one of {', '.join(models)}",
-            hint=did_you_mean(asked, models),
-        )
-    return asked
 
 
 def model_sheet(models: Mapping[str, Reach], size: int) -> Sheet:

@@ -281,10 +281,15 @@ def validate(tasks: Sequence[FinishedTask], options: ValidationOptions) -> Repor
             where=", ".join(options.labels),
             expected="rows with a rater and yes or no",
         )
-    key = read_key(options.key) if options.key else None
+    key: dict[str, Labels] = {question: {} for question in QUESTIONS}
+    keys = [options.key] if options.key else []
+    for row in read_human_labels(keys, columns(complete=True)).rows:
+        key[row.where["task"]][row.item] = row.says_yes()
     runs = runs_of(tasks)
     judged: dict[str, Labels] = {
-        question: key[question] if key else said_in(runs, question, votes_of(rated[question]))
+        question: key[question]
+        if options.key
+        else said_in(runs, question, votes_of(rated[question]))
         for question in QUESTIONS
         if question in rated
     }
@@ -323,14 +328,6 @@ def raters_of(labels: HumanLabels) -> Rated:
             raise row.bad("item", row.item, f"one label of each item by {row.rater!r}")
         said[row.item] = label
     return {question: raters for question, raters in rated.items() if raters}
-
-
-def read_key(path: str) -> dict[str, Labels]:
-    """What the judge said of each item, from the key that was exported with them."""
-    found: dict[str, Labels] = {question: {} for question in QUESTIONS}
-    for row in read_human_labels([path], columns(complete=True)).rows:
-        found[row.where["task"]][row.item] = row.says_yes()
-    return found
 
 
 def said_in(runs: Iterable[Run], question: Question, items: Collection[str]) -> Labels:

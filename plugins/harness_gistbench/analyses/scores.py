@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
+from harness.analysis.percentages import mean, percent, share
 from harness.contracts.report import Axis, Boxes, Figure, Line, Points, Report, Rule, Sheet, Spans
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
     ComparisonOptions,
     TableOptions,
     compare,
-    mean,
-    percent,
     results,
-    share,
     withheld,
 )
 from harness_gistbench.paper import SCORES, TABLES
@@ -57,8 +55,10 @@ def scores(tasks: Sequence[FinishedTask], options: TableOptions) -> Report:
         crossed("Groundedness and specificity, medians in %", cells, SCORES["scores"], hidden),
         crossed("Precision and recall, medians in %", cells, SCORES["precision_recall"]),
     ]
-    if options.published:
-        sheets += [published_crossed(name) for name in SCORES]
+    for name in SCORES if options.published else ():
+        table = TABLES.read(name)
+        cells = {(row["model"], row["dataset"].replace("_", " ")): row for row in table.dicts()}
+        sheets.append(crossed(table.heading, cells, SCORES[name], table.notes))
     return compared.report(sheets)
 
 
@@ -81,13 +81,6 @@ def crossed(
         ),
         notes=tuple(notes),
     )
-
-
-def published_crossed(name: str) -> Sheet:
-    """A published table in the same form."""
-    table = TABLES.read(name)
-    cells = {(row["model"], row["dataset"].replace("_", " ")): row for row in table.dicts()}
-    return crossed(table.heading, cells, SCORES[name], table.notes)
 
 
 def precision_recall(tasks: Sequence[FinishedTask], options: ComparisonOptions) -> Report:
@@ -121,18 +114,17 @@ def precision_recall(tasks: Sequence[FinishedTask], options: ComparisonOptions) 
             *hidden,
         ),
     )
-    return compared.report([sheet], [bubble_figure(*one) for one in bubbles.items()])
-
-
-def bubble_figure(dataset: str, bubbles: Sequence[Points]) -> Figure:
-    """All bubbles of a dataset over lines of equal F1."""
-    return Figure(
-        title=f"{dataset}: precision and recall of models",
-        x=Axis(label="IG R (median)", low=0.0, high=1.0),
-        y=Axis(label="IG P (median)", low=0.0, high=1.0),
-        marks=(*(equal_f1(level) for level in LEVELS), *bubbles),
-        note="the area of a bubble: the mean number of categories a user, as in the table",
-    )
+    figures = [
+        Figure(
+            title=f"{dataset}: precision and recall of models",
+            x=Axis(label="IG R (median)", low=0.0, high=1.0),
+            y=Axis(label="IG P (median)", low=0.0, high=1.0),
+            marks=(*(equal_f1(level) for level in LEVELS), *of_dataset),
+            note="the area of a bubble: the mean number of categories a user, as in the table",
+        )
+        for dataset, of_dataset in bubbles.items()
+    ]
+    return compared.report([sheet], figures)
 
 
 def equal_f1(level: float) -> Line:

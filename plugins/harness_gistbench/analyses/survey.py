@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from harness.analysis.model_correlations import correlation_sheet, model_dots
+from harness.analysis.percentages import percent
 from harness.analysis.user_tables import names_of, read_figures, table
 from harness.base.errors import UsageError
 from harness.contracts.report import Report, Sheet
@@ -24,7 +25,6 @@ from harness_gistbench.analyses.compared_runs import (
     ComparisonOptions,
     Run,
     compare,
-    percent,
     published,
     rescored,
     results,

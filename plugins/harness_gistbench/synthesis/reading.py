@@ -109,18 +109,17 @@ def read(log: LogIndex, *, days: int, unit: str) -> Real:
     )
     inside, found = "true", None
     if timed:
-        found = _unit(max(abs(first), abs(last))) if unit == "auto" else unit
+        size = max(abs(first), abs(last))  # since 1970
+        by_size = "seconds" if size < 1e11 else "milliseconds" if size < 1e14 else "microseconds"
+        found = by_size if unit == "auto" else unit
         inside = f"time > {last - days * SECONDS_A_DAY * TICKS[found]}"
     rows = f"SELECT user, object, time, signal FROM ({log.rows}) WHERE {inside}"
     users = log.column(f"SELECT DISTINCT user FROM ({rows}) ORDER BY user")
     objects = log.column(f"SELECT DISTINCT object FROM ({rows}) ORDER BY object")
     numbered = log.arrays(
-        "WITH users AS (SELECT user, row_number() OVER (ORDER BY user) - 1 AS number "
-        f"FROM (SELECT DISTINCT user FROM ({rows}))), things AS (SELECT object, row_number() OVER "
-        f"(ORDER BY object) - 1 AS thing FROM (SELECT DISTINCT object FROM ({rows}))) "
-        "SELECT number, thing::INTEGER AS thing, signal::UTINYINT AS signal "
-        f"FROM ({rows}) JOIN users USING (user) JOIN things USING (object) "
-        "ORDER BY number, time, thing, signal"
+        "SELECT dense_rank() OVER (ORDER BY user) - 1 AS number, "
+        "(dense_rank() OVER (ORDER BY object) - 1)::INTEGER AS thing, signal::UTINYINT AS signal "
+        f"FROM ({rows}) ORDER BY number, time, thing, signal"
     )
     import numpy as np
 
@@ -145,10 +144,3 @@ def texts_of(log: LogIndex, names: Iterable[str]) -> dict[str, str]:
             [list(names)],
         )
     )
-
-
-def _unit(size: float) -> str:
-    """The unit of times since 1970 of at most this size."""
-    if size < 1e11:
-        return "seconds"
-    return "milliseconds" if size < 1e14 else "microseconds"

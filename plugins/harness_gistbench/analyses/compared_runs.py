@@ -71,12 +71,7 @@ class Run:
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """Runs that may be compared within their datasets, and a note on each that may not.
-
-    compared = compare(tasks, options)
-    for dataset, run, scores in compared.rescored(): ...
-    return compared.report([sheet])
-    """
+    """Runs that may be compared within their datasets, and a note on each that may not."""
 
     runs: Sequence[Run]
     notes: tuple[str, ...]

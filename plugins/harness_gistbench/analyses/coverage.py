@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from harness.contracts.report import Cell
 
 HELD = (50, 80, 90)
+DISTINCT = (
+    "distinct interests are strings, case and spaces aside, that have a category; those that could "
+    "not be mapped are beside them and reach nothing"
+)
 CONCENTRATION_NOTES = (
     "categories from the largest on, as a share of the whole taxonomy, empty ones included",
     "each user's interest counts once, however many users have it; unmapped ones do not count",
@@ -64,7 +68,21 @@ def coverage(tasks: Sequence[FinishedTask], options: CoverageOptions) -> Report:
     alone = grouped((run for run in compared.runs if run.model == chosen), lambda run: run.dataset)
     single = {dataset: reach(group) for dataset, group in alone.items()}
     sheets = [
-        model_sheet(models, size),
+        Sheet(
+            title="Categories by model, all datasets",
+            columns=(
+                "model",
+                "distinct interests",
+                "categories",
+                f"% of {size}",
+                "unmapped interests",
+            ),
+            rows=tuple(
+                (model, len(of.interests), *reached(of, size), len(of.unmapped))
+                for model, of in models.items()
+            ),
+            notes=(DISTINCT,),
+        ),
         dataset_sheet(chosen, single, together, size),
         *published(options, "coverage", "dataset_coverage"),
     ]
@@ -98,22 +116,6 @@ def taxonomy_size(runs: Iterable[Run]) -> int:
             expected="runs of one taxonomy",
         )
     return len(categories(used.pop()))
-
-
-def model_sheet(models: Mapping[str, Reach], size: int) -> Sheet:
-    """A row a model, over all datasets."""
-    return Sheet(
-        title="Categories by model, all datasets",
-        columns=("model", "distinct interests", "categories", f"% of {size}", "unmapped interests"),
-        rows=tuple(
-            (model, len(of.interests), *reached(of, size), len(of.unmapped))
-            for model, of in models.items()
-        ),
-        notes=(
-            "distinct interests are strings, case and spaces aside, that have a category; those "
-            "that could not be mapped are beside them and reach nothing",
-        ),
-    )
 
 
 def reached(of: Reach, size: int) -> tuple[int, float | None]:

@@ -1,8 +1,7 @@
 """A log opened as a run of its task would open it, and the part that synthetic users are made of.
 
-Of the engagements in the window some 20 bytes each are held in arrays, and each distinct user id
-and object id once. Nothing depends on the order of the file: users and objects are numbered in the
-order of their names, and engagements are ordered by user, time, object and signal.
+Nothing depends on the order of the file: users and objects are numbered in the order of their
+names, and engagements are ordered by user, time, object and signal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Builds synthetic users: clusters, cohorts, pooled histories, drawn engagements, validation.
 
-The report is a table for people and a JSON value for programs. Neither names a
-real user or object.
+The report is a table for people and a JSON value for programs; neither names a real user or object.
 """
 
 from __future__ import annotations

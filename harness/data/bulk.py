@@ -13,8 +13,6 @@ from harness.data.source import FileSource
 from harness.data.table import fields_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
-
     from harness.contracts.task import Column
     from harness.data.source import Source
 
@@ -75,6 +73,16 @@ _FROM_PARQUET = {
     "any": {"text": "to_json({0})", "whole": "to_json({0})"},
 }
 """The value of a column by its declared type and what the file holds."""
+
+_KINDS = {
+    "VARCHAR": "text",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "whole"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), "whole"),
+    "FLOAT": "fraction",
+    "DOUBLE": "fraction",
+    "BOOLEAN": "truth",
+}
+"""What a column of a Parquet file holds, by DuckDB's type."""
 
 
 def bulk_query(source: Source, columns: Mapping[str, Column], *, folder: Path) -> str | None:
@@ -154,37 +162,26 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
 
 
 def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
-    from harness.data.parquet import read_types
+    import duckdb
 
     check_unchanged(source.path, source.stamp)
-    found = read_types(source.path)
-    if _NUMBERS in found:
+    read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
+    try:
+        with duckdb.connect() as connection:
+            described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+    except duckdb.Error:
         return None
+    found = {name: kind for name, kind, *_ in described if name != _NUMBERS}
     raw, ways = {}, {}
     for field in fields_of(columns, tuple(found), text=False, where=source.label):
         raw[field.name] = quoted(field.key) if field.key else None
         if field.key:
             ways_here = _FROM_PARQUET.get(columns[field.name].type, {})
-            way = ways_here.get(_kind(found[field.key]))
+            way = ways_here.get(_KINDS.get(found[field.key], "other"))
             if way is None:
                 return None
             ways[field.name] = way
-    read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
     return _select(columns, raw, ways, read, f"{_NUMBERS} AS rowid, ")
-
-
-def _kind(found: pa.DataType) -> str:
-    import pyarrow as pa
-
-    kinds = {
-        "text": (pa.string(), pa.large_string()),
-        "whole": tuple(
-            getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)
-        ),
-        "fraction": (pa.float32(), pa.float64()),
-        "truth": (pa.bool_(),),
-    }
-    return next((kind for kind, types in kinds.items() if found in types), "other")
 
 
 def _by_type(columns: Mapping[str, Column], ways: Mapping[str, str]) -> dict[str, str]:

@@ -166,6 +166,28 @@ def gist_for_nothing(users: int, scratch: Path) -> list[Contender]:
     return [gist(f"harness gist {users} users", data=data, count=calls)]
 
 
+def gist_reading(counts: Sequence[int], scratch: Path, *, before: Path | None) -> list[Contender]:
+    """The histories of so many made-up engagements, also by the code of another checkout."""
+    script = str(HERE / "contenders" / "harness_histories.py")
+    ways = {"": [sys.executable]}
+    if before is not None:
+        ways = {" before": ["env", f"PYTHONPATH={before}:{before}/plugins", sys.executable], **ways}
+
+    def contender(count: int, data: Path, way: str) -> Contender:
+        return Contender(
+            name=f"harness gist-reading {count} engagements{way}",
+            count=count,
+            command=lambda _: [*ways[way], script, "--data", str(data)],
+        )
+
+    contenders = []
+    for count in counts:
+        each = min(count // 50, 4200)
+        data = histories.write(scratch / f"{count}.parquet", users=count // each, engagements=each)
+        contenders += [contender(count, data, way) for way in ways]
+    return contenders
+
+
 def gist_with_latency(users: int, url: str, scratch: Path) -> list[Contender]:
     """Short histories against the loopback server: many calls at once, and one at a time."""
     data = histories.write(scratch / "short.parquet", users=users, engagements=SHORT)
@@ -232,6 +254,11 @@ def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]
         folder = scratch / "gist"
         folder.mkdir()
         found["gist"] = measure(gist_for_nothing(arguments.gist_users, folder), rounds, folder)
+    if "gist-reading" in arguments.only:
+        folder = scratch / "gist-reading"
+        folder.mkdir()
+        contenders = gist_reading(arguments.engagements, folder, before=arguments.before)
+        found["gist-reading"] = measure(contenders, rounds, folder)
     if "gist-latency" in arguments.only:
         folder = scratch / "gist-latency"
         folder.mkdir()
@@ -307,8 +334,8 @@ def main() -> None:
 def parser() -> argparse.ArgumentParser:
     """The options of `make bench BENCH="…"`."""
     parts = (
-        "startup", "items", "chat", "latency", "gist", "gist-latency", "perrec", "perrec-groups",
-        "engine",
+        "startup", "items", "chat", "latency", "gist", "gist-reading", "gist-latency", "perrec",
+        "perrec-groups", "engine",
     )  # fmt: skip
     parsed = argparse.ArgumentParser(description=__doc__)
     add = parsed.add_argument
@@ -318,6 +345,8 @@ def parser() -> argparse.ArgumentParser:
     add("--requests", type=int, default=10_000)
     add("--gist-users", type=int, default=1000)
     add("--gist-latency-users", type=int, default=200)
+    add("--engagements", nargs="+", type=int, default=[5_000, 10_000_000])
+    add("--before", type=Path, metavar="DIR", help="another checkout, for gist-reading in turns")
     add("--ratings", nargs="+", type=int, default=[1_000_000, 10_000_000])
     add("--inspect-requests", type=int, default=3_000, help="it is slow; rates are compared")
     add("--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON"), metavar="PATH",

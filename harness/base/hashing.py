@@ -111,9 +111,9 @@ def stable_ints(last: Iterable[str], *parts: str | int) -> np.ndarray:
 
     data = "".join(f"{part}\x1f" for part in parts).encode("utf-8", "surrogatepass")
     start = hashlib.blake2b(data, digest_size=8)
-    digests = []
+    digests = bytearray()
     for one in last:
         hashed = start.copy()
         hashed.update(one.encode("utf-8", "surrogatepass"))
-        digests.append(hashed.digest())
-    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+        digests += hashed.digest()
+    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)

@@ -13,8 +13,6 @@ from harness.data.source import FileSource
 from harness.data.table import fields_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa  # type: ignore[import-untyped]
-
     from harness.contracts.task import Column
     from harness.data.source import Source
 
@@ -34,6 +32,9 @@ _UNPACKED = "unpacked"
 
 _GLOB = frozenset("*?[")
 """In the name of a file, DuckDB takes these for a pattern."""
+
+_NUMBERS = "file_row_number"
+"""The column in which DuckDB numbers the rows of a Parquet file."""
 
 _WHOLE = r"[+-]?[0-9]+(\.0*)?"
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
@@ -69,16 +70,27 @@ _FROM_PARQUET = {
         "fraction": "CASE WHEN isfinite({0}) THEN {0}::DOUBLE END",
     },
     "boolean": {"truth": "{0}"},
+    "any": {"text": "to_json({0})", "whole": "to_json({0})"},
 }
 """The value of a column by its declared type and what the file holds."""
+
+_KINDS = {
+    "VARCHAR": "text",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "whole"),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"), "whole"),
+    "FLOAT": "fraction",
+    "DOUBLE": "fraction",
+    "BOOLEAN": "truth",
+}
+"""What a column of a Parquet file holds, by DuckDB's type."""
 
 
 def bulk_query(source: Source, columns: Mapping[str, Column], *, folder: Path) -> str | None:
     """A query for the rows of a file in its order: the declared columns, and `unfit`.
 
     `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
-    None if DuckDB cannot read the file as `Table.rows` does. `folder` has room for a file that must
-    be unpacked first.
+    The rows of a Parquet file also have `rowid`, from 0 on. None if DuckDB cannot read the file as
+    `Table.rows` does. `folder` has room for a file that must be unpacked first.
     """
     if not isinstance(source, FileSource) or not columns or _GLOB & set(source.label):
         return None
@@ -150,34 +162,26 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
 
 
 def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
-    from harness.data.parquet import read_types
+    import duckdb
 
     check_unchanged(source.path, source.stamp)
-    found = read_types(source.path)
+    read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
+    try:
+        with duckdb.connect() as connection:
+            described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+    except duckdb.Error:
+        return None
+    found = {name: kind for name, kind, *_ in described if name != _NUMBERS}
     raw, ways = {}, {}
     for field in fields_of(columns, tuple(found), text=False, where=source.label):
         raw[field.name] = quoted(field.key) if field.key else None
         if field.key:
             ways_here = _FROM_PARQUET.get(columns[field.name].type, {})
-            way = ways_here.get(_kind(found[field.key]))
+            way = ways_here.get(_KINDS.get(found[field.key], "other"))
             if way is None:
                 return None
             ways[field.name] = way
-    return _select(columns, raw, ways, f"read_parquet({_text(source.label)})")
-
-
-def _kind(found: pa.DataType) -> str:
-    import pyarrow as pa
-
-    kinds = {
-        "text": (pa.string(), pa.large_string()),
-        "whole": tuple(
-            getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)
-        ),
-        "fraction": (pa.float32(), pa.float64()),
-        "truth": (pa.bool_(),),
-    }
-    return next((kind for kind, types in kinds.items() if found in types), "other")
+    return _select(columns, raw, ways, read, f"{_NUMBERS} AS rowid, ")
 
 
 def _by_type(columns: Mapping[str, Column], ways: Mapping[str, str]) -> dict[str, str]:
@@ -189,6 +193,7 @@ def _select(
     raw: Mapping[str, str | None],
     ways: Mapping[str, str],
     read: str,
+    more: str = "",
 ) -> str:
     """The query for the values of columns, given by the expressions of their cells."""
     chosen, unfit = [], []
@@ -204,4 +209,5 @@ def _select(
         if column.one_of:
             wrong.append(f"{value} NOT IN ({', '.join(map(_text, column.one_of))})")
         unfit.append(f"coalesce({' OR '.join(wrong)}, false)")
-    return f"SELECT {', '.join(chosen)}, {' OR '.join(unfit) or 'false'} AS unfit FROM {read}"
+    unfit_row = " OR ".join(unfit) or "false"
+    return f"SELECT {', '.join(chosen)}, {more}{unfit_row} AS unfit FROM {read}"

@@ -34,12 +34,6 @@ def read_names(path: Path) -> tuple[str, ...]:
     return names
 
 
-def read_types(path: Path) -> dict[str, pa.DataType]:
-    """The names and types of a file's columns in order."""
-    with _opened(path) as file:
-        return {field.name: field.type for field in file.schema_arrow}
-
-
 def read_parquet(
     path: Path, *, wanted: Collection[str] | None
 ) -> Iterator[tuple[None, dict[str, Any]]]:

@@ -237,7 +237,7 @@ def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) ->
     names = [task_and_repeat(each.task.name)[0] for each in prepared.tasks]
     specs = {name: each.task.data for name, each in zip(names, prepared.tasks, strict=True)}
     places = places_of(settings.data, specs, prepared.groups)
-    loader = _Loader(settings, plugins)
+    loader = _Loader(settings, plugins, shared=prepared.tasks[0].dataset.shared)
     tasks = []
     for name, each in zip(names, prepared.tasks, strict=True):
         dataset, data = loader.load(each.task, each.benchmark, each.options, place=places.of[name])
@@ -270,13 +270,17 @@ def check_prompts(
 
 
 class _Loader:
-    """Loads each distinct dataset once for all tasks that share it."""
+    """Loads each distinct dataset once for all tasks that share it.
+
+    `shared` is what other datasets of the same files made of their tables.
+    """
 
     def __init__(
         self,
         settings: RunSettings,
         plugins: Plugins,
         say: Callable[[str], None] | None = None,
+        shared: dict[Any, Any] | None = None,
     ) -> None:
         self._settings = settings
         tools = partial(build_tool, plugins)
@@ -284,7 +288,7 @@ class _Loader:
         self._fetching = replace(fetching, say=say) if say else fetching
         self._plugins = plugins
         self._loaded: dict[str, tuple[TaskData, Any]] = {}
-        self._shared: dict[Any, Any] = {}
+        self._shared: dict[Any, Any] = {} if shared is None else shared
 
     def load(
         self, task: Task, benchmark: Benchmark, options: msgspec.Struct, *, place: str | None

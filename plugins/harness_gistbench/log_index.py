@@ -1,240 +1,118 @@
-"""A log of engagements in the one schema of all sources, and an index of who did what how often."""
+"""A log of engagements in the one schema of all sources, as queries, and what it holds."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from harness.data.sampling import ranks
+from harness.base.hashing import digest
+from harness.data.sampling import choose
 from harness_gistbench.records import SIGNALS, Signal
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from harness.contracts.dataset import Database
+
 CODES: dict[str, int] = {signal: code for code, signal in enumerate(SIGNALS)}
-"""The number that stands for a signal in arrays."""
+"""The number that stands for a signal in queries and arrays."""
 
 POSITIVE = [code for code, signal in enumerate(SIGNALS) if signal.endswith("_positive")]
 
-NO_SIGNAL = 255
-"""The number of a row without a signal, such as a book that was read and not rated."""
+IS_POSITIVE = f"signal IN ({', '.join(map(str, POSITIVE))})"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Engagements:
-    """Consecutive rows of a log, column by column.
-
-    `signals` holds codes of one byte. `times` can be compared, all of one log with each other;
-    None where no row has a time, and where `timed` is false a row has none.
-    """
-
-    users: list[str]
-    objects: list[str]
-    signals: np.ndarray
-    times: np.ndarray | None = None
-    timed: np.ndarray | None = None
-
-    def has_time(self) -> np.ndarray:
-        """Which rows have a time."""
-        import numpy as np
-
-        if self.timed is not None:
-            return self.timed
-        return np.full(len(self.users), self.times is not None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Texts:
-    """Objects and what each is about, blank where nothing is known."""
-
-    objects: list[str]
-    texts: list[str]
+FEW = 20_000
+"""Objects that are put in order at once without regard to their ranks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Log:
-    """What a source gives: rows of people's engagements, and the texts of their objects.
+    """What a source gives, as queries.
 
-    Both read from the start each time they are called. `joined` says that texts come from a table
-    of their own, in which an object may be absent; else both are of the same rows. `signals` are
-    those that the source can give at all, None where the rows must show it.
+    `engagements` have `row`, `user`, `object`, `signal`, which is NULL without a rating, `time`,
+    which can be compared or is NULL, and `text`; `texts` have `row`, `object` and `text`. With
+    `joined`, texts come from a table of their own, in which an object may be absent, and those of
+    engagements are NULL; else the rows are the same. `signals` are those that the source can give
+    at all, None where the rows must show it.
     """
 
-    engagements: Callable[[], Iterator[Engagements]]
-    texts: Callable[[], Iterator[Texts]]
+    engagements: str
+    texts: str
     joined: bool
     signals: tuple[Signal, ...] | None = None
 
 
-class Rows(NamedTuple):
-    """Engagements as arrays: numbers of users, hashes of objects, codes of signals, times."""
-
-    users: np.ndarray
-    objects: np.ndarray
-    signals: np.ndarray
-    times: np.ndarray
-    timed: np.ndarray
-
-
-@dataclass(frozen=True, kw_only=True)
 class LogIndex:
-    """What a log holds as a whole.
+    """What a log holds as a whole, counted without engagements that cannot be used.
 
-    `users` are in the order of the log and `counts` their engagements. `pool` are the smallest
-    hashes of objects. `positive` rows are approval. `unrated` rows lack a signal, the objects of
-    `unknown` rows have no text, and neither is counted elsewhere; `untimed` rows have no time.
+    `unrated` engagements lack a signal, the objects of `unknown` ones have no text, `untimed` ones
+    have no time and are used. `rows` is a query for all: those that are used are `kept`, and a
+    `text` is the first of its object. Two tables stand behind it: `things` are the objects whose
+    text is not that of the row, and `people` are the numbers of each user.
     """
 
-    users: tuple[str, ...]
-    counts: np.ndarray
-    signals: tuple[Signal, ...]
-    pool: np.ndarray
-    rows: RowsFile
-    positive: int
-    unrated: int
-    unknown: int
-    untimed: int
-
-
-class RowsFile:
-    """Rows in temporary files without a name, to be read again without reading the log again."""
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed below)
-        self._objects: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as its owner lives)
-        self._parts: list[tuple[int, Any]] = []
-
-    @property
-    def kind_of_times(self) -> Any:
-        """The type that holds the times of all parts: whole numbers where all are whole."""
-        import numpy as np
-
-        return np.result_type(np.int64, *(kind for _, kind in self._parts))
-
-    def add(self, rows: Rows) -> None:
-        """Keeps some rows."""
-        for array in (rows.users, rows.signals, rows.timed, rows.times):
-            self._file.write(array.tobytes())
-        self._objects.write(rows.objects.tobytes())
-        self._parts.append((len(rows.users), rows.times.dtype))
-
-    def read(self) -> Iterator[Rows]:
-        """The rows in parts, as they were added; they can be read once."""
-        import numpy as np
-
-        self._file.seek(0)
-
-        def array(count: int, kind: Any) -> np.ndarray:
-            size = count * np.dtype(kind).itemsize
-            return np.frombuffer(self._file.read(size), dtype=kind)
-
-        first = 0
-        with self._file:
-            for count, kind in self._parts:
-                yield Rows(
-                    users=array(count, np.int32),
-                    objects=self.objects(first, count),
-                    signals=array(count, np.uint8),
-                    timed=array(count, np.bool_),
-                    times=array(count, kind),
-                )
-                first += count
-
-    def objects(self, first: int, count: int) -> np.ndarray:
-        """The objects' hashes of so many rows, from one on; unlike rows they are read at will."""
-        import numpy as np
-
-        self._objects.flush()
-        size = np.dtype(np.uint64).itemsize
-        data = os.pread(self._objects.fileno(), count * size, first * size)
-        return np.frombuffer(data, dtype=np.uint64)
-
-
-def index_log(log: Log, *, seed: int, pool: int) -> LogIndex:
-    """What the log holds; rows without a signal are left out, and those whose object has no text
-    where texts are joined to the log."""
-    import numpy as np
-
-    known = _known(log, seed) if log.joined else None
-    numbers: dict[str, int] = {}
-    counts = np.zeros(0, dtype=np.int64)
-    smallest = np.zeros(0, dtype=np.uint64)
-    seen = np.zeros(len(SIGNALS), dtype=np.int64)
-    kept = RowsFile()
-    unrated = unknown = untimed = 0
-    for part in log.engagements():
-        rows = _as_arrays(part, numbers, seed)
-        rated = rows.signals != NO_SIGNAL
-        has_text = rated if known is None else rated & np.isin(rows.objects, known)
-        unrated += int((~rated).sum())
-        unknown += int((rated & ~has_text).sum())
-        rows = rows if has_text.all() else Rows(*(column[has_text] for column in rows))
-        kept.add(rows)
-        untimed += int((~rows.timed).sum())
-        seen += np.bincount(rows.signals, minlength=len(SIGNALS))
-        more = np.bincount(rows.users, minlength=len(numbers))
-        more[: len(counts)] += counts
-        counts = more
-        smallest = _smallest(smallest, rows.objects, pool)
-    signals = tuple(signal for signal, n in zip(SIGNALS, seen, strict=True) if n)
-    return LogIndex(
-        users=tuple(numbers),
-        counts=counts,
-        signals=log.signals or signals,
-        pool=smallest,
-        rows=kept,
-        positive=int(seen[POSITIVE].sum()),
-        unrated=unrated,
-        unknown=unknown,
-        untimed=untimed,
-    )
-
-
-def signal_counts(users: np.ndarray, signals: np.ndarray, *, many: int) -> np.ndarray:
-    """The engagements of each signal of so many users: a row a user, a column a signal."""
-    import numpy as np
-
-    cells = users.astype(np.int64) * len(SIGNALS) + signals
-    return np.bincount(cells, minlength=many * len(SIGNALS)).reshape(-1, len(SIGNALS))
-
-
-def _smallest(known: np.ndarray, more: np.ndarray, most: int) -> np.ndarray:
-    """The smallest of the known hashes and of more, each once, in order."""
-    import numpy as np
-
-    if len(known) == most:
-        more = more[more < known[-1]]
-    return np.unique(np.concatenate((known, more)))[:most]
-
-
-def _known(log: Log, seed: int) -> np.ndarray:
-    """The hashes of the objects with a text, sorted."""
-    import numpy as np
-
-    parts = [
-        ranks(
-            (thing for thing, text in zip(part.objects, part.texts, strict=True) if text), seed=seed
+    def __init__(self, database: Database, log: Log) -> None:
+        self._database = database
+        self.texts = log.texts
+        name = digest([log.engagements, log.texts])
+        self.things, self.people = f"things_{name}", f"people_{name}"
+        self.rows = (
+            "SELECT log.* REPLACE (coalesce(things.text, log.text) AS text), torn, "
+            f"signal IS NOT NULL AND ({not log.joined} OR torn IS NOT NULL) AS kept "
+            f"FROM ({log.engagements}) AS log LEFT JOIN {self.things} AS things USING (object)"
         )
-        for part in log.texts()
-    ]
-    return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.uint64)
+        self.sql(
+            f"CREATE TEMP TABLE IF NOT EXISTS {self.things} AS "
+            "WITH firsts AS (SELECT min(row) AS row, min(hash(text)) <> max(hash(text)) AS torn "
+            f"FROM ({log.texts}) WHERE text <> '' GROUP BY hash(object) "
+            f"HAVING torn OR {log.joined}) "
+            f"SELECT object, text, torn FROM ({log.texts}) JOIN firsts USING (row)"
+        )
+        of_signals = ", ".join(
+            f"count(*) FILTER (kept AND signal = {code}) AS {signal}"
+            for signal, code in CODES.items()
+        )
+        self.sql(
+            f"CREATE TEMP TABLE IF NOT EXISTS {self.people} AS SELECT user, {of_signals}, "
+            "count(*) FILTER (kept) AS kept, count(*) FILTER (kept AND time IS NULL) AS untimed, "
+            "count(*) FILTER (signal IS NULL) AS unrated, "
+            "count(*) FILTER (signal IS NOT NULL AND NOT kept) AS unknown "
+            f"FROM ({self.rows}) GROUP BY user"
+        )
+        columns = (*SIGNALS, "kept", "untimed", "unrated", "unknown")
+        sums = ", ".join(f"coalesce(sum({column}), 0)::BIGINT" for column in columns)
+        [(self.users, *found)] = self.sql(f"SELECT count(*), {sums} FROM {self.people}")
+        totals = dict(zip(columns, found, strict=True))
+        self.engagements, self.untimed = totals["kept"], totals["untimed"]
+        self.unrated, self.unknown = totals["unrated"], totals["unknown"]
+        self.signals = log.signals or tuple(signal for signal in SIGNALS if totals[signal])
+        self.positive = sum(totals[SIGNALS[code]] for code in POSITIVE)
 
+    def sql(self, query: str, params: Sequence[Any] | None = None) -> list[tuple[Any, ...]]:
+        """The rows of a query's result."""
+        return self._database.sql(query, params).fetchall()
 
-def _as_arrays(part: Engagements, numbers: dict[str, int], seed: int) -> Rows:
-    """A part of the log as arrays; new users are given the next numbers."""
-    import numpy as np
+    def column(self, query: str, params: Sequence[Any] | None = None) -> list[Any]:
+        """The one column of a query's result."""
+        return [value for (value,) in self.sql(query, params)]
 
-    for user in dict.fromkeys(part.users):
-        numbers.setdefault(user, len(numbers))
-    users = np.array([numbers[user] for user in part.users], dtype=np.int32)
-    times = np.zeros(len(users), dtype=np.int64) if part.times is None else part.times
-    return Rows(
-        users=users,
-        objects=ranks(part.objects, seed=seed),
-        signals=part.signals,
-        times=times,
-        timed=part.has_time(),
-    )
+    def arrays(self, query: str) -> dict[str, np.ndarray]:
+        """The columns of a query's result."""
+        found: dict[str, np.ndarray] = self._database.sql(query).fetchnumpy()
+        return found
+
+    def pool(self, most: int, *, seed: int) -> dict[str, str]:
+        """The objects of the smallest ranks, of all that anybody engaged with, and their texts.
+
+        Of millions only those are put in order whose ranks are small, and more where too few are.
+        """
+        [many] = self.column(f"SELECT approx_count_distinct(object) FROM ({self.rows}) WHERE kept")
+        share = (2 * most + FEW) / max(1, many)
+        while True:
+            small = "true" if share >= 1 else f"stable_rank(object, {seed}) < {int(share * 2**64)}"
+            query = f"SELECT object, any_value(text) FROM ({self.rows}) WHERE kept AND {small}"
+            found = dict(self.sql(f"{query} GROUP BY object"))
+            if len(found) >= most or share >= 1:
+                return {one: found[one] for one in choose(found, seed=seed, most=most)[0]}
+            share *= 4

@@ -79,11 +79,13 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
     failures = mapping_failures(records["taxonomy"])
     for user, chapter in chapters(records):
         profile = profile_of(chapter, taxonomy, failures)
+        longest = len(chapter["predict"]) * options.window
+        history = f"{longest - options.window + 1}-{longest}"
         blank: Score[Profile] = Score(
             id=user,
             user=user,
             counts=user_counts(chapter, profile, test_set=options.test_set),
-            slices=slices_of(len(chapter["predict"]), options),
+            slices={"dataset": options.source, "history": history},
         )
         if isinstance(profile, Missing):
             missing = dict.fromkeys(COLUMNS, profile.cause)
@@ -92,12 +94,6 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
         verified = verified_categories(profile, options.verification)
         details = msgspec.structs.replace(profile, verified=verified)
         yield scored_against(msgspec.structs.replace(blank, details=details), verified, options)
-
-
-def slices_of(windows: int, options: Options) -> dict[str, str]:
-    """The dataset of a user, and how many engagements a history of so many windows has."""
-    last = windows * options.window
-    return {"dataset": options.source, "history": f"{last - options.window + 1}-{last}"}
 
 
 def scored_against(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from harness import JsonReader, Parsed, Unreadable
+from harness.parsing.citations import as_id, cited_lines
 from harness.parsing.decode import whole_characters
 from harness.parsing.extract import outermost
 from harness.parsing.repair import repair_json
@@ -31,25 +30,6 @@ SCHEMA = {
         "required": [NAME, EVIDENCE],
     },
 }
-
-# The possessive quantifiers keep the time linear on whatever a model sends.
-BULLET = re.compile(r"(?:[-*•+]|\(?\d{1,4}[.)])\s++(?=\S)")
-KIND = r"(?:ids?|items?|objects?|numbers?|lines?)"
-LEAD = re.compile(rf"(?:\s*+(?:supporting|supported|evidence|by|{KIND})\b)*+[\s:.]*+", re.I)
-LAST_LEAD = re.compile(rf"[(\[:,–—-]\s*+(?:supporting\s++)?(?:evidence|{KIND})$", re.I)
-RANGE = re.compile(r"(\d{1,9})\s*+(?:[-–—]|to)\s*+(\d{1,9})")
-ID = rf"(?:{RANGE.pattern}(?![^\s,;&()\[\]])|#?(?=[^\s,;()\[\]{{}}:]*\d)[^\s,;()\[\]{{}}:]++)"
-ONE = rf"[\[(]?\s*+{ID}\s*+[\])]?"
-SEPARATOR = r"(?:\s*+(?:[,;&]|\band\b)\s*+|(?<=\])\s*+(?=\[))"
-IDS = re.compile(rf"{ONE}(?:{SEPARATOR}{ONE})*+\s*+")
-BETWEEN_IDS = re.compile(rf"{SEPARATOR}|(?<=\d)\s++(?=\d)")
-OPENING = re.compile(r"[:(\[–—]")
-MOST_OPENINGS = 8
-CITATION = re.compile(r"\[[#\d\s,;]++\]")
-CLOSINGS = " \t)]."
-DRESSING = " \t*_`\"'“”:-–—(["
-ID_DRESSING = " #[](){}\"'“”‘’`"
-LONGEST_LINE = 4_000
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -198,62 +178,12 @@ def only(entry: dict[str, Any], kind: type, *, but: str) -> Any:
     return found[0] if len(found) == 1 else None
 
 
-def as_id(value: Any) -> str:
-    """An identifier as text on one line: 7, 7.0, "7", "[7]" and " #7 " are one."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    plain = " ".join(str(value).split())
-    return plain.strip(ID_DRESSING) or plain
-
-
-def meant(text: str, known: Collection[str], *, are_numbers: bool) -> Iterator[str]:
-    """The known identifiers that a citation means; a part of it that means none as it stands.
-
-    "ID 1, [2] and 003" means three. A range means all the numbers in it where both its ends are
-    known, and nothing else does: known numbers run through.
-    """
-    if text in known:
-        yield text
-        return
-    for part in [one for one in BETWEEN_IDS.split(text) if as_id(one)] or [text]:
-        bare = as_id(LEAD.sub("", part, count=1))
-        spellings = (as_id(part), bare, bare.lstrip("0"))
-        span = RANGE.fullmatch(bare) if are_numbers else None
-        first, last = (int(span[1]), int(span[2])) if span else (0, 0)
-        if span and first <= last and str(first) in known and str(last) in known:
-            yield from map(str, range(first, last + 1))
-        else:
-            yield next((one for one in spellings if one in known), as_id(part))
-
-
 def from_lines(text: str) -> list[Any] | None:
-    """The same answer from lines of a list, None where there are none.
-
-    Lines of a list that are no interest stay as they are. A line without a bullet or a number
-    counts only in an answer that holds nothing but such lines: prose has colons too.
-    """
-    lines = [stripped for line in text.splitlines() if (stripped := line.strip())]
-    found = [from_line(line) for line in lines]
-    listed = [(line, one) for line, one in zip(lines, found, strict=True) if BULLET.match(line)]
-    if any(one for _, one in listed):
-        return [one or line for line, one in listed]
-    return found if len(lines) > 1 and all(found) else None
-
-
-def from_line(line: str) -> dict[str, Any] | None:
-    """The interest in a line: a name, then identifiers behind a colon, a dash or in brackets."""
-    if len(line) > LONGEST_LINE:
-        return None
-    plain = BULLET.sub("", line, count=1).rstrip(CLOSINGS)
-    for opening in islice(OPENING.finditer(plain), MOST_OPENINGS):
-        start = LEAD.match(plain, opening.end()).end()  # type: ignore[union-attr]
-        if IDS.fullmatch(plain, start) is None:
-            continue
-        name = LAST_LEAD.sub("", plain[: opening.start()].strip(DRESSING)).strip(DRESSING)
-        if not name or CITATION.search(name):
-            return None
-        return {NAME: name, EVIDENCE: [match[0] for match in re.finditer(ID, plain[start:])]}
-    return None
+    """The same answer from lines of a list, None where there are none."""
+    lines = cited_lines(text)
+    return lines and [
+        one if isinstance(one, str) else {NAME: one.name, EVIDENCE: one.ids} for one in lines
+    ]
 
 
 JSON: JsonReader[Answer] = JsonReader(convert=from_json, fallback=from_lines, kind="any")

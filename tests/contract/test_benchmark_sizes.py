@@ -14,7 +14,7 @@ MOST_LINES_OF_TWO = 6_000
 """Of a package that holds two benchmarks."""
 
 LIMITS = {
-    "harness_gistbench": (50, 7_420),
+    "harness_gistbench": (48, 6_300),
     "harness_perrecbench": (33, 5_600),
 }
 """Files and lines of the benchmarks that are larger; both fall with each change that allows it."""

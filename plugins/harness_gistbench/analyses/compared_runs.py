@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from harness import Metric, Score
+from harness.analysis.other_results import results_of
 from harness.base.errors import UsageError
 from harness.contracts.report import Figure, Line, Report, Sheet
 from harness_gistbench.metrics import scores_of, split_missing, verified_categories
@@ -71,12 +71,7 @@ class Run:
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """Runs that may be compared within their datasets, and a note on each that may not.
-
-    compared = compare(tasks, options)
-    for dataset, run, scores in compared.rescored(): ...
-    return compared.report([sheet])
-    """
+    """Runs that may be compared within their datasets, and a note on each that may not."""
 
     runs: Sequence[Run]
     notes: tuple[str, ...]
@@ -197,38 +192,16 @@ def results(
     scores: Iterable[Score[Any]],
     *,
     titles: Mapping[str, str] = TITLES,
-    statistic: str = "median",
+    statistic: Literal["median", "mean"] = "median",
     draws: int = 0,
 ) -> dict[str, MetricResult]:
-    """The scores of a run over its users; none is shown where the task says too few have it.
-
-    There are intervals where `draws` are asked for: those of the run's own metrics, since they are
-    drawn by the metric's name, and a mean is called `mean_…` there.
-    """
-    from harness.scoring.aggregate import Columns, sound
-
+    """The scores of a run over its users; a mean has the intervals of the metric `mean_…`."""
     prefix = "mean_" if statistic == "mean" else ""
     metrics = {
-        f"{prefix}{name}": Metric(of=name, description=title, statistic=statistic)  # type: ignore[arg-type]
+        name: Metric(of=name, description=title, statistic=statistic)
         for name, title in titles.items()
     }
-    filled = Columns(metrics)
-    for score in scores:
-        filled.add(sound(score))
-    task = run.task.task
-    found = filled.results(
-        interval=msgspec.structs.replace(task.interval, draws=draws),
-        seed=run.task.manifest.seed,
-        task=task.name,
-        least_scored=task.least_scored,
-    )
-    return dict(zip(titles, found.values(), strict=True))
-
-
-def mean(numbers: Iterable[int]) -> float | None:
-    """The mean; None of nothing."""
-    numbers = list(numbers)
-    return fmean(numbers) if numbers else None
+    return results_of(run.task, scores, metrics, prefix=prefix, draws=draws)
 
 
 def curves(points: Mapping[str, Iterable[tuple[float, float | None]]]) -> tuple[Line, ...]:
@@ -239,16 +212,6 @@ def curves(points: Mapping[str, Iterable[tuple[float, float | None]]]) -> tuple[
         for name, pairs in known.items()
         if pairs
     )
-
-
-def percent(value: float | None) -> float | None:
-    """A share as tables show it."""
-    return None if value is None else 100 * value
-
-
-def share(part: int, whole: int) -> float | None:
-    """The percentage that a part is of a whole; None of nothing."""
-    return 100 * part / whole if whole else None
 
 
 def people(runs: Iterable[Run]) -> Sheet:

@@ -10,16 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from harness.analysis.percentages import share
 from harness.base.errors import UsageError, did_you_mean
 from harness.contracts.report import Axis, Bars, Figure, Line, Report, Rule, Sheet
-from harness_gistbench.analyses.compared_runs import (
-    Run,
-    TableOptions,
-    compare,
-    grouped,
-    published,
-    share,
-)
+from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, grouped, published
 from harness_gistbench.categories import categories, describe_taxonomy
 from harness_gistbench.interests import folded
 
@@ -28,6 +22,10 @@ if TYPE_CHECKING:
     from harness.contracts.report import Cell
 
 HELD = (50, 80, 90)
+DISTINCT = (
+    "distinct interests are strings, case and spaces aside, that have a category; those that could "
+    "not be mapped are beside them and reach nothing"
+)
 CONCENTRATION_NOTES = (
     "categories from the largest on, as a share of the whole taxonomy, empty ones included",
     "each user's interest counts once, however many users have it; unmapped ones do not count",
@@ -57,12 +55,34 @@ def coverage(tasks: Sequence[FinishedTask], options: CoverageOptions) -> Report:
     compared = compare(tasks, options)
     size = taxonomy_size(compared.runs)
     models = {model: reach(group) for model, group in compared.by_model().items()}
-    chosen = chosen_model(models, options.model)
+    chosen = options.model
+    if chosen is None:
+        chosen = max(models, key=lambda model: len(models[model].categories))
+    if chosen not in models:
+        raise UsageError(
+            f"there is no model {chosen!r} among the runs",
+            expected=f"one of {', '.join(models)}",
+            hint=did_you_mean(chosen, models),
+        )
     together = {dataset: reach(group) for dataset, group in compared.by_dataset().items()}
     alone = grouped((run for run in compared.runs if run.model == chosen), lambda run: run.dataset)
     single = {dataset: reach(group) for dataset, group in alone.items()}
     sheets = [
-        model_sheet(models, size),
+        Sheet(
+            title="Categories by model, all datasets",
+            columns=(
+                "model",
+                "distinct interests",
+                "categories",
+                f"% of {size}",
+                "unmapped interests",
+            ),
+            rows=tuple(
+                (model, len(of.interests), *reached(of, size), len(of.unmapped))
+                for model, of in models.items()
+            ),
+            notes=(DISTINCT,),
+        ),
         dataset_sheet(chosen, single, together, size),
         *published(options, "coverage", "dataset_coverage"),
     ]
@@ -96,35 +116,6 @@ def taxonomy_size(runs: Iterable[Run]) -> int:
             expected="runs of one taxonomy",
         )
     return len(categories(used.pop()))
-
-
-def chosen_model(models: Mapping[str, Reach], asked: str | None) -> str:
-    """The model asked for; of all the one that reaches most, the first where several do."""
-    if asked is None:
-        return max(models, key=lambda model: len(models[model].categories))
-    if asked not in models:
-        raise UsageError(
-            f"there is no model {asked!r} among the runs",
-            expected=f"one of {', '.join(models)}",
-            hint=did_you_mean(asked, models),
-        )
-    return asked
-
-
-def model_sheet(models: Mapping[str, Reach], size: int) -> Sheet:
-    """A row a model, over all datasets."""
-    return Sheet(
-        title="Categories by model, all datasets",
-        columns=("model", "distinct interests", "categories", f"% of {size}", "unmapped interests"),
-        rows=tuple(
-            (model, len(of.interests), *reached(of, size), len(of.unmapped))
-            for model, of in models.items()
-        ),
-        notes=(
-            "distinct interests are strings, case and spaces aside, that have a category; those "
-            "that could not be mapped are beside them and reach nothing",
-        ),
-    )
 
 
 def reached(of: Reach, size: int) -> tuple[int, float | None]:

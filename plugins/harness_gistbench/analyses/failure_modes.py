@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from harness.analysis.percentages import share
 from harness.contracts.report import Report, Sheet
-from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, published, share
+from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, published
 from harness_gistbench.verification import SHORTCOMINGS, conditions, meets, shortcomings
 
 if TYPE_CHECKING:

@@ -5,48 +5,41 @@ Tables 17 to 19 of the paper.
 
 from __future__ import annotations
 
-import csv
 import heapq
-import io
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from harness import Done
-from harness.analysis.human_labels import HumanLabels, majority_of, read_human_labels, votes_of
+from harness.analysis.human_labels import HumanLabels, read_human_labels, votes_of
+from harness.analysis.rater_sheets import (
+    JUDGE,
+    Labels,
+    Rated,
+    majority_sheet,
+    pairs_sheet,
+    splits_sheet,
+)
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.reporting.text import clean_text
+from harness.reporting.label_files import check_not_there, csv_bytes, even
 from harness.runs.atomic_files import atomic_write, make_folder
-from harness_gistbench.analyses.compared_runs import Run, percent, published, runs_of, share
+from harness_gistbench.analyses.compared_runs import Run, published, runs_of
 
 if TYPE_CHECKING:
     from harness import FinishedTask, Record
-    from harness.contracts.report import Cell
     from harness.contracts.task import Column
-    from harness.scoring.stats import Agreement
 
 NameT = TypeVar("NameT")
 Question: TypeAlias = Literal["evidence", "retrieval"]
 QUESTIONS: tuple[Question, ...] = ("evidence", "retrieval")
 STAGES: dict[Question, str] = {"evidence": "verify", "retrieval": "specificity"}
 JUDGES: dict[Question, str] = {"evidence": "judge", "retrieval": "retrieval_judge"}
-
-JUDGE = "judge"
-"""What tables call the judge; no person may go by it."""
-
-Labels: TypeAlias = dict[str, bool]
-"""Yes or no by item."""
-
-Rated: TypeAlias = dict[str, dict[str, Labels]]
-"""What each rater said, by task."""
 
 Stratum: TypeAlias = tuple[str, int | None]
 """A model and a category, None for interests without one: what items are spread over."""
@@ -157,7 +150,7 @@ def export(tasks: Sequence[FinishedTask], options: ExportOptions) -> Report:
     runs = runs_of(tasks)
     folder = Path(options.out).expanduser()
     refuse_unlike(runs)
-    refuse_taken(folder)
+    check_not_there(folder, (*(f"{one}.csv" for one in QUESTIONS), "key.csv"))
     drawn = {one: draw(runs, one, items=options.items, seed=options.seed) for one in QUESTIONS}
     write(folder, drawn)
     rows = tuple(
@@ -198,20 +191,6 @@ def refuse_unlike(runs: Iterable[Run]) -> None:
                 expected="runs of one judge",
                 hint="export the items of each judge apart",
             )
-
-
-def refuse_taken(folder: Path) -> None:
-    """Raise UsageError where the folder holds items already: somebody may be labelling them."""
-    names = (*(f"{question}.csv" for question in QUESTIONS), "key.csv")
-    taken = [name for name in names if (folder / name).exists()]
-    if taken:
-        raise UsageError(
-            "there are items to label here already",
-            where=str(folder),
-            found=", ".join(taken),
-            expected="a folder without them",
-            hint="name another folder",
-        )
 
 
 def draw(runs: Sequence[Run], question: Question, *, items: int, seed: int) -> list[Drawn]:
@@ -260,21 +239,6 @@ def spread(sizes: Mapping[Stratum, int], total: int, seed: int) -> dict[Stratum,
     return shares
 
 
-def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
-    """Shares of a total as alike as the sizes allow; what cannot be halved falls by seed."""
-    shares = dict.fromkeys(sizes, 0)
-    waiting = sorted(sizes, key=lambda name: stable_int(seed, repr(name)))
-    left = min(total, sum(sizes.values()))
-    while left:
-        each = max(1, left // len(waiting))
-        for name in waiting:
-            more = min(each, sizes[name] - shares[name], left)
-            shares[name] += more
-            left -= more
-        waiting = [name for name in waiting if shares[name] < sizes[name]]
-    return shares
-
-
 def write(folder: Path, drawn: Mapping[Question, Sequence[Drawn]]) -> None:
     """Writes the items and their key into the folder."""
     make_folder(folder, option="--out")
@@ -307,21 +271,6 @@ def cells(question: Question, one: Drawn) -> dict[str, str]:
     }
 
 
-def csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> bytes:
-    """Rows of those columns as a CSV file."""
-    file = io.StringIO(newline="")
-    writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: cell(text) for name, text in row.items()} for row in rows)
-    return file.getvalue().encode()
-
-
-def cell(text: str) -> str:
-    """A text as a spreadsheet shows it and does not take for a formula."""
-    shown = clean_text(text)
-    return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown
-
-
 def validate(tasks: Sequence[FinishedTask], options: ValidationOptions) -> Report:
     """Agreement in pairs, with the majority, and how the raters divide; the judge is one more."""
     labels = read_human_labels(options.labels, columns(complete=False))
@@ -332,10 +281,15 @@ def validate(tasks: Sequence[FinishedTask], options: ValidationOptions) -> Repor
             where=", ".join(options.labels),
             expected="rows with a rater and yes or no",
         )
-    key = read_key(options.key) if options.key else None
+    key: dict[str, Labels] = {question: {} for question in QUESTIONS}
+    keys = [options.key] if options.key else []
+    for row in read_human_labels(keys, columns(complete=True)).rows:
+        key[row.where["task"]][row.item] = row.says_yes()
     runs = runs_of(tasks)
     judged: dict[str, Labels] = {
-        question: key[question] if key else said_in(runs, question, votes_of(rated[question]))
+        question: key[question]
+        if options.key
+        else said_in(runs, question, votes_of(rated[question]))
         for question in QUESTIONS
         if question in rated
     }
@@ -376,14 +330,6 @@ def raters_of(labels: HumanLabels) -> Rated:
     return {question: raters for question, raters in rated.items() if raters}
 
 
-def read_key(path: str) -> dict[str, Labels]:
-    """What the judge said of each item, from the key that was exported with them."""
-    found: dict[str, Labels] = {question: {} for question in QUESTIONS}
-    for row in read_human_labels([path], columns(complete=True)).rows:
-        found[row.where["task"]][row.item] = row.says_yes()
-    return found
-
-
 def said_in(runs: Iterable[Run], question: Question, items: Collection[str]) -> Labels:
     """What the judge said of the items, from the records of the runs that they were drawn from."""
     wanted = frozenset(items)
@@ -402,108 +348,3 @@ def columns(*, complete: bool) -> dict[str, Column]:
 
     label = Column(type="any", required=complete)
     return {"task": Column(one_of=QUESTIONS), "item": Column(), "label": label}
-
-
-def agreement(first: Labels, second: Labels) -> Agreement:
-    """How far two agree over the items that both labelled."""
-    from harness.scoring.stats import agreement_of
-
-    common = [item for item in first if item in second]
-    return agreement_of([first[item] for item in common], [second[item] for item in common])
-
-
-def pairs_sheet(raters: Mapping[str, Labels], judge: Labels, question: str) -> Sheet:
-    """Table 17: κ of each pair, the judge as the last one."""
-    everybody = {**raters, JUDGE: judge}
-    names = list(everybody)
-    found = {
-        (one, other): agreement(everybody[one], everybody[other])
-        for one, other in combinations(names, 2)
-    }
-    kappas = {pair: each.kappa for pair, each in found.items()}
-    known = {pair: kappa for pair, kappa in kappas.items() if isinstance(kappa, float)}
-    return Sheet(
-        title=f"Cohen's κ in pairs, {question}",
-        columns=("rater", *names),
-        rows=tuple((one, *(known.get((one, other)) for other in names)) for one in names[:-1]),
-        notes=(
-            *mean_note("people", [each for pair, each in found.items() if JUDGE not in pair]),
-            *mean_note("the judge with people", [found[one, JUDGE] for one in raters]),
-            *(
-                f"{one} and {two}: no κ: {kappa.reason}"
-                for (one, two), kappa in kappas.items()
-                if not isinstance(kappa, float)
-            ),
-        ),
-        digits=2,
-    )
-
-
-def mean_note(who: str, pairs: Sequence[Agreement]) -> list[str]:
-    """The mean κ of pairs, with how many there are and over how many items each."""
-    known = [(each.n, each.kappa) for each in pairs if isinstance(each.kappa, float)]
-    if not known:
-        return []
-    least, most = min(known)[0], max(known)[0]
-    items = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    mean = fmean(kappa for _, kappa in known)
-    return [f"mean κ of {who}: {mean:.2f}; pairs: {len(known)}, items of each: {items}"]
-
-
-def majority_sheet(rated: Rated, judged: Mapping[str, Labels]) -> Sheet:
-    """Table 18: each rater, and the judge, against the majority of the people."""
-    rows: list[tuple[Cell, ...]] = []
-    notes = []
-    for question, raters in rated.items():
-        majority = majority_of(raters, least=len(raters))
-        notes.append(
-            f"{question}: {len(majority.labels):,} items have a majority; left out: "
-            f"{majority.tied:,} tied, {majority.few:,} not labelled by all"
-        )
-        said = judged[question]
-        judge = {item: said[item] for item in votes_of(raters) if item in said}
-        for name, labels in {**raters, JUDGE: judge}.items():
-            yes = share(sum(labels.values()), len(labels))
-            cells, why = against(labels, majority.labels)
-            rows.append((question, name, len(labels), yes, *cells))
-            notes += [f"{question}, {name}: {reason}" for reason in why]
-    return Sheet(
-        title="Labels against the majority of people",
-        columns=("task", "rater", "labels", "yes, %", "compared", "agreement, %", "κ", "F1 of yes"),
-        rows=tuple(rows),
-        notes=tuple(notes),
-        digits=(0, 0, 0, 1, 0, 1, 2, 2),
-    )
-
-
-def against(labels: Labels, majority: Labels) -> tuple[tuple[Cell, ...], list[str]]:
-    """Items compared, agreement, κ and F1 with the majority; and why one of them is missing."""
-    found = agreement(majority, labels)
-    values = {"κ": found.kappa, "F1": found.f1}
-    known = [value if isinstance(value, float) else None for value in values.values()]
-    why = [
-        f"no {name}: {value.reason}"
-        for name, value in values.items()
-        if not isinstance(value, float)
-    ]
-    if not found.n:
-        why = ["nothing was labelled by both"]
-    return (found.n, percent(found.share), *known), why
-
-
-def splits_sheet(rated: Rated) -> Sheet:
-    """Table 19: how often the raters divide so, from all of one mind to halves."""
-    rows: list[tuple[Cell, ...]] = []
-    for question, raters in rated.items():
-        people = len(raters)
-        whole = [votes for votes in votes_of(raters).values() if votes.total() == people]
-        times = Counter(max(votes.values()) for votes in whole)
-        rows += [
-            (question, f"{most}–{people - most}", times[most], share(times[most], len(whole)))
-            for most in range(people, (people - 1) // 2, -1)
-        ]
-    return Sheet(
-        title="How people divide over an item that all labelled",
-        columns=("task", "split", "items", "%"),
-        rows=tuple(rows),
-    )

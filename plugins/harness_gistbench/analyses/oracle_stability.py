@@ -9,15 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from harness.analysis.percentages import share
 from harness.contracts.report import Report, Sheet
-from harness_gistbench.analyses.compared_runs import (
-    Run,
-    TableOptions,
-    compare,
-    grouped,
-    published,
-    share,
-)
+from harness_gistbench.analyses.compared_runs import Run, TableOptions, compare, grouped, published
 from harness_gistbench.metrics import verified_categories
 
 if TYPE_CHECKING:

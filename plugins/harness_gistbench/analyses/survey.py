@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
+from harness.analysis.model_correlations import correlation_sheet, model_dots
+from harness.analysis.percentages import percent
 from harness.analysis.user_tables import names_of, read_figures, table
 from harness.base.errors import UsageError
-from harness.contracts.report import Axis, Figure, Points, Report, Sheet
+from harness.contracts.report import Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     ComparisonOptions,
     Run,
     compare,
-    percent,
     published,
     rescored,
     results,
@@ -156,7 +157,7 @@ def survey(tasks: Sequence[FinishedTask], options: SurveyOptions) -> Report:
                 notes=(MATCHING_NOTE, *notes),
             ),
             *(scores_sheet(lines, statistic) for statistic in STATISTICS),
-            correlations("survey F1 and √(IG F1 · IS)", pairs),
+            correlation_sheet("survey F1 and √(IG F1 · IS)", pairs),
             *published(options, "survey"),
         ),
         figures=tuple(
@@ -340,7 +341,7 @@ def outside(tasks: Sequence[FinishedTask], options: OutsideOptions) -> Report:
     return Report(
         sheets=(
             table,
-            correlations(f"{options.column} and median IG F1", groups),
+            correlation_sheet(f"{options.column} and median IG F1", groups),
             *published(options, "instruction_following"),
         ),
         figures=tuple(
@@ -353,40 +354,3 @@ def outside(tasks: Sequence[FinishedTask], options: OutsideOptions) -> Report:
         ),
         notes=(*compared.oracle_notes(), *compared.notes),
     )
-
-
-def correlations(
-    what: str, groups: Mapping[tuple[str, str], Sequence[tuple[float, float]]]
-) -> Sheet:
-    """Spearman's ρ over the models of each group, named by dataset and part."""
-    from harness.scoring.stats import Undefined, spearman
-
-    rows: list[tuple[Cell, ...]] = []
-    notes = []
-    for (dataset, part), pairs in groups.items():
-        rho = spearman([x for x, _ in pairs], [y for _, y in pairs])
-        if isinstance(rho, Undefined):
-            notes.append(f"{dataset}, {part}: no ρ: {rho.reason}")
-        rows.append((dataset, part, len(pairs), None if isinstance(rho, Undefined) else rho))
-    return Sheet(
-        title=f"Spearman's ρ of {what}, over models",
-        columns=("dataset", "of", "models", "ρ"),
-        rows=tuple(rows),
-        notes=tuple(notes),
-        digits=2,
-    )
-
-
-def model_dots(
-    title: str, models: Iterable[tuple[str, str, float | None, float | None]], *, x: str, y: str
-) -> Iterator[Figure]:
-    """A figure a dataset with a dot for each model that has both numbers."""
-    dots: dict[str, list[Points]] = {}
-    for dataset, model, across, up in models:
-        if across is not None and up is not None:
-            dot = Points(label=model, x=(across,), y=(up,), names=(model,))
-            dots.setdefault(dataset, []).append(dot)
-    for dataset, marks in dots.items():
-        yield Figure(
-            title=title.format(dataset), x=Axis(label=x), y=Axis(label=y), marks=tuple(marks)
-        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 
+from harness.analysis.percentages import percent
 from harness.contracts.report import Axis, Figure, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
@@ -16,7 +17,6 @@ from harness_gistbench.analyses.compared_runs import (
     compare,
     curves,
     people,
-    percent,
     rescored,
     results,
 )
@@ -26,7 +26,6 @@ from harness_gistbench.records import Signal
 if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.scoring.summary import MetricResult
-    from harness_gistbench.records import Options
 
 Threshold: TypeAlias = Literal[
     "min_explicit_positive",
@@ -145,19 +144,17 @@ def vary(
     stated = {getattr(one.options.verification, name) for one in runs}
     least = 0 if name.startswith("max") else 1
     for value in range(max(least, min(stated) - steps), max(stated) + steps + 1):
-        changed = [replace(one, options=changed_to(one.options, name, value)) for one in runs]
+        changed = []
+        for one in runs:
+            numbers = msgspec.structs.replace(one.options.verification, **{name: value})
+            options = msgspec.structs.replace(one.options, verification=numbers)
+            changed.append(replace(one, options=options))
         yield Setting(
             threshold=name,
             value=value,
             stated=value in stated,
             found=as_stated if stated == {value} else found_of(changed),
         )
-
-
-def changed_to(options: Options, name: Threshold, value: int) -> Options:
-    """The options with one threshold changed."""
-    verification = msgspec.structs.replace(options.verification, **{name: value})
-    return msgspec.structs.replace(options, verification=verification)
 
 
 def tables(dataset: str, settings: Sequence[Setting]) -> Iterator[Sheet]:

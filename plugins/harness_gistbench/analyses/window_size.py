@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from harness.analysis.percentages import mean, percent
 from harness.contracts.report import Axis, Figure, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
     Run,
     curves,
     grouped,
-    mean,
     people,
-    percent,
     published,
     rescored,
     results,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from harness_gistbench.histories import Histories, gather
+from harness_gistbench.log_index import LogIndex
+from harness_gistbench.records import Options
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset
-    from harness_gistbench.log_index import Log
-    from harness_gistbench.records import Options
 
 OPENERS = {
     "plain": "plain.open_log",
@@ -22,14 +22,25 @@ OPENERS = {
 }
 """The option `source` → the function of this package that opens such a log."""
 
+MEMORY = "200MB"
+"""What DuckDB may hold of a log in memory: less makes it slower, more is hardly faster."""
+
 
 def load(dataset: Dataset, options: Options) -> Histories:
     """The histories of the people that the run keeps."""
     return gather(open_log(dataset, options), dataset, options)
 
 
-def open_log(dataset: Dataset, options: Options) -> Log:
-    """The whole log of a dataset in the one schema, whomever the run keeps."""
-    module, _, opener = OPENERS[options.source].partition(".")
-    log: Log = getattr(importlib.import_module(f"{__name__}.{module}"), opener)(dataset, options)
-    return log
+def open_log(dataset: Dataset, options: Options) -> LogIndex:
+    """The whole log of a dataset, whomever the run keeps; all tasks that share it read it once."""
+    layout = Options(source=options.source, untimed_history=options.untimed_history)
+    names = tuple(dataset.tables)
+    index: LogIndex = dataset.once(names, _indexed, dataset.database, names, layout)
+    return index
+
+
+def _indexed(*given: Any) -> LogIndex:
+    *tables, database, names, layout = given
+    database.sql(f"SET memory_limit = '{MEMORY}'")
+    opener = resolve_name(f"{__name__}.{OPENERS[layout.source]}")
+    return LogIndex(database, opener(database, dict(zip(names, tables, strict=True)), layout))

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from harness_gistbench.log_index import CODES, Engagements, Log
-from harness_gistbench.sources.cells import engagements_of, texts_of
-from harness_gistbench.sources.times import Clock
+from harness.data.sql_rules import Rule, check, not_blank
+from harness.data.sql_times import with_times
+from harness_gistbench.log_index import CODES, Log
+from harness_gistbench.sources.cells import described
 
 if TYPE_CHECKING:
-    from harness.contracts.dataset import Dataset, Table
+    from harness.contracts.dataset import Database, Table
     from harness_gistbench.records import Options
 
 _LIKED_ABOVE = 0.9
 _WATCHED_FROM = 0.3
-_UNKNOWN = frozenset({"UNKNOWN", "[]"})
+_UNKNOWN = ("UNKNOWN", "[]")
 _PARTS = (
-    "caption",
-    "manual_cover_text",
-    "topic_tag",
-    "first_level_category_name",
-    "second_level_category_name",
-    "third_level_category_name",
+    "[caption, manual_cover_text, topic_tag, first_level_category_name, "
+    "second_level_category_name, third_level_category_name]"
 )
 
 
-def open_log(dataset: Dataset, _options: Options) -> Log:
-    """The log of a matrix of watch ratios."""
-    watched, videos = dataset.table("interactions"), dataset.table("videos")
+def open_log(database: Database, tables: Mapping[str, Table], _: Options) -> Log:
+    """The log of a matrix of watch ratios; both edges of the middle ones are implicit."""
+    watched = tables["interactions"]
+    timed = with_times(database, "interactions", watched, "timestamp")
+    negative = Rule("watch_ratio < 0", "watch_ratio", "a share that was watched, 0 or more")
+    check(database, "interactions", watched, negative, not_blank("user_id"), not_blank("video_id"))
+    rows = (
+        "SELECT row, user_id AS user, video_id AS object, moment AS time, NULL AS text, CASE "
+        f"WHEN watch_ratio > {_LIKED_ABOVE} THEN {CODES['explicit_positive']} "
+        f"WHEN watch_ratio >= {_WATCHED_FROM} THEN {CODES['implicit_positive']} "
+        f"ELSE {CODES['implicit_negative']} END AS signal FROM ({timed})"
+    )
     return Log(
-        engagements=lambda: _engagements(watched),
-        texts=lambda: texts_of(videos, "video_id", *_PARTS, unknown=_UNKNOWN),
+        engagements=rows,
+        texts=described("videos", "video_id", _PARTS, unknown=_UNKNOWN),
         joined=True,
         signals=("explicit_positive", "implicit_positive", "implicit_negative"),
     )
-
-
-def signal_code(ratio: float) -> int:
-    """The code of the signal that it is to watch this share of a video; both edges are implicit."""
-    if ratio > _LIKED_ABOVE:
-        return CODES["explicit_positive"]
-    return CODES["implicit_positive" if ratio >= _WATCHED_FROM else "implicit_negative"]
-
-
-def _engagements(table: Table) -> Iterator[Engagements]:
-    clock = Clock(table=table, column="timestamp")
-    for batch in table.batches("user_id", "video_id", "watch_ratio", "timestamp"):
-        ratios = batch.columns["watch_ratio"]
-        if min(ratios) < 0:
-            place = next(place for place, ratio in enumerate(ratios) if ratio < 0)
-            expected = "a share that was watched, 0 or more"
-            raise table.bad(batch.first + place, "watch_ratio", ratios[place], expected)
-        signals = [signal_code(ratio) for ratio in ratios]
-        yield engagements_of(
-            table, batch, user="user_id", thing="video_id", signals=signals, clock=clock
-        )

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from harness_gistbench.log_index import CODES, Engagements, Log, Texts
-from harness_gistbench.sources.cells import engagements_of, filled
-from harness_gistbench.sources.times import Clock
+from harness.data.sql_rules import check, not_blank
+from harness.data.sql_times import with_times
+from harness_gistbench.log_index import Log
+from harness_gistbench.records import SIGNALS
 
 if TYPE_CHECKING:
-    from harness.contracts.dataset import Dataset, Table
+    from harness.contracts.dataset import Database, Table
     from harness_gistbench.records import Options
 
 
-def open_log(dataset: Dataset, _options: Options) -> Log:
+def open_log(database: Database, tables: Mapping[str, Table], _: Options) -> Log:
     """The log of the table `engagements`; its rows show which signals there are."""
-    table = dataset.table("engagements")
-    return Log(engagements=lambda: _engagements(table), texts=lambda: _texts(table), joined=False)
-
-
-def _engagements(table: Table) -> Iterator[Engagements]:
-    clock = Clock(table=table, column="interaction_time")
-    for batch in table.batches("user_id", "object_id", "interaction_type", "interaction_time"):
-        signals = [CODES[one] for one in batch.columns["interaction_type"]]
-        yield engagements_of(
-            table, batch, user="user_id", thing="object_id", signals=signals, clock=clock
-        )
-
-
-def _texts(table: Table) -> Iterator[Texts]:
-    for batch in table.batches("object_id", "object_text"):
-        texts = filled(table, batch, "object_text", what="a text")
-        yield Texts(objects=batch.columns["object_id"], texts=texts)
+    table = tables["engagements"]
+    timed = with_times(database, "engagements", table, "interaction_time")
+    rules = not_blank("user_id"), not_blank("object_id"), not_blank("object_text", "a text")
+    check(database, "engagements", table, *rules)
+    rows = (
+        "SELECT row, user_id AS user, object_id AS object, moment AS time, object_text AS text, "
+        f"list_position({list(SIGNALS)}, interaction_type) - 1 AS signal FROM ({timed})"
+    )
+    texts = "SELECT row, object_id AS object, object_text AS text FROM engagements"
+    return Log(engagements=rows, texts=texts, joined=False)

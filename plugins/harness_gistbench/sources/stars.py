@@ -5,122 +5,78 @@ Texts are the descriptions of the things, never the reviews.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from harness.data.sampling import ranks
-from harness_gistbench.log_index import CODES, NO_SIGNAL, Engagements, Log, Texts
-from harness_gistbench.records import Signal
-from harness_gistbench.sources.cells import described, engagements_of, texts_of
-from harness_gistbench.sources.times import Clock
+from harness.data.sql_rules import Rule, check, not_blank
+from harness.data.sql_times import with_times
+from harness_gistbench.log_index import CODES, Log
+from harness_gistbench.sources.cells import described
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from harness.contracts.dataset import Dataset, Table
+    from harness.contracts.dataset import Database, Table
     from harness_gistbench.records import Options
 
-SIGNALS_OF_RATINGS: tuple[Signal, ...] = (
-    "explicit_positive",
-    "implicit_positive",
-    "explicit_negative",
+_MOST = 5
+_LEAST_POSITIVE = 3
+_PIECES = (
+    "list_transform(list_filter(description::JSON[], lambda one: json_type(one) = 'VARCHAR'), "
+    "lambda one: one ->> '$')"
 )
-MOST = 5.0
-_LEAST_POSITIVE = 3.0
-_BUSINESS = ("business_id", "name", "categories", "city", "state")
+_BOOKS = """(
+    SELECT books.row, book_id_csv::VARCHAR AS book, title, description
+    FROM books JOIN (
+        SELECT book_id, arg_min(book_id_csv, row) AS book_id_csv FROM book_ids GROUP BY book_id
+    ) USING (book_id)
+)"""
+"""Books under their numbers in the interactions; those without one are never engaged with."""
 
 
-def open_amazon(dataset: Dataset, _options: Options) -> Log:
+def open_amazon(database: Database, tables: Mapping[str, Table], _: Options) -> Log:
     """One category of Amazon Reviews 2023: ratings of products."""
-    columns = ("user_id", "parent_asin", "rating", "timestamp")
-    ratings = partial(rated, dataset.table("reviews"), columns)
-    return _log(ratings, partial(_products, dataset.table("products")))
+    ratings = _rated(database, tables, "reviews", ("user_id", "parent_asin", "rating", "timestamp"))
+    parts = f"[title, store] || coalesce({_PIECES}, [])"
+    return _log(ratings, described("products", "parent_asin", parts))
 
 
-def open_goodreads(dataset: Dataset, _options: Options) -> Log:
+def open_goodreads(database: Database, tables: Mapping[str, Table], _: Options) -> Log:
     """The Book Graph: ratings without times; a book has its number in the interactions."""
-    ratings = partial(rated, dataset.table("interactions"), ("user_id", "book_id", "rating"))
-    return _log(ratings, partial(_books, dataset.table("book_ids"), dataset.table("books")))
+    ratings = _rated(database, tables, "interactions", ("user_id", "book_id", "rating"))
+    return _log(ratings, described(_BOOKS, "book", "[title, description]"))
 
 
-def open_yelp(dataset: Dataset, _options: Options) -> Log:
+def open_yelp(database: Database, tables: Mapping[str, Table], _: Options) -> Log:
     """Yelp: stars for businesses."""
-    ratings = partial(rated, dataset.table("reviews"), ("user_id", "business_id", "stars", "date"))
-    return _log(ratings, partial(texts_of, dataset.table("businesses"), *_BUSINESS))
+    ratings = _rated(database, tables, "reviews", ("user_id", "business_id", "stars", "date"))
+    return _log(ratings, described("businesses", "business_id", "[name, categories, city, state]"))
 
 
-def _log(ratings: Callable[[], Iterator[Engagements]], texts: Callable[[], Iterator[Texts]]) -> Log:
-    return Log(engagements=ratings, texts=texts, joined=True, signals=SIGNALS_OF_RATINGS)
+def _log(ratings: str, texts: str) -> Log:
+    return Log(
+        engagements=ratings,
+        texts=texts,
+        joined=True,
+        signals=("explicit_positive", "implicit_positive", "explicit_negative"),
+    )
 
 
-def signal_code(rating: float) -> int | None:
-    """The code of the signal that a rating is; None for what is no rating of at most five stars.
+def _rated(
+    database: Database, tables: Mapping[str, Table], name: str, columns: tuple[str, ...]
+) -> str:
+    """The engagements of a table with columns for user, thing, rating and perhaps time.
 
     Five stars are explicit and three to four and a half implicit praise, less is explicit blame; 0
     stands for no rating.
     """
-    if rating == 0:
-        return NO_SIGNAL
-    if not 0 < rating <= MOST:
-        return None
-    if rating == MOST:
-        return CODES["explicit_positive"]
-    return CODES["implicit_positive" if rating >= _LEAST_POSITIVE else "explicit_negative"]
-
-
-def rated(table: Table, columns: tuple[str, ...]) -> Iterator[Engagements]:
-    """The engagements of a table with columns for user, thing, rating and perhaps time."""
     user, thing, rating, *times = columns
-    clock = Clock(table=table, column=times[0]) if times else None
-    codes: dict[float, int | None] = {}
-    for batch in table.batches(*columns):
-        for stars in set(batch.columns[rating]):
-            codes[stars] = signal_code(stars)
-        signals = [codes[stars] for stars in batch.columns[rating]]
-        if None in signals:
-            place = signals.index(None)
-            value = batch.columns[rating][place]
-            raise table.bad(batch.first + place, rating, value, "1 to 5 stars, or 0 for no rating")
-        yield engagements_of(table, batch, user=user, thing=thing, signals=signals, clock=clock)
-
-
-def _products(table: Table) -> Iterator[Texts]:
-    for batch in table.batches("parent_asin", "title", "store", "description"):
-        columns = batch.columns
-        rows = zip(columns["title"], columns["store"], columns["description"], strict=True)
-        texts = [
-            described((title, store, *(part for part in pieces or () if isinstance(part, str))))
-            for title, store, pieces in rows
-        ]
-        yield Texts(objects=columns["parent_asin"], texts=texts)
-
-
-def _books(numbers: Table, books: Table) -> Iterator[Texts]:
-    """Books under their numbers in the interactions; those without one are never engaged with."""
-    import numpy as np
-
-    known, short = _numbers(numbers)
-    for batch in books.batches("book_id", "title", "description"):
-        columns = batch.columns
-        titles, descriptions = columns["title"], columns["description"]
-        wanted = ranks(columns["book_id"], seed=0)
-        places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        there = np.flatnonzero(known[places] == wanted).tolist()
-        yield Texts(
-            objects=[str(short[places[row]]) for row in there],
-            texts=[described((titles[row], descriptions[row])) for row in there],
-        )
-
-
-def _numbers(table: Table) -> tuple[np.ndarray, np.ndarray]:
-    """The hashes of the books' own numbers, sorted; beside each its number in the interactions."""
-    import numpy as np
-
-    own, short = [], []
-    for batch in table.batches("book_id", "book_id_csv"):
-        own.append(ranks(batch.columns["book_id"], seed=0))
-        short.append(np.array(batch.columns["book_id_csv"], dtype=np.int64))
-    known = np.concatenate(own)
-    order = np.argsort(known, kind="stable")
-    return known[order], np.concatenate(short)[order]
+    timed = f"SELECT *, NULL::BIGINT AS moment FROM {name}"
+    if times:
+        timed = with_times(database, name, tables[name], times[0])
+    stars = Rule(f"{rating} NOT BETWEEN 0 AND {_MOST}", rating, "1 to 5 stars, or 0 for no rating")
+    check(database, name, tables[name], stars, not_blank(user), not_blank(thing))
+    return (
+        f"SELECT row, {user} AS user, {thing} AS object, moment AS time, NULL AS text, CASE "
+        f"WHEN {rating} = {_MOST} THEN {CODES['explicit_positive']} "
+        f"WHEN {rating} >= {_LEAST_POSITIVE} THEN {CODES['implicit_positive']} "
+        f"WHEN {rating} > 0 THEN {CODES['explicit_negative']} END AS signal FROM ({timed})"
+    )

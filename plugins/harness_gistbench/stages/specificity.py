@@ -89,17 +89,16 @@ class Removed:
 
     def of_pool(self, user: str, interests: set[str]) -> frozenset[str]:
         """What of the pool is no distractor for a user: their own objects and what overlaps."""
-        return self._data.own_of_pool(user) | self._overlapping(user, interests)
-
-    def _overlapping(self, user: str, interests: set[str]) -> set[str]:
+        own = self._data.own_of_pool(user)
         about = sorted(interests) if self._way == "interests" else [user]
         if not self._failed.isdisjoint(about):
-            return set()
+            return own
         said = {key for one in about for key in self._said.get(one, ())}
         if self._way == "texts":
-            return said
+            return own | said
         names = said | interests
-        return {name for name, found in self._recorded.items() if not found.isdisjoint(names)}
+        overlapping = (name for name, of in self._recorded.items() if not of.isdisjoint(names))
+        return own.union(overlapping)
 
 
 def draw_test_set(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, UsageError
+from harness.analysis.text_clusters import cluster_texts
+from harness.base.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from harness.contracts.dataset import Table
 
 NONE = -1
-DIMENSIONS = 64
-"""Of the embedding that needs no model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,65 +59,12 @@ def by_k_means(
     texts: Sequence[str], *, many: int, seed: int, embed: Callable[[list[str]], Any] | None = None
 ) -> Clusters:
     """Clusters of like texts, numbered in the order in which the texts come to them."""
-    import numpy as np
-    from sklearn.cluster import KMeans
-    from threadpoolctl import threadpool_limits
-
-    distinct = sorted(set(texts))
-    if len(distinct) < many:
-        raise DataError(
-            f"there are too few texts for {many} clusters",
-            found=f"{len(distinct)} distinct texts",
-            expected=f"at least {many}",
-            hint="take fewer with --clusters",
-        )
-    # Sums of several threads differ in their last digits from one run to the next.
-    with threadpool_limits(1):
-        points = _points(distinct, embed) if embed else words_embedded(distinct, seed=seed)
-        labels = KMeans(n_clusters=many, n_init=1, random_state=seed).fit_predict(points)
-    numbers: dict[int, int] = {}
-    cluster_of = {
-        text: numbers.setdefault(label, len(numbers))
-        for text, label in zip(distinct, labels.tolist(), strict=True)
-    }
+    numbers = cluster_texts(texts, many=many, seed=seed, embed=embed)
     return Clusters(
-        names=tuple(str(number) for number in range(1, len(numbers) + 1)),
-        of_object=np.array([cluster_of[text] for text in texts], dtype=np.int32),
+        names=tuple(str(number) for number in range(1, int(numbers.max()) + 2)),
+        of_object=numbers,
         method="k-means over an embedding of the texts"
         if embed
         else "k-means over TF-IDF and a singular value decomposition",
         libraries=("numpy", "scipy", "scikit-learn"),
     )
-
-
-def words_embedded(texts: Sequence[str], *, seed: int) -> np.ndarray:
-    """A direction for each text, from the words that it shares with others."""
-    import numpy as np
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.preprocessing import normalize
-
-    try:
-        weights = TfidfVectorizer(sublinear_tf=True, dtype=np.float32).fit_transform(texts)
-    except ValueError as error:
-        raise DataError(
-            "the texts hold no words to compare", found=str(error), hint="name an --embedding"
-        ) from error
-    if weights.shape[1] > DIMENSIONS:
-        weights = TruncatedSVD(DIMENSIONS, random_state=seed).fit_transform(weights)
-    directions: np.ndarray = normalize(weights)
-    return directions
-
-
-def _points(texts: list[str], embed: Callable[[list[str]], Any]) -> np.ndarray:
-    """The rows that a function gives for the texts."""
-    import numpy as np
-
-    points = np.asarray(embed(texts), dtype=np.float32)
-    if points.ndim != 2 or len(points) != len(texts) or not np.isfinite(points).all():
-        raise UsageError(
-            "the function that --embedding names gives no embedding",
-            found=f"an array of the shape {points.shape}",
-            expected=f"a row of finite numbers for each of {len(texts)} texts",
-        )
-    return points

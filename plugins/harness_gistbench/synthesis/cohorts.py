@@ -103,7 +103,10 @@ def form(belongs: np.ndarray, settings: Settings) -> list[Cohort]:
         if tried < len(found):
             heapq.heappush(starts, (-len(people), start, len(found)))
             continue
-        kept = _at_most(people.tolist(), settings, number=len(found))
+        kept = tuple(people.tolist())
+        if settings.most_people is not None:
+            rng = Random(stable_int("cohort", settings.seed, len(found)))
+            kept = tuple(sorted(drawn(rng, kept, settings.most_people)))
         found.append(Cohort(people=kept, clusters=clusters))
         left[list(kept)] = False
         heapq.heappush(starts, (size, start, tried))
@@ -127,13 +130,6 @@ def gathered(
         people, rows = people[keep], rows[keep]
         clusters.append(best)
     return people, tuple(sorted(clusters))
-
-
-def _at_most(people: list[int], settings: Settings, *, number: int) -> tuple[int, ...]:
-    if settings.most_people is None:
-        return tuple(people)
-    rng = Random(stable_int("cohort", settings.seed, number))
-    return tuple(sorted(drawn(rng, people, settings.most_people)))
 
 
 def draw(real: Real, cohort: Cohort, settings: Settings, *, number: int) -> Draw:

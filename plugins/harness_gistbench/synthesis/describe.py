@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec import Meta
 
+from harness.analysis.distributions import densities, spread_sheet
 from harness.base.errors import DataError
 from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
-from harness.data.sampling import ranks
-from harness_gistbench.log_index import index_log, signal_counts
+from harness.data.sql_rules import WORD
+from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
-from harness_gistbench.synthesis.validation import densities, name, spread_sheet
+from harness_gistbench.synthesis.validation import name
 
 if TYPE_CHECKING:
     import numpy as np
 
     from harness.contracts.report import Cell
-    from harness_gistbench.log_index import Log, LogIndex
+    from harness_gistbench.log_index import LogIndex
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,34 +40,32 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(options: Options) -> Report:
-    """What the data of a task holds, the whole of it, whomever a run would choose.
-
-    12 bytes are held for each engagement.
-    """
+    """What the data of a task holds, the whole of it, whomever a run would choose."""
     import numpy as np
 
     task, task_settings = task_options(options.task)
-    log = open_log(opened(task, options.data), task_settings)
-    index = index_log(log, seed=0, pool=1)
-    kept = [(rows.users, rows.objects, rows.signals) for rows in index.rows.read()]
-    users, hashes, signals = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-    if not len(users):
+    index = open_log(opened(task, options.data), task_settings)
+    if not index.engagements:
         raise DataError(
             "no engagement is left to describe",
             found=f"{index.unrated} without a rating, {index.unknown} with objects without a text",
         )
-    counts = signal_counts(users, signals, many=len(index.users))
-    counts = counts[counts.any(axis=1)]
+    of_signals = index.arrays(
+        f"SELECT {', '.join(SIGNALS)} FROM {index.people} WHERE kept > 0 ORDER BY user"
+    )
+    counts = np.stack(list(of_signals.values()), axis=1)
     people = counts.sum(axis=1)
-    objects, numbers = np.unique(hashes, return_inverse=True)
-    pairs = np.unique(numbers * len(index.users) + users)
-    users_of = np.bincount(pairs // len(index.users), minlength=len(objects))
-    characters, words = text_sizes(log, objects)
+    things = index.arrays(
+        f"SELECT users, length(text) AS characters, len(regexp_extract_all(text, '{WORD}')) "
+        "AS words FROM (SELECT object, count(DISTINCT user) AS users, any_value(text) AS text "
+        f"FROM ({index.rows}) WHERE kept GROUP BY object) ORDER BY object"
+    )
+    users_of, characters = things["users"], things["characters"]
     spreads = {
         "engagements a user": people,
         "users an object": users_of,
         "characters a text": characters,
-        "words a text": words,
+        "words a text": things["words"],
     }
     return Report(
         sheets=(
@@ -78,28 +77,12 @@ def run(options: Options) -> Report:
             signal_bars(counts),
             densities("Lengths of histories", "engagements a user", {"users": people}),
             densities(
-                "Lengths of texts", "characters of an object's text", {"objects": characters}
+                "Lengths of texts",
+                "characters of an object's text",
+                {"objects": characters},
             ),
         ),
     )
-
-
-def text_sizes(log: Log, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Characters and words of the text of each object, of the first where the log has several.
-
-    `objects` are their hashes, ascending.
-    """
-    import numpy as np
-
-    sizes = np.zeros((len(objects), 2), dtype=np.int64)
-    for part in log.texts():
-        hashes = ranks(part.objects, seed=0)
-        places = np.minimum(np.searchsorted(objects, hashes), len(objects) - 1)
-        new = (objects[places] == hashes) & (sizes[places, 0] == 0)
-        for row in np.flatnonzero(new).tolist():
-            if not sizes[places[row], 0]:
-                sizes[places[row]] = len(part.texts[row]), len(part.texts[row].split())
-    return sizes[:, 0], sizes[:, 1]
 
 
 def overview(
@@ -117,7 +100,7 @@ def overview(
         ("engagements without a time", index.untimed),
         ("left out: engagements without a rating", index.unrated),
         ("left out: engagements with objects without a text", index.unknown),
-        ("left out: users without any other engagement", len(index.users) - len(people)),
+        ("left out: users without any other engagement", index.users - len(people)),
     )
     return Sheet(
         title="What the data holds",

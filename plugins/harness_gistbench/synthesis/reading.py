@@ -1,9 +1,7 @@
 """A log opened as a run of its task would open it, and the part that synthetic users are made of.
 
-The log is read twice, first to find the window. Of the engagements in it some 20 bytes each are
-held in arrays, about four times as much while they are put in order, and each distinct user id and
-object id once. Nothing depends on the order of the file: users and objects are numbered in the
-order of their names, and engagements are ordered by user, time, object and signal.
+Nothing depends on the order of the file: users and objects are numbered in the order of their
+names, and engagements are ordered by user, time, object and signal.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
     from harness import Dataset
     from harness.contracts.task import Task
-    from harness_gistbench.log_index import Engagements, Log
+    from harness_gistbench.log_index import LogIndex
 
 PLAIN = "gist_synthetic"
 """The task whose data is in the plain schema."""
@@ -59,27 +57,6 @@ class Real:
         import numpy as np
 
         return np.repeat(np.arange(len(self.users), dtype=np.int32), np.diff(self.starts))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Window:
-    """What a first walk over a log shows: its size, and which times are in the window.
-
-    `unit` and `after` are None where there is no time at all, and everything is in the window.
-    """
-
-    total: int
-    untimed: int
-    unit: str | None
-    after: float | None
-
-    def holds(self, batch: Engagements) -> np.ndarray:
-        """Which engagements are in the window; where others have a time, none without one is."""
-        import numpy as np
-
-        if self.after is None or batch.times is None:
-            return np.full(len(batch.users), self.after is None)
-        return batch.has_time() & (batch.times > self.after)
 
 
 def task_options(name: str) -> tuple[Task, Options]:
@@ -124,87 +101,45 @@ def opened(task: Task, data: str | None, *, optional: str | None = None) -> Data
     )
 
 
-def window(log: Log, *, days: int, unit: str) -> Window:
-    """The last days of a log."""
-    total = untimed = 0
-    ends: list[float] = []
-    for batch in log.engagements():
-        timed = batch.has_time()
-        total += len(timed)
-        untimed += int((~timed).sum())
-        if batch.times is not None and timed.any():
-            times = batch.times[timed]
-            ends += [times.min().item(), times.max().item()]
-    if not ends:
-        return Window(total=total, untimed=untimed, unit=None, after=None)
-    found = _unit(max(map(abs, ends))) if unit == "auto" else unit
-    after = max(ends) - days * SECONDS_A_DAY * TICKS[found]
-    return Window(total=total, untimed=untimed, unit=found, after=after)
-
-
-def read(log: Log, *, days: int, unit: str) -> Real:
+def read(log: LogIndex, *, days: int, unit: str) -> Real:
     """The engagements of the last days of a log; all of it where no engagement has a time."""
+    [(total, timed, first, last)] = log.sql(
+        f"SELECT count(*), count(time), min(time), max(time) FROM ({log.rows})"
+    )
+    inside, found = "true", None
+    if timed:
+        size = max(abs(first), abs(last))  # since 1970
+        by_size = "seconds" if size < 1e11 else "milliseconds" if size < 1e14 else "microseconds"
+        found = by_size if unit == "auto" else unit
+        inside = f"time > {last - days * SECONDS_A_DAY * TICKS[found]}"
+    rows = f"SELECT user, object, time, signal FROM ({log.rows}) WHERE {inside}"
+    users = log.column(f"SELECT DISTINCT user FROM ({rows}) ORDER BY user")
+    objects = log.column(f"SELECT DISTINCT object FROM ({rows}) ORDER BY object")
+    numbered = log.arrays(
+        "SELECT dense_rank() OVER (ORDER BY user) - 1 AS number, "
+        "(dense_rank() OVER (ORDER BY object) - 1)::INTEGER AS thing, signal::UTINYINT AS signal "
+        f"FROM ({rows}) ORDER BY number, time, thing, signal"
+    )
     import numpy as np
 
-    chosen = window(log, days=days, unit=unit)
-    users: dict[str, int] = {}
-    objects: dict[str, int] = {}
-    parts = []
-    for batch in log.engagements():
-        kept = np.flatnonzero(chosen.holds(batch))
-        time = np.zeros(len(kept), dtype=np.int64) if batch.times is None else batch.times[kept]
-        numbers = _numbers(batch.users, kept, users), _numbers(batch.objects, kept, objects)
-        parts.append((*numbers, batch.signals[kept], time))
-    user, thing, signal, time = (np.concatenate(part) for part in zip(*parts, strict=True))
-    del parts
-    user_names, user = _by_name(users, user)
-    object_names, thing = _by_name(objects, thing)
-    order = np.lexsort((signal, thing, time, user))
-    user = user[order]
     return Real(
-        users=user_names,
-        objects=object_names,
-        starts=np.searchsorted(user, np.arange(len(user_names) + 1)),
-        object=thing[order],
-        signal=signal[order],
-        total=chosen.total,
-        untimed=chosen.untimed,
-        unit=chosen.unit,
+        users=tuple(users),
+        objects=tuple(objects),
+        starts=np.searchsorted(numbered["number"], np.arange(len(users) + 1)),
+        object=numbered["thing"],
+        signal=numbered["signal"],
+        total=total,
+        untimed=total - timed,
+        unit=found,
     )
 
 
-def texts_of(log: Log, names: Iterable[str]) -> dict[str, str]:
+def texts_of(log: LogIndex, names: Iterable[str]) -> dict[str, str]:
     """The text of each of these objects, the first by letters where the log has several."""
-    found = dict.fromkeys(names, "")
-    for part in log.texts():
-        for name, text in zip(part.objects, part.texts, strict=True):
-            known = found.get(name)
-            if known is not None and (not known or text < known):
-                found[name] = text
-    return found
-
-
-def _numbers(names: list[str], kept: np.ndarray, known: dict[str, int]) -> np.ndarray:
-    """The numbers of some of the names; new ones get the next."""
-    import numpy as np
-
-    number = known.setdefault
-    places = kept.tolist()
-    return np.array([number(names[one], len(known)) for one in places], dtype=np.int32)
-
-
-def _by_name(known: dict[str, int], numbers: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-    """The names in their order, and the numbers changed to it."""
-    import numpy as np
-
-    names = tuple(sorted(known))
-    new = np.empty(len(names), dtype=np.int32)
-    new[[known[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-    return names, new[numbers]
-
-
-def _unit(size: float) -> str:
-    """The unit of times since 1970 of at most this size."""
-    if size < 1e11:
-        return "seconds"
-    return "milliseconds" if size < 1e14 else "microseconds"
+    return dict(
+        log.sql(
+            f"SELECT object, min(text) FROM ({log.texts}) "
+            "WHERE object IN (SELECT unnest($1)) GROUP BY object",
+            [list(names)],
+        )
+    )

@@ -1,7 +1,6 @@
 """Builds synthetic users: clusters, cohorts, pooled histories, drawn engagements, validation.
 
-The report is a table for people and a JSON value for programs. Neither names a
-real user or object.
+The report is a table for people and a JSON value for programs; neither names a real user or object.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.analysis.distributions import spread_sheet
 from harness.analysis.tool_report import settings_without, write_json
 from harness.base.errors import DataError
 from harness.base.named_functions import named_function
 from harness.contracts.report import Report, Sheet
-from harness_gistbench.log_index import signal_counts
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
@@ -39,7 +38,7 @@ from harness_gistbench.synthesis.writing import RECORD, Filter, Row, check_empty
 
 if TYPE_CHECKING:
     from harness import Dataset
-    from harness_gistbench.log_index import Log
+    from harness_gistbench.log_index import LogIndex
 
 USUAL_LEAST = 10
 """The people a cohort of the published data has at least."""
@@ -89,7 +88,7 @@ def run(settings: Settings) -> Report:
     return report(made, counts, settings, written=str(file))
 
 
-def find_clusters(dataset: Dataset, log: Log, real: Real, settings: Settings) -> Clusters:
+def find_clusters(dataset: Dataset, log: LogIndex, real: Real, settings: Settings) -> Clusters:
     """The cluster of each object in the window."""
     if settings.clusters_column is not None:
         return from_column(dataset.table(TABLE), settings.clusters_column, real.objects)
@@ -138,14 +137,16 @@ def report(made: Made, counts: list[list[int]], settings: Settings, *, written: 
     import numpy as np
 
     people = [one for cohort in made.cohorts for one in cohort.people]
-    real = signal_counts(made.real.user, made.real.signal, many=len(made.real.users))[people]
+    cells = made.real.user.astype(np.int64) * len(SIGNALS) + made.real.signal
+    real = np.bincount(cells, minlength=len(made.real.users) * len(SIGNALS))
+    real = real.reshape(-1, len(SIGNALS))[people]
     compared = validation.Comparison(synthetic=np.array(counts), real=real)
     return Report(
         sheets=(
             summary(made),
             validation.tests(compared),
             validation.shares(compared),
-            validation.spread_sheet("Engagements a person", "people", compared.lengths),
+            spread_sheet("Engagements a person", "people", compared.lengths),
         ),
         figures=validation.figures(compared),
         notes=(f"written: {written}, and {RECORD} beside it", *notes(made, settings)),

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from harness_gistbench.analyses import scores, users
+from harness_gistbench.analyses import scores
 from harness_gistbench.analyses.compared_runs import ComparisonOptions
 from harness_gistbench.analyses.scores import ForestOptions
 from harness_gistbench.metrics import METRICS
@@ -77,7 +77,7 @@ def test_a_note_explains_the_size_of_bubbles(runs):
 
 
 def test_every_user_is_a_dot_and_every_model_a_diamond(runs):
-    report = users.precision_recall(runs, ComparisonOptions())
+    report = scores.by_user(runs, ComparisonOptions())
     diagonal, *marks = report.figures[0].marks
     assert (diagonal.x, diagonal.y, diagonal.dashed) == ((0.0, 1.0), (0.0, 1.0), True)
     assert marks == [
@@ -150,7 +150,7 @@ def test_a_model_of_one_user_has_no_interval_and_that_is_said(kept, judged):
 
 
 def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
-    report = users.boxes(runs, ComparisonOptions())
+    report = scores.boxes(runs, ComparisonOptions())
     keen, shy, everybody = report.sheets[0].rows
     third = pytest.approx(100 / 3)
     # keen: 0, 2/3, 1; shy: 0, 2/3; all: 0, 0, 2/3, 2/3, 1
@@ -171,7 +171,7 @@ def test_boxes_hold_all_users_and_the_line_is_the_median_of_all(runs):
 
 
 def test_a_model_without_scores_is_in_the_table_and_not_in_the_figure(kept):
-    report = users.boxes([kept("mute", {"u1": "predict/no_json"})], ComparisonOptions())
+    report = scores.boxes([kept("mute", {"u1": "predict/no_json"})], ComparisonOptions())
     assert report.sheets[0].rows[0] == ("synthetic", "mute", 0, *[None] * 6)
     assert report.figures == ()
 

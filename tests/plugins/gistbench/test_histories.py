@@ -1,19 +1,27 @@
 """Histories: who is kept, in which order, with which texts; and the pool."""
 
+import gc
 import hashlib
 import json
 import random
 import time
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from builders.processes import run_python
 from harness_gistbench.histories import Engagement
-from harness_gistbench.records import PoolObject
+from harness_gistbench.records import Options, PoolObject
+from harness_gistbench.sources import load
 
 from harness.base.errors import DataError
+from harness.contracts.task import DataSpec
+from harness.data import database, open_dataset
+
+TASKS = Path(__file__).parents[3] / "task_configs/gistbench"
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 
@@ -304,15 +312,59 @@ def test_rows_of_many_people_in_any_order_are_kept_apart(plain):
         assert objects(found, user) == people[user][::-1]
 
 
-@pytest.mark.usefixtures("read_at_once")
-def test_texts_go_to_their_objects_without_hashing_these_again(plain, monkeypatch):
-    def hashed(*args, **settings):
-        raise AssertionError("the first reading knows the hashes")
+def test_tasks_that_share_a_log_read_and_hold_it_once(tmp_path, monkeypatch):
+    """With another window they share the histories too, with another pool the log alone."""
+    file = tmp_path / "log.csv"
+    rows = [f"u{n % 3},o{n},about {n},{LIKED},{n}" for n in range(30)]
+    header = "user_id,object_id,object_text,interaction_type,interaction_time"
+    file.write_text("\n".join([header, *rows]) + "\n")
+    read: list[str] = []
+    bulk = database.bulk_query
+    monkeypatch.setattr(
+        database, "bulk_query", lambda *given, **more: read.append("") or bulk(*given, **more)
+    )
+    spec = msgspec.convert(
+        yaml.safe_load((TASKS / "gist_synthetic.yaml").read_text())["data"], DataSpec
+    )
+    shared = {}
+    one, alike, other = (
+        load(
+            open_dataset(
+                spec, data=str(file), limit=None, seed=0, package=None, task=name, shared=shared
+            ),
+            options,
+        )
+        for name, options in (
+            ("one", Options(window=5)),
+            ("alike", Options(window=9)),
+            ("other", Options(pool=3)),
+        )
+    )
+    assert len(read) == 1
+    assert alike is one
+    assert (len(one.pool), len(other.pool)) == (30, 3)
+    assert [other.history(user) for user in other.users] == [one.history(u) for u in one.users]
 
-    monkeypatch.setattr("harness_gistbench.histories.ranks", hashed)
-    found = plain(*((f"u{n % 3}", f"o{n}", LIKED, n) for n in range(20)), limit=2)
-    for user in found.users:
-        assert all(one.text == f"about {one.object}" for one in found.history(user))
+
+@pytest.mark.parametrize("way", [[], ["--dry_run"]])
+def test_a_run_of_several_tasks_reads_a_log_once(tmp_path, printed, monkeypatch, way):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"u{n % 3},o{n},about {n},{LIKED},{n}" for n in range(30)]
+    header = "user_id,object_id,object_text,interaction_type,interaction_time"
+    Path("log.csv").write_text("\n".join([header, *rows]) + "\n")
+    task = "extends: gist_synthetic\ndata: {tables: {engagements: {}}}\n"
+    Path("wide.yaml").write_text("task: wide\n" + task + "options: {window: 7}\n")
+    read: list[str] = []
+    bulk = database.bulk_query
+    monkeypatch.setattr(
+        database, "bulk_query", lambda *given, **more: read.append("") or bulk(*given, **more)
+    )
+    printed(
+        "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic,wide",
+        "--include_path", ".", "--data", "log.csv", "--set", "min_engagements=1",
+        "--set", "taxonomy=[about]", "--store", "calls.sqlite", *way,
+    )  # fmt: skip
+    assert len(read) == 1
 
 
 SCRIPT = """
@@ -334,7 +386,7 @@ def test_two_processes_read_the_same(tmp_path):
     ]
     header = "user_id,object_id,object_text,interaction_type,interaction_time"
     (tmp_path / "log.csv").write_text("\n".join([header, *lines]) + "\n")
-    task = Path(__file__).parents[3] / "task_configs/gistbench/gist_synthetic.yaml"
+    task = TASKS / "gist_synthetic.yaml"
     told = {
         run_python(SCRIPT, task, tmp_path / "log.csv", PYTHONHASHSEED=seed) for seed in ("1", "2")
     }
@@ -347,8 +399,10 @@ def test_no_file_is_left_behind_where_temporary_files_go(plain, tmp_path, monkey
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     found = plain(("u", "a", LIKED, 1))
-    assert list(folder.iterdir()) == []
     assert objects(found, "u") == ["a"]
+    del found
+    gc.collect()
+    assert list(folder.iterdir()) == []
 
 
 @pytest.mark.usefixtures("read_at_once")

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from harness_gistbench.parsing import LONGEST_NAME, Answer, Named, meant, read_interests
+from harness_gistbench.parsing import LONGEST_NAME, Answer, Named, read_interests
 
 from harness.contracts.outcomes import Parsed, Unreadable
+from harness.parsing.citations import meant
 
 NBA = '{"interest": "NBA Highlights", "evidence": [1, 4]}'
 JAZZ = '{"interest": "Modal Jazz", "evidence": [2]}'

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness_gistbench.log_index import CODES, Engagements, Log, Texts
+from harness_gistbench.log_index import CODES, Log, LogIndex
 from harness_gistbench.synthesis import validation
 from harness_gistbench.synthesis.clusters import NONE, Clusters, by_k_means
 from harness_gistbench.synthesis.cohorts import Cohort, cohorts, draw, form, membership
@@ -11,6 +11,7 @@ from harness_gistbench.synthesis.settings import Settings
 from harness_gistbench.synthesis.writing import Filter, Row, fields, rows_of
 
 from harness.base.errors import DataError, UsageError
+from harness.data.database import Database
 
 LIKE, WATCH, SKIP = (
     CODES["explicit_positive"],
@@ -23,22 +24,28 @@ def settings(**changed):
     return Settings(log="log.csv", out="out", **changed)
 
 
-def log(rows, texts=()):
-    """A log of one batch from (user, object, code, time or None)."""
-    users, objects, codes, times = zip(*rows, strict=True)
-    batch = Engagements(
-        users=list(users),
-        objects=list(objects),
-        signals=np.array(codes, dtype=np.uint8),
-        times=np.array([time or 0 for time in times], dtype=np.int64),
-        timed=np.array([time is not None for time in times]),
+def values(rows, columns, kinds):
+    """A query for these rows."""
+    cells = (
+        ", ".join(f"{'NULL' if one is None else repr(one)}::{kind}" for one, kind in pairs)
+        for pairs in (zip(row, kinds, strict=True) for row in rows)
     )
-    things, words = zip(*texts, strict=True) if texts else ((), ())
-    return Log(
-        engagements=lambda: iter([batch]),
-        texts=lambda: iter([Texts(objects=list(things), texts=list(words))]),
-        joined=False,
+    return f"SELECT * FROM (VALUES {', '.join(f'({row})' for row in cells)}) AS t({columns})"
+
+
+def log(rows, texts=(("x", "text"),)):
+    """A log from (user, object, code, time or None)."""
+    engagements = values(
+        [(place, *row, "text") for place, row in enumerate(rows)],
+        'row, "user", object, signal, time, text',
+        ("BIGINT", "VARCHAR", "VARCHAR", "INTEGER", "BIGINT", "VARCHAR"),
     )
+    told = values(
+        [(place, *row) for place, row in enumerate(texts)],
+        "row, object, text",
+        ("BIGINT", "VARCHAR", "VARCHAR"),
+    )
+    return LogIndex(Database({}), Log(engagements=engagements, texts=told, joined=False))
 
 
 def real(*histories):

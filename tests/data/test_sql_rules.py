@@ -1,0 +1,72 @@
+"""Rules for rows in SQL: what is blank as Python sees it, and errors with the first bad row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import DataError
+from harness.contracts.task import Column
+from harness.data import Table
+from harness.data.database import Database
+from harness.data.fingerprint import stamp_of
+from harness.data.source import FileSource
+from harness.data.sql_rules import Rule, check, not_blank
+from harness.data.sql_times import with_times
+
+SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    """A database with the table `people` of rows with an id, stars and a time."""
+
+    def made(*rows: dict[str, object]) -> tuple[Database, str, Table]:
+        file = tmp_path / "people.jsonl"
+        file.write_text("".join(json.dumps({"id": "a", "stars": 1, **row}) + "\n" for row in rows))
+        columns = {
+            "id": Column(),
+            "stars": Column(type="integer"),
+            "time": Column(type="any", required=False),
+        }
+        sources = (FileSource(path=file, stamp=stamp_of(file)),)
+        table = Table(name="people", columns=columns, sources=sources)
+        return Database({"people": table}), "people", table
+
+    return made
+
+
+@pytest.mark.parametrize("blank", ["", "  ", *SPACES, "\u3000 \t"])
+def test_a_blank_cell_is_named_with_its_row(read, blank):
+    with pytest.raises(DataError) as caught:
+        check(*read({}, {"id": "~b"}, {"id": f"{SPACES[-1]}ü"}, {"id": blank}), not_blank("id"))
+    assert caught.value.where.endswith("people.jsonl, row 4 (line 4), column 'id'")
+    assert caught.value.found == repr(blank)
+
+
+def test_the_first_row_that_breaks_any_rule_is_refused_by_the_first_of_its_rules(read):
+    rules = Rule("stars > 5", "stars", "1 to 5 stars"), not_blank("id")
+    check(*read({}, {"stars": 5}), *rules)
+    with pytest.raises(DataError) as caught:
+        check(*read({}, {"stars": 6, "id": ""}, {"id": ""}), *rules)
+    assert caught.value.where.endswith("row 2 (line 2), column 'stars'")
+    assert (caught.value.found, caught.value.expected) == ("6 (integer)", "1 to 5 stars")
+
+
+@pytest.mark.parametrize(
+    ("times", "order"),
+    [
+        ([9, "10", " 9.5 "], [1, 3, 2]),
+        ([2**60 + 2, f"{2**60 + 1}.0", "+5", "-0"], [4, 3, 2, 1]),
+        (["2024-05-31", "2024-05-30T23:00-02:00", "2024-05-31T00:30Z"], [1, 3, 2]),
+        (["2024-W22-5", "2024-05-30", "2024-05-31T01:00:00,5"], [2, 1, 3]),
+        ([3, None, "", " ", 1], [5, 1, 2, 3, 4]),
+    ],
+)
+def test_times_compare_as_numbers_or_as_moments(read, times, order):
+    database, name, table = read(*({"time": time} for time in times))
+    timed = with_times(database, name, table, "time")
+    found = database.sql(f"SELECT row FROM ({timed}) ORDER BY moment NULLS LAST, row").fetchall()
+    assert [row for (row,) in found] == order

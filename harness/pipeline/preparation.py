@@ -21,7 +21,7 @@ from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
 from harness.data.fetching import Fetching
 from harness.pipeline.data_places import places_of
-from harness.pipeline.roles import Binding, RoleBinder
+from harness.pipeline.roles import Binding, RoleBinder, other_players
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext, stage_context
 from harness.prompts import Templates
@@ -113,7 +113,7 @@ class PreparedTask:
             if one.judge is not None and one.model is None
         }
         reasons += [f"judged by rule: {label}" for label in sorted(by_rule)]
-        return tuple(reasons)
+        return (*reasons, *other_players(self.bindings, self.task, self.settings.roles))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -139,7 +139,8 @@ def prepare(
     *,
     say: Callable[[str], None] | None = None,
 ) -> Prepared:
-    """The tasks of a run with these settings, loaded and checked.
+    """The tasks of a run with these settings, loaded and checked; changes by `--set` that change
+    no task are dropped from the settings.
 
     `selection` replaces the tasks that the settings name. `say` shows the progress of downloads,
     which is printed without it.
@@ -167,6 +168,7 @@ def prepare(
         bound.append((task, benchmark, options, bindings))
     binder.check_known_roles(benchmark for _, benchmark, *_ in bound)
     changes = _changes_by_task(selection.tasks, tasks, settings, plugins)
+    settings = _with_changes(settings, changes.values())
     loader = _Loader(settings, plugins, say)
     prepared = []
     for task, benchmark, options, bindings in bound:
@@ -219,6 +221,13 @@ def _changes_by_task(
             path: to for path, to in made.items() if _changed(old, {path: to}, benchmark)
         }
     return found
+
+
+def _with_changes(settings: RunSettings, made: Iterable[Mapping[str, Any]]) -> RunSettings:
+    """The settings without the changes by `--set` that change no task."""
+    paths = {path for changes in made for path in changes}
+    left = {path: to for path, to in settings.changes.items() if path in paths}
+    return msgspec.structs.replace(settings, changes=left)
 
 
 def _changed(task: Task, change: Mapping[str, Any], benchmark: Benchmark) -> bool:

@@ -98,6 +98,16 @@ def test_own_columns_are_read_and_named_as_a_reason(tmp_path):
         prepared(data=str(tmp_path))
 
 
+def test_a_change_to_what_a_task_has_is_none_of_the_settings():
+    changes = {"window": 20, "interests.min_support": 2, "max_interests": 5}
+    made = prepared(tasks="interests,interests_short", changes=changes)
+    # The second task has another window, so that the change is one there.
+    assert made.settings.changes == {"window": 20, "interests.min_support": 2}
+    assert [list(task.changes) for task in made.tasks] == [["interests.min_support"], ["window"]]
+    none = prepared(changes={"window": 20})
+    assert none.settings == make_settings(BASELINE)
+
+
 BARE = """
 task: {name}
 version: 1

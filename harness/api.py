@@ -31,6 +31,8 @@ async def aevaluate(
     judge: str | None = None,
     role: Mapping[str, str] | None = None,
     data: str | Path | Mapping[str, str | Path] | None = None,
+    columns: Mapping[str, str] | None = None,
+    values: Mapping[str, str] | None = None,
     offline: bool = False,
     download: bool = False,
     limit: int | None = None,
@@ -80,8 +82,8 @@ def _without_await(run: Callable[P, Coroutine[Any, Any, Result]]) -> Callable[P,
 
             result = evaluate("interests", model="openai:base_url=…,model=…", limit=10)
 
-        The arguments are the options of the command, by their names; `set`, `role` and `tag` are
-        mappings. Progress is printed to standard error, unless `quiet`.
+        The arguments are the options of the command, by their names; `set`, `role`, `tag`,
+        `columns` and `values` are mappings. Progress is printed to standard error, unless `quiet`.
 
         A failed run raises its error. A run that had too many failures returns its result with
         that status. A run that Ctrl-C or the stop button of a notebook ended raises

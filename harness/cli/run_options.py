@@ -84,6 +84,15 @@ def _what_to_run() -> Iterator[Option]:
         "local data, or the bundled sample; TASK=DIR for a task, group or glob",
         multiple=True, table="entries", candidates="data_places",
     )  # fmt: skip
+    yield setting(
+        "columns", "COLUMN=NAME", "the name of a column in the data: [TABLE.]COLUMN=NAME",
+        multiple=True, table="entries",
+    )  # fmt: skip
+    yield setting(
+        "values", "VALUE=MEANING",
+        "what a value in the data stands for: [TABLE.]COLUMN.VALUE=MEANING",
+        multiple=True, table="entries",
+    )  # fmt: skip
     yield setting("offline", None, "fetch no data: read what is in the caches")
     yield Option(
         ["--download"], is_flag=True, help="fetch data above 1 GB without asking",
@@ -237,6 +246,8 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "roles": _roles(options),
         "tags": {name: str(value) for name, value in _mapping(options["tag"], tags_from).items()},
         "data": _data(options["data"]),
+        "columns": _own_columns("--columns", options["columns"]),
+        "values": _own_columns("--values", options["values"]),
         "changes": _mapping(options["set"], changes_from),
         "sampling": _mapping(options["gen_kwargs"], _sampling),
         "patience": {name: value for name, value in patience.items() if value is not None},
@@ -268,6 +279,25 @@ def tags_from(given: Sequence[str]) -> dict[str, str]:
             raise UsageError("--tag needs KEY and VALUE", found=text, expected="--tag KEY=VALUE")
         found.append((name.strip(), value.strip()))
     return _without_repeats("--tag", found)
+
+
+def _own_columns(option: str, given: Any) -> dict[str, str]:
+    """The entries of --columns or --values by path."""
+
+    def read(texts: Sequence[str]) -> dict[str, Any]:
+        parts = [text.partition("=") for text in texts]
+        for path, equals, name in parts:
+            if not (path.strip() and equals and name):
+                raise UsageError(
+                    f"{option} needs a column and a text",
+                    found=f"{path}{equals}{name}",
+                    expected=f"{option} TABLE.COLUMN=NAME"
+                    if option == "--columns"
+                    else f"{option} TABLE.COLUMN.VALUE=MEANING",
+                )
+        return _without_repeats(option, [(path.strip(), name) for path, _, name in parts])
+
+    return {path: str(name) for path, name in _mapping(given, read).items()}
 
 
 def _without_repeats(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:

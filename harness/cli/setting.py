@@ -20,6 +20,9 @@ PREFIX = "HARNESS_"
 SWITCHES = {"true": True, "on": True, "yes": True, "1": True,
             "false": False, "off": False, "no": False, "0": False}  # fmt: skip
 
+DEEP = ("set", "columns", "values")
+"""Options whose entries may be tables in tables."""
+
 _DATA_OF_TASK = re.compile(r"(?P<task>[\w.*?!\[\]-]+)=(?P<place>.*)")
 """`--data` for a task, group or glob; a path with `=` does not match, because of its first `/`."""
 
@@ -108,7 +111,7 @@ class Setting(Option):
                 self._word(one)
                 if (self.name, path) == ("data", "*")
                 else f"{path}={self._word(one)}"
-                for path, one in _paths(value, deep=self.name == "set")
+                for path, one in _paths(value, deep=self.name in DEEP)
             ]
         if isinstance(value, Mapping) and self.table == "arguments":
             return [arguments_text({key: self._word(one) for key, one in value.items()})]

@@ -103,7 +103,19 @@ class Column(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = "string"
     required: Annotated[bool, Key("False if rows may leave it out.")] = True
     aliases: Annotated[Texts, Key("Other names of the column.")] = ()
+    called: Annotated[
+        Text | None,
+        Key("The column's only name in the data, instead of its own name and its aliases."),
+    ] = None
     one_of: Annotated[Texts, Key("The only valid values.")] = ()
+    values: Annotated[
+        dict[str, str],
+        Key("What values in the data stand for, as {like: explicit_positive}."),
+    ] = {}
+
+    def names(self, own: str) -> tuple[str, ...]:
+        """The names that the column may have in the data; `own` is the benchmark's name for it."""
+        return (own, *self.aliases) if self.called is None else (self.called,)
 
 
 class DelimitedSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -251,6 +263,25 @@ Sources = Annotated[
 ]
 
 
+class KnownFact(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A fact about one table of the published data: a count or a digest.
+
+    A `digest` with a `column` is that of the column's distinct values, sorted and joined by
+    newlines, and without a column that of the table's file.
+    """
+
+    table: Annotated[Text, Key("The table.")]
+    rows: Annotated[Annotated[int, Key(ge=1)] | None, Key("How many rows it has.")] = None
+    column: Annotated[Text | None, Key("The column of `values` or `digest`.")] = None
+    values: Annotated[
+        Annotated[int, Key(ge=1)] | None, Key("How many distinct values the column has.")
+    ] = None
+    digest: Annotated[
+        Annotated[str, Key("64 digits in small letters", pattern=r"^[0-9a-f]{64}$")] | None,
+        Key("The SHA-256 of the column's distinct values, or of the table's file."),
+    ] = None
+
+
 class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the data is and what it must contain.
 
@@ -271,6 +302,10 @@ class DataSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Annotated[int, Key(ge=1)] | None,
         Key("How many ids the task keeps, chosen by a stable hash; null for all."),
     ] = None
+    known: Annotated[
+        tuple[KnownFact, ...],
+        Key("Facts about the published data; results on other data are marked."),
+    ] = ()
     tables: Annotated[dict[str, TableSpec], Key("The tables by name.", min_length=1)]
 
 

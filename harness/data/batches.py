@@ -35,7 +35,7 @@ def checked_whole(array: pa.Array, column: Column) -> list[Any] | None:
     """
     import pyarrow as pa
 
-    if array.null_count and column.required:
+    if column.values or (array.null_count and column.required):
         return None
     if not pa.types.is_dictionary(array.type) and _repeats(array):
         array = array.dictionary_encode()

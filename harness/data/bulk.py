@@ -5,16 +5,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from harness.data.fingerprint import check_unchanged
 from harness.data.opening import unpacked
 from harness.data.source import FileSource
-from harness.data.table import fields_of
+from harness.data.table import meanings
 
 if TYPE_CHECKING:
     from harness.contracts.task import Column
     from harness.data.source import Source
+    from harness.data.table import Table
 
 TYPES: Mapping[str, str] = {
     "string": "VARCHAR",
@@ -85,24 +88,28 @@ _KINDS = {
 """What a column of a Parquet file holds, by DuckDB's type."""
 
 
-def bulk_query(source: Source, columns: Mapping[str, Column], *, folder: Path) -> str | None:
-    """A query for the rows of a file in its order: the declared columns, and `unfit`.
+def bulk_query(source: Source, table: Table, *, folder: Path) -> str | None:
+    """A query for the rows of one of a table's files in its order: the declared columns, and
+    `unfit`.
 
     `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
     The rows of a Parquet file also have `rowid`, from 0 on. None if DuckDB cannot read the file as
     `Table.rows` does. `folder` has room for a file that must be unpacked first.
     """
+    columns = table.columns
     if not isinstance(source, FileSource) or not columns or _GLOB & set(source.label):
         return None
+    if any("" in column.values for column in columns.values()):
+        return None  # DuckDB takes an empty cell for an absent one
     if any(column.one_of and column.type != "string" for column in columns.values()):
         return None
     match source.bulk_format():
         case "delimited":
-            return _delimited(source, columns, folder)
+            return _delimited(source, table, folder)
         case "jsonl":
             return _json_lines(source, columns, folder)
         case "parquet":
-            return _parquet(source, columns)
+            return _parquet(source, table)
         case _:
             return None
 
@@ -127,14 +134,13 @@ def _plain_file(source: FileSource, folder: Path) -> str:
     return _text(str(place))
 
 
-def _delimited(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str | None:
+def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     written = source.delimited
     header = source.columns() or ()
     if written.bare_returns != "error" or len(header) < 2:
         return None  # DuckDB takes a blank line for a row if there is one column
-    keys = {
-        field.name: field.key for field in fields_of(columns, header, text=True, where=source.label)
-    }
+    columns = table.columns
+    fields = table.fields(header, columns, text=True, where=source.label)
     cells = {name: f"c{position}" for position, name in enumerate(header)}
     listed = ", ".join(f"c{position}: 'VARCHAR'" for position in range(len(header)))
     mark = "'\"'" if written.quotes else "''"
@@ -144,12 +150,15 @@ def _delimited(source: FileSource, columns: Mapping[str, Column], folder: Path) 
         f"header={not written.header}, delim={_text(source.delimiter())}, quote={mark}, "
         f"escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
     )
-    raw = {name: cells[key] if key else None for name, key in keys.items()}
+    raw = {
+        field.name: _meant_text(cells[field.key], columns[field.name]) if field.key else None
+        for field in fields
+    }
     return _select(columns, raw, _by_type(columns, _FROM_TEXT), read)
 
 
 def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str:
-    names = {name: (name, *column.aliases) for name, column in columns.items()}
+    names = {name: column.names(name) for name, column in columns.items()}
     listed = ", ".join(
         f"{_text(one)}: 'JSON'" for one in dict.fromkeys(sum(names.values(), start=()))
     )
@@ -157,11 +166,16 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
         f"read_json({_plain_file(source, folder)}, format='newline_delimited', "
         f"columns={{{listed}}})"
     )
-    values = {name: f"coalesce({', '.join(map(quoted, any_of))})" for name, any_of in names.items()}
+    values = {
+        name: _meant_json(
+            f"coalesce({', '.join(map(quoted, any_of))})", meanings(name, columns[name])
+        )
+        for name, any_of in names.items()
+    }
     return _select(columns, values, _by_type(columns, _FROM_JSON), read)
 
 
-def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
+def _parquet(source: FileSource, table: Table) -> str | None:
     import duckdb
 
     check_unchanged(source.path, source.stamp)
@@ -172,13 +186,14 @@ def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
     except duckdb.Error:
         return None
     found = {name: kind for name, kind, *_ in described if name != _NUMBERS}
-    raw, ways = {}, {}
-    for field in fields_of(columns, tuple(found), text=False, where=source.label):
-        raw[field.name] = quoted(field.key) if field.key else None
+    columns, raw, ways = table.columns, {}, {}
+    for field in table.fields(tuple(found), columns, text=False, where=source.label):
+        column = columns[field.name]
+        raw[field.name] = _meant_text(quoted(field.key), column) if field.key else None
         if field.key:
-            ways_here = _FROM_PARQUET.get(columns[field.name].type, {})
-            way = ways_here.get(_KINDS.get(found[field.key], "other"))
-            if way is None:
+            kind = _KINDS.get(found[field.key], "other")
+            way = _FROM_PARQUET.get(column.type, {}).get(kind)
+            if way is None or (column.values and kind != "text"):
                 return None
             ways[field.name] = way
     return _select(columns, raw, ways, read, f"{_NUMBERS} AS rowid, ")
@@ -186,6 +201,23 @@ def _parquet(source: FileSource, columns: Mapping[str, Column]) -> str | None:
 
 def _by_type(columns: Mapping[str, Column], ways: Mapping[str, str]) -> dict[str, str]:
     return {name: ways[column.type] for name, column in columns.items()}
+
+
+def _meant_text(cell: str, column: Column) -> str:
+    """A cell of text, or the text that it stands for."""
+    cases = "".join(
+        f" WHEN {_text(written)} THEN {_text(meant)}" for written, meant in column.values.items()
+    )
+    return f"(CASE {cell}{cases} ELSE {cell} END)" if cases else cell
+
+
+def _meant_json(cell: str, meant: Mapping[str, Any]) -> str:
+    """A cell of JSON, or the value that its text stands for."""
+    cases = "".join(
+        f" WHEN {_text(written)} THEN {_text(msgspec.json.encode(value).decode())}::JSON"
+        for written, value in meant.items()
+    )
+    return f"(CASE {cell} ->> '$'{cases} ELSE {cell} END)" if cases else cell
 
 
 def _select(

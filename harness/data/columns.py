@@ -32,13 +32,37 @@ _LARGEST_EXACT = 2**53
 
 
 class Unfit(Exception):
-    """A value that does not fit its column; `expected` describes a valid one."""
+    """A value that does not fit its column; `expected` describes a valid one.
 
-    def __init__(self, problem: str, expected: str, hint: str | None = None) -> None:
+    `choices` are the valid values, if the task lists them.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        expected: str,
+        hint: str | None = None,
+        *,
+        choices: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(problem)
         self.problem = problem
         self.expected = expected
         self.hint = hint
+        self.choices = choices
+
+
+def stand_ins(column: Column) -> dict[str, Any]:
+    """The typed value for each text in the column's `values`; raises Unfit for one that is none."""
+    convert = converter(column, text=True)
+    return {written: convert(meant) for written, meant in column.values.items()}
+
+
+def as_written(cell: Any) -> str:
+    """A cell as the keys of a column's `values` write it."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return cell if isinstance(cell, str) else str(cell)
 
 
 def converter(column: Column, *, text: bool) -> Convert:
@@ -56,7 +80,9 @@ def converter(column: Column, *, text: bool) -> Convert:
         result = convert(value)
         if str(result) not in allowed:
             raise Unfit(
-                "not one of the values that the task allows", f"one of: {join_names(choices)}"
+                "not one of the values that the task allows",
+                f"one of: {join_names(choices)}",
+                choices=choices,
             )
         return result
 

@@ -79,6 +79,10 @@ class Database:
         self._load(name)
         return self._connection.table(name)
 
+    def holds(self, name: str) -> bool:
+        """Whether a table is loaded."""
+        return name in self._loaded
+
     def sql(
         self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None
     ) -> duckdb.DuckDBPyRelation:
@@ -145,7 +149,7 @@ class Database:
         """
         import duckdb
 
-        query = bulk_query(source, table.columns, folder=self._folder)
+        query = bulk_query(source, table, folder=self._folder)
         if query is None:
             return None
         kind = "VIEW" if source.label.lower().endswith(".parquet") else "TABLE"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+import msgspec
 
 from harness.base.errors import DataError
 from harness.base.hashing import canonical, digest
 from harness.data import sampling
 from harness.data.fingerprint import sha256_of
+from harness.data.known import Measured, measure, measure_loaded, unlike
 from harness.data.source import FileSource
 from harness.data.table import Table
 from harness.data.wording import join_names, nearest
@@ -18,6 +21,7 @@ from harness.data.wording import join_names, nearest
 if TYPE_CHECKING:
     import duckdb
 
+    from harness.contracts.task import Column, KnownFact
     from harness.data.database import Database
 
 T = TypeVar("T")
@@ -25,6 +29,7 @@ T = TypeVar("T")
 Origin = Literal["hub", "url", "drive", "build", "local", "sample"]
 SAMPLE: Final = "sample"
 BUILD: Final = "build"
+OTHER = "not the published data"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -38,6 +43,8 @@ class TaskData:
     tables by name, `files` their files, and `pinned` describes tables of the hub. `size` is the
     task's number of units, `limit` the run's; `seed` decides which ones are chosen. `absent` are
     the optional tables that this data lacks, each with the files that were looked for.
+    `known` are facts about the published data, and `settled` says that the source is known to have
+    it, by a digest or a commit. With `of_run`, errors about columns propose options of a run.
 
     State: `chosen` counts the chosen ids, `notes` holds the noted facts, `shared` the results of
     `once` for all tasks with the same `shared`.
@@ -53,20 +60,79 @@ class TaskData:
     limit: int | None
     seed: int
     absent: Mapping[str, str] = field(default_factory=dict)
+    known: Sequence[KnownFact] = ()
+    settled: bool = False
+    of_run: bool = False
     chosen: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
     shared: dict[Any, Any] = field(default_factory=dict)
     _hashes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    @property
-    def comparable(self) -> bool:
-        """Whether results on this data are comparable: not on a bundled sample or built data."""
-        return self.origin != SAMPLE and not self.built
+    def __post_init__(self) -> None:
+        if self.of_run:
+            self.tables = {name: replace(one, of_run=True) for name, one in self.tables.items()}
 
     @property
     def built(self) -> bool:
         """Whether a data tool built the data, so that it is not the published one."""
         return self.origin == BUILD
+
+    @property
+    def why_incomparable(self) -> tuple[str, ...]:
+        """The reasons why results on this data are not comparable with published ones."""
+        if self.origin == SAMPLE:
+            return ("bundled sample data",)
+        too_few = (
+            f"{counts['of']:,} {of}, fewer than the task's {self.size:,}"
+            for of, counts in self.chosen.items()
+            if self.size is not None and counts["of"] < self.size
+        )
+        return (*self._why_other(), *too_few)
+
+    def _why_other(self) -> Iterator[str]:
+        """The reasons why this is not known to be the published data."""
+        if self.settled:
+            return
+        if self.built:
+            yield "groups built, not the published ones"
+            return
+        if not self.known:
+            yield f"{OTHER}: the task knows no digest or count of it"
+        for fact in self.known:
+            if fact.table not in self.tables:
+                yield f"{OTHER}: it has no table '{fact.table}'"
+                continue
+            try:
+                found = self._measured(fact)
+            except DataError as error:
+                yield f"{OTHER}: {error.problem}"
+            else:
+                yield from (f"{OTHER}: {why}" for why in unlike(fact, found))
+
+    def _measured(self, fact: KnownFact) -> Measured:
+        """What a fact is held against; the table is read only if nothing else says it."""
+        rows = self.pinned.get(fact.table, {}).get("rows")
+        found = Measured(rows or 0, 0, "")
+        if fact.column is not None or (fact.rows is not None and rows is None):
+            found = self._measure(fact.table, fact.column)
+        if fact.column is None and fact.digest is not None:
+            files = self.described(fact.table).get("files", ())
+            digests = [file.get("sha256", "unknown") for file in files]
+            found = found._replace(digest=", ".join(digests))
+        return found
+
+    def _measure(self, name: str, column: str | None) -> Measured:
+        key = measure, self._identity(name), column
+        if key not in self.shared:
+            database = self.shared.get(self._key(tuple(self.tables), _database))
+            kind = "string" if column is None else self.tables[name].columns[column].type
+            self.shared[key] = (
+                measure_loaded(database, name, column)
+                if database is not None and database.holds(name) and kind in ("string", "integer")
+                else measure(self.tables[name], column)
+            )
+        found: Measured = self.shared[key]
+        return found
 
     def has(self, name: str) -> bool:
         """Whether there is data for a table, which may be optional."""
@@ -92,17 +158,19 @@ class TaskData:
         by identity: give a function of a module, not a new function for each call.
         """
         names = (names,) if isinstance(names, str) else tuple(names)
-        key = make, tuple(self._identity(name) for name in names), given
+        key = self._key(names, make, *given)
         if key not in self.shared:
             self.shared[key] = make(*(self.table(name) for name in names), *given)
         made: T = self.shared[key]
         return made
 
+    def _key(self, names: Iterable[str], *given: Hashable) -> tuple[Any, ...]:
+        return tuple(self._identity(name) for name in names), given
+
     def _identity(self, name: str) -> tuple[Any, ...]:
         """What two tasks have in common that read the same table."""
-        table = self.table(name)
         source = canonical(self.pinned[name]) if name in self.pinned else self.files[name]
-        return name, source, tuple(table.columns.items())
+        return name, source, msgspec.json.encode(self.table(name).columns)
 
     def path(self, name: str | None = None) -> Path:
         """The only file of a table, for files that have their own layout."""
@@ -169,10 +237,10 @@ class TaskData:
         `fingerprint` depends on content alone: the bytes of files, or repository, revision,
         configuration and split.
         """
-        tables = {name: self._described(name) for name in self.tables}
+        tables = {name: self.described(name) for name in self.tables}
         return {
             "origin": self.origin,
-            "comparable": self.comparable,
+            "comparable": not self.why_incomparable,
             "fingerprint": digest(
                 [part for name in sorted(tables) for part in (name, tables[name]["fingerprint"])]
             ),
@@ -185,7 +253,8 @@ class TaskData:
             "notes": self.notes,
         }
 
-    def _described(self, name: str) -> dict[str, Any]:
+    def described(self, name: str) -> dict[str, Any]:
+        """The description of a table: its fingerprint, and its files with their digests."""
         if name not in self._hashes:
             if name in self.pinned:
                 self._hashes[name] = dict(self.pinned[name])
@@ -202,6 +271,9 @@ class TaskData:
                     "fingerprint": digest([one["sha256"] for one in files]),
                     "files": files,
                 }
+            if own := _own_columns(self.tables[name].columns):
+                fingerprint = digest([self._hashes[name]["fingerprint"], own])
+                self._hashes[name] |= {"fingerprint": fingerprint, "columns": own}
         return self._hashes[name]
 
     def _name(self, name: str | None) -> str:
@@ -229,3 +301,12 @@ def _database(*tables: Table) -> Database:
     from harness.data.database import Database
 
     return Database({table.name: table for table in tables})
+
+
+def _own_columns(columns: Mapping[str, Column]) -> dict[str, dict[str, Any]]:
+    """The columns that the data calls otherwise, or whose values it writes otherwise."""
+    return {
+        name: {"called": column.called, "values": column.values}
+        for name, column in columns.items()
+        if column.called is not None or column.values
+    }

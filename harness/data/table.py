@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError
 from harness.data.batches import BATCH_ROWS, Batch, checked_whole
-from harness.data.columns import Convert, Unfit, converter
-from harness.data.wording import join_names, nearest, place, preview
+from harness.data.columns import Convert, Unfit, as_written, converter, stand_ins
+from harness.data.wording import (
+    columns_option,
+    join_names,
+    nearest,
+    place,
+    preview,
+    values_option,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
@@ -69,11 +76,14 @@ class Table:
     A row holds the declared columns only, under their own names instead of a source's aliases; with
     no declared columns it holds all cells unchanged. An optional column that is absent, null or an
     empty cell is None; for a required column this is an error.
+
+    With `of_run`, errors propose options of a run.
     """
 
     name: str
     columns: Mapping[str, Column]
     sources: Sequence[Source]
+    of_run: bool = False
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and values of each row; each call reads from the start.
@@ -143,7 +153,7 @@ class Table:
         header = source.columns()
         fields: list[Field] = []
         if header is not None:
-            fields = self._fields(header, names, text=source.text, where=source.label)
+            fields = self.fields(header, names, text=source.text, where=source.label)
         wanted = {field.key for field in fields if field.key}
         batches = source.batches(wanted, rows=BATCH_ROWS) if wanted else None
         if batches is None:
@@ -187,7 +197,7 @@ class Table:
         header = source.columns()
         fields: Sequence[Field] = ()
         if header is not None:
-            fields = self._fields(header, names, text=source.text, where=source.label)
+            fields = self.fields(header, names, text=source.text, where=source.label)
         wanted = None if header is None else {field.key for field in fields if field.key}
         keys: KeysView[str] | None = None
         rows = source.rows(wanted)
@@ -195,7 +205,7 @@ class Table:
             if header is None and cells.keys() != keys:
                 keys = cells.keys()
                 where = place(source.label, row=row, line=line)
-                fields = self._fields(tuple(keys), names, text=source.text, where=where)
+                fields = self.fields(tuple(keys), names, text=source.text, where=where)
             try:
                 values = {
                     field.name: field.checked(
@@ -211,10 +221,13 @@ class Table:
                 raise bad.error(further_unfit(self._wrong(names, source, rest))) from None
             yield values
 
-    def _fields(
+    def fields(
         self, present: Sequence[str], names: Collection[str], *, text: bool, where: str
     ) -> list[Field]:
-        fields = fields_of(self.columns, present, text=text, where=where)
+        """The named columns with their names among those present; DataError if a required column
+        of the table is missing."""
+        of = self.name if self.of_run else None
+        fields = _fields(self.columns, present, text=text, where=where, table=of)
         return [field for field in fields if field.name in names]
 
     def _wrong(
@@ -227,7 +240,7 @@ class Table:
         for cells in rest:
             if cells.keys() != keys:
                 keys = cells.keys()
-                fields = fields_of(requested, tuple(keys), text=source.text, where=source.label)
+                fields = _fields(requested, tuple(keys), text=source.text, where=source.label)
             yield [
                 (field.key, cells[field.key])
                 for field in fields
@@ -237,13 +250,19 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Field:
-    """A column with its conversion: `key` is its name in the source, None if absent."""
+    """A column with its conversion: `key` is its name in the source, None if absent.
+
+    `meant` are the values that texts in the data stand for. `table` is the table's name, if errors
+    propose options of a run.
+    """
 
     name: str
     key: str | None
     required: bool
     blank: str | None
     convert: Convert
+    meant: Mapping[str, Any]
+    table: str | None
 
     def takes(self, cell: Any) -> bool:
         """Whether the cell can be used."""
@@ -254,6 +273,10 @@ class Field:
         return True
 
     def value(self, cell: Any) -> Any:
+        if self.meant and isinstance(cell, (str, int, float)):
+            written = as_written(cell)
+            if written in self.meant:
+                return self.meant[written]
         if cell is None or cell == self.blank:
             if not self.required:
                 return None
@@ -265,8 +288,16 @@ class Field:
         try:
             return self.value(cell)
         except Unfit as unfit:
+            if unfit.choices and self.table is not None:
+                unfit.hint = self._proposal(as_written(cell), unfit.choices)
             where = place(source.label, row=row, line=line, column=self.key)
             raise _BadRow(unfit, row=row, where=where, found=preview(cell)) from None
+
+    def _proposal(self, written: str, choices: Sequence[str]) -> str:
+        """The option by which a value that is no valid one stands for one."""
+        meant = nearest(written, choices) or choices[0]
+        option = values_option(str(self.table), self.name, written, meant)
+        return f"if it stands for {meant}: {option}"
 
 
 class _BadRow(Exception):
@@ -299,17 +330,21 @@ def _as_is(source: Source, names: Collection[str]) -> Iterator[dict[str, list[An
         yield {name: [row.get(name) for row in part] for name in wanted}
 
 
-def fields_of(
-    columns: Mapping[str, Column], present: Sequence[str], *, text: bool, where: str
+def _fields(
+    columns: Mapping[str, Column],
+    present: Sequence[str],
+    *,
+    text: bool,
+    where: str,
+    table: str | None = None,
 ) -> list[Field]:
-    """The columns with their names among those present; DataError if a required one is missing."""
     keys = {
-        name: next((known for known in (name, *column.aliases) if known in present), None)
+        name: next((known for known in column.names(name) if known in present), None)
         for name, column in columns.items()
     }
     missing = [name for name, column in columns.items() if column.required and keys[name] is None]
     if missing:
-        raise _missing(missing, columns, present, where=where)
+        raise _missing(missing, columns, present, where=where, table=table)
     return [
         Field(
             name=name,
@@ -317,21 +352,47 @@ def fields_of(
             required=column.required,
             blank="" if text else None,
             convert=converter(column, text=text),
+            meant=meanings(name, column),
+            table=table,
         )
         for name, column in columns.items()
     ]
 
 
+def meanings(name: str, column: Column) -> dict[str, Any]:
+    """What texts in a column stand for, as typed values; DataError if one cannot be typed."""
+    try:
+        return stand_ins(column)
+    except Unfit as unfit:
+        raise DataError(
+            f"the values of column '{name}' stand for something that is none of its values: "
+            f"{unfit.problem}",
+            found=join_names(dict.fromkeys(column.values.values())),
+            expected=unfit.expected,
+        ) from None
+
+
 def _missing(
-    names: Sequence[str], columns: Mapping[str, Column], present: Sequence[str], *, where: str
+    names: Sequence[str],
+    columns: Mapping[str, Column],
+    present: Sequence[str],
+    *,
+    where: str,
+    table: str | None,
 ) -> DataError:
-    free = [name for name in present if name not in columns]
+    taken = {one for name, column in columns.items() for one in column.names(name)}
+    free = [name for name in present if name not in taken]
     hints = []
     for name in names:
-        wanted = (name, *columns[name].aliases)
+        wanted = columns[name].names(name)
         near = next((found for one in wanted if (found := nearest(one, free))), None)
-        if near:
+        if near and table is not None:
+            option = columns_option(table, name, near)
+            hints.append(f"'{near}' is the nearest name: if it is '{name}', give {option}")
+        elif near:
             hints.append(f"'{near}' is the nearest name: rename it if it is '{name}'")
+        elif table is not None and free:
+            hints.append(f"if '{name}' has another name: {columns_option(table, name, 'NAME')}")
     if len(present) == 1:
         other = next((mark for mark in ";\t|," if mark in present[0]), None)
         if other:
@@ -343,7 +404,7 @@ def _missing(
         where=where,
         found=f"columns {join_names(present)}",
         expected=", ".join(
-            " or ".join(f"'{one}'" for one in (name, *columns[name].aliases)) for name in names
+            " or ".join(f"'{one}'" for one in columns[name].names(name)) for name in names
         ),
         hint="; ".join(hints) or None,
     )

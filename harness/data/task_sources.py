@@ -11,6 +11,7 @@ import msgspec
 
 from harness.base.errors import DataError, Unavailable, UsageError
 from harness.base.home import expanded
+from harness.contracts.identity import COMMIT
 from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
 from harness.data.fetching import Fetching
 from harness.data.files import check_inside, find_tables, holder_of, patterns
@@ -45,13 +46,14 @@ def open_dataset(
     task: str,
     shared: dict[Any, Any] | None = None,
     fetching: Fetching | None = None,
+    of_run: bool = False,
 ) -> TaskData:
     """The opened data of a task; no row is read yet.
 
     `data` is the value of `--data`: None for the task's own sources, "build" for those that build
     the data, "sample" for the sample in `package`, the folder of the benchmark's code, else a file
     or folder. Datasets with the same `shared` share the results of `TaskData.once`. `fetching` is
-    what may be fetched.
+    what may be fetched. With `of_run`, errors about columns propose options of a run.
     """
     if limit is not None and limit < 1:
         raise UsageError("the limit is too small", found=f"--limit {limit}", expected="1 or more")
@@ -62,6 +64,8 @@ def open_dataset(
         limit=limit,
         seed=seed,
         shared={} if shared is None else shared,
+        known=spec.known,
+        of_run=of_run,
     )
     if data is None or data == BUILD:
         sources = spec.sources if data is None else _building(spec, task)
@@ -193,7 +197,11 @@ def _open_download(
     about = {"address": remote.address, "digest": download.digest}
     place = download.folder if len(spec.tables) > 1 else download.place
     holder = holder_of(place, spec.tables, task=task) or place  # an archive may have a folder more
-    return _open_folder(spec, made, holder, about, origin=origin, task=task, inside=True)
+    data = _open_folder(spec, made, holder, about, origin=origin, task=task, inside=True)
+    paths = [source.path for files in data.files.values() for source in files]
+    stated = {download.folder / name for name in remote.contents}
+    data.settled = remote.digest is not None or stated.issuperset(paths)
+    return data
 
 
 def _open_hub(
@@ -210,6 +218,8 @@ def _open_hub(
         tables=_tables(spec.tables, {**files, **splits}),
         files=files,
         pinned=opened.pinned,
+        settled=bool(COMMIT.fullmatch(hub.revision or ""))
+        and hub.revision == opened.about["revision"],
         absent=dict.fromkeys(
             (name for name in spec.tables if name not in opened.pinned),
             f"`split` or `hub_files` in the task's table, for the hub's '{hub.repo}'",

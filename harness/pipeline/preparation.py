@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
 from harness.data.fetching import Fetching
 from harness.pipeline.data_places import places_of
-from harness.pipeline.roles import Binding, RoleBinder
+from harness.pipeline.roles import Binding, RoleBinder, other_players
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext, stage_context
 from harness.prompts import Templates
@@ -32,6 +32,7 @@ from harness.tasks.changes import apply_changes, changes_in, format_changes
 from harness.tasks.check import check_against_benchmark
 from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
+from harness.tasks.own_columns import own_columns_of, with_own_columns
 from harness.tasks.repeats import repeat_of, task_and_repeat
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class PreparedTask:
     """A task with everything that it needs to run, except the run folder.
 
     `stages` are the benchmark's stages that its data and options call for. `changes` are the
-    changes by `--set` that apply to this task. `repeat` is the run's repeat, counted from 1: it is
-    part of the task's name.
+    changes by `--set` that apply to this task, and `own_columns` the options `--columns` and
+    `--values` that do. `repeat` is the run's repeat, counted from 1: it is part of the task's name.
     """
 
     task: Task
@@ -57,6 +58,7 @@ class PreparedTask:
     data: Any
     settings: RunSettings
     changes: Mapping[str, Any]
+    own_columns: tuple[str, ...] = ()
     repeat: int = 1
 
     def contexts(self, run_id: str, thinking: Collection[Model] = ()) -> tuple[StageContext, ...]:
@@ -91,13 +93,11 @@ class PreparedTask:
     @property
     def not_comparable_because(self) -> tuple[str, ...]:
         """The reasons why the result is not comparable with published ones; empty if it is."""
-        reasons = []
-        if self.dataset.built:
-            reasons.append("groups built, not the published ones")
-        elif not self.dataset.comparable:
-            reasons.append("bundled sample data")
+        reasons = [*self.dataset.why_incomparable]
         if self.settings.limit is not None:
             reasons.append(f"--limit {self.settings.limit}")
+        if self.own_columns:
+            reasons.append(f"read with {', '.join(self.own_columns)}")
         if self.changes:
             reasons.append(f"changed by --set: {format_changes(self.changes)}")
         if self.settings.sampling:
@@ -113,7 +113,7 @@ class PreparedTask:
             if one.judge is not None and one.model is None
         }
         reasons += [f"judged by rule: {label}" for label in sorted(by_rule)]
-        return tuple(reasons)
+        return (*reasons, *other_players(self.bindings, self.task, self.settings.roles))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,8 @@ def prepare(
     *,
     say: Callable[[str], None] | None = None,
 ) -> Prepared:
-    """The tasks of a run with these settings, loaded and checked.
+    """The tasks of a run with these settings, loaded and checked; changes by `--set` that change
+    no task are dropped from the settings.
 
     `selection` replaces the tasks that the settings name. `say` shows the progress of downloads,
     which is printed without it.
@@ -148,7 +149,7 @@ def prepare(
         catalogue = Catalogue(plugins, include_path=settings.include_path)
         selection = catalogue.select(settings.tasks)
     tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
-    unchanged = {task.name: task for task in selection.tasks}
+    tasks = with_own_columns(tasks, settings.columns, settings.values)
     specs = {task.name: task.data for task in tasks}
     places = places_of(settings.data, specs, selection.groups)
     homes = () if settings.prompts is None else (settings.prompts,)
@@ -166,6 +167,8 @@ def prepare(
         check_prompts(benchmark, always, bindings, own)
         bound.append((task, benchmark, options, bindings))
     binder.check_known_roles(benchmark for _, benchmark, *_ in bound)
+    changes = _changes_by_task(selection.tasks, tasks, settings, plugins)
+    settings = _with_changes(settings, changes.values())
     loader = _Loader(settings, plugins, say)
     prepared = []
     for task, benchmark, options, bindings in bound:
@@ -187,13 +190,8 @@ def prepare(
                 dataset=dataset,
                 data=data,
                 settings=settings,
-                changes={
-                    path: value
-                    for path, value in changes_in(
-                        task, settings.changes, among=tasks, benchmark=plugins.benchmark
-                    ).items()
-                    if _changed(unchanged[task.name], {path: value}, benchmark)
-                },
+                changes=changes[task.name],
+                own_columns=own_columns_of(task, settings.columns, settings.values),
             )
         )
     binder.check_used_roles()
@@ -209,6 +207,27 @@ def prepare(
         groups=selection.groups,
         notes=(*places.notes, *binder.notes),
     )
+
+
+def _changes_by_task(
+    before: Sequence[Task], tasks: Sequence[Task], settings: RunSettings, plugins: Plugins
+) -> dict[str, dict[str, Any]]:
+    """The changes by `--set` that gave each task anything but what it had before."""
+    found = {}
+    for old, task in zip(before, tasks, strict=True):
+        benchmark = plugins.benchmark(task.benchmark)
+        made = changes_in(task, settings.changes, among=tasks, benchmark=plugins.benchmark)
+        found[task.name] = {
+            path: to for path, to in made.items() if _changed(old, {path: to}, benchmark)
+        }
+    return found
+
+
+def _with_changes(settings: RunSettings, made: Iterable[Mapping[str, Any]]) -> RunSettings:
+    """The settings without the changes by `--set` that change no task."""
+    paths = {path for changes in made for path in changes}
+    left = {path: to for path, to in settings.changes.items() if path in paths}
+    return msgspec.structs.replace(settings, changes=left)
 
 
 def _changed(task: Task, change: Mapping[str, Any], benchmark: Benchmark) -> bool:
@@ -311,6 +330,7 @@ class _Loader:
                 task=task.name,
                 shared=self._shared,
                 fetching=self._fetching,
+                of_run=True,
             )
             self._loaded[key] = dataset, _load(benchmark, dataset, options)
         return self._loaded[key]

@@ -506,6 +506,33 @@ def named_by(role: str, task: Task, given: Collection[str]) -> str:
     return named_by(wanted.same_as, task, given)
 
 
+def other_players(
+    bindings: Mapping[str, Binding], task: Task, given: Collection[str]
+) -> tuple[str, ...]:
+    """A line for each player that is not the task's default; `given` are the command's roles.
+
+    Judges by rule are left out: they are no model that a task may have as its default.
+    """
+    found: dict[str, None] = {}
+    for role, binding in bindings.items():
+        usual = task.roles.get(named_by(role, task, ()))
+        if usual is None or usual.default is None or named_by(role, task, given) not in given:
+            continue
+        if any(one.model is None for one in binding.single) or _is_named(binding, usual.default):
+            continue
+        verb, by = ("judged by", "by ") if binding.judge is not None else (f"{role} is", "")
+        found[f"{verb} {binding.label}, not {by}{usual.default}"] = None
+    return tuple(found)
+
+
+def _is_named(binding: Binding, spec: str) -> bool:
+    """Whether a spec names the binding's model, wherever its weights are."""
+    if binding.model is None:
+        return False
+    name = binding.model.identity.name.rstrip("/").rpartition("/")[2].casefold()
+    return name in re.split(r"[/:=,]", spec.casefold())
+
+
 def giving_option(role: str) -> str:
     """The option by which a command names the model of a role, without its value."""
     return "--model" if role == CANDIDATE else "--judge" if role == JUDGE else f"--role {role}"

@@ -226,6 +226,7 @@ async def arun(
             models = models_of(players)
             await preflight(models, settings, show=display.show_line, problem=error)
         raise
+    settings = prepared.settings
     check_prices(prepared)
     taken = lock_folder(settings, prepared, display=display)
     try:

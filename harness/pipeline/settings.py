@@ -35,6 +35,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked` gives the settings that decide results, and so which unfinished run the same command
     resumes. `data` is one place for all tasks, or a place by task with `*` for all other tasks.
+    `columns` and `values` say how the data names columns and writes values.
     `name` is the run's label in tables, and `tags` select the run among others. `file_hosts` are
     hosts of models that only settings files name, so that keys which no argument names are not
     sent there.
@@ -45,6 +46,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     model_args: dict[str, str] = {}
     roles: dict[str, str] = {}
     data: str | dict[str, str] | None = None
+    columns: dict[str, str] = {}
+    values: dict[str, str] = {}
     limit: int | None = None
     seed: int = 0
     changes: dict[str, Any] = {}
@@ -84,6 +87,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         # A setting that a run does not use must not change its identity.
         if self.num_repeats > 1:
             asked["num_repeats"] = self.num_repeats
+        asked |= {name: own for name in ("columns", "values") if (own := getattr(self, name))}
         return asked if self.prompts is None else {**asked, "prompts": str(self.prompts)}
 
     def as_json(self) -> dict[str, Any]:

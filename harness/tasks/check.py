@@ -1,4 +1,5 @@
-"""Checks that the metrics, stages and roles of a task exist in its benchmark."""
+"""Checks that what a task names exists: metrics, stages and roles in its benchmark, columns in its
+tables."""
 
 from __future__ import annotations
 
@@ -14,13 +15,15 @@ if TYPE_CHECKING:
 
 
 def check_against_benchmark(task: Task, benchmark: Benchmark) -> None:
-    """Raise TaskError for the first metric, stage or role that the benchmark does not have."""
+    """Raise TaskError for the first mismatch."""
     for error in mismatches(task, benchmark):
         raise error
 
 
 def mismatches(task: Task, benchmark: Benchmark) -> Iterator[TaskError]:
-    """An error for each metric, stage and role that the benchmark does not have."""
+    """An error for each metric, stage and role that the benchmark does not have, and for each fact
+    and value that no table can have."""
+    yield from _mismatches_of_data(task)
     for index, metric in enumerate(task.metrics):
         if metric not in benchmark.metrics:
             yield _unknown(task, ("metrics", index), "metric", metric, benchmark.metrics)
@@ -39,6 +42,38 @@ def mismatches(task: Task, benchmark: Benchmark) -> Iterator[TaskError]:
             yield _unknown(task, ("roles", role), "role", role, known)
         if spec.same_as is not None and spec.same_as not in known:
             yield _unknown(task, ("roles", role, "same_as"), "role", spec.same_as, known)
+
+
+def _mismatches_of_data(task: Task) -> Iterator[TaskError]:
+    tables = task.data.tables
+    for number, fact in enumerate(task.data.known):
+        path = ("data", "known", number)
+        columns = tables[fact.table].columns if fact.table in tables else {}
+        if fact.table not in tables:
+            problem, given, known = f"no table {fact.table!r}", fact.table, [*tables]
+        elif fact.column is not None and fact.column not in columns:
+            problem, given, known = f"no column {fact.column!r}", fact.column, [*columns]
+        elif fact.values is not None and fact.column is None:
+            problem, given, known = "no column for `values`", "", [*columns]
+        else:
+            continue
+        yield TaskError(
+            f"a fact about the published data names {problem} of the task",
+            where=locate(task, path),
+            expected=f"one of {', '.join(known)}",
+            hint=did_you_mean(given, known),
+        )
+    for table, spec in tables.items():
+        for name, column in spec.columns.items():
+            wrong = [one for one in column.values.values() if one not in column.one_of]
+            if column.one_of and wrong:
+                yield TaskError(
+                    f"the values of column {name!r} stand for something that is none of its values",
+                    where=locate(task, ("data", "tables", table, "columns", name, "values")),
+                    found=", ".join(dict.fromkeys(wrong)),
+                    expected=f"one of {', '.join(column.one_of)}",
+                    hint=did_you_mean(wrong[0], column.one_of),
+                )
 
 
 def _unknown(

@@ -27,6 +27,9 @@ UNHASHED: Mapping[str, Any] = {"required": True, "entries": None, "rows_at": Non
 """Keys of a table that are left out at these values, so that tasks that do not use the keys keep
 their hashes."""
 
+UNHASHED_COLUMN: Mapping[str, Any] = {"called": None, "values": {}}
+"""Keys of a column that are left out at these values for the same reason."""
+
 UNHASHED_FORMAT: Mapping[str, Any] = {"delimiter": None, "encoding": "utf-8"}
 """Keys of `delimited` that are left out at these values for the same reason."""
 
@@ -47,12 +50,15 @@ def content_hash(
     """
     parts: dict[str, Any] = {name: msgspec.to_builtins(getattr(task, name)) for name in SHAPING}
     # The fingerprint of the data counts, not its place; only a data set of the hub is named.
-    del parts["data"]["folder"]
+    for name in ("folder", "known"):
+        del parts["data"][name]
     sources = parts["data"].pop("sources")
     parts["data"]["hub"] = next((one["hub"] for one in sources if "hub" in one), None)
     for table in parts["data"]["tables"].values():
         _leave_out(table, UNHASHED)
         _leave_out(table["delimited"], UNHASHED_FORMAT)
+        for column in table["columns"].values():
+            _leave_out(column, UNHASHED_COLUMN)
     if parts["interval"]["method"] == UNHASHED_METHOD:
         del parts["interval"]["method"]
     if options is not None:

@@ -46,6 +46,12 @@ OPTIONS = {
         {"asker": "openai:x=1,y=2", "judge": "lexical"},
     ),
     "data": (("--data", "here/rows.csv"), "data", "here/rows.csv"),
+    "columns": (
+        ("--columns", "user=customer_id", "--columns", "t.c=a = b"),
+        "columns",
+        {"user": "customer_id", "t.c": "a = b"},
+    ),
+    "values": (("--values", "t.c.a view=liked"), "values", {"t.c.a view": "liked"}),
     "limit": (("--limit", "20"), "limit", 20),
     "set": (
         ("--set", "window=8", "--set", "a.options.names=[x, y]"),

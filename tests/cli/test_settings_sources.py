@@ -94,12 +94,19 @@ def test_tables_and_lists_are_what_the_command_line_would_have(settings):
         [set]
         window = 8
         interests.names = ["x", "8"]
+        [columns]
+        user = "customer_id"
+        engagements.title = "name"
+        [values.action]
+        view = "skipped"
         [gen_kwargs]
         temperature = 0.5
         stop = ["a", "b"]
         """
     )
     asked = settings.asked()
+    assert asked.columns == {"user": "customer_id", "engagements.title": "name"}
+    assert asked.values == {"action.view": "skipped"}
     assert asked.tasks == ("interests", "interests_short")
     assert asked.model_args == {"base_url": "http://h/v1", "model": "m", "immutable": "true"}
     assert asked.data == {"interests": "sample", "*": str(settings.folder / "home/logs")}

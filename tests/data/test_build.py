@@ -125,7 +125,7 @@ def test_the_manifest_says_of_what_and_how_the_data_was_built(web: Web, spec: Da
 def test_results_on_built_data_are_marked(spec: DataSpec) -> None:
     data = opened(spec, Tool())
     assert data.built
-    assert not data.comparable
+    assert data.why_incomparable == ("groups built, not the published ones",)
 
 
 def test_other_options_or_inputs_are_another_build(web: Web, spec: DataSpec) -> None:

@@ -57,7 +57,7 @@ def test_one_file_is_taken_whatever_its_name_when_there_is_one_table(tmp_path: P
     (tmp_path / "mine.csv").write_text(CSV)
     data = opened(ONE, tmp_path / "mine.csv")
     assert users(data) == ["u1", "u2"]
-    assert (data.origin, data.comparable) == ("local", True)
+    assert data.origin == "local"
     assert data.path() == tmp_path / "mine.csv"
 
 
@@ -119,7 +119,7 @@ def test_the_sample_is_in_the_package_and_compares_with_nothing(tmp_path: Path) 
     (tmp_path / "sample_data" / "notes.jsonl").write_text('{"user": "s"}\n')
     data = opened(ONE, "sample", package=tmp_path)
     assert users(data) == ["s"]
-    assert (data.origin, data.comparable) == ("sample", False)
+    assert (data.origin, data.why_incomparable) == ("sample", ("bundled sample data",))
     assert "not installed" in refused(ONE, "sample", package=tmp_path / "absent").problem
     assert "has no bundled sample" in refused(TWO, "sample", package=tmp_path).problem
 

@@ -85,6 +85,10 @@ def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
     assert len(web.asked) == 1
     about = data.describe()
     assert (about["origin"], about["comparable"]) == ("url", True)
+    unknown = opened(spec(f"{web.url}/people.csv")).why_incomparable
+    assert unknown == ("not the published data: the task knows no digest or count of it",)
+    listed = spec(f"{web.url}/people.csv", contents={"people.csv": sha256(CSV)})
+    assert opened(listed).why_incomparable == ()
     assert (about["address"], about["digest"]) == (f"{web.url}/people.csv", sha256(CSV))
     kept = about["tables"]["people"]["files"][0]["file"]
     assert kept == str(cache / sha256(CSV).replace(":", "-") / "people.csv" / "people.csv")

@@ -102,7 +102,8 @@ def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
     assert said[0] == f"fetching {SHOWN}; terms: for research only"
     assert said[1] == f"  {len(web.pages[FIRST].body):,} bytes"
     about = data.describe()
-    assert (about["origin"], about["comparable"], about["address"]) == ("drive", True, SHOWN)
+    # The task states no digest of it.
+    assert (about["origin"], about["comparable"], about["address"]) == ("drive", False, SHOWN)
     assert about["digest"] == sha256(web.pages[FIRST].body)
     assert unfinished(cache) == []
     assert count(opened(given, offline=True)) == 2

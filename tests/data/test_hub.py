@@ -55,6 +55,10 @@ def test_what_was_prepared_is_read_without_a_network_at_the_pinned_commit(
     assert f"{DEAD} could not be reached" in newest["about"]["offline"]
     pinned = load(spec(FIRST), endpoint=DEAD)
     assert pinned["tables"]["notes"][0]["text"] == "old", pinned
+    # Only a commit says what the data is, or a fact about it.
+    assert (newest["about"]["comparable"], pinned["about"]["comparable"]) == (False, True)
+    known = load({**spec(), "known": [{"table": "notes", "rows": 2}]}, endpoint=DEAD)
+    assert known["about"]["comparable"]
     other = load(spec("3" * 40), endpoint=DEAD)
     assert "neither reachable nor cached" in other["error"]
     assert "'people/notes' at revision '3333" in other["error"]

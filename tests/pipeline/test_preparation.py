@@ -68,13 +68,44 @@ def test_a_change_is_told_of_the_tasks_alone_that_it_was_made_in():
     ]  # fmt: skip
 
 
-def test_whole_local_data_are_comparable_where_a_model_judges(tmp_path):
+UNKNOWN = "not the published data: the task knows no digest or count of it"
+
+
+def test_local_data_are_not_the_published_data(tmp_path):
     (tmp_path / "engagements.csv").write_text(
         "user,title,action\n" + "".join(f"u{n // 9},title {n},liked\n" for n in range(27))
     )
     judge = {"judge": "openai:model=m,base_url=http://127.0.0.1:9/v1"}
     (task,) = prepared(data=str(tmp_path), roles=judge).tasks
-    assert task.not_comparable_because == ()
+    assert task.not_comparable_because == (UNKNOWN,)
+
+
+def test_own_columns_are_read_and_named_as_a_reason(tmp_path):
+    rows = "".join(f"u{n // 9},title {n},view\n" for n in range(27))
+    (tmp_path / "engagements.csv").write_text("customer_id,title,action\n" + rows)
+    own = {"columns": {"user": "customer_id"}, "values": {"action.view": "liked"}}
+    (task,) = prepared(data=str(tmp_path), **own).tasks
+    assert task.not_comparable_because == (
+        UNKNOWN,
+        "read with --columns user=customer_id, --values action.view=liked",
+        "judged by rule: lexical",
+    )
+    (twice,) = prepared(data=str(tmp_path), **{**own, "values": {"action.view": "skipped"}}).tasks
+    prints = {each.dataset.describe()["fingerprint"] for each in (task, twice)}
+    assert len(prints) == 2
+    assert make_settings({**BASELINE, **own}).asked() != make_settings(BASELINE).asked()
+    with pytest.raises(DataError, match=r"--columns engagements\.user=customer_id"):
+        prepared(data=str(tmp_path))
+
+
+def test_a_change_to_what_a_task_has_is_none_of_the_settings():
+    changes = {"window": 20, "interests.min_support": 2, "max_interests": 5}
+    made = prepared(tasks="interests,interests_short", changes=changes)
+    # The second task has another window, so that the change is one there.
+    assert made.settings.changes == {"window": 20, "interests.min_support": 2}
+    assert [list(task.changes) for task in made.tasks] == [["interests.min_support"], ["window"]]
+    none = prepared(changes={"window": 20})
+    assert none.settings == make_settings(BASELINE)
 
 
 BARE = """
@@ -144,7 +175,7 @@ def test_a_task_reads_from_its_own_place_or_that_of_the_rest(tmp_path, monkeypat
     described = [task.dataset.describe() for task in tasks]
     assert [about.get("path", about.get("sample")) for about in described] == places
     assert [task.not_comparable_because for task in tasks] == [
-        (*(["bundled sample data"] if place == "sample" else []), "judged by rule: lexical")
+        ("bundled sample data" if place == "sample" else UNKNOWN, "judged by rule: lexical")
         for place in places
     ]
 

@@ -11,7 +11,7 @@ from harness.base.errors import PluginError, TaskError, UsageError
 from harness.contracts.identity import RECORDED, Identity
 from harness.contracts.model import Model
 from harness.contracts.task import RoleSpec
-from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded
+from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded, other_players
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import (
     Spec,
@@ -231,6 +231,43 @@ def test_a_model_as_judge_is_asked_through_the_llm_adapter():
         Identity(kind="other", name="big")
     ]
     assert bound["judge"].label == "other:big"
+
+
+@pytest.mark.parametrize(
+    ("roles", "default", "reasons"),
+    [
+        ({}, "other:big", []),
+        ({"judge": "other:big"}, "other:big", []),
+        ({"judge": "fake:model=/weights/BIG"}, "org/big", []),
+        ({"judge": "other:bigger"}, "org/big", ["judged by other:bigger, not by org/big"]),
+        ({"judge": "words"}, "org/big", []),
+        (
+            {"judge": "all:other:big+fake:b"}, "org/big",
+            ["judged by all:other:big+fake:b, not by org/big"],
+        ),
+        ({"judge": "other:big"}, None, []),
+    ],
+)  # fmt: skip
+def test_another_judge_than_the_task_s_is_named(roles, default, reasons):
+    with_default = task(judge=RoleSpec(default=default))
+    bound = bind(settings(roles=roles), with_default)
+    assert list(other_players(bound, with_default, roles)) == reasons
+
+
+def test_roles_that_share_a_default_are_named_once_and_models_by_their_role():
+    bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge", "second")))
+    wanted = task(
+        judge=RoleSpec(default="org/big"),
+        second=RoleSpec(same_as="judge"),
+        writer=RoleSpec(default="org/pen"),
+    )
+    for roles, reasons in (
+        ({"judge": "other:a"}, ["judged by other:a, not by org/big"]),
+        ({"second": "other:a"}, ["judged by other:a, not by org/big"]),
+        ({"writer": "other:a"}, ["writer is other:a, not org/pen"]),
+    ):
+        bound = bind(settings(roles=roles), wanted, bench)
+        assert list(other_players(bound, wanted, roles)) == reasons
 
 
 def test_a_misspelt_judge_is_refused_with_the_judges_and_models():

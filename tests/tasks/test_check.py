@@ -47,6 +47,29 @@ def test_what_the_benchmark_has_not_is_told_with_its_place(wrong, text, where, p
     assert wrong(text) == [(f"one.yaml:{where}", problem, hint)]
 
 
+COLUMNS = "columns: {user: {}, kind: {one_of: [liked], values: {up: like}}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "problem", "hint"),
+    [
+        ("data: {known: [{table: sen, rows: 1}]}", "3:16",
+         "a fact about the published data names no table 'sen' of the task",
+         "did you mean 'seen'?"),
+        ("data: {known: [{table: seen, column: usr}], tables: {seen: {columns: {user: {}}}}}",
+         "3:16", "a fact about the published data names no column 'usr' of the task",
+         "did you mean 'user'?"),
+        ("data: {known: [{table: seen, values: 3}]}", "3:16",
+         "a fact about the published data names no column for `values` of the task", None),
+        ("data: {tables: {seen: {" + COLUMNS + "}}}", "3:76",
+         "the values of column 'kind' stand for something that is none of its values",
+         "did you mean 'liked'?"),
+    ],
+)  # fmt: skip
+def test_what_the_tables_have_not_is_told_with_its_place(wrong, text, where, problem, hint):
+    assert wrong(text) == [(f"one.yaml:{where}", problem, hint)]
+
+
 def test_the_first_mismatch_is_raised(catalogue, site):
     (task,) = catalogue(one="task: one\nextends: base\nmetrics: [x, y]").select(["one"]).tasks
     with pytest.raises(TaskError, match="no metric 'x'"):

@@ -95,7 +95,7 @@ def test_an_unknown_key_is_told_with_its_place_and_the_nearest():
     )
     assert str(error) == (
         "a.yaml:7:14: unknown key 'aliasses' in `data.tables.seen.columns.id`\n"
-        "  expected: one of type, required, aliases, one_of\n"
+        "  expected: one of type, required, aliases, called, one_of, values\n"
         "  to do:    did you mean 'aliases'?"
     )
 

@@ -31,7 +31,7 @@ NAMES = (OURS, COLUMN, LIKE, *BASELINES)
 COMPARABLE = (
     "Only ptc_published is comparable to Table 1, over the whole test data, with the settings of "
     "the nine tasks or of perrec_now, _plain, _dot or _older: without --limit, sample or strict. "
-    "The harness checks the number of groups alone. Unreadable groups count 0 here "
+    "The harness checks the number of groups and their items. Unreadable groups count 0 here "
     "and are left out in the paper: compare the line without them, if there are any."
 )
 

@@ -1,0 +1,124 @@
+"""Whether data are the published data, as far as the task knows these."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.contracts.task import Column, DataSpec, KnownFact, TableSpec
+from harness.data import Table, TaskData, open_dataset
+
+TABLES = {
+    "groups": TableSpec(columns={"item": Column(), "user": Column(type="integer")}),
+    "recorded": TableSpec(columns={"item": Column()}, required=False),
+}
+CSV = "item,user\nb,1\na,1\nb,2\n"
+ITEMS = hashlib.sha256(b"a\nb").hexdigest()
+FILE = hashlib.sha256(CSV.encode()).hexdigest()
+OTHER = "not the published data: "
+NOTHING = f"{OTHER}the task knows no digest or count of it"
+
+
+def opened(folder: Path, *known: KnownFact, **more: Any) -> TaskData:
+    if not (folder / "groups.csv").exists():
+        (folder / "groups.csv").write_text(CSV)
+    spec = DataSpec(tables=TABLES, known=known, size=more.pop("size", None))
+    given = {"limit": None, "seed": 0, "package": None, "task": "t", "shared": {}, **more}
+    return open_dataset(spec, data=str(folder), **given)
+
+
+def fact(**given: Any) -> KnownFact:
+    return KnownFact(**{"table": "groups", **given})
+
+
+@pytest.mark.parametrize(
+    ("known", "reasons"),
+    [
+        ([], [NOTHING]),
+        ([fact(rows=3)], []),
+        ([fact(rows=4_000)], ["table 'groups' has 3 rows, not 4,000"]),
+        ([fact(column="item", values=2, digest=ITEMS, rows=3)], []),
+        ([fact(column="user", digest=hashlib.sha256(b"1\n2").hexdigest())], []),
+        (
+            [fact(column="item", values=3)],
+            ["'item' in table 'groups' has 2 distinct values, not 3"],
+        ),
+        (
+            [fact(column="item", digest="f" * 64)],
+            [f"'item' in table 'groups' has the digest {ITEMS[:12]}…, not {'f' * 12}…"],
+        ),
+        ([fact(digest=FILE, rows=3)], []),
+        (
+            [fact(digest="f" * 64)],
+            [f"the file of table 'groups' has the digest {FILE[:12]}…, not {'f' * 12}…"],
+        ),
+        ([fact(rows=3), fact(table="recorded", rows=9)], ["it has no table 'recorded'"]),
+        (
+            [fact(rows=1), fact(column="item", values=1)],
+            [
+                "table 'groups' has 3 rows, not 1",
+                "'item' in table 'groups' has 2 distinct values, not 1",
+            ],
+        ),
+    ],
+    ids=str,
+)
+def test_local_data_are_known_by_facts_alone(
+    tmp_path: Path, known: list[KnownFact], reasons: list[str]
+) -> None:
+    data = opened(tmp_path, *known)
+    expected = [why if why.startswith(OTHER) else OTHER + why for why in reasons]
+    assert list(data.why_incomparable) == expected
+    assert data.describe()["comparable"] is not bool(reasons)
+
+
+def test_facts_read_a_table_once_for_all_tasks_and_never_without_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[str, ...]] = []
+    batches = Table.batches
+
+    def counted(self: Table, *names: str) -> Any:
+        read.append(names)
+        return batches(self, *names)
+
+    monkeypatch.setattr(Table, "batches", counted)
+    shared: dict[Any, Any] = {}
+    known = fact(column="item", values=2, digest=ITEMS, rows=3)
+    for _ in range(2):
+        assert opened(tmp_path, known, shared=shared).why_incomparable == ()
+    assert read == [("item",)]
+    opened(tmp_path, fact(digest=FILE)).describe()
+    opened(tmp_path).describe()
+    assert read == [("item",)]
+
+
+def test_a_table_that_the_database_holds_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = fact(column="item", values=2, digest=ITEMS, rows=3), fact(rows=3)
+    data = opened(tmp_path, *known)
+    data.relation("groups")
+    monkeypatch.delattr(Table, "batches")
+    assert data.why_incomparable == ()
+
+
+def test_fewer_people_than_the_task_has_are_a_reason(tmp_path: Path) -> None:
+    data = opened(tmp_path, fact(rows=3), size=1_000)
+    data.choose(["u", "v"])
+    assert data.why_incomparable == ("2 users, fewer than the task's 1,000",)
+    enough = opened(tmp_path, fact(rows=3), size=2, limit=1)
+    enough.choose(["u", "v", "w"])
+    assert enough.why_incomparable == ()
+
+
+def test_the_sample_has_one_reason(tmp_path: Path) -> None:
+    (tmp_path / "sample").mkdir()
+    (tmp_path / "sample" / "groups.csv").write_text(CSV)
+    spec = DataSpec(tables=TABLES, known=(fact(rows=9),), sample="sample", size=9)
+    data = open_dataset(spec, data="sample", limit=None, seed=0, package=tmp_path, task="t")
+    data.choose(["u"])
+    assert data.why_incomparable == ("bundled sample data",)

@@ -1,0 +1,208 @@
+"""Columns that the data calls otherwise, and values that it writes otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from harness.base.errors import DataError
+from harness.contracts.task import Column, DataSpec, TableSpec
+from harness.data import Table, TaskData, open_dataset
+from harness.data.database import Database
+from harness.data.fingerprint import stamp_of
+from harness.data.source import FileSource
+
+KINDS = ("explicit_positive", "implicit_positive")
+COLUMNS = {
+    "user": Column(called="customer_id"),
+    "kind": Column(one_of=KINDS, values={"like": "explicit_positive", "1": "implicit_positive"}),
+    "stars": Column(type="integer", required=False, values={"five": "5", "": "0"}),
+}
+ROWS = [
+    {"user": "c1", "kind": "explicit_positive", "stars": 5},
+    {"user": "c2", "kind": "implicit_positive", "stars": 3},
+    {"user": "c3", "kind": "implicit_positive", "stars": 0},
+]
+
+
+def table(path: Path, columns: dict[str, Column] = COLUMNS, *, of_run: bool = True) -> Table:
+    source = FileSource(path=path, stamp=stamp_of(path))
+    return Table(name="engagements", columns=columns, sources=[source], of_run=of_run)
+
+
+def written(folder: Path, name: str) -> Path:
+    """The same three rows in each format; the column `user` there is another one."""
+    path = folder / name
+    if name.endswith(".parquet"):
+        rows = {
+            "customer_id": ["c1", "c2", "c3"], "user": ["x", "x", "x"],
+            "kind": ["like", "1", "implicit_positive"], "stars": ["five", "3", ""],
+        }  # fmt: skip
+        stars = [5, 3, 0]
+        parquet.write_table(pa.table({**rows, "stars": stars}), path)
+    elif name.endswith(".jsonl"):
+        path.write_text(
+            '{"customer_id": "c1", "user": "x", "kind": "like", "stars": "five"}\n'
+            '{"customer_id": "c2", "user": "x", "kind": 1, "stars": 3}\n'
+            '{"customer_id": "c3", "user": "x", "kind": "implicit_positive", "stars": ""}\n'
+        )
+    else:
+        path.write_text(
+            "customer_id,user,kind,stars\nc1,x,like,five\nc2,x,1,3\nc3,x,implicit_positive,\n"
+        )
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_own_names_and_values_are_read_by_rows_and_by_columns(tmp_path: Path, name: str) -> None:
+    read = table(written(tmp_path, name))
+    assert [row for _, row in read.rows()] == ROWS
+    (batch,) = read.batches()
+    assert batch.columns == {name: [row[name] for row in ROWS] for name in COLUMNS}
+
+
+def test_a_repeating_column_of_parquet_is_read_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"kind": ["like", "implicit_positive"] * 100}), path)
+    (batch,) = table(path, {"kind": COLUMNS["kind"]}).batches()
+    assert batch.columns["kind"] == list(KINDS) * 100
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_own_names_and_values_are_read_in_bulk(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = {
+        "user": COLUMNS["user"],
+        "kind": COLUMNS["kind"],
+        "stars": Column(type="integer", required=False, values={"five": "5"}),
+    }
+    if name.endswith(".parquet"):
+        columns["stars"] = Column(type="integer")
+    if name.endswith(".jsonl"):
+        del columns["stars"]  # its last value is an empty text
+    of = table(written(tmp_path, name), columns)
+    rows = [tuple(row.values()) for _, row in of.rows()]
+    assert len(rows) == 3
+    monkeypatch.delattr(Table, "columns_of")
+    database = Database({"engagements": of})
+    found = database.relation("engagements").order("row")
+    assert found.project(", ".join(f'"{name}"' for name in columns)).fetchall() == rows
+
+
+def test_values_of_json_keep_their_type_in_bulk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": "five", "b": true, "c": "it\'s"}\n{"a": 3, "b": "no", "c": "x"}\n')
+    columns = {
+        "a": Column(type="integer", values={"five": "5"}),
+        "b": Column(type="boolean", values={"no": "false"}),
+        "c": Column(values={"it's": "'it'"}),
+    }
+    of = table(path, columns)
+    rows = [tuple(row.values()) for _, row in of.rows()]
+    assert rows == [(5, True, "'it'"), (3, False, "x")]
+    monkeypatch.delattr(Table, "columns_of")
+    database = Database({"engagements": of})
+    found = database.relation("engagements").order("row")
+    assert found.project("a, b, c").fetchall() == rows
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_errors_propose_the_same_options_in_bulk(tmp_path: Path, name: str) -> None:
+    for columns in (
+        {"customer": Column(), "kind": Column()},
+        {"kind": Column(one_of=("up", "down"))},
+        {"kind": Column(type="integer", values={"like": "V"})},
+    ):
+        of = table(written(tmp_path, name), columns)
+        with pytest.raises(DataError) as caught:
+            Database({"engagements": of}).relation("engagements")
+        assert str(caught.value) == str(refused(of))
+
+
+def refused(read: Table) -> DataError:
+    with pytest.raises(DataError) as caught:
+        list(read.rows())
+    return caught.value
+
+
+def test_a_missing_column_proposes_the_option_with_the_nearest_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("customer_id,kind\nc1,like\n")
+    columns = {"user_id": Column(), "kind": Column()}
+    assert refused(table(path, columns)).hint == (
+        "'customer_id' is the nearest name: if it is 'user_id', give "
+        "--columns engagements.user_id=customer_id"
+    )
+    path.write_text("who,kind\nc1,like\n")
+    assert refused(table(path, columns)).hint == (
+        "if 'user_id' has another name: --columns engagements.user_id=NAME"
+    )
+    path.write_text("users id,kind\nc1,like\n")
+    assert "--columns 'engagements.user_id=users id'" in str(refused(table(path, columns)).hint)
+
+
+def test_a_column_has_no_name_but_the_one_it_is_called_by(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("user\nu\n")
+    error = refused(table(path, {"user": Column(aliases=("who",), called="customer_id")}))
+    assert (error.problem, error.expected) == ("column 'user' is missing", "'customer_id'")
+
+
+def test_a_value_that_is_not_allowed_proposes_the_option(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("kind\nexplicit\n")
+    columns = {"kind": Column(one_of=KINDS)}
+    assert refused(table(path, columns)).hint == (
+        "if it stands for explicit_positive: --values engagements.kind.explicit=explicit_positive"
+    )
+    path.write_text("kind\na view\n")
+    assert refused(table(path, columns)).hint == (
+        "if it stands for explicit_positive: --values 'engagements.kind.a view=explicit_positive'"
+    )
+
+
+def test_tables_of_tools_propose_no_options_of_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("customer_id,kind\nc1,view\n")
+    columns = {"customer": Column(), "kind": Column(one_of=KINDS)}
+    hint = "'customer_id' is the nearest name: rename it if it is 'customer'"
+    assert refused(table(path, columns, of_run=False)).hint == hint
+    assert refused(table(path, {"kind": Column(one_of=KINDS)}, of_run=False)).hint is None
+
+
+def test_a_value_may_only_stand_for_one_of_the_columns_type(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("stars\nfive\n")
+    error = refused(table(path, {"stars": Column(type="integer", values={"five": "V"})}))
+    assert error.problem == (
+        "the values of column 'stars' stand for something that is none of its values: "
+        "not an integer"
+    )
+    assert error.found == "V"
+
+
+def test_other_names_and_values_are_another_fingerprint(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("user,kind\nu,like\n")
+
+    def opened(**columns: Column) -> TaskData:
+        spec = DataSpec(tables={"people": TableSpec(columns=columns)})
+        return open_dataset(
+            spec, data=str(tmp_path), limit=None, seed=0, package=None, task="t", shared={}
+        )
+
+    plain = opened(user=Column(), kind=Column()).describe()
+    alias = opened(user=Column(aliases=("who",)), kind=Column()).describe()
+    called = opened(user=Column(called="kind"), kind=Column()).describe()
+    meant = opened(user=Column(), kind=Column(values={"like": "5"})).describe()
+    prints = [about["fingerprint"] for about in (plain, called, meant)]
+    assert len(set(prints)) == 3
+    assert alias["fingerprint"] == plain["fingerprint"]
+    assert meant["tables"]["people"]["columns"] == {
+        "kind": {"called": None, "values": {"like": "5"}}
+    }

@@ -76,7 +76,7 @@ class Histories:
     def _read_from(self, user: str) -> None:
         """Reads the history of a user and those of the next ones, as many as are read at once."""
         first = self._places[user]
-        sizes = accumulate(self._counts[one] for one in self.users[first:])
+        sizes = accumulate(self._counts[one] for one in self.users[first : first + TOGETHER])
         many = max(1, sum(1 for _ in takewhile(lambda size: size <= TOGETHER, sizes)))
         self._near.clear()
         self._near.update((one, []) for one in self.users[first : first + many])

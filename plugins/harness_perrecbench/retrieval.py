@@ -89,13 +89,9 @@ def _weights(holding: Mapping[str, int], documents: int, query: Sequence[str]) -
     wanted = {word: holding[word] for word in query if word in holding}
     if not wanted:
         return {}
-    rarity = {n: _rarity(n, documents) for n in set(holding.values())}
+    rarity = {n: math.log(documents - n + 0.5) - math.log(n + 0.5) for n in set(holding.values())}
     least = EPSILON * _total(map(rarity.__getitem__, holding.values())) / len(holding)
     return {word: rarity[n] if rarity[n] >= 0 else least for word, n in wanted.items()}
-
-
-def _rarity(holding: int, documents: int) -> float:
-    return math.log(documents - holding + 0.5) - math.log(holding + 0.5)
 
 
 def _total(numbers: Iterable[float]) -> float:

@@ -31,7 +31,6 @@ ROUNDING = 0.01
 EARLIEST = 12
 """The smallest number of behaviours before an example from a user's own history."""
 
-
 ELSEWHERE = "users with another item in their history where the query should stand"
 CONTRADICTED = "users whose relative rating contradicts their history"
 FEWER = "users with fewer behaviours before the query than k"

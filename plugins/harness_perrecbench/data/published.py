@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset
     from harness_perrecbench.records import Options
 
-PROCESSED = "-processed"
-"""The ending of published folders' names, after the domain."""
-
 
 def load_groups(dataset: Dataset, options: Options) -> Loaded:
     """The groups of the run, or their members one by one."""
     folder = dataset.path(GROUPS[options.split]).parent.name
-    if folder.endswith(PROCESSED) and folder != options.domain + PROCESSED:
+    if folder.endswith("-processed") and folder != f"{options.domain}-processed":
         raise wrong_domain(dataset, options, f"groups in a folder {folder}")
     every = tables.first_groups(dataset, options)
     kept = [every[item] for item in dataset.choose(every, of="groups")]

@@ -1,8 +1,8 @@
 """The candidate items, each with the users that the rules leave.
 
-Ratings are in the order of users' histories. An item's window is the one with the most users whose
-relative ratings differ. Values must differ by more than the gap plus `NOISE`: averages are
-quotients, and a difference of exactly the gap varies a little in floating point.
+An item's window is the one with the most users whose relative ratings differ. Values must differ by
+more than the gap plus `NOISE`: averages are quotients, and a difference of exactly the gap varies a
+little in floating point.
 """
 
 from __future__ import annotations

@@ -5,9 +5,7 @@ Tables 17 to 19 of the paper.
 
 from __future__ import annotations
 
-import csv
 import heapq
-import io
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +17,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 import msgspec
 
 from harness import Done
-from harness.analysis.human_labels import HumanLabels, majority_of, read_human_labels, votes_of
+from harness.analysis.human_labels import (
+    HumanLabel,
+    HumanLabels,
+    labels_by_rater,
+    majority_of,
+    read_human_labels,
+    votes_of,
+)
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.reporting.text import clean_text
+from harness.reporting.label_files import csv_bytes, refuse_taken
 from harness.runs.atomic_files import atomic_write, make_folder
 from harness_gistbench.analyses.compared_runs import Run, percent, published, runs_of, share
 
@@ -157,7 +162,7 @@ def export(tasks: Sequence[FinishedTask], options: ExportOptions) -> Report:
     runs = runs_of(tasks)
     folder = Path(options.out).expanduser()
     refuse_unlike(runs)
-    refuse_taken(folder)
+    refuse_taken(folder, (*(f"{question}.csv" for question in QUESTIONS), "key.csv"))
     drawn = {one: draw(runs, one, items=options.items, seed=options.seed) for one in QUESTIONS}
     write(folder, drawn)
     rows = tuple(
@@ -198,20 +203,6 @@ def refuse_unlike(runs: Iterable[Run]) -> None:
                 expected="runs of one judge",
                 hint="export the items of each judge apart",
             )
-
-
-def refuse_taken(folder: Path) -> None:
-    """Raise UsageError where the folder holds items already: somebody may be labelling them."""
-    names = (*(f"{question}.csv" for question in QUESTIONS), "key.csv")
-    taken = [name for name in names if (folder / name).exists()]
-    if taken:
-        raise UsageError(
-            "there are items to label here already",
-            where=str(folder),
-            found=", ".join(taken),
-            expected="a folder without them",
-            hint="name another folder",
-        )
 
 
 def draw(runs: Sequence[Run], question: Question, *, items: int, seed: int) -> list[Drawn]:
@@ -307,21 +298,6 @@ def cells(question: Question, one: Drawn) -> dict[str, str]:
     }
 
 
-def csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> bytes:
-    """Rows of those columns as a CSV file."""
-    file = io.StringIO(newline="")
-    writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: cell(text) for name, text in row.items()} for row in rows)
-    return file.getvalue().encode()
-
-
-def cell(text: str) -> str:
-    """A text as a spreadsheet shows it and does not take for a formula."""
-    shown = clean_text(text)
-    return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown
-
-
 def validate(tasks: Sequence[FinishedTask], options: ValidationOptions) -> Report:
     """Agreement in pairs, with the majority, and how the raters divide; the judge is one more."""
     labels = read_human_labels(options.labels, columns(complete=False))
@@ -364,16 +340,12 @@ def notes_on(
 
 def raters_of(labels: HumanLabels) -> Rated:
     """What each rater said of the items of each task; a task that nobody labelled is left out."""
-    rated: Rated = {question: {} for question in QUESTIONS}
-    for row in labels.rows:
-        label = row.says_yes()
-        if row.rater in ("", JUDGE):
-            raise row.bad("rater", row.rater or None, f"a name, other than {JUDGE!r}")
-        said = rated[row.where["task"]].setdefault(row.rater, {})
-        if row.item in said:
-            raise row.bad("item", row.item, f"one label of each item by {row.rater!r}")
-        said[row.item] = label
-    return {question: raters for question, raters in rated.items() if raters}
+    rated: Rated = {}
+    for question in QUESTIONS:
+        rows = (row for row in labels.rows if row.where["task"] == question)
+        if raters := labels_by_rater(rows, HumanLabel.says_yes, but=(JUDGE,)):
+            rated[question] = raters
+    return rated
 
 
 def read_key(path: str) -> dict[str, Labels]:

@@ -1,0 +1,44 @@
+"""Files of items for people to label, as CSV that any spreadsheet opens."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from harness.base.errors import UsageError
+from harness.reporting.text import clean_text
+
+
+def csv_bytes(
+    columns: Sequence[str], rows: Iterable[Mapping[str, str]], *, lines: bool = False
+) -> bytes:
+    """Rows of those columns as a CSV file; line ends in texts stay if `lines` is true.
+
+    No spreadsheet takes a text for a formula.
+    """
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _cell(text, lines=lines) for name, text in row.items()})
+    return file.getvalue().encode()
+
+
+def refuse_taken(folder: Path, names: Collection[str]) -> None:
+    """Raise UsageError if the folder holds one of the files: somebody may be labelling it."""
+    taken = [name for name in names if (folder / name).exists()]
+    if taken:
+        raise UsageError(
+            "there are items to label here already",
+            where=str(folder),
+            found=", ".join(taken),
+            expected="a folder without them",
+            hint="name another folder",
+        )
+
+
+def _cell(text: str, *, lines: bool) -> str:
+    shown = clean_text(text, lines=lines)
+    return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown

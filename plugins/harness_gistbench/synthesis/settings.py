@@ -1,18 +1,12 @@
-"""The options of `harness data synthesize`, and the functions of the user's own that they name."""
+"""The options of `harness data synthesize`."""
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-
-from harness.base.errors import UsageError
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,39 +72,3 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"at most {self.most_people} people a cohort, and at least {self.least_people}"
             )
-
-
-def named_function(reference: str, *, option: str) -> Callable[[Any], Any]:
-    """The function that an option names; its module may lie in the current folder."""
-    module, _, name = reference.partition(":")
-    if not module or not name:
-        raise _unusable(option, found=reference)
-    with _current_folder():
-        try:
-            function: Callable[[Any], Any] | None = getattr(
-                importlib.import_module(module), name, None
-            )
-        except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            raise _unusable(option, found=f"{reference}: {problem}") from error
-    if function is None or not callable(function):
-        raise _unusable(option, found=f"{reference}: {module} has no function of that name")
-    return function
-
-
-@contextmanager
-def _current_folder() -> Iterator[None]:
-    before = sys.path.copy()
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        yield
-    finally:
-        sys.path[:] = before
-
-
-def _unusable(option: str, *, found: str) -> UsageError:
-    return UsageError(
-        f"the function that --{option} names cannot be used",
-        found=found,
-        expected="module:function, of a module that is installed or lies in the current folder",
-    )

@@ -17,6 +17,7 @@ import msgspec
 
 from harness.analysis.tool_report import settings_without, write_json
 from harness.base.errors import DataError
+from harness.base.named_functions import named_function
 from harness.contracts.report import Report, Sheet
 from harness_gistbench.log_index import signal_counts
 from harness_gistbench.records import SIGNALS
@@ -33,7 +34,7 @@ from harness_gistbench.synthesis.reading import (
     task_options,
     texts_of,
 )
-from harness_gistbench.synthesis.settings import Settings, named_function
+from harness_gistbench.synthesis.settings import Settings
 from harness_gistbench.synthesis.writing import RECORD, Filter, Row, check_empty, rows_of, write
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Made:
 def run(settings: Settings) -> Report:
     """Writes synthetic users of a log, and gives how they compare to the people behind them."""
     check_empty(settings.out)
-    function = named_function(settings.filter, option="filter") if settings.filter else None
+    function = named_function(settings.filter, option="--filter") if settings.filter else None
     task, options = task_options(PLAIN)
     dataset = opened(task, str(settings.log), optional=settings.clusters_column)
     log = open_log(dataset, options)
@@ -92,7 +93,7 @@ def find_clusters(dataset: Dataset, log: Log, real: Real, settings: Settings) ->
     """The cluster of each object in the window."""
     if settings.clusters_column is not None:
         return from_column(dataset.table(TABLE), settings.clusters_column, real.objects)
-    embed = named_function(settings.embedding, option="embedding") if settings.embedding else None
+    embed = named_function(settings.embedding, option="--embedding") if settings.embedding else None
     texts = texts_of(log, real.objects)
     return by_k_means(
         [texts[thing] for thing in real.objects],

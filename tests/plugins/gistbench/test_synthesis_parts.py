@@ -1,7 +1,5 @@
 """The steps on the way to synthetic users, each on a few rows worked out by hand."""
 
-import sys
-
 import numpy as np
 import pytest
 from harness_gistbench.log_index import CODES, Engagements, Log, Texts
@@ -9,7 +7,7 @@ from harness_gistbench.synthesis import validation
 from harness_gistbench.synthesis.clusters import NONE, Clusters, by_k_means
 from harness_gistbench.synthesis.cohorts import Cohort, cohorts, draw, form, membership
 from harness_gistbench.synthesis.reading import Real, read, texts_of
-from harness_gistbench.synthesis.settings import Settings, named_function
+from harness_gistbench.synthesis.settings import Settings
 from harness_gistbench.synthesis.writing import Filter, Row, fields, rows_of
 
 from harness.base.errors import DataError, UsageError
@@ -276,25 +274,6 @@ def test_a_filter_that_leaves_nothing_is_refused():
     with pytest.raises(UsageError, match="leaves nothing to write") as error:
         list(chosen.through_all([[ROW], [ROW]]))
     assert (error.value.where, error.value.found) == ("own:none", "None for each of 2 rows")
-
-
-def test_a_module_that_cannot_be_imported_is_told_with_the_option(tmp_path, monkeypatch):
-    (tmp_path / "broken_filter_of_a_test.py").write_text("1 / 0\n")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="--filter") as error:
-        named_function("broken_filter_of_a_test:keep", option="filter")
-    assert error.value.found == "broken_filter_of_a_test:keep: ZeroDivisionError: division by zero"
-
-
-def test_a_function_is_found_in_the_current_folder(tmp_path, monkeypatch):
-    (tmp_path / "own_filter_of_a_test.py").write_text("def keep(row):\n    return row\n")
-    monkeypatch.chdir(tmp_path)
-    before = list(sys.path)
-    assert named_function("own_filter_of_a_test:keep", option="filter")(1) == 1
-    assert sys.path == before
-    for wrong in ("own_filter_of_a_test", "own_filter_of_a_test:drop", "no_such_module_here:f"):
-        with pytest.raises(UsageError, match="--filter"):
-            named_function(wrong, option="filter")
 
 
 def compared(synthetic, real):

@@ -103,10 +103,14 @@ class Past(Item, frozen=True, kw_only=True):
 
 
 class Segment(Item, frozen=True, kw_only=True):
-    """Item of the stage "segment": one segment of a user's past, the `number`th `of` all."""
+    """Item of the stage "segment": one segment of a user's past, the `number`th `of` all.
+
+    `by` says what divides the past: months, or an equal count.
+    """
 
     number: int
     of: int
+    by: Literal["months", "count"]
     activities: tuple[Activity, ...]
 
 
@@ -120,13 +124,14 @@ class Segments(Item, frozen=True, kw_only=True):
 class Question(Item, frozen=True, kw_only=True):
     """Item of the stage "predict": a question about a user's future, asked in one run.
 
-    `summary` is None where the method shows none, and `shown` are the activities in the prompt.
-    `right` and `popular` are positions in `options`: the right answer, and the option that the data
-    has most often. `words` are those of the summary.
+    `history` is the number of past activities. `summary` is None where the method shows none, and
+    `shown` are the activities in the prompt. `right` and `popular` are positions in `options`: the
+    right answer, and the option that the data has most often. `words` are those of the summary.
     """
 
     task: Task
     run: int
+    history: int
     summary: str | None
     words: int | None
     shown: tuple[Activity, ...]
@@ -182,9 +187,30 @@ class Refined(msgspec.Struct, frozen=True):
     text: str
     rounds: tuple[Round, ...]
 
+    @property
+    def flagged(self) -> bool:
+        """Whether any check asked for another summary."""
+        return any(one.flagged for one in self.rounds)
+
+    @property
+    def left(self) -> bool:
+        """Whether the last check still asks for another summary."""
+        return self.rounds[-1].flagged
+
 
 class Ratings(msgspec.Struct, frozen=True):
     """The judge's marks of a summary, from 1 to 5."""
 
     coherence: int
     relevance: int
+
+
+class UserResult(msgspec.Struct, frozen=True):
+    """Details of a score: what a user's summary predicted.
+
+    `right` holds for each run whether each of t1 to t4 was answered right, None where no answer
+    could be read. `words` are those of the summary, None where the method shows none.
+    """
+
+    right: tuple[tuple[bool | None, ...], ...] = ()
+    words: int | None = None

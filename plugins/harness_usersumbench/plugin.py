@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness.registry.hookspecs import RegisterBenchmark, RegisterRespondent
+    from harness.registry.hookspecs import RegisterAnalysis, RegisterBenchmark, RegisterRespondent
 
 PACKAGE = "harness_usersumbench"
 
@@ -34,3 +34,15 @@ def register_respondents(register: RegisterRespondent) -> None:
         for prompt in prompts:
             rule = partial(resolve_name, f"{PACKAGE}.rules:{prompt}")
             register("usersumbench", prompt, role, rule)
+
+
+@hookimpl
+def register_analyses(register: RegisterAnalysis) -> None:
+    """Adds the analyses of stored runs."""
+    from harness.analysis.analysis import analysis_from
+    from harness_usersumbench.analyses import ANALYSES
+
+    for name, (function, description) in ANALYSES.items():
+        path = f"{PACKAGE}.analyses.{function}"
+        make = partial(analysis_from, path, name=name, description=description)
+        register("usersumbench", name, make, description=description)

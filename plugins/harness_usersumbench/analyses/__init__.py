@@ -10,7 +10,7 @@ ANALYSES: Mapping[str, tuple[str, str]] = {
         "QM, IFM and IDM of the methods with increments, differences and cost: Table 4",
     ),
     "usersum-sheet": ("rating_sheet.sheet", "write summaries for people to rate, and their key"),
-    "usersum-agree": ("agreement.agree", "the agreement of Q_s with people's ratings: Table 2"),
+    "usersum-agree": ("ratings.agree", "the agreement of Q_s with people's ratings: Table 2"),
     "usersum-metrics": (
         "correlations.metrics",
         "the correlation of Q_s and other metrics with people's ratings: Table 3",

@@ -10,7 +10,8 @@ import msgspec
 
 from harness import Done
 from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
-from harness_usersumbench.analyses.results import TITLES, Compared, compared
+from harness_usersumbench.analyses.examples import FINAL
+from harness_usersumbench.analyses.results import Row, by_data, percent
 from harness_usersumbench.parsing import LETTERS
 from harness_usersumbench.records import TASKS
 
@@ -19,26 +20,18 @@ if TYPE_CHECKING:
     from harness.contracts.report import Cell
     from harness.scoring.summary import MetricResult
 
-ASKED = {
-    "t1": "t1: next activity", "t2": "t2: next activity, with recent ones",
-    "t3": "t3: next category", "t4": "t4: next category, with recent activities",
-}  # fmt: skip
-MAIN = {
-    "qm": "Quality Metric",
-    "ifm": "Instruction Following Metric",
-    "idm": "Information Density Metric, ×0.1%",
-}
-"""The metrics of Figure 5 and their titles."""
+METRICS = {"qm": "QM", "ifm": "IFM", "idm": "IDM ×0.1%"}
+"""The metrics of Figure 5, and their names in it."""
 
-ACCURACY_NOTES = (
-    "right: of all answers, one that cannot be read is wrong; of readable: without these; low and "
-    "high: bootstrap over users; chance is 20%",
+ACCURACY_NOTE = (
+    "t1: next activity; t2: with the most recent activities; t3: its category; t4: with the most "
+    "recent activities; right: of all answers, one that cannot be read is wrong; of readable: "
+    "without these; low and high: bootstrap over users; chance: 20%"
 )
-POSITION_NOTES = (
-    "named: the share of readable answers that name the option at this position; right: the share "
-    "of right answers there, one fifth by chance; right if there: the accuracy if the right answer "
-    "stands there",
-    "a position is preferred if it is named much more often than it is right",
+POSITION_NOTE = (
+    "named: of the readable answers, those that name the option there; right: those for which it "
+    "is right, one fifth by chance; right if there: the accuracy where it is right; a position is "
+    "preferred if it is named more often than it is right"
 )
 
 
@@ -51,45 +44,36 @@ class Placed(msgspec.Struct, frozen=True):
 
 def questions(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `usersum-questions`: accuracy and positions by method, and bars."""
-    found = compared(tasks)
-    every = [(one, method, task) for one in found for method, task in one.tasks.items()]
-    return Report(
-        sheets=(
-            Sheet(
-                title="Accuracy of the four questions, %",
-                columns=("data", "model", "method", "question", "users", "right", "low", "high",
-                         "of readable", "unread"),
-                rows=tuple(
-                    (TITLES[one.source], one.model, method, *cells)
-                    for one, method, task in every
-                    for cells in accuracy_rows(task)
-                ),
-                notes=ACCURACY_NOTES,
+    found = by_data(tasks)
+    sheets = []
+    for title, row in (
+        (f"{data}, {row.name}", row) for data, rows in found.items() for row in rows
+    ):
+        sheets.append(Sheet(
+            title=f"Accuracy in %: {title}",
+            columns=("method", "question", "users", "right", "low", "high", "of readable", "unread"),
+            rows=tuple(
+                (method, *cells) for method, task in row.tasks.items() for cells in accuracy(task)
             ),
-            Sheet(
-                title="Answers by position, %",
-                columns=("data", "model", "method", "answers", *LETTERS),
-                rows=tuple(
-                    (TITLES[one.source], one.model, f"{method}, {what}", *cells)
-                    for one, method, task in every
-                    for what, cells in position_rows(task)
-                ),
-                notes=POSITION_NOTES,
+            notes=(ACCURACY_NOTE,),
+        ))  # fmt: skip
+        sheets.append(Sheet(
+            title=f"Answers by position in %: {title}",
+            columns=("method", "share", "answers", *LETTERS),
+            rows=tuple(
+                (method, *cells) for method, task in row.tasks.items() for cells in positions(task)
             ),
-        ),
-        figures=(*context_figures(found), *metric_figures(found)),
-    )  # fmt: skip
+            notes=(POSITION_NOTE,),
+        ))  # fmt: skip
+    return Report(sheets=tuple(sheets), figures=(*contexts(found), *main_metrics(found)))
 
 
-def accuracy_rows(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
+def accuracy(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
     """The cells of each question of a task."""
     for name in TASKS:
         found = task.summary.metrics[name]
-        low, high = found.interval or (None, None)
-        counted, readable = both(found)
-        share = found.missing_share or 0.0
-        yield (ASKED[name], found.units_behind,
-               *map(percent, (counted, low, high, readable, share)))  # fmt: skip
+        shares = (*(found.interval or (None, None)), both(found)[1], found.missing_share or 0.0)
+        yield (name, found.units_behind, *map(percent, (both(found)[0], *shares)))
 
 
 def both(found: MetricResult) -> tuple[float | None, float | None]:
@@ -99,8 +83,8 @@ def both(found: MetricResult) -> tuple[float | None, float | None]:
     return found.counted_as_worst, found.value
 
 
-def position_rows(task: FinishedTask) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    """How often each position is named, is right, and is right where the right answer stands."""
+def positions(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
+    """How often each position is named, is right, and is named where it is right."""
     named: Counter[int] = Counter()
     right: Counter[int] = Counter()
     met: Counter[int] = Counter()
@@ -109,74 +93,61 @@ def position_rows(task: FinishedTask) -> Iterator[tuple[str, tuple[Cell, ...]]]:
             named[record.outcome.value] += 1
             right[record.item.right] += 1
             met[record.item.right] += record.outcome.value == record.item.right
-    many = named.total()
-    places = range(len(LETTERS))
-    yield "named", (many, *(_share(named[place], many) for place in places))
-    yield "right", (many, *(_share(right[place], many) for place in places))
-    yield "right if there", (many, *(_share(met[place], right[place]) for place in places))
+    every, many = range(len(LETTERS)), named.total()
+    for share, counts, whole in (
+        ("named", named, [many] * len(every)),
+        ("right", right, [many] * len(every)),
+        ("right if there", met, [right[place] for place in every]),
+    ):
+        cells = (100 * counts[one] / whole[one] if whole[one] else None for one in every)
+        yield (share, many, *cells)
 
 
-def context_figures(found: Sequence[Compared]) -> Iterator[Figure]:
-    """Figure 2 for each source of data and t1 and t2: accuracy by what the predictor is shown."""
-    for source, of_source in _by_source(found).items():
+def contexts(found: Mapping[str, Sequence[Row]]) -> Iterator[Figure]:
+    """Figure 2 for each data set: the accuracy of t1 and of t2 by what the predictor is shown."""
+    for data, rows in found.items():
         for name in TASKS[:2]:
-            marks = [
-                _bars(
-                    one.model,
-                    {method: percent(both(task.summary.metrics[name])[0])
-                     for method, task in one.tasks.items()},
-                )
-                for one in of_source
-            ]  # fmt: skip
-            yield Figure(
-                title=f"{TITLES[source]}, {ASKED[name]} by what the predictor is shown",
-                x=Axis(label=""),
-                y=Axis(label="accuracy, %", low=0.0, high=100.0),
-                marks=tuple(marks),
-                note="as the paper's Figure 2",
-            )
+            bars = {
+                row.name: {
+                    method: percent(both(task.summary.metrics[name])[0])
+                    for method, task in row.tasks.items()
+                }
+                for row in rows
+            }
+            title = f"{data}: accuracy of {name} by what the predictor is shown"
+            yield from figure(title, "right, %", bars, "as the paper's Figure 2")
 
 
-def metric_figures(found: Sequence[Compared]) -> Iterator[Figure]:
-    """Figure 5: each metric by data, a bar for each model and method that summarises."""
-    for name, title in MAIN.items():
+def main_metrics(found: Mapping[str, Sequence[Row]]) -> Iterator[Figure]:
+    """Figure 5: each metric by data set, with bars for each model and method that summarises."""
+    for name, called in METRICS.items():
         bars: dict[str, dict[str, float | None]] = {}
-        for one in found:
-            for method, task in one.tasks.items():
-                value = task.summary.metrics[name].value if name in task.summary.metrics else None
-                label = f"{one.model}, {method.replace('_', '-')}"
-                bars.setdefault(label, {})[TITLES[one.source]] = value
-        marks = tuple(
-            mark for label, values in bars.items() if (mark := _bars(label, values)).names
+        for data, rows in found.items():
+            for row in rows:
+                for method, task in row.tasks.items():
+                    if method in FINAL:
+                        value = task.summary.metrics[name].value
+                        bars.setdefault(f"{row.name}, {method}", {})[data] = value
+        yield from figure(called, called, bars, "as the paper's Figure 5, of single_step alone")
+
+
+def figure(
+    title: str, axis: str, bars: Mapping[str, Mapping[str, float | None]], note: str
+) -> Iterator[Figure]:
+    """A figure of the bars by label and name; none without any bar."""
+    marks = []
+    for label, values in bars.items():
+        known = {name: value for name, value in values.items() if value is not None}
+        texts = tuple(f"{value:.3g}" for value in known.values())
+        if known:
+            marks.append(Bars(
+                label=label, names=tuple(known), values=tuple(known.values()), texts=texts
+            ))  # fmt: skip
+    if marks:
+        yield Figure(
+            title=title,
+            x=Axis(label=""),
+            y=Axis(label=axis, low=0.0),
+            marks=tuple(marks),
+            note=note,
         )
-        if marks:
-            yield Figure(
-                title=title,
-                x=Axis(label=""),
-                y=Axis(label=title, low=0.0),
-                marks=marks,
-                note="as the paper's Figure 5, which has the single-step method alone",
-            )
-
-
-def percent(value: float | None) -> float | None:
-    """A share in per cent."""
-    return None if value is None else 100 * value
-
-
-def _share(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
-
-
-def _bars(label: str, values: Mapping[str, float | None]) -> Bars:
-    """A bar for each value that is there."""
-    known = {name: value for name, value in values.items() if value is not None}
-    texts = tuple(f"{value:.3g}" for value in known.values())
-    return Bars(label=label, names=tuple(known), values=tuple(known.values()), texts=texts)
-
-
-def _by_source(found: Sequence[Compared]) -> dict[str, list[Compared]]:
-    sources: dict[str, list[Compared]] = {}
-    for one in found:
-        sources.setdefault(one.source, []).append(one)
-    return sources

@@ -6,7 +6,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
 
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
@@ -17,15 +19,22 @@ if TYPE_CHECKING:
     from harness_usersumbench.records import Activity
 
 FINAL = {"single_step": "summarise", "hierarchy_critique": "combine"}
-"""The stage that makes the final summary, by method; other methods make no summary of their own."""
+"""The methods that summarise, and the stage of the final summary."""
 
 TOP = 3
 """How many categories of a user are top categories."""
 
+StopShare = Annotated[
+    float,
+    Meta(
+        gt=0, le=1, description="categories that are top for a larger share of users are left out"
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """A user's summary with the lines of the past and its top categories.
+    """A user's summary, with the lines of the past as one text and its top categories.
 
     `name` is the same in every run that has this summary of this user.
     """
@@ -33,25 +42,22 @@ class Example:
     name: str
     user: str
     summary: str
-    activities: tuple[str, ...]
+    activities: str
     top: tuple[str, ...]
 
     @property
-    def reference(self) -> str:
-        """The activities as one text."""
-        return "\n".join(self.activities)
-
-    @property
-    def names_top(self) -> bool:
-        """Whether the summary names one of the top categories."""
+    def names_top(self) -> bool | None:
+        """Whether the summary names one of the top categories; None if there is none."""
         summary = _folded(self.summary)
-        return any(_folded(category) in summary for category in self.top)
+        return any(_folded(one) in summary for one in self.top) if self.top else None
 
 
-def summarising(tasks: Iterable[FinishedTask]) -> list[FinishedTask]:
-    """The tasks that make summaries; UsageError if there is none."""
+def examples_of(
+    tasks: Iterable[FinishedTask], *, stop_share: float
+) -> list[tuple[FinishedTask, dict[str, Example]]]:
+    """The tasks that summarise, each with its examples by name; UsageError if there is none."""
     every = list(tasks)
-    found = [task for task in every if task.options.method in FINAL]
+    found = [(task, _examples(task, stop_share)) for task in every if task.options.method in FINAL]
     if not found:
         raise UsageError(
             "no task makes summaries",
@@ -61,29 +67,43 @@ def summarising(tasks: Iterable[FinishedTask]) -> list[FinishedTask]:
     return found
 
 
-def examples_of(task: FinishedTask, *, stop_share: float) -> list[Example]:
-    """Every summary of a task, in the order of users' ids.
+def top_categories(
+    pasts: Mapping[str, Sequence[Activity]], *, stop_share: float
+) -> dict[str, tuple[str, ...]]:
+    """The three most frequent categories of each past.
 
-    Categories of a larger share of users than `stop_share` are no top categories.
+    Categories that are among them for more than `stop_share` of the users are left out.
     """
-    pasts = pasts_of(task)
-    tops = top_categories(pasts, stop_share=stop_share)
-    summaries = {
-        item.user: value.text for item, value in task.records(FINAL[task.options.method]).values()
+    ranked = {}
+    for user, past in pasts.items():
+        counts = Counter(category for one in past for category in one.categories)
+        ranked[user] = sorted(counts, key=lambda name, of=counts: (-of[name], name))
+    users = Counter(category for names in ranked.values() for category in names[:TOP])
+    stopped = {category for category, many in users.items() if many > stop_share * len(pasts)}
+    return {
+        user: tuple([name for name in names if name not in stopped][:TOP])
+        for user, names in ranked.items()
     }
-    return [
-        Example(
-            name=f"s{stable_int('usersum', task.task.name, user, summaries[user]):016x}",
+
+
+def _examples(task: FinishedTask, stop_share: float) -> dict[str, Example]:
+    pasts = _pasts(task)
+    tops = top_categories(pasts, stop_share=stop_share)
+    found = {}
+    for item, value in task.records(FINAL[task.options.method]).values():
+        user = item.user
+        name = f"s{stable_int('usersum', task.task.name, user, value.text):016x}"
+        found[name] = Example(
+            name=name,
             user=user,
-            summary=summaries[user],
-            activities=lines(pasts[user], task.options),
+            summary=value.text,
+            activities="\n".join(lines(pasts[user], task.options)),
             top=tops[user],
         )
-        for user in sorted(summaries)
-    ]
+    return found
 
 
-def pasts_of(task: FinishedTask) -> dict[str, tuple[Activity, ...]]:
+def _pasts(task: FinishedTask) -> dict[str, tuple[Activity, ...]]:
     """The past of each user whose past was to be summarised."""
     if task.options.method == "single_step":
         return {record.user: record.item.activities for record in task.records("summarise")}
@@ -96,25 +116,7 @@ def pasts_of(task: FinishedTask) -> dict[str, tuple[Activity, ...]]:
     }
 
 
-def top_categories(
-    pasts: Mapping[str, Sequence[Activity]], *, stop_share: float
-) -> dict[str, tuple[str, ...]]:
-    """The three most frequent categories of each past, without those of too many users."""
-    counted = {
-        user: Counter(category for one in past for category in one.categories)
-        for user, past in pasts.items()
-    }
-    users = Counter(category for counts in counted.values() for category in counts)
-    stopped = {category for category, many in users.items() if many > stop_share * len(pasts)}
-    return {
-        user: tuple(
-            sorted(counts.keys() - stopped, key=lambda name, of=counts: (-of[name], name))[:TOP]
-        )
-        for user, counts in counted.items()
-    }
-
-
 def _folded(text: str) -> str:
-    """The words of a text in lower case, each between blanks."""
+    """The words of a text in lower case, with a blank before and after each."""
     words = " ".join(re.findall(r"\w+", text.casefold()))
     return f" {words} "

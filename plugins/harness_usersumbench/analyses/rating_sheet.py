@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -15,22 +15,24 @@ from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 from harness.reporting.label_files import csv_bytes, refuse_taken
 from harness.runs.atomic_files import atomic_write, make_folder
-from harness_usersumbench.analyses.examples import Example, examples_of, summarising
+from harness_usersumbench.analyses.examples import Example, StopShare, examples_of
 from harness_usersumbench.words import count_words
 
 if TYPE_CHECKING:
     from harness import FinishedTask
+    from harness.contracts.report import Cell
 
 SHEET, GUIDE, KEY = "for_raters/sheet.csv", "for_raters/GUIDE.md", "key.csv"
-SHEET_COLUMNS = (
-    "example", "query", "activities", "top_categories", "summary", "rater", "rating",
-)  # fmt: skip
-KEY_COLUMNS = ("example", "run", "task", "model", "user", "names_top_category")
+COLUMNS = {
+    SHEET: ("example", "query", "activities", "top_categories", "summary", "rater", "rating"),
+    KEY: ("example", "run", "task", "model", "user", "names_top_category"),
+}
+NAMES = {True: "yes", False: "no", None: ""}
 
-StopShare = Annotated[
-    float,
-    Meta(gt=0, le=1, description="categories of a larger share of users are no top categories"),
-]
+NOTES = (
+    "an example has the same name in every run with the same summary of the same user, so ratings "
+    "stay valid for runs with another predictor",
+)
 
 
 class SheetOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,75 +44,55 @@ class SheetOptions(msgspec.Struct, frozen=True, kw_only=True):
     stop_share: StopShare = 0.8
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """An example with the task that it is from."""
-
-    example: Example
-    task: FinishedTask
-
-
 def sheet(tasks: Sequence[FinishedTask], options: SheetOptions) -> Report:
     """The report of `usersum-sheet`, which writes the sheet, its guide and the key."""
     folder = Path(options.out).expanduser()
     refuse_taken(folder, (SHEET, GUIDE, KEY))
-    drawn: dict[str, Drawn] = {}
-    rows = []
-    for task in summarising(tasks):
-        every = examples_of(task, stop_share=options.stop_share)
-        every.sort(key=lambda one: stable_int(options.seed, one.name))
-        chosen = every[: options.number]
-        drawn |= {one.name: Drawn(one, task) for one in chosen}
-        words = sum(count_words(one.summary) for one in chosen)
-        named = sum(one.names_top for one in chosen)
-        shares = (words / len(chosen), 100 * named / len(chosen)) if chosen else (None, None)
-        rows.append((task.label, task.task.name, len(every), len(chosen), *shares))
-    ordered = sorted(drawn, key=lambda name: stable_int(options.seed, "order", name))
-    write(folder, [drawn[name] for name in ordered])
-    return Report(
-        sheets=(
-            Sheet(
-                title="Summaries to rate",
-                columns=(
-                    *("model", "task", "summaries", "on the sheet"),
-                    *("words of one", "names a top category, %"),
-                ),
-                rows=tuple(rows),
-            ),
-        ),
-        notes=(
-            f"written to {folder}: for_raters/ with the sheet and its guide, for the raters; and "
-            f"{KEY}, which they must not see",
-            "an example has the same name in every run with the same summary of the same user: "
-            "ratings stay valid for runs with another predictor",
-        ),
-    )
+    drawn: dict[str, dict[str, str]] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for task, examples in examples_of(tasks, stop_share=options.stop_share):
+        chosen = sorted(examples, key=lambda name: stable_int(options.seed, name))[: options.number]
+        drawn |= {name: cells(examples[name], task) for name in chosen}
+        known = [examples[name] for name in chosen]
+        named = [one.names_top for one in known if one.names_top is not None]
+        words = fmean(count_words(one.summary) for one in known) if known else None
+        share = 100 * fmean(named) if named else None
+        rows.append((task.label, task.task.name, len(examples), len(chosen), words, share))
+    order = sorted(drawn, key=lambda name: stable_int(options.seed, "order", name))
+    write(folder, [drawn[name] for name in order])
+    counts = Sheet(
+        title="Summaries to rate",
+        columns=("model", "task", "summaries", "on the sheet", "words of one",
+                 "name a top category, %"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )  # fmt: skip
+    where = f"written to {folder}: {SHEET} and {GUIDE}, and {KEY}, which raters must not see"
+    return Report(sheets=(counts,), notes=(where,))
 
 
-def write(folder: Path, drawn: Sequence[Drawn]) -> None:
+def cells(one: Example, task: FinishedTask) -> dict[str, str]:
+    """An example with its origin; raters are shown a part, and add their name and rating."""
+    return {
+        "example": one.name,
+        "query": task.options.query,
+        "activities": one.activities,
+        "top_categories": ", ".join(one.top),
+        "summary": one.summary,
+        "rater": "",
+        "rating": "",
+        "run": task.run,
+        "task": task.task.name,
+        "model": task.label,
+        "user": one.user,
+        "names_top_category": NAMES[one.names_top],
+    }
+
+
+def write(folder: Path, rows: Sequence[Mapping[str, str]]) -> None:
     """Write the sheet, its guide and the key into the folder."""
-    rows = [
-        {
-            "example": one.example.name,
-            "query": one.task.options.query,
-            "activities": one.example.reference,
-            "top_categories": ", ".join(one.example.top),
-            "summary": one.example.summary,
-            "rater": "",
-            "rating": "",
-            "run": one.task.run,
-            "task": one.task.task.name,
-            "model": one.task.label,
-            "user": one.example.user,
-            "names_top_category": "yes" if one.example.names_top else "no",
-        }
-        for one in drawn
-    ]
     guide = resources.files("harness_usersumbench.analyses").joinpath("rating_guide.md")
     make_folder((folder / SHEET).parent, option="--out")
-    for name, content in (
-        (SHEET, csv_bytes(SHEET_COLUMNS, rows, lines=True)),
-        (GUIDE, guide.read_bytes()),
-        (KEY, csv_bytes(KEY_COLUMNS, rows)),
-    ):
+    files = {name: csv_bytes(columns, rows, lines=True) for name, columns in COLUMNS.items()}
+    for name, content in {**files, GUIDE: guide.read_bytes()}.items():
         atomic_write(folder / name, content, option="--out")

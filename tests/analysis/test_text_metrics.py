@@ -3,9 +3,9 @@ import sys
 from types import ModuleType
 
 import pytest
-from harness_usersumbench.analyses import text_metrics
-from harness_usersumbench.analyses.text_metrics import Models, Unavailable
 
+from harness.analysis import text_metrics
+from harness.analysis.text_metrics import Unavailable
 from harness.base.errors import UsageError
 
 PAIRS = [
@@ -70,7 +70,7 @@ def test_bleu_by_hand():
 def test_a_package_that_is_missing_is_named(monkeypatch, module, package, names):
     for name in [module, *(name for name in sys.modules if name.startswith(f"{module}."))]:
         monkeypatch.setitem(sys.modules, name, None)
-    found = text_metrics.text_metrics(SUMMARIES, ACTIVITIES, Models())
+    found = text_metrics.text_metrics(SUMMARIES, ACTIVITIES)
     reason = f"{package} is not installed: pip install {package}"
     assert [found[name] for name in names] == [Unavailable(reason)] * len(names)
 
@@ -80,14 +80,13 @@ class Scorer:
 
     problem: Exception | None = None
 
-    def __init__(self, *, model_type, num_layers):
+    def __init__(self, *, model_type):
         if self.problem:
             raise self.problem
-        self.model = model_type, num_layers
+        self.model = model_type
 
     def score(self, candidates, references):
-        lengths = [(len(one), len(other)) for one, other in zip(candidates, references, strict=True)]
-        return [0.1 for _ in lengths], [one for one, _ in lengths], [other for _, other in lengths]
+        return [0.1 for _ in candidates], list(map(len, candidates)), list(map(len, references))
 
 
 @pytest.fixture
@@ -99,7 +98,7 @@ def scorer(monkeypatch):
 
 
 def test_bertscore_reads_the_summary_as_candidate(scorer):
-    precision, recall, f1 = text_metrics.bert_score(["ab", "c"], ["xyz", ""], Models())
+    precision, recall, f1 = text_metrics.bert_score(["ab", "c"], ["xyz", ""], "mine")
     assert (precision, recall, f1) == ((0.1, 0.1), (2, 1), (3, 0))
 
 
@@ -113,7 +112,7 @@ def test_bertscore_reads_the_summary_as_candidate(scorer):
 )
 def test_weights_that_are_missing_are_named(scorer, problem, said):
     scorer.problem = problem
-    found = text_metrics.bert_score(["ab"], ["xyz"], Models(bert="mine"))
+    found = text_metrics.bert_score(["ab"], ["xyz"], "mine")
     assert found == (Unavailable(f"the weights 'mine' cannot be loaded: {said}"),) * 3
 
 
@@ -125,7 +124,7 @@ def bleurt(tmp_path, monkeypatch):
     def make(body):
         name = f"of_{tmp_path.name}"
         (tmp_path / f"{name}.py").write_text(f"def score(*, references, candidates):\n    {body}\n")
-        return lambda: text_metrics.bleurt(["ab", "c"], ["xyz", ""], Models(bleurt=f"{name}:score"))
+        return lambda: text_metrics.bleurt_of(["ab", "c"], ["xyz", ""], f"{name}:score")
 
     return make
 
@@ -136,7 +135,7 @@ def test_bleurt_is_the_function_that_is_named(bleurt):
 
 
 def test_without_a_function_bleurt_says_what_to_name():
-    found = text_metrics.bleurt(["a"], ["b"], Models())
+    found = text_metrics.bleurt_of(["a"], ["b"], "")
     assert isinstance(found, Unavailable)
     assert "--bleurt module:function" in found.reason
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -51,7 +51,8 @@ def questions(tasks: Sequence[FinishedTask], options: object) -> Report:
     ):
         sheets.append(Sheet(
             title=f"Accuracy in %: {title}",
-            columns=("method", "question", "users", "right", "low", "high", "of readable", "unread"),
+            columns=("method", "question", "users", "right", "low", "high", "of readable",
+                     "unread"),
             rows=tuple(
                 (method, *cells) for method, task in row.tasks.items() for cells in accuracy(task)
             ),
@@ -132,7 +133,7 @@ def main_metrics(found: Mapping[str, Sequence[Row]]) -> Iterator[Figure]:
 
 
 def figure(
-    title: str, axis: str, bars: Mapping[str, Mapping[str, float | None]], note: str
+    title: str, axis: str, bars: Mapping[str, Mapping[Any, float | None]], note: str
 ) -> Iterator[Figure]:
     """A figure of the bars by label and name; none without any bar."""
     marks = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
+import msgspec
 from msgspec import Meta
 
 from harness.analysis.human_labels import votes_of
 from harness.analysis.text_metrics import BERT, Unavailable, text_metrics
 from harness.contracts.report import Report, Sheet
-from harness_usersumbench.analyses.ratings import RatedTask, RatingOptions, ends, rated_tasks
+from harness_usersumbench.analyses.ratings import RatedTask, RatingOptions, rated_tasks
 from harness_usersumbench.analyses.results import TITLES
 from harness_usersumbench.paper import TABLES
 
@@ -96,8 +97,8 @@ def autoeval(one: RatedTask) -> Values:
 
 
 def correlation(one: RatedTask, metric: str, values: Values) -> tuple[tuple[Cell, ...], str]:
-    """The number of examples and r with its interval, and why r or the interval is missing."""
-    from harness.scoring.stats import Undefined, pearson, relation_interval
+    """The number of examples and r with its bounds, and why r or the bounds are missing."""
+    from harness.scoring.stats import Interval, Undefined, pearson, relation_interval
 
     if isinstance(values, Unavailable):
         return (0, None, None, None), values.reason
@@ -106,7 +107,9 @@ def correlation(one: RatedTask, metric: str, values: Values) -> tuple[tuple[Cell
     found = pearson(*pairs)
     if isinstance(found, Undefined):
         return (len(votes), None, None, None), f"undefined: {found.reason}"
-    bounds, why = ends(
-        relation_interval(*pairs, one.users(votes), pearson, **one.drawn("pearson", metric))
-    )
-    return (len(votes), found, *bounds), why
+    users = [one.examples[name].user for name in votes]
+    settings = msgspec.structs.asdict(one.task.task.interval)
+    drawn = relation_interval(*pairs, users, pearson, seed=one.seed(metric), **settings)
+    if not isinstance(drawn, Interval):
+        return (len(votes), found, None, None), f"no interval: {drawn.reason}"
+    return (len(votes), found, drawn.low, drawn.high), ""

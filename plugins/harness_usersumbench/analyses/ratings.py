@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
 
 from harness.analysis.human_labels import labels_by_rater, read_human_labels
+from harness.analysis.rater_agreement import kappa_cells, share_cells
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
@@ -21,7 +23,6 @@ from harness_usersumbench.paper import TABLES
 if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Cell
-    from harness.scoring.stats import Interval, NoInterval
 
 CALLED = {"item": "example", "label": "rating"}
 MEANING = {"good": True, "bad": False}
@@ -59,14 +60,9 @@ class RatedTask:
         """The model and the name of the task."""
         return self.task.label, self.task.task.name
 
-    def users(self, names: Iterable[str]) -> list[str]:
-        """The user of each of these examples."""
-        return [self.examples[name].user for name in names]
-
-    def drawn(self, *of: str) -> dict[str, Any]:
-        """How an interval is drawn, with a seed for what it is of."""
-        seed = stable_int("usersum", self.task.manifest.seed, *self.name, *of)
-        return {"seed": seed, **msgspec.structs.asdict(self.task.task.interval)}
+    def seed(self, *of: str) -> int:
+        """The seed of an interval."""
+        return stable_int("usersum", self.task.manifest.seed, *self.name, *of)
 
 
 def rated_tasks(
@@ -107,17 +103,16 @@ def agree(tasks: Sequence[FinishedTask], options: RatingOptions) -> Report:
     by_rater: list[tuple[Cell, ...]] = []
     overlaps: list[tuple[Cell, ...]] = []
     remarks: list[str] = []
-    doubts: list[str] = []
     for one in found:
         pooled = {POOLED: list(one.raters)} if len(one.raters) > 1 else {}
         for rater, of in ({name: [name] for name in one.raters} | pooled).items():
             cells, why = agreement(one, of)
             by_rater.append((*one.name, rater, *cells))
-            remarks += [f"{', '.join(one.name)}, {rater}: {why}"] if why else []
+            remarks += [f"{', '.join(one.name)}, {rater}: {reason}" for reason in why]
         for pair in combinations(one.raters, 2):
             cells, why = overlap(one, *pair)
             overlaps += [(*one.name, *pair, *cells)] if cells else []
-            doubts += [f"{', '.join(one.name)}, {' and '.join(pair)}: {why}"] if why else []
+            remarks += [f"{', '.join(one.name)}, {' and '.join(pair)}: {each}" for each in why]
     return Report(
         sheets=(
             Sheet(
@@ -125,15 +120,15 @@ def agree(tasks: Sequence[FinishedTask], options: RatingOptions) -> Report:
                 columns=("model", "task", "rater", "ratings", "TP", "FP", "FN", "TN",
                          "MAA %", "low", "high"),
                 rows=tuple(by_rater),
-                notes=(*AGREEMENT_NOTES, *remarks),
+                notes=AGREEMENT_NOTES,
             ),
             Sheet(
                 title="Raters of the same examples",
-                columns=("model", "task", "rater", "other", "both rated", "same %",
-                         "κ", "low", "high"),
+                columns=("model", "task", "rater", "other", "both rated", "alike, %",
+                         "Cohen's κ", "interval"),
                 rows=tuple(overlaps),
-                notes=tuple(doubts),
-                digits=(1, 1, 1, 1, 1, 1, 2, 2, 2),
+                notes=tuple(remarks),
+                digits=(1, 1, 1, 1, 1, 1, 2, 1),
             ),
             TABLES.read("agreement").sheet(),
         ),
@@ -141,56 +136,29 @@ def agree(tasks: Sequence[FinishedTask], options: RatingOptions) -> Report:
     )  # fmt: skip
 
 
-def agreement(one: RatedTask, raters: Sequence[str]) -> tuple[tuple[Cell, ...], str]:
-    """The counts and MAA of these raters with its interval, and why there is none."""
-    import numpy as np
-
-    from harness.scoring.stats import bootstrap_interval
-
-    rated = [
-        (name, one.good[name], label)
+def agreement(one: RatedTask, raters: Sequence[str]) -> tuple[tuple[Cell, ...], list[str]]:
+    """The ratings of these raters, the four counts, and MAA with its interval."""
+    both = [
+        (one.good[name], label, one.examples[name].user)
         for rater in raters
         for name, label in one.raters[rater].items()
         if name in one.good
     ]
-    said = [(good, label) for _, good, label in rated]
-    counts = [said.count(cell) for cell in ((True, True), (True, False), (False, True))]
-    counts.append(len(said) - sum(counts))
-    if not said:
-        return (0, *counts, None, None, None), "no example has Q_s"
-    same = np.array([100.0 * (good == label) for good, label in said])
-    users = [stable_int(user) for user in one.users(name for name, *_ in rated)]
-    drawn = bootstrap_interval(same, np.array(users, dtype=np.uint64), **one.drawn("maa", *raters))
-    bounds, why = ends(drawn)
-    return (len(said), *counts, float(same.mean()), *bounds), why
+    said = Counter((good, label) for good, label, _ in both)
+    counts = (said[True, True], said[True, False], said[False, True], said[False, False])
+    cells, why = share_cells(both, one.task, seed=one.seed("maa", *raters))
+    return (len(both), *counts, *cells), why
 
 
-def overlap(one: RatedTask, first: str, second: str) -> tuple[tuple[Cell, ...], str]:
-    """The agreement of two raters over the examples of both, and why κ or its interval is missing;
-    no cells without such an example."""
-    from harness.scoring.stats import Undefined, agreement_of, kappa_interval
-
-    shared = [name for name in one.raters[first] if name in one.raters[second]]
-    if not shared:
-        return (), ""
-    ours, theirs = ([one.raters[rater][name] for name in shared] for rater in (first, second))
-    found = agreement_of(ours, theirs)
-    known = (found.n, 100 * found.same / found.n)
-    if isinstance(found.kappa, Undefined):
-        return (*known, None, None, None), f"κ is undefined: {found.kappa.reason}"
-    bounds, why = ends(
-        kappa_interval(ours, theirs, one.users(shared), **one.drawn("kappa", first, second))
-    )
-    return (*known, found.kappa, *bounds), why
-
-
-def ends(drawn: Interval | NoInterval) -> tuple[tuple[float | None, float | None], str]:
-    """The ends of an interval, and why there is none."""
-    from harness.scoring.stats import NoInterval
-
-    if isinstance(drawn, NoInterval):
-        return (None, None), f"no interval, for {drawn.reason}"
-    return (drawn.low, drawn.high), ""
+def overlap(one: RatedTask, first: str, second: str) -> tuple[tuple[Cell, ...], list[str]]:
+    """The number of examples of both raters, and their agreement; no cells without an example."""
+    both = [
+        (label, one.raters[second][name], one.examples[name].user)
+        for name, label in one.raters[first].items()
+        if name in one.raters[second]
+    ]
+    cells, why = kappa_cells(both, one.task, seed=one.seed("kappa", first, second))
+    return ((len(both), *cells), why) if both else ((), [])
 
 
 def _rated(
@@ -199,22 +167,22 @@ def _rated(
     raters: Mapping[str, Mapping[str, bool]],
     asked_in: int,
 ) -> RatedTask:
-    own = {
-        rater: {name: label for name, label in given.items() if name in examples}
-        for rater, given in raters.items()
+    """The examples of a task that are rated, with Q_s of one run of the predictor."""
+    rated = {name for given in raters.values() for name in given}
+    known = {name: one for name, one in examples.items() if name in rated}
+    right = {
+        one.user: one.details.right[asked_in - 1 :][:1] for one in task.scores() if one.details
     }
-    found = {
-        name: examples[name] for name in sorted({one for given in own.values() for one in given})
-    }
-    right = {one.user: one.details.right[asked_in - 1 : asked_in] for one in task.scores()}
-    values = {
+    qualities = {
         name: quality(answers, task.options.threshold)
-        for name, one in found.items()
-        for answers in right.get(one.user, ())
+        for name, one in known.items()
+        for answers in right[one.user]
     }
+    own = {rater: {name: given[name] for name in known if name in given}
+           for rater, given in raters.items()}  # fmt: skip
     return RatedTask(
         task=task,
-        examples=found,
+        examples=known,
         raters={rater: given for rater, given in own.items() if given},
-        good={name: bool(value) for name, value in values.items() if value is not None},
+        good={name: value == 1.0 for name, value in qualities.items() if value is not None},
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import reasons as counted
@@ -155,7 +155,7 @@ def cost(task: FinishedTask) -> tuple[Cell, ...]:
     return calls, tokens, good, *each
 
 
-def differences(title: str, groups: Mapping[str, Mapping[str, FinishedTask]]) -> Iterator[Sheet]:
+def differences(title: str, groups: Mapping[Any, Mapping[Any, FinishedTask]]) -> Iterator[Sheet]:
     """The paired differences within each group, of the later task minus the earlier one.
 
     IFM and IDM are only of methods that summarise; without two tasks there is no sheet.

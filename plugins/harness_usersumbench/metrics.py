@@ -43,7 +43,7 @@ METRICS: dict[str, Metric] = {
         "about their future"
     ),
     "idm": Metric(
-        description="share of the questions answered right, divided by the words of the summary, in 0.1%",
+        description="share of the questions answered right, by words of the summary, in 0.1%",
         note=OURS,
     ),
     "ifm": Metric(description="share of summaries of at most `max_words` words", note=OURS),

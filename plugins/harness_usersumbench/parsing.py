@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from harness import Parsed, TextReader, Unreadable
@@ -163,7 +164,7 @@ class JudgementReader:
             return found
         numbers, given = [], []
         for first, rest in _groups(_labelled(found.value, JUDGEMENTS), "status"):
-            references = [one.value for one in rest if one.name == "referenceanswer"]
+            references = [one.value for one in rest if one.name != "status"]
             verdict = _verdict(first.value)
             reference = references[0] if verdict is False and references else ""
             numbers.append(first.number)
@@ -276,14 +277,14 @@ class _Labelled(NamedTuple):
 def _labelled(text: str, pattern: re.Pattern[str]) -> list[_Labelled]:
     """The labels of a text with their values, which end where the next label begins."""
     labels = [one for one in pattern.finditer(text) if one["number"] or one["opens"] is not None]
-    ends = [*(one.start() for one in labels[1:]), len(text)]
     return [
         _Labelled(
             one["name"].lower(),
             int(one["number"]) if one["number"] else None,
-            _value(text[one.end() : end]),
+            _value(text[one.end() : after.start() if after else len(text)]),
         )
-        for one, end in zip(labels, ends, strict=True)
+        for one, after in pairwise((*labels, None))
+        if one is not None
     ]
 
 
@@ -292,7 +293,7 @@ def _groups(
 ) -> Iterator[tuple[_Labelled, Sequence[_Labelled]]]:
     """Each label of a name, with the labels up to the next one of that name."""
     starts = [place for place, one in enumerate(labelled) if one.name == first]
-    for start, end in zip(starts, [*starts[1:], len(labelled)], strict=True):
+    for start, end in pairwise((*starts, len(labelled))):
         yield labelled[start], labelled[start + 1 : end]
 
 
@@ -308,7 +309,7 @@ def _value(text: str) -> str:
         value = whole[1:-1]
     else:
         last = max(line.rfind(one, 1) for one in QUOTES)
-        value = line[1:last] if last > 0 else line[1:]
+        value = line[1:last] if last > 0 else line[1:].partition("]")[0]
     value = " ".join(value.replace('\\"', '"').split())
     return value.strip(f" {EMPHASIS}").rstrip(" ,;[({")
 

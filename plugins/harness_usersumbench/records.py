@@ -10,6 +10,9 @@ from msgspec import Meta
 from harness import Item
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
+AtLeastTwo = Annotated[int, Meta(ge=2)]
+"""A past and a future need one activity each."""
+
 Method: TypeAlias = Literal["single_step", "hierarchy_critique", "raw_timeline", "none", "other"]
 Task: TypeAlias = Literal["t1", "t2", "t3", "t4"]
 TASKS: tuple[Task, ...] = ("t1", "t2", "t3", "t4")
@@ -33,8 +36,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     thing: Annotated[str, Meta(description="an activity's object in the questions, as `movie`")]
     category: Annotated[str, Meta(description="an object's category in them, as `genre`")]
     verb: Annotated[str, Meta(description="what a user does in a line of activity, as `watched`")]
-    min_activities: Annotated[AtLeastOne, Meta(description="users with fewer are left out")] = 50
-    max_activities: Annotated[AtLeastOne, Meta(description="the most recent ones that count")] = 200
+    min_activities: Annotated[AtLeastTwo, Meta(description="users with fewer are left out")] = 50
+    max_activities: Annotated[AtLeastTwo, Meta(description="the most recent ones that count")] = 200
     last: Annotated[
         Literal["source_order", "any_tied"],
         Meta(description="which of several last activities at one time is the future"),

@@ -74,15 +74,10 @@ def top_categories(
 
     Categories that are among them for more than `stop_share` of the users are left out.
     """
-    ranked = {
-        user: [
-            category
-            for category, _ in Counter(
-                sorted(category for one in past for category in one.categories)
-            ).most_common()
-        ]
-        for user, past in pasts.items()
-    }
+    ranked = {}
+    for user, past in pasts.items():
+        counts = Counter(sorted(category for one in past for category in one.categories))
+        ranked[user] = [category for category, _ in counts.most_common()]
     users = Counter(category for names in ranked.values() for category in names[:TOP])
     stopped = {category for category, many in users.items() if many > stop_share * len(pasts)}
     return {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from harness.analysis.result_grid import GridRow, ResultGrid
 from harness.analysis.task_setting import TaskSetting
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Row = GridRow[Method]
 """One model on one data set, with the task of each method."""
+
+Values: TypeAlias = "Mapping[str, tuple[float | None, float | None]]"
+"""Metrics, each with its standard deviation (n - 1) over runs."""
 
 METHODS: tuple[Method, ...] = ("other", "none", "raw_timeline", "single_step", "hierarchy_critique")
 """The methods in the order of tables."""
@@ -49,8 +52,8 @@ def by_data(tasks: Iterable[FinishedTask]) -> dict[str, list[Row]]:
     return {title: of_data for title, of_data in rows.items() if of_data}
 
 
-def table_values(task: FinishedTask) -> dict[str, tuple[float | None, float | None]]:
-    """QM, IFM and IDM, each with its standard deviation (n - 1) over the runs of the predictor.
+def table_values(task: FinishedTask) -> Values:
+    """The values of a task: QM, IFM and IDM with their deviations over the runs of the predictor.
 
     IFM has none: summaries do not change between runs.
     """

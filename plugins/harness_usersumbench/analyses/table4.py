@@ -15,6 +15,7 @@ from harness_usersumbench.analyses.results import (
     METHODS,
     SETTING,
     Row,
+    Values,
     by_data,
     percent,
     table_values,
@@ -65,9 +66,10 @@ def main(tasks: Sequence[FinishedTask], options: object) -> Report:
     for data, rows in by_data(tasks).items():
         for row in rows:
             title = f"{data}, {row.name}"
-            sheets += [main_sheet(row, title), cost_sheet(row, title)]
+            values = {method: table_values(task) for method, task in row.tasks.items()}
+            sheets += [main_sheet(row, title, values), cost_sheet(row, title)]
             sheets += differences(f"Methods on the same users: {title}", {"": row.tasks})
-            sheets += published(row, data, title)
+            sheets += published(row, title, values, data=data)
         by_method = {
             method: {row.name: row.tasks[method] for row in rows if method in row.tasks}
             for method in METHODS
@@ -76,9 +78,8 @@ def main(tasks: Sequence[FinishedTask], options: object) -> Report:
     return Report(sheets=tuple(sheets))
 
 
-def main_sheet(row: Row, title: str) -> Sheet:
+def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
     """The three metrics of each method, with their spread over runs and their increment."""
-    values = {method: table_values(task) for method, task in row.tasks.items()}
     lines: list[tuple[Cell, ...]] = []
     for method, of_method in values.items():
         cells: list[Cell] = []
@@ -119,10 +120,8 @@ def roles_note(row: Row) -> str:
     for task in row.tasks.values():
         for role, model in task.summary.roles.items():
             roles.setdefault(role, {})[model] = None
-    same = [role for role in roles if role != "candidate" and roles[role] == roles.get("candidate")]
-    said = [f"{role}: {', '.join(of)}" for role, of in roles.items() if role not in same]
-    also = [f"{' and '.join(same)}: the candidate, as in the paper"] if same else []
-    return "; ".join([*said, *also])
+    said = (f"{role} {' and '.join(models)}" for role, models in roles.items())
+    return f"roles: {', '.join(said)}; in the paper one model plays all"
 
 
 def cost_sheet(row: Row, title: str) -> Sheet:
@@ -186,7 +185,9 @@ def differences(title: str, groups: Mapping[Any, Mapping[Any, FinishedTask]]) ->
         )
 
 
-def published(row: Row, data: str, title: str) -> Iterator[Sheet]:
+def published(
+    row: Row, title: str, values: Mapping[Method, Values], *, data: str
+) -> Iterator[Sheet]:
     """The published Table 4 beside these values, with a difference in QM if they are comparable."""
     lines: list[tuple[Cell, ...]] = []
     notes: dict[str, None] = {}
@@ -195,7 +196,7 @@ def published(row: Row, data: str, title: str) -> Iterator[Sheet]:
             if theirs["dataset"] != data or method not in row.tasks:
                 continue
             metric, task = theirs["metric"], row.tasks[method]
-            ours, spread = table_values(task)[metric]
+            ours, spread = values[method][metric]
             difference = None
             if reasons := against(task, data):
                 notes[f"{method} is not comparable: {'; '.join(reasons)}"] = None

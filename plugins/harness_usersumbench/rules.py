@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, TypeAlias
 
+from harness.base.hashing import stable_int
 from harness.base.seeded_random import picked
 
 Variables: TypeAlias = Mapping[str, Any]
 
-MOST_CATEGORIES, MOST_WORDS = 6, 12
+MOST_CATEGORIES, MOST_WORDS = 12, 40
 LATELY = 20
 """The number of recent activities that a summary describes apart from all."""
 
@@ -22,7 +23,7 @@ INVENTED = ("Opera", "Bullfights", "Chess Lessons", "Polar Nights")
 
 INVENTING = 0.3
 
-LINE = re.compile(r"“(?P<name>.*)” \[(?P<categories>.*)\] around [^\]”]*$")
+LINE = re.compile(r"[“\"](?P<name>.*)[”\"] \[(?P<categories>.*)\] around [^\]”\"]*$")
 WORD = re.compile(r"[^\W\d_]{4,}+")
 EMPTY = frozenset({"from", "into", "that", "their", "this", "what", "when", "with", "your"})
 
@@ -135,14 +136,18 @@ def judgements(variables: Variables, rng: Random) -> str:
 
 
 def predict(variables: Variables, rng: Random) -> str:
-    """The letter of the option whose words summary and activities say most; else by chance."""
+    """The letter of the option whose words the summary says earliest.
+
+    The activities decide between options that the summary does not tell apart, and then chance,
+    which is the same for the same options in any order.
+    """
     summary, activities = variables["summary"] or "", variables["user_activities"] or ""
-    lettered = [(letter, option) for letter, option in variables["options"]]
-    early = [_early(option, summary) for _, option in lettered]
-    often = [_often(option, activities) for _, option in lettered]
-    scores = [one + other for one, other in zip(_scaled(early), _scaled(often), strict=True)]
-    best = [letter for (letter, _), one in zip(lettered, scores, strict=True) if one == max(scores)]
-    return str(picked(rng, best))
+    every = sorted(option for _, option in variables["options"])
+    ranked = [
+        ((_early(option, summary), _often(option, activities), stable_int(option, *every)), letter)
+        for letter, option in variables["options"]
+    ]
+    return str(max(ranked)[1])
 
 
 def words(text: str) -> list[str]:
@@ -191,8 +196,3 @@ def _early(option: str, summary: str) -> float:
 def _often(option: str, activities: str) -> float:
     """How often activities say the words of an option."""
     return float(sum(len(part.findall(activities)) for part in _parts(option)))
-
-
-def _scaled(scores: Sequence[float]) -> list[float]:
-    """The scores as shares of the highest."""
-    return [one / (max(scores) or 1) for one in scores]

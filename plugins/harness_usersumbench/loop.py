@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
@@ -170,7 +171,7 @@ class Loop:
         self.unread.append(prompt)
         return None
 
-    @property
+    @cached_property
     def _activities(self) -> str:
         return "\n".join(lines(self.item.activities, self.desk.options))
 

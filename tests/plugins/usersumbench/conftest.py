@@ -1,8 +1,10 @@
 """Opened data of the benchmark's layouts, and people made of it."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import harness_usersumbench
 import msgspec
 import pytest
 import yaml
@@ -30,7 +32,7 @@ def load_people():
             data=str(folder),
             limit=limit,
             seed=seed,
-            package=None,
+            package=Path(harness_usersumbench.__file__).parent,
             task=f"usersum_{source}",
             shared=shared,
         )
@@ -45,3 +47,40 @@ def load_people():
         )
 
     return read
+
+
+@pytest.fixture
+def options():
+    """Makes the benchmark's options from those that differ from the usual."""
+    return lambda **given: Options(**{**WORDS, **given})
+
+
+@pytest.fixture
+def movielens(tmp_path):
+    """Writes ratings, as user, movie and time, and movies, as number, title and genres."""
+
+    def write(ratings, movies, name="data"):
+        folder = tmp_path / name
+        folder.mkdir()
+        lines = [f"{user}::{movie}::5::{time}\n" for user, movie, time in ratings]
+        (folder / "ratings.dat").write_text("".join(lines), encoding="iso-8859-1")
+        lines = ["::".join(map(str, movie)) + "\n" for movie in movies]
+        (folder / "movies.dat").write_text("".join(lines), encoding="iso-8859-1")
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def json_lines(tmp_path):
+    """Writes files of JSON lines, given by their names, into a folder."""
+
+    def write(name="data", **files):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, rows in files.items():
+            text = "".join(json.dumps(row) + "\n" for row in rows)
+            (folder / f"{file}.json").write_text(text, encoding="utf-8")
+        return folder
+
+    return write

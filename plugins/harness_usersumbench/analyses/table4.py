@@ -190,7 +190,7 @@ def published(
 ) -> Iterator[Sheet]:
     """The published Table 4 beside these values, with a difference in QM if they are comparable."""
     lines: list[tuple[Cell, ...]] = []
-    notes: dict[str, None] = {}
+    notes: dict[str, dict[str, None]] = {}
     for theirs in TABLES.read("methods").dicts():
         for column, method in PAPER.items():
             if theirs["dataset"] != data or method not in row.tasks:
@@ -199,7 +199,7 @@ def published(
             ours, spread = values[method][metric]
             difference = None
             if reasons := against(task, data):
-                notes[f"{method} is not comparable: {'; '.join(reasons)}"] = None
+                notes.setdefault("; ".join(reasons), {})[method] = None
             elif metric == "qm" and ours is not None:
                 difference = ours - theirs[column]
             known = (theirs[column], theirs[f"{column} sd"], difference)
@@ -210,7 +210,10 @@ def published(
             title=f"Ours and the published Table 4: {title}",
             columns=("metric", "method", "ours", "±", "published", "±", "difference", "remark"),
             rows=tuple(lines),
-            notes=(*notes, *PUBLISHED_NOTES),
+            notes=(
+                *(f"{', '.join(of)}: not comparable: {why}" for why, of in notes.items()),
+                *PUBLISHED_NOTES,
+            ),
             digits=3,
         )
 

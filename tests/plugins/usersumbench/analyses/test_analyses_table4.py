@@ -167,7 +167,7 @@ def test_qm_is_compared_with_the_paper_where_all_is_as_there(single, refined):
     for name in ("IFM", "IDM ×0.1%"):
         for method in ("single_step", "hierarchy_critique"):
             assert found[name, method][-2:] == (NOTHING, "limit unknown")
-    assert sheet.notes[0] == "hierarchy_critique is not comparable: limited to 9"
+    assert sheet.notes[0] == "hierarchy_critique: not comparable: limited to 9"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_qm_is_compared_with_the_paper_where_all_is_as_there(single, refined):
 def test_what_is_not_as_in_the_paper_is_said_and_has_no_difference(single, changes, reason):
     sheet = sheet_of(main([single(**changes)], None), "Ours and the published")
     assert {row[6] for row in sheet.rows} == {NOTHING}
-    assert sheet.notes[0] == f"single_step is not comparable: {reason}"
+    assert sheet.notes[0] == f"single_step: not comparable: {reason}"
 
 
 def test_the_model_of_each_role_is_named(single, refined):

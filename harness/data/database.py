@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.base.errors import DataError
 from harness.data.bulk import TYPES, bulk_query, quoted
 from harness.data.sampling import ranks
 
@@ -29,6 +32,9 @@ MEMORY = "1GB"
 
 MOST_THREADS = 8
 """Each thread holds buffers of its own."""
+
+PREFIX = "harness-tables-"
+"""How the names of temporary folders begin."""
 
 _LARGEST = 2**63
 
@@ -54,7 +60,7 @@ class Database:
 
         self._tables = dict(tables)
         self._loaded: set[str] = set()
-        self._folder = Path(tempfile.mkdtemp(prefix="harness-tables-"))
+        self._folder, lock = _new_folder()
         self._numbers = count()
         self._connection = duckdb.connect(
             str(self._folder / "tables.duckdb"),
@@ -65,7 +71,7 @@ class Database:
                 "autoinstall_known_extensions": False,
             },
         )
-        weakref.finalize(self, _remove, self._connection, self._folder)
+        weakref.finalize(self, _remove, self._connection, self._folder, lock)
         self._connection.create_function(
             "stable_rank",
             _stable_rank,
@@ -98,15 +104,28 @@ class Database:
         parts, before = [], 0
         for source in table.sources:
             part = f"part_{next(self._numbers)}"
-            rows = self._read_in_bulk(part, table, source)
-            if rows is None:
-                rows = self._read_by_rows(part, table, source)
+            rows = self._read(part, table, source)
             parts.append(f"SELECT {columns}, rowid + {before + 1} AS row FROM {part}")
             before += rows
         if not before:
             next(table.rows())  # raises the error of an empty table
         self._connection.execute(f"CREATE VIEW {quoted(name)} AS {' UNION ALL '.join(parts)}")
         self._loaded.add(name)
+
+    def _read(self, part: str, table: Table, source: Source) -> int:
+        """The number of rows of a source, which are in a new table of the name `part`."""
+        import duckdb
+
+        try:
+            rows = self._read_in_bulk(part, table, source)
+            return self._read_by_rows(part, table, source) if rows is None else rows
+        except duckdb.Error as error:
+            raise DataError(
+                f"table '{table.name}' cannot be held in the temporary folder",
+                where=str(self._folder),
+                found=str(error).splitlines()[0],
+                hint="if its disk is full, name a folder with more room in the variable TMPDIR",
+            ) from error
 
     def _read_in_bulk(self, part: str, table: Table, source: Source) -> int | None:
         """The number of rows that DuckDB read from a source into a new table.
@@ -174,6 +193,23 @@ def _stable_rank(texts: Any, seeds: Any) -> Any:  # DuckDB evaluates these types
     return pa.array(ranks(texts.to_pylist(), seed=seed), pa.uint64())
 
 
-def _remove(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+def _new_folder() -> tuple[Path, IO[str]]:
+    """A temporary folder, and its lock, which is open as long as the folder is in use.
+
+    Folders of processes that were killed are removed.
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
+        with suppress(OSError), left.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left.parent)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    lock = (folder / "locked").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (folder / "locked").rename(folder / "lock")  # found by others only when it is locked
+    return folder, lock
+
+
+def _remove(connection: duckdb.DuckDBPyConnection, folder: Path, lock: IO[str]) -> None:
     connection.close()
     shutil.rmtree(folder, ignore_errors=True)
+    lock.close()

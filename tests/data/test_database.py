@@ -6,6 +6,8 @@ import gc
 import gzip
 import itertools
 import json
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -284,6 +286,48 @@ def test_the_files_of_a_database_go_with_it(
     del database
     gc.collect()
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = (
+        "import os, signal; from harness.data.database import Database; kept = Database({});"
+        "print(kept.sql('SELECT 1').fetchall(), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True
+    )
+    assert killed.stdout.strip() == "[(1,)]"
+    [left] = tmp_path.glob("harness-tables-*")
+    first = Database({})
+    [used] = tmp_path.glob("harness-tables-*")
+    assert used != left
+    second = Database({})
+    assert len(list(tmp_path.glob("harness-tables-*"))) == 2
+    assert [one.sql("SELECT 1").fetchall() for one in (first, second)] == [[(1,)]] * 2
+
+
+def test_a_full_disk_is_an_error_that_names_the_temporary_folder(tmp_path: Path) -> None:
+    file(tmp_path / "many.csv", "user\n" + "".join(f"user-{n}-{n**3}\n" for n in range(300_000)))
+    code = (
+        "import resource, signal, sys; from pathlib import Path;"
+        "from harness.base.errors import DataError; from harness.contracts.task import Column;"
+        "from harness.data.database import Database; from harness.data.table import Table;"
+        "from harness.data.source import FileSource; from harness.data.fingerprint import stamp_of;"
+        "path = Path(sys.argv[1]);"
+        "source = FileSource(path=path, stamp=stamp_of(path));"
+        "table = Table(name='t', columns={'user': Column()}, sources=[source]);"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); database = Database({'t': table});"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))\n"
+        "try: database.relation('t')\n"
+        "except DataError as error: print(error)"
+    )
+    said = run_python(code, tmp_path / "many.csv")
+    assert "table 't' cannot be held in the temporary folder" in said
+    assert "TMPDIR" in said
 
 
 def opened(place: Path, shared: dict[Any, Any]) -> TaskData:

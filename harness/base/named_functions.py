@@ -31,8 +31,13 @@ def named_function(reference: str, *, option: str) -> Callable[[Any], Any]:
 
 
 def digest_of_function(reference: str, *, option: str) -> str:
-    """The digest of the file that holds the function, found without running it."""
+    """The digest of the file that holds the function, found without running it.
+
+    Refuses the modules of Python itself: a setting from elsewhere must not name `os:system`.
+    """
     module, _ = _parts(reference, option)
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise _unusable(option, found=f"{reference}: {module} is a part of Python")
     with _current_folder():
         try:
             spec = importlib.util.find_spec(module)

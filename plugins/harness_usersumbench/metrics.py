@@ -39,18 +39,18 @@ OURS = (
 
 METRICS: dict[str, Metric] = {
     "qm": Metric(
-        description="share of users whose summary answers at least `threshold` of four questions "
-        "about their future"
+        description="share of users of whom at least `threshold` of four questions are answered "
+        "right from the summary"
     ),
     "idm": Metric(
         description="share of the questions answered right, by words of the summary, in 0.1%",
         note=OURS,
     ),
     "ifm": Metric(description="share of summaries of at most `max_words` words", note=OURS),
-    "t1": Metric(description="next activities predicted from the summary"),
-    "t2": Metric(description="next activities predicted with the most recent ones"),
-    "t3": Metric(description="categories of the next activity predicted from the summary"),
-    "t4": Metric(description="categories of it predicted with the most recent activities"),
+    "t1": Metric(description="share of next activities predicted from the summary"),
+    "t2": Metric(description="the same from the summary and the most recent activities"),
+    "t3": Metric(description="share of the next activities' categories predicted from the summary"),
+    "t4": Metric(description="the same from the summary and the most recent activities"),
     "unreadable": Metric(
         description="share of questions without a readable answer",
         worst=None,

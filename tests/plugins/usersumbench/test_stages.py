@@ -1,5 +1,6 @@
 """The items of each stage, and the work of all but the loop."""
 
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -30,6 +31,7 @@ from harness_usersumbench.stages import (
     refined,
     segments,
 )
+from scipy.stats import chisquare
 
 from harness import CallError, CallFailed, Classified, NoVerdict, Reply, Unreadable
 
@@ -59,6 +61,11 @@ def test_only_summaries_are_rated_and_only_if_asked():
         method for method in METHODS if RATE.when(people(), options(method=method, autoeval=True))
     ] == ["single_step", "hierarchy_critique", "other"]
     assert not RATE.when(people(), options())
+
+
+def test_with_an_extractor_no_entities_are_asked_for():
+    assert "entities.verifier" in SEGMENT.asked(options())
+    assert "entities.verifier" not in SEGMENT.asked(options(extractor="own:find"))
 
 
 # Summaries of whole pasts.
@@ -217,6 +224,14 @@ def test_the_order_of_options_depends_on_the_seed_and_not_on_the_method():
     orders = [one.options for one in asked()]
     assert [one.options for one in asked("none", given={})] == orders
     assert [one.options for one in asked(data=people(ANN, seed=1))] != orders
+
+
+def test_the_right_answer_is_in_every_position_equally_often():
+    many = people(*(person(f"u{number}", "Heat") for number in range(500)))
+    items = asked("none", data=many, given={}, runs=1)
+    at = Counter(one.right for one in items)
+    assert sum(at.values()) == 2000
+    assert chisquare([at[place] for place in range(5)]).pvalue > 0.001
 
 
 def test_of_equally_popular_options_the_right_one_is_not_preferred():

@@ -35,10 +35,11 @@ class Kept:
 class Log:
     """The activities of a source, in tables of a database whose names begin with `name`.
 
-    NAME_things holds the objects that occur, NAME_log all activities, NAME_recent those of users
-    with enough of them that are recent enough, and NAME_future the last one of each user. `users`
-    can be asked about; `notes` are counts of what was kept and left out. The objects' names have
-    numbers, and those that differ in case only have the same one; so have the categories, in the
+    NAME_things holds all objects that can be used, NAME_log all activities with one, NAME_recent
+    the recent ones of users with enough of them, and NAME_future the last one of each user; `back`
+    is an activity's place among the user's, 1 for the latest. `users` can be asked about, `enough`
+    have enough activities, and `notes` are counts of what was kept and left out. The objects' names
+    have numbers, one for all names that differ in case only, and so have the categories, in the
     order of the alphabet.
     """
 
@@ -59,18 +60,19 @@ def read_log(activities: Table, _objects: Table, kept: Kept) -> Log:
     notes = layouts_of(source, activities, database)
     name = f"usersum_{digest([kept.source, kept.least, kept.most, kept.last, kept.seed])[:12]}"
     notes |= _clean(database, name, kept.source)
-    counts = database.sql(f"SELECT count(*) FROM {name}_log GROUP BY named ORDER BY named")
+    counts = database.sql(f"SELECT sum(uses) FROM {name}_things GROUP BY named ORDER BY named")
     names = Pool([count for (count,) in counts.fetchall()])
-    categories = database.sql(
-        f"SELECT category, count(*) FROM (SELECT unnest(categories) AS category "
-        f"FROM {name}_log JOIN {name}_things USING (thing)) GROUP BY category ORDER BY category"
-    ).fetchall()
+    categories = database.sql(f"""
+        SELECT category, sum(uses) FROM (
+            SELECT unnest(categories) AS category, uses FROM {name}_things
+        ) GROUP BY category ORDER BY category
+    """).fetchall()
     for what, number in (("objects", len(names.counts)), ("categories", len(categories))):
         if number < OPTIONS_A_QUESTION:
             raise DataError(
                 f"the data has too few {what}: a question has five options",
                 where=f"the table '{source.activities}'",
-                found=f"{number} {what} of usable activities" + _listed(notes),
+                found=f"{number} {what}" + _listed(notes),
                 expected=f"at least five {what}",
             )
     notes |= _cut(database, name, kept)
@@ -112,12 +114,11 @@ def _clean(database: Database, name: str, source: str) -> dict[str, int]:
             SELECT item, {_tidy("name")} AS name,
                 [{_tidy("one")} for one in categories if {_tidy("one")} <> ''] AS categories
             FROM (SELECT DISTINCT ON (item) * FROM ({SOURCES[source].things}) ORDER BY item, row)
-            SEMI JOIN {name}_events USING (item)
         )
     """)
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_things AS
-        SELECT item, thing, cut, name, categories,
+        SELECT item, thing, cut, name, categories, coalesce(uses, 0) AS uses,
             dense_rank() OVER (ORDER BY lower(name)) - 1 AS named
         FROM (
             SELECT item, row_number() OVER (ORDER BY item) - 1 AS thing,
@@ -125,7 +126,9 @@ def _clean(database: Database, name: str, source: str) -> dict[str, int]:
                 CASE WHEN cut THEN left(name, {LONGEST_NAME - 1}) || '…' ELSE name END AS name,
                 categories
             FROM {name}_described WHERE name <> '' AND len(categories) > 0
-        )
+        ) LEFT JOIN (
+            SELECT item, count(*) AS uses FROM {name}_events WHERE time IS NOT NULL GROUP BY item
+        ) USING (item)
     """)
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_log AS
@@ -164,19 +167,20 @@ def _cut(database: Database, name: str, kept: Kept) -> dict[str, int]:
         raise DataError(
             f"no user has {kept.least} activities",
             where=f"the table '{SOURCES[kept.source].activities}'",
-            found=f"{users:,} users, the most active one with {largest:,} activities",
+            found=f"{users:,} users; the most activities of one are {largest:,}",
             expected=f"a user with at least {kept.least} activities that can be used",
             hint=f"--set min_activities={largest}" if largest > 1 else None,
         )
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_recent AS
-        SELECT user, time, row, thing FROM {name}_log SEMI JOIN {name}_users USING (user)
-        QUALIFY row_number() OVER (PARTITION BY user ORDER BY time DESC, row DESC) <= {kept.most}
+        SELECT user, time, thing,
+            row_number() OVER (PARTITION BY user ORDER BY time DESC, row DESC) AS back
+        FROM {name}_log SEMI JOIN {name}_users USING (user) QUALIFY back <= {kept.most}
     """)
-    by_chance = f"arg_min(row, stable_rank(user || ' ' || row, {kept.seed}))"
+    by_chance = f"arg_min(back, stable_rank(user || ' ' || back, {kept.seed}))"
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_future AS
-        SELECT user, {by_chance if kept.last == "any_tied" else "max(row)"} AS row,
+        SELECT user, {by_chance if kept.last == "any_tied" else "min(back)"} AS back,
             count(*) AS tied
         FROM {name}_recent SEMI JOIN (
             SELECT user, max(time) AS time FROM {name}_recent GROUP BY user
@@ -200,7 +204,7 @@ def _askable(
     found = database.sql(f"""
         SELECT user,
             {names} - names >= {WRONG} AND {categories} - len(categories) >= {WRONG} AS askable
-        FROM {name}_users JOIN {name}_future USING (user) JOIN {name}_recent USING (user, row)
+        FROM {name}_users JOIN {name}_future USING (user) JOIN {name}_recent USING (user, back)
         JOIN {name}_things USING (thing) ORDER BY user
     """).fetchall()
     users = tuple(user for user, askable in found if askable)

@@ -161,10 +161,10 @@ def _things(log: Log, users: Sequence[str]) -> dict[int, _Thing]:
 def _timelines(log: Log, users: Sequence[str]) -> Iterator[_Timeline]:
     found = log.database.sql(
         f"""
-        SELECT user, any_value(had), list(thing ORDER BY is_future, time, row),
-            list(time ORDER BY is_future, time, row)
+        SELECT user, any_value(had), list(thing ORDER BY is_future, back DESC),
+            list(time ORDER BY is_future, back DESC)
         FROM (
-            SELECT user, thing, time, recent.row, recent.row = future.row AS is_future
+            SELECT user, thing, time, recent.back, recent.back = future.back AS is_future
             FROM {log.name}_recent AS recent JOIN {log.name}_future AS future USING (user)
             WHERE user IN (SELECT unnest($users))
         ) JOIN (

@@ -4,7 +4,7 @@ compares words. Each rule reads what its prompt shows and nothing else."""
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, TypeAlias
@@ -141,13 +141,36 @@ def predict(variables: Variables, rng: Random) -> str:
     The activities decide between options that the summary does not tell apart, and then chance,
     which is the same for the same options in any order.
     """
-    summary, activities = variables["summary"] or "", variables["user_activities"] or ""
+    summary, activities = Said(variables["summary"]), Said(variables["user_activities"])
     every = sorted(option for _, option in variables["options"])
     ranked = [
-        ((_early(option, summary), _often(option, activities), stable_int(option, *every)), letter)
+        ((summary.early(option), activities.often(option), stable_int(option, *every)), letter)
         for letter, option in variables["options"]
     ]
     return str(max(ranked)[1])
+
+
+class Said:
+    """Where a text, if there is one, says the words of an option."""
+
+    def __init__(self, text: str | None) -> None:
+        self.text = text or ""
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        for found in WORD.finditer(self.text):
+            self._places[found[0].casefold()].append(found.start())
+
+    def early(self, option: str) -> float:
+        """How early the text says the words first, added up."""
+        return sum(1 - found[0] / len(self.text) for found in self._of(option) if found)
+
+    def often(self, option: str) -> int:
+        """How often the text says the words."""
+        return sum(map(len, self._of(option)))
+
+    def _of(self, option: str) -> list[list[int]]:
+        """The places of each word of an option; of the whole of it if it has no content word."""
+        found = [self._places.get(word, []) for word in words(option)]
+        return found or [[one.start() for one in _whole(option).finditer(self.text)]]
 
 
 def words(text: str) -> list[str]:
@@ -180,19 +203,3 @@ def _counted(names: Sequence[str], counts: Counter[str]) -> str:
 
 def _whole(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
-
-
-def _parts(option: str) -> list[re.Pattern[str]]:
-    """What of an option a text may say: its words, or the whole of it if it has none."""
-    return [_whole(one) for one in words(option) or [option]]
-
-
-def _early(option: str, summary: str) -> float:
-    """How early a summary says the words of an option, added up."""
-    found = (part.search(summary) for part in _parts(option))
-    return sum(1 - one.start() / len(summary) for one in found if one)
-
-
-def _often(option: str, activities: str) -> float:
-    """How often activities say the words of an option."""
-    return float(sum(len(part.findall(activities)) for part in _parts(option)))

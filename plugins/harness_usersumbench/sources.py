@@ -13,7 +13,7 @@ LATEST = 100_000_000_000
 """The first number that is no time in seconds; as milliseconds, it is in 1973."""
 
 SECONDS = "seconds since 1970, as a whole number of at most 11 digits"
-MILLISECONDS = "milliseconds since 1970, as a whole number of at least 12 digits"
+MILLISECONDS = "milliseconds since 1970, as a whole number of 12 to 14 digits"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,9 @@ class Clock:
 
 
 def _seconds(column: str) -> Clock:
-    return Clock(column=column, wrong=f"{column} NOT BETWEEN 0 AND {LATEST - 1}", expected=SECONDS)
+    return Clock(
+        column=column, wrong=f'"{column}" NOT BETWEEN 0 AND {LATEST - 1}', expected=SECONDS
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +37,8 @@ class Source:
 
     `events` selects user, item, time in seconds and row of each activity from the table
     `activities`; `things` selects item, name, categories and row of each object from the table
-    `objects`. `layouts` are
-    conditions by what is noted of the rows that meet them; a row that meets none of several is an
-    error. `published` is how many users the paper has.
+    `objects`. `layouts` are the keys that each activity has in one of several layouts.
+    `published` is how many users the paper has.
     """
 
     activities: str
@@ -46,7 +47,7 @@ class Source:
     things: str
     clocks: tuple[Clock, ...]
     published: str
-    layouts: Mapping[str, str]
+    layouts: Mapping[str, tuple[str, ...]]
 
 
 SOURCES: Mapping[str, Source] = {
@@ -91,12 +92,16 @@ SOURCES: Mapping[str, Source] = {
             FROM products""",
         clocks=(
             _seconds("unixReviewTime"),
-            Clock(column="timestamp", wrong=f'"timestamp" < {LATEST}', expected=MILLISECONDS),
+            Clock(
+                column="timestamp",
+                wrong=f'"timestamp" NOT BETWEEN {LATEST} AND {1000 * LATEST - 1}',
+                expected=MILLISECONDS,
+            ),
         ),
         published="the paper's 5,046 are of unnamed categories, and not expected",
         layouts={
-            "activities in the layout of 2023": "user_id IS NOT NULL AND parent_asin IS NOT NULL",
-            "activities in the layout of 2018": "reviewerID IS NOT NULL AND asin IS NOT NULL",
+            "2023": ("user_id", "parent_asin"),
+            "2018": ("reviewerID", "asin"),
         },
     ),
 }
@@ -115,21 +120,27 @@ def check_times(source: Source, table: Table, database: Database) -> None:
 
 
 def layouts_of(source: Source, table: Table, database: Database) -> dict[str, int]:
-    """How many activities are in each of several layouts, by the columns that they have."""
+    """How many activities are in each of several layouts, noticed by the columns they have.
+
+    DataError for the first one in none of them.
+    """
     if not source.layouts:
         return {}
-    ways = " ".join(f"WHEN {met} THEN '{name}'" for name, met in source.layouts.items())
+    met = {
+        layout: " AND ".join(f"{key} IS NOT NULL" for key in keys)
+        for layout, keys in source.layouts.items()
+    }
+    ways = " ".join(f"WHEN {condition} THEN '{layout}'" for layout, condition in met.items())
     found = database.sql(
         f"SELECT CASE {ways} END AS layout, count(*), min(row) FROM {source.activities} "
         "GROUP BY layout ORDER BY layout"
     ).fetchall()
     for layout, _, row in found:
         if layout is None:
-            raise table.bad(
-                row,
-                "parent_asin",
-                None,
-                "the keys of 2023 (user_id, parent_asin, timestamp) or of 2018 (reviewerID, asin, "
-                "unixReviewTime)",
-            )
-    return {layout: number for layout, number, _ in found}
+            keys = next(iter(source.layouts.values()))
+            [values] = database.sql(
+                f"SELECT {', '.join(keys)} FROM {source.activities} WHERE row = {row}"
+            ).fetchall()
+            of_each = (f"{' and '.join(keys)} ({name})" for name, keys in source.layouts.items())
+            raise table.bad(row, keys[values.index(None)], None, " or ".join(of_each))
+    return {f"activities in the layout of {layout}": number for layout, number, _ in found}

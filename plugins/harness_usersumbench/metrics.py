@@ -141,7 +141,8 @@ def score(records: Stored, options: Options) -> Iterator[Score[UserResult]]:
     marks = {record.user: record.outcome for record in records.get("rate", ())}
     pasts = {**_summarised(records), **_segmented(records)}
     for user, asked in records["predict"].with_items(Asked).by_user():
-        past = pasts.pop(user, None) or _Summarised(asked[0].item.history)
+        own = _Summarised(asked[0].item.history)
+        past = pasts.pop(user, own)._replace(history=own.history)
         yield _user_score(user, asked, options, slices=past.slices, marks=marks.get(user))
     columns = (*PREDICTED, *OF_SUMMARIES, *(RATED if "rate" in records else ()))
     for user, past in pasts.items():
@@ -162,7 +163,7 @@ def counts(records: Stored, options: Options) -> dict[str, int]:
             found["empty summaries"] += not summary.text
     for _, segment in records["segment"].values() if "segment" in records else ():
         found.update(_events(segment))
-    return {what: number for what, number in found.items() if number}
+    return {what: int(number) for what, number in found.items() if number}
 
 
 def _events(segment: Refined) -> Counter[str]:

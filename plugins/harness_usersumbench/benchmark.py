@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness import Benchmark
 from harness.base.named_functions import function_digest
 from harness_usersumbench.data import load
+from harness_usersumbench.loop import EXTRACTOR
 from harness_usersumbench.metrics import METRICS, counts, score
 from harness_usersumbench.paper import results
 from harness_usersumbench.records import Options, UserResult
@@ -15,7 +16,7 @@ def contents(options: Options) -> dict[str, str]:
     """The digest of the file that holds the extractor of entities, if there is one."""
     if options.extractor is None:
         return {}
-    return {"extractor": function_digest(options.extractor, option="extractor")}
+    return {EXTRACTOR: function_digest(options.extractor, option=EXTRACTOR)}
 
 
 USERSUMBENCH = Benchmark(

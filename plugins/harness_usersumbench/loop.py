@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
 from harness import CallFailed, Calls, Failure, Parsed
-from harness.base.named_functions import named_function
+from harness.base.named_functions import function_digest, named_function
 from harness_usersumbench.parsing import (
     NO_REFERENCE,
     ConsistencyReader,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+EXTRACTOR = "extractor"
 MOST_ENTITIES = 10
 PROMPTS = ("segment", "revise", "fits_query", "entities", "questions", "judgements")
 OPTIONS = ("query", "max_words", "verb", "max_iterations", "extractor")
@@ -53,6 +54,11 @@ async def refine(item: Segment, desk: Desk) -> Refined | Failure:
         return await Loop(item, desk).run()
     except Stopped as stopped:
         return stopped.failure
+
+
+def prompts_of(options: Any) -> tuple[str, ...]:
+    """The prompts that are used with these options."""
+    return tuple(one for one in PROMPTS if one != "entities" or not options.extractor)
 
 
 def calls_of(_item: Any, options: Any) -> Calls:
@@ -98,8 +104,7 @@ class Loop:
     async def _entities(self, text: str) -> tuple[str, ...]:
         """The entities that the verifier finds in a summary, or the option `extractor`."""
         if reference := self.desk.options.extractor:
-            find = named_function(reference, option="extractor")
-            found = await asyncio.to_thread(find, text)
+            found = await asyncio.to_thread(extractor_of(reference), text)
             return tuple(dict.fromkeys(" ".join(str(one).split()) for one in found))
         asked = await self._verify(
             "entities",
@@ -174,6 +179,13 @@ class Loop:
     @cached_property
     def _activities(self) -> str:
         return "\n".join(lines(self.item.activities, self.desk.options))
+
+
+@cache
+def extractor_of(reference: str) -> Callable[[str], Iterable[str]]:
+    """The function that the option `extractor` names; UsageError for one of Python's own."""
+    function_digest(reference, option=EXTRACTOR)
+    return named_function(reference, option=EXTRACTOR)
 
 
 def shown(pairs: Iterable[Pair], *, with_references: bool = False) -> str:

@@ -39,18 +39,18 @@ OURS = (
 
 METRICS: dict[str, Metric] = {
     "qm": Metric(
-        description="share of users whose summary answers at least `threshold` of four questions "
-        "about their future"
+        description="share of users of whom at least `threshold` of four questions are answered "
+        "right from the summary"
     ),
     "idm": Metric(
         description="share of the questions answered right, by words of the summary, in 0.1%",
         note=OURS,
     ),
     "ifm": Metric(description="share of summaries of at most `max_words` words", note=OURS),
-    "t1": Metric(description="next activities predicted from the summary"),
-    "t2": Metric(description="next activities predicted with the most recent ones"),
-    "t3": Metric(description="categories of the next activity predicted from the summary"),
-    "t4": Metric(description="categories of it predicted with the most recent activities"),
+    "t1": Metric(description="share of next activities predicted from the summary"),
+    "t2": Metric(description="the same from the summary and the most recent activities"),
+    "t3": Metric(description="share of the next activities' categories predicted from the summary"),
+    "t4": Metric(description="the same from the summary and the most recent activities"),
     "unreadable": Metric(
         description="share of questions without a readable answer",
         worst=None,
@@ -141,7 +141,8 @@ def score(records: Stored, options: Options) -> Iterator[Score[UserResult]]:
     marks = {record.user: record.outcome for record in records.get("rate", ())}
     pasts = {**_summarised(records), **_segmented(records)}
     for user, asked in records["predict"].with_items(Asked).by_user():
-        past = pasts.pop(user, None) or _Summarised(asked[0].item.history)
+        own = _Summarised(asked[0].item.history)
+        past = pasts.pop(user, own)._replace(history=own.history)
         yield _user_score(user, asked, options, slices=past.slices, marks=marks.get(user))
     columns = (*PREDICTED, *OF_SUMMARIES, *(RATED if "rate" in records else ()))
     for user, past in pasts.items():
@@ -162,7 +163,7 @@ def counts(records: Stored, options: Options) -> dict[str, int]:
             found["empty summaries"] += not summary.text
     for _, segment in records["segment"].values() if "segment" in records else ():
         found.update(_events(segment))
-    return {what: number for what, number in found.items() if number}
+    return {what: int(number) for what, number in found.items() if number}
 
 
 def _events(segment: Refined) -> Counter[str]:

@@ -25,8 +25,8 @@ NO_REFERENCE = "none"
 VERDICT = re.compile(r"(?<![\w-])(?P<negated>not\s++)?(?P<word>(?:in)?consistent)(?![\w-])", re.I)
 
 LABEL = r"""
-    (?P<opens> (?:^|[\[({{,;|\]"'“”*_`]) [ \t]*+ [\[({{"'“”*_`]*+ )? \b (?P<name>{names})
-    \s*+ \#? \s*+ (?P<number>\d{{0,6}}+) ["'“”*_`]*+ \s*+ [:=：] \s*+ [*_`]*+
+    (?P<opens> (?:^|[\[({{,;|\]"'“”*_`]) [ \t]{{0,9}}+ [\[({{"'“”*_`]{{0,9}}+ )?
+    \b (?P<name>{names}) \s*+ \#? \s*+ (?P<number>\d{{0,6}}+) ["'“”*_`]*+ \s*+ [:=：] \s*+ [*_`]*+
 """
 """A label has a number, or stands at the start of a line, a bracket or a part."""
 
@@ -48,7 +48,7 @@ ANSWER_IS = re.compile(
 )
 ALONE = re.compile(rf"(?<![\w'’]){LETTER}(?!['’]\w)")
 INTRODUCED = re.compile(
-    r"(?i)(?:the\s++)?(?:final\s++|correct\s++|best\s++)?answer(?:\s++is)?\s*+:?"
+    r"(?i)\A(?:the\s++)?(?:final\s++|correct\s++|best\s++)?answer(?:\s++is)?\s*+:?"
 )
 LETTERED = re.compile(
     rf"[(\[{EMPHASIS}]*+(?P<letter>[A-Ea-e])[{EMPHASIS}]*+\s*+[)\].:–-]+[{EMPHASIS}]*+\s*+(?P<rest>\S.*+)"
@@ -325,12 +325,13 @@ def _verdict(text: str) -> bool | None:
 
 def _in_summary(line: str, summary: str) -> Iterator[str]:
     """The line if a summary contains it, else those of its parts between commas that it does."""
-    if _whole(_folded(line)).search(summary):
-        yield line
-        return
-    for one in filter(None, map(_bare, re.split("[,;]", line))):
-        if _whole(_folded(one)).search(summary):
-            yield one
+    lines = [line] if _contains(summary, line) else map(_bare, re.split("[,;]", line))
+    yield from (one for one in lines if one and _contains(summary, one))
+
+
+def _contains(folded: str, text: str) -> bool:
+    """Whether a folded text contains another as whole words."""
+    return _folded(text) in folded and bool(_whole(text).search(folded))
 
 
 def _bare(text: str) -> str:

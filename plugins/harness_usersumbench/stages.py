@@ -207,6 +207,7 @@ SEGMENT = Stage(
     work=loop.refine,
     roles=("candidate", "verifier"),
     prompts=loop.PROMPTS,
+    asks=loop.prompts_of,
     options=("segmenting", "min_segment_activities", "segments", *loop.OPTIONS),
     calls=loop.calls_of,
     when=lambda _, options: options.method in SEGMENTED,

@@ -7,6 +7,7 @@ from harness_usersumbench.records import Pair, Refined, Round
 from harness_usersumbench.stages import SEGMENT
 
 from harness import CallError, CallFailed, Reply, Unreadable
+from harness.base.errors import UsageError
 
 CHECK = ["fits_query", "entities", "questions", "judgements"]
 ASKED = (
@@ -244,6 +245,11 @@ async def test_an_extractor_finds_entities_in_place_of_the_verifier(linker):
 
     assert worked.outcome.rounds == (a_round("Crime"),)
     assert worked.asked == ["segment", "fits_query", "questions", "judgements"]
+
+
+async def test_an_extractor_of_pythons_own_is_refused():
+    with pytest.raises(UsageError, match="that extractor names cannot be used"):
+        await work(SEGMENT, segment(), [said("Crime"), "consistent"], extractor="os:system")
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,15 @@ def test_a_user_whose_summary_failed_has_the_cause_of_its_stage():
     assert found["a"].slices == found["b"].slices == {"history": "100-149"}
 
 
+def test_the_control_counts_the_history_of_the_user_and_not_of_the_other():
+    past = Past(id="ann", user="ann", activities=(activity("Heat"),) * 120)
+    records = {
+        "summarise": [(past, Summary("s"))],
+        "predict": predicted("ann", (RIGHT,) * 4, history=60),
+    }
+    assert scored(records, method="other")["ann"].slices == {"history": "50-99"}
+
+
 def test_a_user_who_lacks_a_segment_or_the_combination_has_its_cause():
     refined = Refined("s", (Round("s", True),))
     combined = {
@@ -297,6 +306,12 @@ def test_what_the_verifier_did_is_counted():
         "pairs without a judgement": 1,
         "unreadable checks: fits_query": 1,
     }
+
+
+def test_counts_are_whole_numbers():
+    one = Refined("s", (Round("x", False), Round("s", True, ("e",))))
+    found = counts({"segment": make_records([(segment(), one)])}, options())
+    assert {type(number) for number in found.values()} == {int}
 
 
 def test_nothing_is_counted_where_nothing_happened():

@@ -1,5 +1,8 @@
 """What is read from answers to A.4, A.5 and A.6, from lists of entities, and from a letter."""
 
+import time
+
+import msgspec
 import pytest
 from harness_usersumbench.parsing import (
     ConsistencyReader,
@@ -11,6 +14,8 @@ from harness_usersumbench.parsing import (
     SummaryReader,
 )
 from harness_usersumbench.records import Pair, Summary
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness import Parsed, Unreadable
 
@@ -485,3 +490,45 @@ def test_options_that_differ_in_decorations_are_told_apart():
     assert OptionReader(options=options)("Wonder!").value == 1
     assert OptionReader(options=options)("Wonder").value == 0
     assert OptionReader(options=options)("“Wonder”").cause == "several_named"
+
+
+# Anything.
+
+READERS = (
+    SummaryReader(),
+    ConsistencyReader(),
+    EntityReader(summary=SUMMARY, most=10),
+    PairReader(),
+    JudgementReader(count=3),
+    OptionReader(options=OPTIONS),
+)
+PARTS = st.sampled_from(
+    [
+        *'[](){}"“”\'*_`,;:#-. \n\t\\',
+        "Question", "Answer#1:", "Status#2", "ReferenceAnswer", "0", "12", "not ", "consistent",
+        "in", "none", "The answer is ", "A", "b", "C or ", "Alien", "Toy Story (1995)", "Plan",
+        "{{ x }}", "\ud800", "\0", "é",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(PARTS, max_size=30).map("".join) | st.text())
+def test_every_text_is_read_or_unreadable(text):
+    for reader in READERS:
+        found = reader(text)
+        assert isinstance(found, Parsed | Unreadable)
+        if isinstance(found, Parsed):
+            msgspec.json.encode(found)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["[", " ", '"', "*", "not ", "Question#1: ", 'Answer#1: "', "Status#1: [", "the answer is ",
+     "A ", "a  ", "\n", "Alien ", '"]'],
+)  # fmt: skip
+def test_reading_a_hostile_text_takes_no_longer_than_its_length(part):
+    text = part * (100_000 // len(part))
+    begun = time.process_time()
+    for reader in READERS:
+        reader(text)
+    assert time.process_time() - begun < 5

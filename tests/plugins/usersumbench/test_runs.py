@@ -3,13 +3,14 @@
 import json
 import re
 from hashlib import sha256
+from itertools import pairwise
 
 import pytest
 from harness_usersumbench.benchmark import USERSUMBENCH
 from harness_usersumbench.records import TASKS
 
 from harness import Benchmark
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.cli.main import main
 from harness.pipeline.forecast import rehearse
 from harness.pipeline.settings import make_settings
@@ -86,9 +87,15 @@ def test_every_segment_that_is_flagged_is_fixed_and_counted(harness_run):
 
 
 def test_models_that_take_turns_leave_the_records_that_others_leave(harness_run, tmp_path):
-    found = []
+    found, switches = [], []
     for folder, occupies in (("apart", None), ("together", "gpu")):
-        models = [ScriptedModel(answer, name=name) for name in ("one", "two")]
+        asked = []
+
+        def noted(request, asked=asked):
+            asked.append(request.topic.role == "candidate")
+            return answer(request)
+
+        models = [ScriptedModel(noted, name=name) for name in ("one", "two")]
         for model in models:
             model.occupies = occupies
         result = harness_run(
@@ -96,8 +103,10 @@ def test_models_that_take_turns_leave_the_records_that_others_leave(harness_run,
             folder=tmp_path / folder, **FEW,
         )  # fmt: skip
         found.append(records(result))
+        switches.append(sum(one != other for one, other in pairwise(asked)))
     assert found[0] == found[1]
     assert len(found[0]) == 3
+    assert switches[1] < switches[0]
 
 
 def test_threshold_and_limit_are_changed_without_asking(harness_run, capsys):
@@ -135,6 +144,19 @@ def test_without_a_judge_nothing_is_rated(harness_run):
     with pytest.raises(UsageError, match="judge") as error:
         harness_run("usersum_movielens", model="baseline", set={"autoeval": True}, **FEW)
     assert "autoeval" in str(error.value)
+
+
+def test_what_is_no_model_cannot_predict(harness_run):
+    with pytest.raises(HarnessError, match="no plugin offers the kind of model 'lexical'") as error:
+        harness_run("usersum_movielens", roles={"predictor": "lexical"}, **FEW)
+    assert error.value.where == "role predictor"
+
+
+def test_a_predictor_that_answers_nothing_leaves_every_user_missing(harness_run):
+    result = harness_run("usersum_movielens", roles={"predictor": ScriptedModel("")}, **FEW)
+    metrics = result.summaries[0].metrics
+    assert (metrics["qm"].n, metrics["qm"].missing) == (0, {"predict/empty": 4})
+    assert (metrics["unreadable"].value, metrics["ifm"].value) == (1.0, 1.0)
 
 
 def test_summaries_that_are_shown_to_another_user_are_paid_for_once(harness_run):

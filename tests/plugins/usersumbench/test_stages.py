@@ -61,6 +61,11 @@ def test_only_summaries_are_rated_and_only_if_asked():
     assert not RATE.when(people(), options())
 
 
+def test_with_an_extractor_no_entities_are_asked_for():
+    assert "entities.verifier" in SEGMENT.asked(options())
+    assert "entities.verifier" not in SEGMENT.asked(options(extractor="own:find"))
+
+
 # Summaries of whole pasts.
 
 

@@ -11,6 +11,8 @@ from harness_usersumbench.rendering import lines
 from harness_usersumbench.segments import segmented
 from samples.usersumbench import GENRES, SAMPLE, THEMES, write
 
+from harness.scoring.stats import paired_interval
+
 SEEDS = (1, 2, 3, 4, 5)
 
 
@@ -70,10 +72,10 @@ def good(people, options, summaries):
     return np.array(values)
 
 
-def interval(differences):
-    """The 95% percentile bootstrap of a mean."""
-    draws = np.random.default_rng(0).integers(0, len(differences), (2_000, len(differences)))
-    return np.percentile(differences[draws].mean(axis=1), [2.5, 97.5])
+def interval(first, second):
+    """The bounds of the mean difference of the same users, as comparisons of runs compute them."""
+    found = paired_interval(first, second, np.arange(len(first)), seed=0)
+    return found.low, found.high
 
 
 @pytest.fixture
@@ -91,7 +93,7 @@ def compared(load_people, options, tmp_path):
         }
         others = {user: own[other] for user, other in derangement(list(own), people.seed).items()}
         of_own, of_none, of_other = (good(people, asked, one) for one in (own, {}, others))
-        return interval(of_own - of_none), interval(of_none - of_other)
+        return interval(of_own, of_none), interval(of_none, of_other)
 
     return compare
 

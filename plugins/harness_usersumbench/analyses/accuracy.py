@@ -11,7 +11,7 @@ import msgspec
 from harness import Done
 from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
 from harness_usersumbench.analyses.examples import FINAL
-from harness_usersumbench.analyses.results import Row, by_data, percent
+from harness_usersumbench.analyses.results import HEADS, Row, by_data, percent
 from harness_usersumbench.parsing import LETTERS
 from harness_usersumbench.records import TASKS
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Cell
     from harness.scoring.summary import MetricResult
-
-METRICS = {"qm": "QM", "ifm": "IFM", "idm": "IDM ×0.1%"}
-"""The metrics of Figure 5, and their names in it."""
 
 ACCURACY_NOTE = (
     "t1: next activity; t2: with the most recent activities; t3: its category; t4: with the most "
@@ -45,28 +42,33 @@ class Placed(msgspec.Struct, frozen=True):
 def questions(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `usersum-questions`: accuracy and positions by method, and bars."""
     found = by_data(tasks)
-    sheets = []
-    for title, row in (
-        (f"{data}, {row.name}", row) for data, rows in found.items() for row in rows
-    ):
-        sheets.append(Sheet(
+    sheets = [
+        sheet
+        for data, rows in found.items()
+        for row in rows
+        for sheet in sheets_of(row, f"{data}, {row.name}")
+    ]
+    return Report(sheets=tuple(sheets), figures=(*contexts(found), *main_metrics(found)))
+
+
+def sheets_of(row: Row, title: str) -> tuple[Sheet, Sheet]:
+    """The accuracy of each question by method, and the answers by position."""
+    tasks = row.tasks.items()
+    return (
+        Sheet(
             title=f"Accuracy in %: {title}",
             columns=("method", "question", "users", "right", "low", "high", "of readable",
                      "unread"),
-            rows=tuple(
-                (method, *cells) for method, task in row.tasks.items() for cells in accuracy(task)
-            ),
+            rows=tuple((method, *cells) for method, task in tasks for cells in accuracy(task)),
             notes=(ACCURACY_NOTE,),
-        ))  # fmt: skip
-        sheets.append(Sheet(
+        ),
+        Sheet(
             title=f"Answers by position in %: {title}",
             columns=("method", "share", "answers", *LETTERS),
-            rows=tuple(
-                (method, *cells) for method, task in row.tasks.items() for cells in positions(task)
-            ),
+            rows=tuple((method, *cells) for method, task in tasks for cells in positions(task)),
             notes=(POSITION_NOTE,),
-        ))  # fmt: skip
-    return Report(sheets=tuple(sheets), figures=(*contexts(found), *main_metrics(found)))
+        ),
+    )  # fmt: skip
 
 
 def accuracy(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
@@ -121,7 +123,7 @@ def contexts(found: Mapping[str, Sequence[Row]]) -> Iterator[Figure]:
 
 def main_metrics(found: Mapping[str, Sequence[Row]]) -> Iterator[Figure]:
     """Figure 5: each metric by data set, with bars for each model and method that summarises."""
-    for name, called in METRICS.items():
+    for name, called in HEADS.items():
         bars: dict[str, dict[str, float | None]] = {}
         for data, rows in found.items():
             for row in rows:

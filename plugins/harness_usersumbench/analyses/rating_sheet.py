@@ -62,7 +62,7 @@ def sheet(tasks: Sequence[FinishedTask], options: SheetOptions) -> Report:
     write(folder, [drawn[name] for name in order])
     counts = Sheet(
         title="Summaries to rate",
-        columns=("model", "task", "summaries", "on the sheet", "words of one",
+        columns=("model", "task", "summaries", "on the sheet", "words on average",
                  "name a top category, %"),
         rows=tuple(rows),
         notes=NOTES,

@@ -24,6 +24,9 @@ Values: TypeAlias = "Mapping[str, tuple[float | None, float | None]]"
 METHODS: tuple[Method, ...] = ("other", "none", "raw_timeline", "single_step", "hierarchy_critique")
 """The methods in the order of tables."""
 
+HEADS = {"qm": "QM", "ifm": "IFM", "idm": "IDM ×0.1%"}
+"""The metrics of Table 4 and Figure 5, and their names there."""
+
 TITLES = {source: title for title, source in DATASETS.items()}
 """The paper's name of each source of data."""
 

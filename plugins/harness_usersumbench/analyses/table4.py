@@ -12,6 +12,7 @@ from harness.scoring.paired_differences import differences_of
 from harness_usersumbench.analyses.accuracy import both
 from harness_usersumbench.analyses.examples import FINAL
 from harness_usersumbench.analyses.results import (
+    HEADS,
     METHODS,
     SETTING,
     Row,
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Cell
 
-HEADS = {"qm": "QM", "ifm": "IFM", "idm": "IDM ×0.1%"}
 BASELINES = ("popular", "random")
-"""The metrics of Table 4, and the baselines of the first."""
+"""The baselines of QM."""
 
 REFERENCE: Method = "single_step"
 PAPER: dict[str, Method] = {"single-step": REFERENCE, "hierarchy-critique": "hierarchy_critique"}
 """The columns of the published Table 4, and their methods."""
+
+PLAYED = ("verifier", "predictor")
+"""The roles that the candidate plays in the paper."""
 
 MAKING = ("summarise", "segment", "combine")
 """The stages that make summaries."""
@@ -167,9 +170,10 @@ def differences(title: str, groups: Mapping[Any, Mapping[Any, FinishedTask]]) ->
                 for called, task in tasks.items()
                 if name == "qm" or task.options.method in FINAL
             }
-            values = {called: task.units(name) for called, task in having.items()}
-            for first in [*having.values()][:1]:
+            if len(having) > 1:
+                first = next(iter(having.values()))
                 metric = first.benchmark.metrics[name]
+                values = {called: task.units(name) for called, task in having.items()}
                 lines += [
                     (f"{head} {group}".rstrip(), one.first, one.second, one.value,
                      *(one.interval or (None, None)), one.users)
@@ -226,6 +230,12 @@ def against(task: FinishedTask, data: str) -> tuple[str, ...]:
     units, expected = task.summary.units, examples()[data]
     if units != expected:
         reasons.append(f"{units:,} users, not {expected:,}")
+    roles = task.summary.roles
+    reasons += [
+        f"the {role} is another model: {roles[role]}"
+        for role in PLAYED
+        if role in roles and roles[role] != roles.get("candidate", roles["predictor"])
+    ]
     if changed := SETTING.describe(task):
         reasons.append(f"different settings: {changed}")
     return tuple(dict.fromkeys(reasons))

@@ -180,6 +180,7 @@ def test_qm_is_compared_with_the_paper_where_all_is_as_there(single, refined):
         ),
         ({"units": 4297, "threshold": 2}, "different settings: threshold 2"),
         ({"units": 4297, "because": ("bundled sample data",)}, "bundled sample data"),
+        ({"units": 4297, "roles": {"predictor": "max"}}, "the predictor is another model: max"),
     ],
 )
 def test_what_is_not_as_in_the_paper_is_said_and_has_no_difference(single, changes, reason):

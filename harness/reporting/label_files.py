@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.base.errors import UsageError
 from harness.reporting.text import clean_text
+from harness.runs.atomic_files import atomic_write, make_folder
 
 
 def csv_bytes(
@@ -37,6 +38,13 @@ def refuse_taken(folder: Path, names: Collection[str]) -> None:
             expected="a folder without them",
             hint="name another folder",
         )
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files into a folder, by their paths in it; `--out` chose the folder."""
+    for name, content in files.items():
+        make_folder((folder / name).parent, option="--out")
+        atomic_write(folder / name, content, option="--out")
 
 
 def _cell(text: str, *, lines: bool) -> str:

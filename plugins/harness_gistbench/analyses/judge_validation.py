@@ -28,8 +28,7 @@ from harness.analysis.human_labels import (
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.reporting.label_files import csv_bytes, refuse_taken
-from harness.runs.atomic_files import atomic_write, make_folder
+from harness.reporting.label_files import csv_bytes, refuse_taken, write_files
 from harness_gistbench.analyses.compared_runs import Run, percent, published, runs_of, share
 
 if TYPE_CHECKING:
@@ -268,13 +267,15 @@ def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
 
 def write(folder: Path, drawn: Mapping[Question, Sequence[Drawn]]) -> None:
     """Writes the items and their key into the folder."""
-    make_folder(folder, option="--out")
     rows = {question: [cells(question, one) for one in items] for question, items in drawn.items()}
-    for question, items in rows.items():
-        content = csv_bytes(ITEM_COLUMNS[question], ({**row, "label": ""} for row in items))
-        atomic_write(folder / f"{question}.csv", content, option="--out")
-    key = (row for items in rows.values() for row in items)
-    atomic_write(folder / "key.csv", csv_bytes(KEY_COLUMNS, key), option="--out")
+    files = {
+        f"{question}.csv": csv_bytes(
+            ITEM_COLUMNS[question], ({**row, "label": ""} for row in items)
+        )
+        for question, items in rows.items()
+    }
+    key = csv_bytes(KEY_COLUMNS, (row for items in rows.values() for row in items))
+    write_files(folder, {**files, "key.csv": key})
 
 
 def cells(question: Question, one: Drawn) -> dict[str, str]:

@@ -18,7 +18,6 @@ from harness_usersumbench.records import TASKS
 if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Cell
-    from harness.scoring.summary import MetricResult
 
 ACCURACY_NOTE = (
     "t1: next activity; t2: with the most recent activities; t3: its category; t4: with the most "
@@ -75,15 +74,8 @@ def accuracy(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
     """The cells of each question of a task."""
     for name in TASKS:
         found = task.summary.metrics[name]
-        shares = (*(found.interval or (None, None)), both(found)[1], found.missing_share or 0.0)
-        yield (name, found.units_behind, *map(percent, (both(found)[0], *shares)))
-
-
-def both(found: MetricResult) -> tuple[float | None, float | None]:
-    """The value that counts what is missing as wrong, and the value that leaves it out."""
-    if found.left_out is not None:
-        return found.value, found.left_out
-    return found.counted_as_worst, found.value
+        shares = (*(found.interval or (None, None)), found.value, found.missing_share or 0.0)
+        yield (name, found.n, *map(percent, (found.counted_as_worst, *shares)))
 
 
 def positions(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
@@ -112,7 +104,7 @@ def contexts(found: Mapping[str, Sequence[Row]]) -> Iterator[Figure]:
         for name in TASKS[:2]:
             bars = {
                 row.name: {
-                    method: percent(both(task.summary.metrics[name])[0])
+                    method: percent(task.summary.metrics[name].counted_as_worst)
                     for method, task in row.tasks.items()
                 }
                 for row in rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from statistics import fmean
@@ -13,8 +13,7 @@ from msgspec import Meta
 
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.reporting.label_files import csv_bytes, refuse_taken
-from harness.runs.atomic_files import atomic_write, make_folder
+from harness.reporting.label_files import csv_bytes, refuse_taken, write_files
 from harness_usersumbench.analyses.examples import Example, StopShare, examples_of
 from harness_usersumbench.words import count_words
 
@@ -59,7 +58,10 @@ def sheet(tasks: Sequence[FinishedTask], options: SheetOptions) -> Report:
         share = 100 * fmean(named) if named else None
         rows.append((task.label, task.task.name, len(examples), len(chosen), words, share))
     order = sorted(drawn, key=lambda name: stable_int(options.seed, "order", name))
-    write(folder, [drawn[name] for name in order])
+    content = [drawn[name] for name in order]
+    files = {name: csv_bytes(columns, content, lines=True) for name, columns in COLUMNS.items()}
+    guide = resources.files("harness_usersumbench.analyses").joinpath("rating_guide.md")
+    write_files(folder, {**files, GUIDE: guide.read_bytes()})
     counts = Sheet(
         title="Summaries to rate",
         columns=("model", "task", "summaries", "on the sheet", "words on average",
@@ -87,12 +89,3 @@ def cells(one: Example, task: FinishedTask) -> dict[str, str]:
         "user": one.user,
         "names_top_category": NAMES[one.names_top],
     }
-
-
-def write(folder: Path, rows: Sequence[Mapping[str, str]]) -> None:
-    """Write the sheet, its guide and the key into the folder."""
-    guide = resources.files("harness_usersumbench.analyses").joinpath("rating_guide.md")
-    make_folder((folder / SHEET).parent, option="--out")
-    files = {name: csv_bytes(columns, rows, lines=True) for name, columns in COLUMNS.items()}
-    for name, content in {**files, GUIDE: guide.read_bytes()}.items():
-        atomic_write(folder / name, content, option="--out")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import reasons as counted
 from harness.scoring.paired_differences import differences_of
-from harness_usersumbench.analyses.accuracy import both
 from harness_usersumbench.analyses.examples import FINAL
 from harness_usersumbench.analyses.results import (
     HEADS,
@@ -132,7 +131,7 @@ def cost_sheet(row: Row, title: str) -> Sheet:
     lines = []
     for method, task in row.tasks.items():
         metrics = task.summary.metrics
-        right = (percent(both(metrics[name])[0]) for name in TASKS)
+        right = (percent(metrics[name].counted_as_worst) for name in TASKS)
         lines.append((method, *right, percent(metrics["unreadable"].value), *cost(task)))
     return Sheet(
         title=f"Questions and cost: {title}",

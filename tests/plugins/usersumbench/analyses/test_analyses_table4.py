@@ -85,6 +85,14 @@ def test_without_single_step_or_with_one_run_there_is_no_increment_or_deviation(
     assert increment(0.5, 0.0) is NOTHING
 
 
+def test_a_method_whose_summaries_all_failed_has_no_values(single, kept, user):
+    failed = kept("ada", {"u1": user(summary=None)}, method="hierarchy_critique")
+    report = main([single(), failed], None)
+    assert rows(report, "Table 4")["hierarchy_critique"] == (0, *(NOTHING,) * 8)
+    assert rows(report, "Questions")["hierarchy_critique"][:4] == (0.0, 0.0, 0.0, 0.0)
+    assert not [sheet for sheet in report.sheets if sheet.title.startswith("Methods on")]
+
+
 def test_contexts_have_no_words_and_baselines_no_model(single, kept, user):
     none = kept("ada", {"u1": user(("1111",)), "u2": user(("0000",))}, method="none")
     table = rows(main([single(), none], None), "Table 4")

@@ -191,7 +191,7 @@ def differences(title: str, groups: Mapping[Any, Mapping[Any, FinishedTask]]) ->
 def published(
     row: Row, title: str, values: Mapping[Method, Values], *, data: str
 ) -> Iterator[Sheet]:
-    """The published Table 4 beside these values, with a difference in QM if they are comparable."""
+    """The published Table 4 and these values, with a difference in QM if they are comparable."""
     lines: list[tuple[Cell, ...]] = []
     notes: dict[str, dict[str, None]] = {}
     for theirs in TABLES.read("methods").dicts():

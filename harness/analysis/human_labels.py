@@ -9,7 +9,7 @@ the text) choose one. `rater` is the person who gave the label, if there are sev
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -34,7 +34,10 @@ LabelT = TypeVar("LabelT", bound=Label)
 
 @dataclass(frozen=True, kw_only=True)
 class HumanLabel:
-    """One row of a file; `where` holds its values of the narrowing columns."""
+    """One row of a file; `where` holds its values of the narrowing columns.
+
+    `called` are the file's names of columns that have other names here.
+    """
 
     rows: Table
     number: int
@@ -42,17 +45,22 @@ class HumanLabel:
     label: str
     rater: str
     where: Mapping[str, str]
+    called: Mapping[str, str] = field(default_factory=dict)
 
     def bad(self, column: str, value: str | None, expected: str) -> DataError:
         """The error for a value that cannot be used, with its file and line."""
-        return self.rows.bad(self.number, column, value, expected)
+        return self.rows.bad(self.number, self.called.get(column, column), value, expected)
 
     def says_yes(self) -> bool:
         """Whether the label is a yes; DataError if it is neither yes nor no."""
-        meaning = MEANING.get(self.label.casefold())
-        if meaning is None:
-            raise self.bad("label", self.label, "yes or no")
-        return meaning
+        return self.means(MEANING, "yes or no")
+
+    def means(self, meaning: Mapping[str, LabelT], expected: str) -> LabelT:
+        """The meaning of the label, whose case does not matter; DataError if it has none."""
+        found = meaning.get(self.label.casefold())
+        if found is None:
+            raise self.bad("label", self.label, expected)
+        return found
 
 
 @dataclass(kw_only=True)
@@ -88,13 +96,22 @@ class Majority(Generic[ThingT, LabelT]):
 
 
 def read_human_labels(
-    paths: Sequence[str], columns: Mapping[str, Column] | None = None
+    paths: Sequence[str],
+    columns: Mapping[str, Column] | None = None,
+    *,
+    called: Mapping[str, str] | None = None,
 ) -> HumanLabels:
-    """The labels in files of any format that data may have; `columns` replace default columns."""
+    """The labels in files of any format that data may have; `columns` replace default columns.
+
+    `called` gives columns other names in the files: `called={"item": "example"}`.
+    """
     labels = HumanLabels()
+    called = called or {}
+    columns = {**_columns(), **(columns or {})}
     for path in paths:
-        rows = table(path, "labels", {**_columns(), **(columns or {})})
-        for number, row in rows.rows():
+        rows = table(path, "labels", {called.get(name, name): one for name, one in columns.items()})
+        for number, given in rows.rows():
+            row = {name: given[called.get(name, name)] for name in columns}
             where = {name: _plain(row[name]) for name in NARROWING if row[name] is not None}
             text = "" if row["label"] is None else _plain(row["label"])
             if not text:
@@ -108,9 +125,34 @@ def read_human_labels(
                     label=text,
                     rater=(row["rater"] or ANYBODY).strip(),
                     where=where,
+                    called=called,
                 )
             )
     return labels
+
+
+def labels_by_rater(
+    rows: Iterable[HumanLabel],
+    meaning: Callable[[HumanLabel], LabelT],
+    *,
+    but: Collection[str] = (),
+) -> dict[str, dict[str, LabelT]]:
+    """The labels of each rater by item.
+
+    DataError for a row without a rater or with one of the names in `but`, and for a second label of
+    an item by the same rater.
+    """
+    found: dict[str, dict[str, LabelT]] = {}
+    for row in rows:
+        label = meaning(row)
+        if row.rater in (ANYBODY, *but):
+            others = f", other than {' or '.join(map(repr, but))}" if but else ""
+            raise row.bad("rater", row.rater or None, f"a name{others}")
+        given = found.setdefault(row.rater, {})
+        if row.item in given:
+            raise row.bad("item", row.item, f"one label of each item by {row.rater!r}")
+        given[row.item] = label
+    return found
 
 
 def match(labels: HumanLabels, decisions: Iterable[Decision], *, task: str) -> Matching:

@@ -87,12 +87,16 @@ class Line(Generic[CellT]):
     average: Average = field(default_factory=Average)
 
 
-def same_roles(task: FinishedTask) -> tuple[str, ...]:
-    """A digest of the model of each role: equal for all runs that asked the same model."""
+def same_roles(task: FinishedTask, only: Collection[str] = ()) -> tuple[str, ...]:
+    """A digest of the model of each role: equal for all runs that asked the same model.
+
+    With `only`, other roles may differ.
+    """
     known = task.manifest.roles
     entries = [
         (role, known.get(f"{task.task.name}/{role}") or known.get(role))
         for role in sorted(task.summary.roles)
+        if not only or role in only
     ]
     return tuple(
         digest([role, {key: each for key, each in entry.identity.items() if key != "run"}])
@@ -108,8 +112,10 @@ class ResultGrid(Generic[CellT]):
     `name` enters the seeds of intervals, so that grids draw independently. `headings` are all cells
     in the order of the columns, each with its heading; `cell` gives the cell of a task. `setting`
     describes how a task was asked, empty for the usual way. Tasks whose `alike` differs never
-    share a row, such as tasks with other data. `label` gives the name of a cell in remarks; `units`
-    is the word for what is scored; `empty` is the reason for no average if no row has a unit.
+    share a row, such as tasks with other data. `roles` are those that ask the same model in all
+    tasks of a row, by default all; name them if cells have different roles. `label` gives the name
+    of a cell in remarks; `units` is the word for what is scored; `empty` is the reason for no
+    average if no row has a unit.
     """
 
     name: str
@@ -117,13 +123,14 @@ class ResultGrid(Generic[CellT]):
     cell: Callable[[FinishedTask], CellT]
     setting: Callable[[FinishedTask], str] = lambda task: ""
     alike: Callable[[FinishedTask], Hashable] = lambda task: task.manifest.limit
+    roles: Collection[str] = ()
     label: Callable[[CellT], str] = str
     units: str = "units"
     empty: str = "no unit has a value"
 
     def ground(self, task: FinishedTask) -> Hashable:
         """The properties that the tasks of one row share, besides model and setting."""
-        return self.alike(task), task.manifest.seed, *same_roles(task)
+        return self.alike(task), task.manifest.seed, *same_roles(task, self.roles)
 
     def rows(self, tasks: Iterable[FinishedTask], metrics: Collection[str]) -> list[GridRow[CellT]]:
         """The tasks as rows with columns of these metrics, in the order of the tasks.

@@ -1,10 +1,9 @@
-"""Functions that users name as `module:function` in an option."""
+"""Functions that an option names as `module:function`; the module may lie in the current folder."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import inspect
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,16 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import UsageError
+from harness.base.hashing import digest_bytes
 
 
 def named_function(reference: str, *, option: str) -> Callable[..., Any]:
-    """The function that an option names; its module may lie in the current folder.
-
-    filter = named_function("mine:without_ads", option="--filter")
-    """
-    module, _, name = reference.partition(":")
-    if not module or not name:
-        raise _unusable(option, found=reference)
+    """The function that an option names; UsageError if there is none of that name."""
+    module, name = _parts(reference, option)
     with _current_folder():
         try:
             function: Callable[..., Any] | None = getattr(
@@ -36,15 +31,29 @@ def named_function(reference: str, *, option: str) -> Callable[..., Any]:
 
 
 def function_digest(reference: str, *, option: str) -> str:
-    """The SHA-256 of the module with the function, for `Benchmark.contents`; "" if it has no file.
+    """The digest of the file that holds the function, found without running it.
 
-    Two runs with the same digest used the same function, as far as its own module is concerned.
+    Refuses the modules of Python itself: a setting from elsewhere must not name `os:system`.
     """
-    try:
-        file = inspect.getsourcefile(named_function(reference, option=option))
-    except TypeError:  # a builtin function
-        file = None
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
+    module, _ = _parts(reference, option)
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        raise _unusable(option, found=f"{reference}: {module} is a part of Python")
+    with _current_folder():
+        try:
+            spec = importlib.util.find_spec(module)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise _unusable(option, found=f"{reference}: {problem}") from error
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise _unusable(option, found=f"{reference}: there is no file of {module}")
+    return digest_bytes(Path(spec.origin).read_bytes())
+
+
+def _parts(reference: str, option: str) -> tuple[str, str]:
+    module, _, name = reference.partition(":")
+    if not module or not name:
+        raise _unusable(option, found=reference)
+    return module, name
 
 
 @contextmanager

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.reporting.text import clean_text
+from harness.runs.atomic_files import atomic_write, make_folder
 
 NameT = TypeVar("NameT")
-
-
-def check_not_there(folder: Path, names: Iterable[str]) -> None:
-    """Raise UsageError if the folder has such files already: somebody may be labelling them."""
-    taken = [name for name in names if (folder / name).exists()]
-    if taken:
-        raise UsageError(
-            "there are items to label here already",
-            where=str(folder),
-            found=", ".join(taken),
-            expected="a folder without them",
-            hint="name another folder",
-        )
 
 
 def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
@@ -43,16 +31,41 @@ def even(sizes: Mapping[NameT, int], total: int, seed: int) -> dict[NameT, int]:
     return shares
 
 
-def csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> bytes:
-    """Rows of those columns as a CSV file."""
+def csv_bytes(
+    columns: Sequence[str], rows: Iterable[Mapping[str, str]], *, lines: bool = False
+) -> bytes:
+    """Rows of those columns as a CSV file; line ends in texts stay if `lines` is true.
+
+    No spreadsheet takes a text for a formula.
+    """
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _cell(text) for name, text in row.items()} for row in rows)
+    for row in rows:
+        writer.writerow({name: _cell(text, lines=lines) for name, text in row.items()})
     return file.getvalue().encode()
 
 
-def _cell(text: str) -> str:
-    """A text as a spreadsheet shows it and does not take for a formula."""
-    shown = clean_text(text)
+def refuse_taken(folder: Path, names: Collection[str]) -> None:
+    """Raise UsageError if the folder holds one of the files: somebody may be labelling it."""
+    taken = [name for name in names if (folder / name).exists()]
+    if taken:
+        raise UsageError(
+            "there are items to label here already",
+            where=str(folder),
+            found=", ".join(taken),
+            expected="a folder without them",
+            hint="name another folder",
+        )
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files into a folder, by their paths in it; `--out` chose the folder."""
+    for name, content in files.items():
+        make_folder((folder / name).parent, option="--out")
+        atomic_write(folder / name, content, option="--out")
+
+
+def _cell(text: str, *, lines: bool) -> str:
+    shown = clean_text(text, lines=lines)
     return f"'{shown}" if shown.lstrip().startswith(("=", "+", "-", "@")) else shown

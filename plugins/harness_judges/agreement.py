@@ -18,6 +18,7 @@ from harness.analysis.human_labels import (
     match,
     read_human_labels,
 )
+from harness.analysis.rater_agreement import kappa_cells
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
@@ -188,7 +189,7 @@ def pairs_sheet(panels: Sequence[Panel]) -> Sheet:
             ]
             names = " and ".join(pair)
             seed = stable_int("panel", panel.task.manifest.seed, panel.stage, *pair)
-            cells, why = agreement(both, panel.task, seed=seed)
+            cells, why = kappa_cells(both, panel.task, seed=seed)
             notes += [f"{', '.join(panel.row_labels)}: {names}: {reason}" for reason in why]
             rows.append((*panel.row_labels, names, len(both), *cells))
     return Sheet(
@@ -312,7 +313,7 @@ def people_sheet(compared: Sequence[Compared]) -> Sheet:
         if each.silent:
             notes.append(f"{name}: not judged: {format_causes(each.silent)}")
         seed = stable_int("people", each.task.manifest.seed, *each.row_labels[1:])
-        cells, why = agreement(each.both, each.task, seed=seed)
+        cells, why = kappa_cells(each.both, each.task, seed=seed)
         notes += [f"{name}: {reason}" for reason in why]
         rows.append((*each.row_labels, len(each.both), each.silent.total(), *cells))
     return Sheet(
@@ -338,30 +339,6 @@ def confusion_sheet(compared: Sequence[Compared]) -> Sheet:
         columns=("model", "task", "stage, role", "judge", "rater", "people say", "judge says", "n"),
         rows=tuple(rows),
     )
-
-
-def agreement(
-    both: Sequence[tuple[Label, Label, str]], task: FinishedTask, *, seed: int
-) -> tuple[tuple[Cell, ...], list[str]]:
-    """The cells share in %, κ and interval over users, and the reasons for those that are missing.
-
-    `both` holds pairs of labels with their user.
-    """
-    from harness.scoring.stats import Interval, Undefined, agreement_of, kappa_interval
-
-    first, second, users = zip(*both, strict=True) if both else ((), (), ())
-    found = agreement_of(first, second)
-    share = 100 * found.same / found.n if found.n else None
-    if isinstance(found.kappa, Undefined):
-        return (share, None, None), [f"no κ: {found.kappa.reason}"]
-    settings = task.task.interval
-    drawn = kappa_interval(
-        first, second, users, seed=seed,
-        draws=settings.draws, confidence=settings.confidence, method=settings.method,
-    )  # fmt: skip
-    if not isinstance(drawn, Interval):
-        return (share, found.kappa, None), [f"no interval: {drawn.reason}"]
-    return (share, found.kappa, f"{drawn.low:.2f} to {drawn.high:.2f}"), []
 
 
 def format_causes(causes: Mapping[str, int]) -> str:

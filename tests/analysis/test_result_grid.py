@@ -1,5 +1,6 @@
 """Grids of results: rows, averages, what is not shown, and published rows beside, by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -72,6 +73,23 @@ def test_tasks_asked_otherwise_have_a_row_of_their_own():
     )
     assert [row.name for row in rows] == ["ada 1", "ada, strict", "ben", "ada 2"]
     assert [list(row.tasks) for row in rows] == [["a"], ["a"], ["b"], ["b"]]
+
+
+def test_roles_that_are_not_named_may_differ_within_a_row():
+    def asked(level, **roles):
+        one = task(level, [1.0])
+        one.summary.roles = roles
+        one.manifest.roles = {
+            role: SimpleNamespace(identity={"model": model}) for role, model in roles.items()
+        }
+        return one
+
+    tasks = [asked("a", predictor="p"), asked("b", predictor="p", verifier="v")]
+    assert [len(row.tasks) for row in GRID.rows(tasks, ())] == [1, 1]
+    grid = replace(GRID, roles=("predictor",))
+    assert [len(row.tasks) for row in grid.rows(tasks, ())] == [2]
+    tasks = [asked("a", predictor="p"), asked("b", predictor="q")]
+    assert [len(row.tasks) for row in grid.rows(tasks, ())] == [1, 1]
 
 
 def test_a_second_task_of_a_cell_begins_another_row_and_tasks_of_no_cell_are_left_out():

@@ -1,43 +1,52 @@
-"""Functions that users name: where they are found, errors, and digests."""
+"""Functions that an option names, and the digest of the file that holds one."""
 
-from __future__ import annotations
-
-import hashlib
 import sys
-from pathlib import Path
 
 import pytest
 
 from harness.base.errors import UsageError
 from harness.base.named_functions import function_digest, named_function
 
-KEEP = "def keep(row):\n    return row\n"
 
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    """Writes a module into the current folder, which Python does not look into by itself."""
     monkeypatch.chdir(tmp_path)
 
+    def write(name, source):
+        (tmp_path / f"{name}.py").write_text(source)
 
-def test_the_error_of_a_module_that_cannot_be_imported_names_the_option() -> None:
-    Path("broken_module_of_a_test.py").write_text("1 / 0\n")
+    return write
+
+
+def test_a_module_that_cannot_be_imported_is_named_with_the_option(in_folder):
+    in_folder("broken_filter_of_a_test", "1 / 0\n")
     with pytest.raises(UsageError, match="--filter") as error:
-        named_function("broken_module_of_a_test:keep", option="--filter")
-    assert error.value.found == "broken_module_of_a_test:keep: ZeroDivisionError: division by zero"
+        named_function("broken_filter_of_a_test:keep", option="--filter")
+    assert error.value.found == "broken_filter_of_a_test:keep: ZeroDivisionError: division by zero"
 
 
-def test_a_function_is_found_in_the_current_folder() -> None:
-    Path("own_module_of_a_test.py").write_text(KEEP)
+def test_a_function_is_found_in_the_current_folder(in_folder):
+    in_folder("own_filter_of_a_test", "def keep(row):\n    return row\n")
     before = list(sys.path)
-    assert named_function("own_module_of_a_test:keep", option="--filter")(1) == 1
+    assert named_function("own_filter_of_a_test:keep", option="--filter")(1) == 1
     assert sys.path == before
-    for wrong in ("own_module_of_a_test", "own_module_of_a_test:drop", "no_such_module_here:f"):
+    for wrong in ("own_filter_of_a_test", "own_filter_of_a_test:drop", "no_such_module_here:f"):
         with pytest.raises(UsageError, match="--filter"):
             named_function(wrong, option="--filter")
 
 
-def test_the_digest_is_that_of_the_module_s_file() -> None:
-    Path("digested_module_of_a_test.py").write_text(KEEP)
-    expected = hashlib.sha256(KEEP.encode()).hexdigest()
-    assert function_digest("digested_module_of_a_test:keep", option="extractor") == expected
-    assert function_digest("builtins:len", option="extractor") == ""
+def test_the_digest_changes_with_the_file_and_runs_nothing_of_it(in_folder):
+    in_folder("own_linker_of_a_test", "raise RuntimeError\n")
+    first = function_digest("own_linker_of_a_test:find", option="extractor")
+    in_folder("own_linker_of_a_test", "raise RuntimeError  # changed\n")
+    assert function_digest("own_linker_of_a_test:find", option="extractor") != first
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["os:system", "os.path:join", "sys:exit", "no_such_module_here:f", "no.such.module:f", "json"],
+)
+def test_a_module_of_python_or_without_a_file_is_refused(wrong):
+    with pytest.raises(UsageError, match="that extractor names cannot be used"):
+        function_digest(wrong, option="extractor")

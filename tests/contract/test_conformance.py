@@ -22,7 +22,12 @@ SAID = {
             "perrec_easy_listwise_noprofile",
         ),
         "without_answers": ("labelled", "unreadable_comparisons"),
-    }
+    },
+    "usersumbench": {
+        # The contexts ask the same questions as `none`.
+        "tasks": ("usersum_movielens", "usersum_movielens_hc", "usersum_movielens_none"),
+        "without_answers": ("unreadable",),
+    },
 }
 """What has to be said of a plugin."""
 

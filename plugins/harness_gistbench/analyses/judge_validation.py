@@ -10,12 +10,18 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from harness import Done
-from harness.analysis.human_labels import HumanLabels, read_human_labels, votes_of
+from harness.analysis.human_labels import (
+    HumanLabel,
+    HumanLabels,
+    labels_by_rater,
+    read_human_labels,
+    votes_of,
+)
 from harness.analysis.rater_sheets import (
     JUDGE,
     Labels,
@@ -27,15 +33,13 @@ from harness.analysis.rater_sheets import (
 from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
-from harness.reporting.label_files import check_not_there, csv_bytes, even
-from harness.runs.atomic_files import atomic_write, make_folder
+from harness.reporting.label_files import csv_bytes, even, refuse_taken, write_files
 from harness_gistbench.analyses.compared_runs import Run, published, runs_of
 
 if TYPE_CHECKING:
     from harness import FinishedTask, Record
     from harness.contracts.task import Column
 
-NameT = TypeVar("NameT")
 Question: TypeAlias = Literal["evidence", "retrieval"]
 QUESTIONS: tuple[Question, ...] = ("evidence", "retrieval")
 STAGES: dict[Question, str] = {"evidence": "verify", "retrieval": "specificity"}
@@ -150,7 +154,7 @@ def export(tasks: Sequence[FinishedTask], options: ExportOptions) -> Report:
     runs = runs_of(tasks)
     folder = Path(options.out).expanduser()
     refuse_unlike(runs)
-    check_not_there(folder, (*(f"{one}.csv" for one in QUESTIONS), "key.csv"))
+    refuse_taken(folder, (*(f"{question}.csv" for question in QUESTIONS), "key.csv"))
     drawn = {one: draw(runs, one, items=options.items, seed=options.seed) for one in QUESTIONS}
     write(folder, drawn)
     rows = tuple(
@@ -241,13 +245,15 @@ def spread(sizes: Mapping[Stratum, int], total: int, seed: int) -> dict[Stratum,
 
 def write(folder: Path, drawn: Mapping[Question, Sequence[Drawn]]) -> None:
     """Writes the items and their key into the folder."""
-    make_folder(folder, option="--out")
     rows = {question: [cells(question, one) for one in items] for question, items in drawn.items()}
-    for question, items in rows.items():
-        content = csv_bytes(ITEM_COLUMNS[question], ({**row, "label": ""} for row in items))
-        atomic_write(folder / f"{question}.csv", content, option="--out")
-    key = (row for items in rows.values() for row in items)
-    atomic_write(folder / "key.csv", csv_bytes(KEY_COLUMNS, key), option="--out")
+    files = {
+        f"{question}.csv": csv_bytes(
+            ITEM_COLUMNS[question], ({**row, "label": ""} for row in items)
+        )
+        for question, items in rows.items()
+    }
+    key = csv_bytes(KEY_COLUMNS, (row for items in rows.values() for row in items))
+    write_files(folder, {**files, "key.csv": key})
 
 
 def cells(question: Question, one: Drawn) -> dict[str, str]:
@@ -318,16 +324,12 @@ def notes_on(
 
 def raters_of(labels: HumanLabels) -> Rated:
     """What each rater said of the items of each task; a task that nobody labelled is left out."""
-    rated: Rated = {question: {} for question in QUESTIONS}
-    for row in labels.rows:
-        label = row.says_yes()
-        if row.rater in ("", JUDGE):
-            raise row.bad("rater", row.rater or None, f"a name, other than {JUDGE!r}")
-        said = rated[row.where["task"]].setdefault(row.rater, {})
-        if row.item in said:
-            raise row.bad("item", row.item, f"one label of each item by {row.rater!r}")
-        said[row.item] = label
-    return {question: raters for question, raters in rated.items() if raters}
+    rated: Rated = {}
+    for question in QUESTIONS:
+        rows = (row for row in labels.rows if row.where["task"] == question)
+        if raters := labels_by_rater(rows, HumanLabel.says_yes, but=(JUDGE,)):
+            rated[question] = raters
+    return rated
 
 
 def said_in(runs: Iterable[Run], question: Question, items: Collection[str]) -> Labels:

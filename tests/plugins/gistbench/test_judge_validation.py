@@ -13,7 +13,6 @@ from harness_gistbench.analyses import judge_validation
 from harness_gistbench.analyses.judge_validation import (
     ExportOptions,
     ValidationOptions,
-    csv_bytes,
     even,
     spread,
     validate,
@@ -335,22 +334,6 @@ def test_shares_are_as_alike_as_sizes_allow():
 def test_a_model_of_many_categories_gets_no_more_than_another():
     sizes = {("a", 1): 50, ("b", 1): 50, ("b", 2): 50, ("b", None): 2}
     assert spread(sizes, 20, 0) == {("a", 1): 10, ("b", 1): 4, ("b", 2): 4, ("b", None): 2}
-
-
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("\t=1", "' =1"),
-        ("a\x00b\x1b[2J", "a\\x00b\\x1b[2J"),
-        ("1 = 1", "1 = 1"),
-    ],
-)
-def test_no_cell_is_a_formula_or_steers_a_terminal(text, written):
-    assert csv_bytes(["text"], [{"text": text}]) == f"text\n{written}\n".encode()
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_the_option_that_chose_it(

@@ -1,0 +1,1 @@
+"""UserSumBench: summaries of people's activities, measured by the future that they predict."""

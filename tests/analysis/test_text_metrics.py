@@ -1,0 +1,156 @@
+import math
+import sys
+from types import ModuleType
+
+import pytest
+
+from harness.analysis import text_metrics
+from harness.analysis.text_metrics import Unavailable
+from harness.base.errors import UsageError
+
+PAIRS = [
+    # Summary, activities.
+    ("a b d", "a b c d"),
+    ("The user watches comedies and dramas.", "watched “Clue” [Comedy]\nwatched “Jaws” [Horror]"),
+    ("They liked running shoes", "bought “Running shoe” [Sports]\nbought “Shoe” [Sports]"),
+    ("a b c d", "a b c d e f g h"),
+    ("Nothing in common", "watched “Clue” [Comedy]"),
+    ("watched “Clue” [Comedy]", "watched “Clue” [Comedy]"),
+    ("**Summary** Mystery films; mysteries again.", "watched “Laura” [Film-Noir, Mystery]"),
+    ("Restaurants, restaurants, restaurants", "visited “Noma” [Restaurants]\nvisited “Bo” [Bars]"),
+    ("Ein Überblick: Krimis", "watched “M” [Crime]"),
+    ("", "watched “Heat” [Action, Crime, Thriller] around Sat 05/15/2004 4PM"),
+]
+SUMMARIES, ACTIVITIES = zip(*PAIRS, strict=True)
+
+
+def test_rouge_is_that_of_its_package():
+    scorers = pytest.importorskip("rouge_score.rouge_scorer")
+    two, longest = text_metrics.rouge(SUMMARIES, ACTIVITIES)
+    scorer = scorers.RougeScorer(["rouge2", "rougeL"], use_stemmer=True)
+    for place, (summary, activities) in enumerate(PAIRS):
+        expected = scorer.score(target=activities, prediction=summary)
+        assert two[place] == expected["rouge2"].fmeasure
+        assert longest[place] == expected["rougeL"].fmeasure
+
+
+def test_rouge_by_hand():
+    pytest.importorskip("rouge_score")
+    # "a b d" and "a b c d" share one bigram, of two and of three: 2/5; a b d is common: 2·3/7.
+    two, longest = text_metrics.rouge(SUMMARIES, ACTIVITIES)
+    assert (two[0], longest[0]) == (pytest.approx(2 / 5), pytest.approx(6 / 7))
+    # Stems: "shoes" and "shoe" are one. Of 4 and 7 words, running and shoe are common in order.
+    assert longest[2] == pytest.approx(2 * 2 / 11)
+    assert (two[5], longest[5], two[9], longest[9]) == (1, 1, 0, 0)
+
+
+def test_bleu_is_that_of_its_package():
+    sacrebleu = pytest.importorskip("sacrebleu")
+    scorer = sacrebleu.BLEU(smooth_method="exp", effective_order=True)
+    expected = [scorer.sentence_score(one, [reference]).score for one, reference in PAIRS]
+    assert text_metrics.bleu(SUMMARIES, ACTIVITIES) == tuple(expected)
+
+
+def test_bleu_by_hand():
+    pytest.importorskip("sacrebleu")
+    found = text_metrics.bleu(SUMMARIES, ACTIVITIES)
+    # All of the summary is in the activities, which are twice as long: exp(1 - 8/4).
+    assert found[3] == pytest.approx(100 * math.exp(-1))
+    assert (found[5], found[9]) == (pytest.approx(100), 0)
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "names"),
+    [
+        ("rouge_score", "rouge-score", ("ROUGE-2", "ROUGE-L")),
+        ("sacrebleu", "sacrebleu", ("BLEU",)),
+        ("bert_score", "bert-score", ("BERTScore-precision", "BERTScore-recall", "BERTScore-F1")),
+    ],
+)
+def test_a_package_that_is_missing_is_named(monkeypatch, module, package, names):
+    for name in [module, *(name for name in sys.modules if name.startswith(f"{module}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
+    found = text_metrics.text_metrics(SUMMARIES, ACTIVITIES)
+    reason = f"{package} is not installed: pip install {package}"
+    assert [found[name] for name in names] == [Unavailable(reason)] * len(names)
+
+
+class Scorer:
+    """In the place of bert-score's: three numbers a pair, or no weights."""
+
+    problem: Exception | None = None
+
+    def __init__(self, *, model_type):
+        if self.problem:
+            raise self.problem
+        self.model = model_type
+
+    def score(self, candidates, references):
+        return [0.1 for _ in candidates], list(map(len, candidates)), list(map(len, references))
+
+
+@pytest.fixture
+def scorer(monkeypatch):
+    module = ModuleType("bert_score")
+    module.BERTScorer = type("BERTScorer", (Scorer,), {})
+    monkeypatch.setitem(sys.modules, "bert_score", module)
+    return module.BERTScorer
+
+
+def test_bertscore_reads_the_summary_as_candidate(scorer):
+    precision, recall, f1 = text_metrics.bert_score(["ab", "c"], ["xyz", ""], "mine")
+    assert (precision, recall, f1) == ((0.1, 0.1), (2, 1), (3, 0))
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (OSError("no file weights.bin\nand much more"), "no file weights.bin"),
+        (KeyError("mine"), "'mine'"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_weights_that_are_missing_are_named(scorer, problem, said):
+    scorer.problem = problem
+    found = text_metrics.bert_score(["ab"], ["xyz"], "mine")
+    assert found == (Unavailable(f"the weights 'mine' cannot be loaded: {said}"),) * 3
+
+
+@pytest.fixture
+def bleurt(tmp_path, monkeypatch):
+    """BLEURT by a function with this body, of a module in the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(body):
+        name = f"of_{tmp_path.name}"
+        (tmp_path / f"{name}.py").write_text(f"def score(*, references, candidates):\n    {body}\n")
+        return lambda: text_metrics.bleurt_of(["ab", "c"], ["xyz", ""], f"{name}:score")
+
+    return make
+
+
+def test_bleurt_is_the_function_that_is_named(bleurt):
+    scores = "return [len(one) - len(other) for one, other in zip(candidates, references)]"
+    assert bleurt(scores)() == (-1.0, 1.0)
+
+
+def test_without_a_function_bleurt_says_what_to_name():
+    found = text_metrics.bleurt_of(["a"], ["b"], "")
+    assert isinstance(found, Unavailable)
+    assert "--bleurt module:function" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("return [1.0]", "list of 1"),
+        ("return None", "None"),
+        ("return ['a', 'b']", "list of 2"),
+        ("return [1.0, float('nan')]", "list of 2"),
+    ],
+)
+def test_a_function_that_returns_no_scores_is_an_error(bleurt, body, found):
+    with pytest.raises(UsageError) as raised:
+        bleurt(body)()
+    assert raised.value.found.endswith(f":score: {found}")
+    assert raised.value.expected == "a list of 2 numbers, one for each candidate"

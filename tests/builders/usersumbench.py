@@ -1,0 +1,115 @@
+"""People and segments written by hand, and the work of a stage with scripted models."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from builders.runs import make_task
+from builders.stages import make_benchmark, make_contexts
+from harness_usersumbench.records import Activity, Drawn, Options, Person, Segment
+
+from harness.calls.client import Client
+from harness.contracts.model import Request
+from harness.contracts.outcomes import Unreadable
+from harness.contracts.records import CallRecord
+from harness.pipeline.desk import ItemDesk
+from harness.pipeline.roles import Binding
+from harness.testing import ScriptedModel
+
+PROMPTS = Path(__file__).parents[2] / "prompts"
+WORDS = {
+    "query": "Summarize my taste",
+    "thing": "movie",
+    "category": "genre",
+    "verb": "watched",
+}
+DAY = 86_400
+FIRST = 1_084_636_800  # Sat 05/15/2004 4PM
+CUT = Unreadable("truncated", "")
+
+
+def options(**changed: Any) -> Options:
+    """The options of a task, some of them changed."""
+    return Options(**{**WORDS, **changed})
+
+
+def activity(name: str, *categories: str, day: int = 0) -> Activity:
+    """Something that a user did so many days after the first day."""
+    return Activity(time=FIRST + day * DAY, name=name, categories=categories or ("Drama",))
+
+
+def person(id: str, *names: str, **changed: Any) -> Person:
+    """A user who did these things, a day apart; the future is `Next`."""
+    fields = {
+        "past": tuple(activity(name, day=day) for day, name in enumerate(names)),
+        "future": activity("Next", "Comedy", day=len(names)),
+        "activity": Drawn(("Next", "Wrong 1", "Wrong 2", "Wrong 3", "Wrong 4"), (2, 9, 1, 1, 1)),
+        "category": Drawn(("Comedy", "War", "Horror", "Musical", "Western"), (9, 8, 7, 6, 5)),
+        **changed,
+    }
+    return Person(id=id, **fields)
+
+
+def people(*everybody: Person, seed: int = 0, **others: str) -> Any:
+    """What is loaded: these users, and whose summary is shown in place of whose."""
+    return SimpleNamespace(people=everybody, seed=seed, others=others)
+
+
+def segment(number: int = 1, of: int = 1, *, user: str = "ann") -> Segment:
+    """A segment of two activities."""
+    shown = (activity("Heat", "Crime"), activity("Big", "Comedy", day=40 * number))
+    return Segment(
+        id=f"{user}/{number}", user=user, number=number, of=of, by="count", activities=shown
+    )
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What a stage's work came to, and the calls that it made."""
+
+    outcome: Any
+    calls: tuple[CallRecord, ...]
+    requests: tuple[Request, ...]
+
+    @property
+    def asked(self) -> list[str]:
+        """The prompts in the order of asking, with the number of a repeated question."""
+        return [f"{one.prompt}#{one.repeat}" if one.repeat else one.prompt for one in self.calls]
+
+    def shown(self, prompt: str) -> list[str]:
+        """What each question with this prompt showed."""
+        texts = [one.messages[-1].content for one in self.requests if one.topic.prompt == prompt]
+        return [text for text in texts if text]
+
+
+async def work(stage: Any, item: Any, answers: Any, *, judge: Any = None, **changed: Any) -> Worked:
+    """Works on an item with real prompts and a desk.
+
+    `answers` are given in turn, or made by a function of the prompt's name and variables.
+    """
+    left = None if isinstance(answers, Callable) else list(answers)
+
+    def answer(request: Request) -> Any:
+        if left is None:
+            return answers(request.topic.prompt, request.topic.variables)
+        return left.pop(0)
+
+    model = ScriptedModel(answer)
+    bindings = {role: Binding(role=role, label=role, model=model) for role in stage.roles}
+    bindings |= {
+        role: Binding(role=role, label=role, model=None, judge=judge) for role in stage.judges
+    }
+    [context] = make_contexts(
+        PROMPTS,
+        make_task(benchmark="usersumbench"),
+        make_benchmark(stage, name="usersumbench", options=Options),
+        bindings,
+        options=options(**changed),
+    )
+    client = Client(store=None, run_id="run")
+    desk = ItemDesk(item=item, context=context, client=client, memo=lambda name, asker: None)
+    outcome = await stage.work(item, desk)
+    assert not left, f"answers that nobody asked for: {left}"
+    return Worked(outcome, tuple(desk.calls), tuple(model.requests))

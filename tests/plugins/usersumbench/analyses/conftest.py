@@ -1,0 +1,231 @@
+"""Finished tasks of stored runs, written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import pytest
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_line,
+    make_manifest,
+    make_summary,
+    make_task,
+    write_journal,
+    write_scores,
+)
+from harness_usersumbench.benchmark import USERSUMBENCH
+from harness_usersumbench.records import (
+    TASKS,
+    Activity,
+    Options,
+    Past,
+    Question,
+    Rated,
+    Ratings,
+    Refined,
+    Segment,
+    Segments,
+    Summary,
+)
+from harness_usersumbench.words import count_words
+
+from harness import Done, FinishedTask, Unreadable
+from harness.contracts.task import IntervalSpec
+from harness.runs.manifest import RoleEntry, Session, StageEntry
+from harness.runs.run_folder import RunFolder
+from harness.scoring.aggregate import Columns
+from harness.scoring.summary import RoleUse, StageSummary
+
+WORDS = {
+    "query": "Summarize my preference", "thing": "movie", "category": "genre", "verb": "watched",
+}  # fmt: skip
+LETTERS = ("a", "b", "c", "d", "e")
+PAST = (Activity(0, "Heat", ("Action", "Crime")), Activity(3600, "Clue", ("Comedy",)))
+
+
+@dataclass(frozen=True)
+class User:
+    """What a test is about: answers as "110?" for each run, and how the summary came to be.
+
+    1 is right, 0 wrong, ? unread. `summary` None is a failed one. `rounds` are of one segment each.
+    """
+
+    answers: Sequence[str] = ()
+    summary: str | None = "likes action"
+    past: tuple[Activity, ...] = PAST
+    rounds: tuple[Refined | None, ...] = ()
+    marks: tuple[int, int] | None = None
+
+
+def _use(calls: int, prompt: int | None, completion: int | None) -> RoleUse:
+    return RoleUse(
+        calls=calls, from_store=0, failed=0, prompt_tokens=prompt, completion_tokens=completion,
+        cached_tokens=0, reasoning_tokens=0, asked_schema=0, met_schema=0, rungs={},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def use():
+    """What one role of a stage used: calls, tokens of prompts, and tokens of answers."""
+    return _use
+
+
+@pytest.fixture
+def user():
+    """A user of a stored run."""
+    return User
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A finished task from its users: journals are written, and scored as any run is.
+
+    `uses` are by stage what its roles used, `roles` the models of other roles than the candidate,
+    `because` says why it is not comparable, `units` is how many units it says to have.
+    """
+
+    def make(
+        model: str,
+        users: Mapping[str, User],
+        *,
+        method: str = "single_step",
+        source: str = "movielens",
+        uses: Mapping[str, Sequence[RoleUse]] | None = None,
+        roles: Mapping[str, str] | None = None,
+        because: tuple[str, ...] = (),
+        units: int | None = None,
+        label: str | None = None,
+        **more: Any,
+    ) -> FinishedTask:
+        options = Options(**WORDS, source=source, method=method, **more)
+        name = f"usersum_{source}_{method}"
+        definition = make_task(
+            name,
+            benchmark="usersumbench",
+            metrics=("qm",),
+            options=msgspec.to_builtins(options),
+            interval=IntervalSpec(draws=200),
+        )
+        folder = RunFolder(tmp_path / f"run-of-{model}")
+        stages = stages_of(users, options)
+        entries = tuple(
+            StageEntry(name=stage, key=stage[0] * 32, file=f"{stage}.jsonl", items=len(lines))
+            for stage, lines in stages.items()
+        )
+        entry = make_entry(definition, *entries)
+        for one in entries:
+            lines = (
+                make_line(number, item, outcome, stage=one.key)
+                for number, (item, outcome) in enumerate(stages[one.name])
+            )
+            write_journal(folder.path / entry.folder / one.file, *lines)
+        asked = {"candidate": model, "predictor": model, **(roles or {})}
+        task = make_finished_task(
+            folder.path,
+            definition,
+            label=label or model,
+            manifest=make_manifest(
+                run_id=folder.path.name,
+                model=model,
+                tasks={name: entry},
+                roles={
+                    role: RoleEntry(name=of, identity={"name": of}) for role, of in asked.items()
+                },
+                sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
+            ),
+            entry=entry,
+            benchmark=USERSUMBENCH,
+            options=options,
+        )
+        scores = list(USERSUMBENCH.score({one: task.records(one) for one in stages}, options))
+        write_scores(folder, name, scores)
+        used = {
+            stage: StageSummary(
+                items=1, done=1, failures={}, roles=dict(zip("xyz", of, strict=False))
+            )
+            for stage, of in (uses or {}).items()
+        }
+        columns = Columns(USERSUMBENCH.metrics, scores)
+        summary = make_summary(
+            name,
+            roles=asked,
+            comparable=not because,
+            not_comparable_because=because,
+            units=len(scores) if units is None else units,
+            stages=used,
+            metrics=columns.results(interval=definition.interval, seed=0, task=name),
+        )
+        return replace(task, summary=summary)
+
+    return make
+
+
+def stages_of(users: Mapping[str, User], options: Options) -> dict[str, list[tuple[Any, Any]]]:
+    """The items and outcomes of each stage that the method has."""
+    failed = Unreadable("truncated")
+    done = {
+        name: failed if one.summary is None else Done(Summary(one.summary))
+        for name, one in users.items()
+    }
+    found: dict[str, list[tuple[Any, Any]]] = {}
+    if options.method in ("single_step", "other"):
+        found["summarise"] = [
+            (Past(id=name, user=name, activities=one.past), done[name])
+            for name, one in users.items()
+        ]
+    if options.method == "hierarchy_critique":
+        found["segment"] = [pair for name, one in users.items() for pair in segments(name, one)]
+        found["combine"] = [
+            (Segments(id=name, user=name, ranges=(), summaries=()), done[name]) for name in users
+        ]
+    found["predict"] = [
+        pair for name, one in users.items() for pair in asked_of(name, one, options)
+    ]
+    if options.autoeval:
+        found["rate"] = [
+            (Rated(id=name, user=name, summary=one.summary), Done(Ratings(*one.marks)))
+            for name, one in users.items()
+            if one.marks and one.summary is not None
+        ]
+    return found
+
+
+def segments(name: str, one: User) -> list[tuple[Any, Any]]:
+    """A segment for each of the given rounds, or one of the whole past; the last comes first."""
+    parts = one.rounds or (Refined("", ()),)
+    size = -(-len(one.past) // len(parts))
+    return [
+        (
+            Segment(
+                id=f"{name}/{number}", user=name, number=number, of=len(parts), by="count",
+                activities=one.past[(number - 1) * size : number * size],
+            ),
+            Unreadable("empty") if refined is None else Done(refined),
+        )
+        for number, refined in reversed(list(enumerate(parts, 1)))
+    ]  # fmt: skip
+
+
+def asked_of(name: str, one: User, options: Options) -> list[tuple[Any, Any]]:
+    """The questions of a user with their answers; none if the summary failed."""
+    shows = options.method not in ("none", "raw_timeline")
+    if shows and one.summary is None:
+        return []
+    found = []
+    for run, answers in enumerate(one.answers, 1):
+        for place, (task, answer) in enumerate(zip(TASKS, answers, strict=True)):
+            right = (run + place) % len(LETTERS)
+            question = Question(
+                id=f"{name}/{task}/{run}", user=name, task=task, run=run, history=len(one.past),
+                summary=one.summary if shows else None,
+                words=count_words(one.summary or "") if shows else None,
+                shown=(), options=LETTERS, right=right, popular=0,
+            )  # fmt: skip
+            chosen = {"1": right, "0": (right + 1) % len(LETTERS)}.get(answer)
+            found.append((question, Unreadable("none_named") if chosen is None else Done(chosen)))
+    return found

@@ -1,0 +1,303 @@
+"""Sheets for raters, their ratings against Q_s, and against other metrics, by hand."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from builders.texts import read_csv, write_csv
+from harness_usersumbench.analyses.correlations import MetricOptions, metrics
+from harness_usersumbench.analyses.examples import examples_of, top_categories
+from harness_usersumbench.analyses.rating_sheet import SheetOptions, sheet
+from harness_usersumbench.analyses.ratings import RatingOptions, agree
+from harness_usersumbench.records import Activity
+
+from harness.base.errors import DataError, UsageError
+from harness.scoring.stats import cohen_kappa, pearson
+
+GOOD, BAD = "1111", "0000"
+QUALITIES = {"u1": GOOD, "u2": GOOD, "u3": BAD, "u4": BAD, "u5": GOOD, "u6": "11?0"}
+RATINGS = {
+    # Rater: what the rater said of u1 to u6, and . of nothing.
+    "ann": "gbgb.g",
+    "bob": "gg..b.",
+}
+WORDS = {"g": "good", "b": "bad"}
+
+
+@pytest.fixture
+def run(kept, user):
+    """A task with six summaries, of which u6 has no Q_s."""
+    users = {
+        name: user((answers, BAD), f"likes action, says {name}")
+        for name, answers in QUALITIES.items()
+    }
+    return kept("ada", {**users, "u7": user(summary=None)})
+
+
+@pytest.fixture
+def name_of(run):
+    """The name of each user's example."""
+    [(_, examples)] = examples_of([run], stop_share=1.0)
+    return {one.user: name for name, one in examples.items()}
+
+
+@pytest.fixture
+def rated(tmp_path, run, name_of):
+    """The arguments of an analysis of ratings, with more rows and options."""
+
+    def make(*more, kind=RatingOptions, ratings=RATINGS, **options):
+        rows = [
+            f"{name_of[user]},{rater},{WORDS[mark]}"
+            for rater, marks in ratings.items()
+            for user, mark in zip(QUALITIES, marks, strict=True)
+            if mark != "."
+        ]
+        file = write_csv(tmp_path / "ratings.csv", "example,rater,rating", *rows, *more)
+        return [run], kind(ratings=(file,), **options)
+
+    return make
+
+
+def test_the_four_counts_and_maa_by_hand(rated):
+    report = agree(*rated())
+    found = {row[2]: row[3:] for row in report.sheets[0].rows}
+    # Q_s is good for u1, u2, u5 and bad for u3, u4. Ann says good, bad, good, bad of u1 to u4.
+    assert found["ann"][:6] == (4, 1, 1, 1, 1, 50.0)
+    # Bob says good, good, bad of u1, u2, u5.
+    assert found["bob"][:6] == (3, 2, 1, 0, 0, pytest.approx(200 / 3))
+    assert found["all raters"][:6] == (7, 3, 2, 1, 1, pytest.approx(400 / 7))
+    for *_, maa, low, high in found.values():
+        assert 0 <= low < maa < high <= 100
+    assert report.notes == ("ada, usersum_movielens_single_step: rated examples without Q_s, "
+                            "left out: 1",)  # fmt: skip
+
+
+def test_kappa_of_raters_of_the_same_examples_by_hand(rated):
+    ratings = {"ann": "gbgb.g", "bob": "ggbb.g", "cid": "....g."}
+    sheets = agree(*rated(ratings=ratings)).sheets
+    # Both say the same of u1, u4 and u6: 3/5. Each says good of three: by chance 3·3/25 + 2·2/25.
+    [row] = sheets[1].rows
+    assert row[2:7] == ("ann", "bob", 5, 60.0, pytest.approx((3 / 5 - 13 / 25) / (12 / 25)))
+    assert row[6] == pytest.approx(cohen_kappa("gbgbg", "ggbbg"))
+    assert [row[2] for row in sheets[0].rows] == ["ann", "bob", "cid", "all raters"]
+
+
+def test_raters_of_one_word_have_no_kappa_and_it_is_said(rated):
+    sheet = agree(*rated(ratings={"ann": "gg....", "bob": "gg...."})).sheets[1]
+    assert sheet.rows[0][4:] == (2, 100.0, None, None)
+    assert sheet.notes == (
+        "ada, usersum_movielens_single_step, ann and bob: no κ: both gave one label alone, and the "
+        "same",
+    )
+
+
+def test_q_s_is_that_of_the_run_that_is_named(rated):
+    # In the second run all answers are wrong.
+    found = {row[2]: row[3:8] for row in agree(*rated(asked_in=2)).sheets[0].rows}
+    assert found["ann"] == (5, 0, 0, 3, 2)
+    nothing = {row[2]: row[3:] for row in agree(*rated(asked_in=3)).sheets[0].rows}
+    assert nothing["ann"] == (0, 0, 0, 0, 0, None, None, None)
+
+
+def test_the_published_agreement_stands_below(rated):
+    assert agree(*rated()).sheets[2].rows[0] == ("MovieLens", 71.0)
+
+
+def test_rows_without_a_rating_are_counted(rated, name_of):
+    notes = agree(*rated(f"{name_of['u5']},ann,", f"{name_of['u4']},,")).notes
+    assert notes[-1] == "rows without a rating: 2"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("s0,ann,good", ("example", "'s0'",
+                         "an example of these runs and tasks: give all that the sheet has")),
+        ("{u1},ann,bad", ("example", "'{u1}'", "one label of each item by 'ann'")),
+        ("{u5},ann,fine", ("rating", "'fine'", "good or bad")),
+        ("{u5},,good", ("rater", "nothing", "a name")),
+    ],
+)  # fmt: skip
+def test_a_row_that_cannot_be_used_is_named(rated, name_of, row, said):
+    with pytest.raises(DataError) as raised:
+        agree(*rated(row.format(**name_of)))
+    error, (column, found, expected) = raised.value, said
+    assert error.where.endswith(f"ratings.csv, row 9 (line 10), column '{column}'")
+    assert (error.found, error.expected) == (found.format(**name_of), expected)
+
+
+def test_a_file_without_any_rating_is_an_error(rated):
+    with pytest.raises(UsageError, match="nobody has rated anything"):
+        agree(*rated("s1,ann,", ratings={}))
+
+
+def test_a_task_without_summaries_cannot_be_rated(kept, user, tmp_path):
+    none = kept("ada", {"u1": user((GOOD,))}, method="none")
+    with pytest.raises(UsageError) as raised:
+        sheet([none], SheetOptions(out=str(tmp_path / "out")))
+    assert raised.value.found == "usersum_movielens_none"
+    assert raised.value.expected == "a task with method: single_step or hierarchy_critique"
+
+
+def test_raters_see_what_they_rate_and_no_score(run, tmp_path):
+    report = sheet([run], SheetOptions(out=str(tmp_path), number=4, stop_share=1.0))
+    rows = read_csv(tmp_path / "for_raters" / "sheet.csv")
+    assert list(rows[0]) == [
+        "example", "query", "activities", "top_categories", "summary", "rater", "rating",
+    ]  # fmt: skip
+    assert {row["query"] for row in rows} == {"Summarize my preference"}
+    assert rows[0]["activities"] == (
+        "watched “Heat” [Action, Crime] around Thu 01/01/1970 12AM\n"
+        "watched “Clue” [Comedy] around Thu 01/01/1970 1AM"
+    )
+    assert rows[0]["top_categories"] == "Action, Comedy, Crime"
+    assert {row["rater"] + row["rating"] for row in rows} == {""}
+    key = {row["example"]: row for row in read_csv(tmp_path / "key.csv")}
+    assert list(key) == [row["example"] for row in rows]
+    assert {row["summary"][-2:] for row in rows} == {row["user"] for row in key.values()}
+    assert {row["names_top_category"] for row in key.values()} == {"yes"}
+    assert report.sheets[0].rows == (("ada", "usersum_movielens_single_step", 6, 4, 4.0, 100.0),)
+    guide = (tmp_path / "for_raters" / "GUIDE.md").read_text(encoding="utf-8")
+    assert "`good` or `bad` into the column `rating`" in guide
+
+
+def test_an_example_keeps_its_name_with_another_predictor_and_not_with_another_summary(kept, user):
+    def names(model, summary, **more):
+        [(_, examples)] = examples_of([kept(model, {"u1": user((GOOD,), summary)}, **more)],
+                                      stop_share=1.0)  # fmt: skip
+        return list(examples)
+
+    first = names("ada", "likes action")
+    assert names("ben", "likes action", roles={"predictor": "max"}) == first
+    assert names("cid", "likes crime") != first
+
+
+def test_the_same_seed_draws_the_same_examples(run, tmp_path):
+    def drawn(folder, seed):
+        sheet([run], SheetOptions(out=str(tmp_path / folder), number=3, seed=seed))
+        return [row["example"] for row in read_csv(tmp_path / folder / "key.csv")]
+
+    assert drawn("a", 1) == drawn("b", 1) != drawn("c", 2)
+
+
+def test_a_sheet_that_somebody_may_be_rating_is_not_written_again(run, tmp_path):
+    sheet([run], SheetOptions(out=str(tmp_path)))
+    with pytest.raises(UsageError) as raised:
+        sheet([run], SheetOptions(out=str(tmp_path)))
+    assert raised.value.found == "for_raters/sheet.csv, for_raters/GUIDE.md, key.csv"
+
+
+def test_a_past_of_segments_is_whole_and_in_order(kept, user):
+    past = tuple(Activity(3600 * hour, f"no. {hour}", ("Crime",)) for hour in range(5))
+    refined = kept(
+        "ada", {"u1": user((GOOD,), past=past, rounds=(None, None))}, method="hierarchy_critique"
+    )
+    [(_, examples)] = examples_of([refined], stop_share=1.0)
+    [one] = examples.values()
+    assert [line.split("”")[0] for line in one.activities.splitlines()] == [
+        f"watched “no. {hour}" for hour in range(5)
+    ]
+
+
+def activities(*categories):
+    return [Activity(0, "x", (one,)) for one in categories]
+
+
+def test_top_categories_by_hand():
+    pasts = {
+        "u1": activities("Bars", "Bars", "Food", "Art", "Golf"),
+        "u2": activities("Food", "Food", "Bars"),
+        "u3": activities("Food", "Golf", "Golf"),
+    }
+    # Of one frequency, the first in the alphabet. Food is top for u1? No: Bars, Art and Food are.
+    assert top_categories(pasts, stop_share=1.0) == {
+        "u1": ("Bars", "Art", "Food"), "u2": ("Food", "Bars"), "u3": ("Golf", "Food"),
+    }  # fmt: skip
+    # Food is a top category of all three, Bars of two of three.
+    assert top_categories(pasts, stop_share=0.9) == {
+        "u1": ("Bars", "Art", "Golf"), "u2": ("Bars",), "u3": ("Golf",),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("summary", "named"),
+    [
+        ("Loves SCI-FI.", True),
+        ("loves sci fi", True),
+        ("loves scifi", False),
+        ("**Children’s** films", True),
+        ("childrens films", False),
+        ("", False),
+    ],
+)
+def test_a_category_is_named_whatever_its_case_and_marks(kept, user, summary, named):
+    past = (Activity(0, "x", ("Sci-Fi", "Children's")),)
+    task = kept("ada", {"u1": user((GOOD,), summary, past=past)})
+    [(_, examples)] = examples_of([task], stop_share=1.0)
+    assert [one.names_top for one in examples.values()] == [named]
+
+
+def test_without_top_categories_nothing_is_named(kept, user):
+    [(_, examples)] = examples_of([kept("ada", {"u1": user((GOOD,))})], stop_share=0.5)
+    assert [(one.top, one.names_top) for one in examples.values()] == [((), None)]
+
+
+@pytest.fixture
+def correlated(rated, monkeypatch):
+    """The rows of Table 3 by metric, without packages for the metrics of texts."""
+    for package in ("rouge_score", "rouge_score.rouge_scorer", "sacrebleu", "bert_score"):
+        monkeypatch.setitem(sys.modules, package, None)
+
+    def make(**options):
+        [found] = metrics(*rated(kind=MetricOptions, **options)).sheets
+        return {row[0]: row[1:] for row in found.rows}, found.notes[3:]
+
+    return make
+
+
+def test_the_correlation_of_q_s_by_hand(correlated):
+    found, _ = correlated()
+    # u1 to u5: Q_s is 1 1 0 0 1, and the share that says good is 1, 1/2, 1, 0, 0.
+    r = pearson([1, 1, 0, 0, 1], [1, 0.5, 1, 0, 0])
+    # The means are 3/5 and 1/2: the products add up to .4·.5 + 0 - .6·.5 + .6·.5 - .4·.5 = 0.
+    assert r == pytest.approx(0)
+    cells = found["Quality Q_s"]
+    assert (*cells[:2], cells[4]) == (5, pytest.approx(0), 0.363)
+
+
+def test_a_constant_has_no_correlation_and_it_is_said(correlated):
+    found, notes = correlated(stop_share=1.0)
+    # All summaries name a top category.
+    assert found["Top-category recall"] == (6, None, None, None, None)
+    assert "Top-category recall: undefined: all values of one side are the same" in notes
+
+
+def test_what_is_missing_is_named_once_for_the_metrics_that_miss_it(correlated):
+    found, notes = correlated()
+    assert "ROUGE-2, ROUGE-L: rouge-score is not installed: pip install rouge-score" in notes
+    assert found["ROUGE-L"] == (0, None, None, None, 0.151)
+    said = "AutoEval: no judge rated the summaries: run with --set autoeval=true and --judge"
+    assert said in notes
+
+
+def test_bleurt_is_computed_by_the_function_that_is_named(correlated, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("by_length.py").write_text(
+        "def score(*, references, candidates):\n    return [ord(one[-1]) for one in candidates]\n"
+    )
+    found, _ = correlated(bleurt="by_length:score")
+    # Summaries end in 1 to 6; the shares are 1, 1/2, 1, 0, 0, 1.
+    assert found["BLEURT"][:2] == (6, pytest.approx(pearson(range(6), [1, 0.5, 1, 0, 0, 1])))
+
+
+def test_autoeval_is_the_mean_of_the_judge_s_marks(kept, user, tmp_path):
+    marks = {"u1": (5, 4), "u2": (1, 2), "u3": (3, 3), "u4": None}
+    users = {name: user((GOOD,), name, marks=of) for name, of in marks.items()}
+    task = kept("ada", users, autoeval=True)
+    [(_, examples)] = examples_of([task], stop_share=1.0)
+    said = {"u1": "good", "u2": "bad", "u3": "good", "u4": "good"}
+    rows = [f"{name},ann,{said[one.user]}" for name, one in examples.items()]
+    file = write_csv(tmp_path / "ratings.csv", "example,rater,rating", *rows)
+    [found] = metrics([task], MetricOptions(ratings=(file,))).sheets
+    cells = {row[0]: row[1:3] for row in found.rows}
+    assert cells["AutoEval"] == (3, pytest.approx(pearson([4.5, 1.5, 3.0], [1, 0, 1])))

@@ -1,0 +1,131 @@
+"""What the verifier and the predictor said, counted by hand."""
+
+import pytest
+from harness_usersumbench.analyses.accuracy import questions
+from harness_usersumbench.analyses.rounds import rounds
+from harness_usersumbench.records import Pair, Refined, Round
+
+from harness.base.errors import UsageError
+
+FINE = Pair("Which?", "Crime", consistent=True)
+WRONG = Pair("Which?", "Golf", consistent=False, reference="Crime")
+SILENT = Pair("Which?", "Art")
+
+CONSISTENT = Round("s", True, ("Crime",), (FINE,))
+MISSED = Round("s", False)
+INCONSISTENT = Round("s", True, ("Crime", "Golf"), (FINE, WRONG))
+NO_ENTITY = Round("s", None, unread=("fits_query",))
+NO_VERDICT = Round("s", True, ("Art",), (SILENT,), unread=("judgements",))
+UNREAD_ENTITIES = Round("s", True, unread=("entities",))
+
+SEGMENTS = (
+    Refined("s", (CONSISTENT,)),
+    Refined("s", (MISSED, INCONSISTENT, CONSISTENT)),
+    Refined("s", (INCONSISTENT, INCONSISTENT)),
+    Refined("s", (NO_ENTITY,)),
+    Refined("s", (NO_VERDICT,)),
+    Refined("s", (UNREAD_ENTITIES,)),
+    None,
+)
+
+
+@pytest.fixture
+def refined(kept, user):
+    return kept("ada", {"u1": user(("1111",), rounds=SEGMENTS)}, method="hierarchy_critique")
+
+
+def test_what_was_flagged_fixed_and_left_by_hand(refined):
+    segments, _ = rounds([refined], None).sheets
+    # Of seven one failed, two were flagged: one was missed and wrong, and fixed; one was left.
+    assert segments.rows == (
+        ("ada", "usersum_movielens_hierarchy_critique", 7, 1, 4, 2, 1, 2, 1, 1,
+         pytest.approx(100 / 6), pytest.approx(3 / 6)),
+    )  # fmt: skip
+
+
+def test_the_checks_of_each_round_by_hand(refined):
+    _, checks = rounds([refined], None).sheets
+    # Pairs of the first round: those of the first, third and fifth segment.
+    assert [row[2:] for row in checks.rows] == [
+        (1, 6, 2, pytest.approx(100 / 3), 1, 1, 4, 1, 1, 3),
+        (2, 2, 2, 100.0, 0, 0, 4, 2, 0, 0),
+        (3, 1, 0, 0.0, 0, 0, 1, 0, 0, 0),
+    ]
+
+
+def test_tasks_without_a_verifier_are_left_out(refined, kept, user):
+    single = kept("ben", {"u1": user(("1111",))})
+    assert len(rounds([single, refined], None).sheets[0].rows) == 1
+    with pytest.raises(UsageError) as raised:
+        rounds([single], None)
+    assert raised.value.found == "usersum_movielens_single_step"
+
+
+def test_segments_that_all_failed_have_no_shares(kept, user):
+    failed = kept("ada", {"u1": user(("1111",), rounds=(None,))}, method="hierarchy_critique")
+    segments, checks = rounds([failed], None).sheets
+    assert segments.rows[0][2:] == (1, 1, 0, 0, 0, 0, 0, 0, None, None)
+    assert checks.rows == ()
+
+
+def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kept, user):
+    users = {"u1": user(("1100", "10?0")), "u2": user(("1100", "00?0"))}
+    accuracy, _ = questions([kept("ada", users)], None).sheets
+    assert accuracy.title == "Accuracy in %: MovieLens, ada"
+    found = {row[1]: row[2:] for row in accuracy.rows}
+    # Users, right with its bounds, right of the readable, unread.
+    assert found["t1"] == (2, 75.0, 50.0, 100.0, 75.0, 0.0)
+    assert found["t2"] == (2, 50.0, 50.0, 50.0, 50.0, 0.0)
+    assert found["t3"] == (2, 0.0, 0.0, 0.0, 0.0, 50.0)
+
+
+def test_accuracy_of_users_who_differ_in_what_was_read(kept, user):
+    users = {"u1": user(("1111",)), "u2": user(("1?11",)), "u3": user(("0111",))}
+    accuracy, _ = questions([kept("ada", users)], None).sheets
+    found = {row[1]: (row[2], row[3], row[6], row[7]) for row in accuracy.rows}
+    assert found["t2"] == (2, pytest.approx(200 / 3), 100.0, pytest.approx(100 / 3))
+
+
+def test_positions_by_hand(kept, user):
+    # The right answer of t1 to t4 stands at B C D E in the first run and at C D E A in the second;
+    # a wrong answer names the next position, after E the first.
+    _, placed = questions([kept("ada", {"u1": user(("1101", "001?"))})], None).sheets
+    found = {row[1]: row[2:] for row in placed.rows}
+    # Named: B, C, E (for D), E; then D (for C), E (for D), E.
+    sevenths = [100 * count / 7 for count in range(7)]
+    assert found["named"] == (
+        7, *map(pytest.approx, (0, sevenths[1], sevenths[1], sevenths[1], sevenths[4]))
+    )  # fmt: skip
+    # Right: B, C, D, E; then C, D, E.
+    assert found["right"] == (
+        7, *map(pytest.approx, (0, sevenths[1], sevenths[2], sevenths[2], sevenths[2]))
+    )  # fmt: skip
+    assert found["right if there"] == (7, None, 100.0, 50.0, 0.0, 100.0)
+
+
+def test_bars_of_figure_2_are_accuracies_by_what_is_shown(kept, user):
+    tasks = [
+        kept("ada", {"u1": user(("1010",))}),
+        kept("ada", {"u1": user(("0110",))}, method="none"),
+        kept("ben", {"u1": user(("0000",))}),
+    ]
+    first, second = questions(tasks, None).figures[:2]
+    assert first.title == "MovieLens: accuracy of t1 by what the predictor is shown"
+    bars = {mark.label: dict(zip(mark.names, mark.values, strict=True)) for mark in first.marks}
+    assert bars == {"ada": {"none": 0.0, "single_step": 100.0}, "ben": {"single_step": 0.0}}
+    assert second.marks[0].values == (100.0, 0.0)
+
+
+def test_bars_of_figure_5_are_metrics_by_data(kept, user):
+    tasks = [
+        kept("ada", {"u1": user(("1110",), "a b")}),
+        kept("ada", {"u1": user(("1100",), "a b")}, source="yelp"),
+        kept("ada", {"u1": user(("1110",))}, method="none"),
+    ]
+    figures = questions(tasks, None).figures[-3:]
+    assert [figure.title for figure in figures] == ["QM", "IFM", "IDM ×0.1%"]
+    [bars] = figures[0].marks
+    assert (bars.label, bars.names, bars.values) == (
+        "ada, single_step", ("MovieLens", "Yelp"), (1.0, 0.0)
+    )  # fmt: skip
+    assert figures[2].marks[0].values == (375.0, 250.0)

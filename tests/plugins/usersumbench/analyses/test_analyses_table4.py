@@ -1,0 +1,224 @@
+"""Table 4 from runs written by hand."""
+
+from types import SimpleNamespace
+
+import pytest
+from harness_usersumbench.analyses.results import SETTING, by_data, table_values
+from harness_usersumbench.analyses.table4 import increment, main
+from harness_usersumbench.benchmark import USERSUMBENCH
+from harness_usersumbench.paper import TABLES
+
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
+from harness.scoring.score_run import task_options
+
+NOTHING = None
+
+
+def rows(report, title):
+    [sheet] = [one for one in report.sheets if one.title.startswith(title)]
+    return {row[0]: row[1:] for row in sheet.rows}
+
+
+def sheet_of(report, title):
+    [sheet] = [one for one in report.sheets if one.title.startswith(title)]
+    return sheet
+
+
+@pytest.fixture
+def single(kept, user):
+    """Two users: 2 and 4 words; Q_s of the three runs is 1, 0, 1 and 0, 1, 1."""
+    return lambda model="ada", **more: kept(
+        model,
+        {
+            "u1": user(("1110", "1100", "1111"), "a b"),
+            "u2": user(("0000", "1110", "0111"), "a b c d"),
+        },
+        **more,
+    )
+
+
+@pytest.fixture
+def refined(kept, user):
+    """Two users who always have three right answers, with 2 and 3 words, and one more user."""
+    always = ("1110", "1110", "1110")
+    return lambda model="ada", **more: kept(
+        model,
+        {"u1": user(always, "a b"), "u2": user(always, "a b c")},
+        method="hierarchy_critique",
+        **more,
+    )
+
+
+def test_means_and_deviations_over_runs_by_hand(single):
+    values = table_values(single(max_words=3))
+    # QM of the runs: 1/2, 1/2, 1; its squares around 2/3 add up to 1/6, and of n - 1 are 1/12.
+    assert values["qm"] == (pytest.approx(2 / 3), pytest.approx((1 / 12) ** 0.5))
+    # 0.1% are thousandths: (3/4, 1/2, 1) / 2 words and (0, 3/4, 3/4) / 4 words.
+    runs = [187.5, 218.75, 343.75]
+    spread = (sum((one - 250) ** 2 for one in runs) / 2) ** 0.5
+    assert values["idm"] == (pytest.approx(250), pytest.approx(spread))
+    assert values["ifm"] == (0.5, None)
+
+
+def test_increments_by_hand(single, refined):
+    report = main([single(max_words=3), refined(max_words=3)], None)
+    table = rows(report, "Table 4: MovieLens, ada")
+    # QM 1 for 2/3, IFM 1 for 1/2, IDM (375 + 250) / 2 for 250.
+    assert table["hierarchy_critique"] == pytest.approx(
+        (2, 1.0, 0.0, 50.0, 1.0, 100.0, 312.5, 0.0, 25.0)
+    )
+    assert table["single_step"][3::2] == (NOTHING, NOTHING, pytest.approx(82.68, abs=0.01))
+    assert table["single_step"][-1] is NOTHING
+
+
+@pytest.mark.parametrize("row", TABLES.read("methods").dicts(), ids=str)
+def test_increments_are_those_of_the_published_table(row):
+    ours = increment(row["hierarchy-critique"], row["single-step"])
+    assert ours == pytest.approx(row["increment"], abs=0.0051)
+
+
+def test_without_single_step_or_with_one_run_there_is_no_increment_or_deviation(kept, user):
+    alone = kept("ada", {"u1": user(("1110",)), "u2": user(("0000",))}, method="hierarchy_critique")
+    table = rows(main([alone], None), "Table 4")
+    assert table["hierarchy_critique"][:4] == (2, 0.5, NOTHING, NOTHING)
+    assert increment(0.5, 0.0) is NOTHING
+
+
+def test_a_method_whose_summaries_all_failed_has_no_values(single, kept, user):
+    failed = kept("ada", {"u1": user(summary=None)}, method="hierarchy_critique")
+    report = main([single(), failed], None)
+    assert rows(report, "Table 4")["hierarchy_critique"] == (0, *(NOTHING,) * 8)
+    assert rows(report, "Questions")["hierarchy_critique"][:4] == (0.0, 0.0, 0.0, 0.0)
+    assert not [sheet for sheet in report.sheets if sheet.title.startswith("Methods on")]
+
+
+def test_contexts_have_no_words_and_baselines_no_model(single, kept, user):
+    none = kept("ada", {"u1": user(("1111",)), "u2": user(("0000",))}, method="none")
+    table = rows(main([single(), none], None), "Table 4")
+    assert list(table) == ["none", "single_step", "popular, no model", "random, no model"]
+    assert table["none"] == (2, 0.5, NOTHING, pytest.approx(-25), *(NOTHING,) * 5)
+    # One in five four times over: 4 · .2³ · .8 + .2⁴.
+    assert table["random, no model"][:2] == (2, pytest.approx(4 * 0.2**3 * 0.8 + 0.2**4))
+
+
+def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept, user):
+    users = {
+        "u1": user(("1110",)),
+        "u2": user(summary=None),
+        "u3": user(("11?0",)),
+        "u4": user(("111?",)),
+        "u5": user(("00?1",)),
+    }
+    report = main([kept("ada", users)], None)
+    # Three right or two wrong decide, so u4 and u5 count.
+    assert rows(report, "Table 4")["single_step"][:2] == (3, pytest.approx(2 / 3))
+    assert sheet_of(report, "Table 4").notes[-1] == (
+        "single_step: users without QM: predict/none_named 1, summarise/truncated 1"
+    )
+    questions = rows(report, "Questions")["single_step"]
+    # Of five users, one without any answer: t3 is right for u1 and u4, unread for u3 and u5.
+    assert questions[:4] == pytest.approx((60.0, 60.0, 40.0, 20.0))
+    assert questions[4] == pytest.approx(100 * 3 / 16)
+
+
+def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined, use):
+    cheap = single(uses={"summarise": [use(2, 100, 20)], "predict": [use(24, 900, 9)]})
+    dear = refined(
+        uses={"segment": [use(10, 500, 60), use(20, 300, 40)], "combine": [use(2, 9, 1)]}
+    )
+    table = rows(main([cheap, dear], None), "Questions and cost")
+    # 2/3 + 2/3 good ones for 2 calls and 120 tokens; 2 for 32 and 910.
+    assert table["single_step"][5:] == pytest.approx((2, 120, 4 / 3, 1.5, 90))
+    assert table["hierarchy_critique"][5:] == pytest.approx((32, 910, 2, 16, 455))
+
+
+def test_tokens_that_nobody_reported_are_no_number(single, use):
+    table = rows(main([single(uses={"summarise": [use(2, None, 20)]})], None), "Questions and cost")
+    assert table["single_step"][5:] == (2, NOTHING, pytest.approx(4 / 3), 1.5, NOTHING)
+
+
+def test_methods_are_compared_on_the_users_of_both(single, kept, user):
+    always = ("1110", "1110", "1110")
+    users = {"u1": user(always, "a b"), "u2": user(always, "a b c"), "u3": user(("0000",) * 3)}
+    refined = kept("ada", users, method="hierarchy_critique")
+    sheet = sheet_of(main([single(), refined], None), "Methods on the same users: MovieLens, ada")
+    found = {row[0]: row[1:] for row in sheet.rows}
+    assert found["QM"] == (
+        "hierarchy_critique", "single_step", *(pytest.approx(1 / 3),) * 3, 2
+    )  # fmt: skip
+    # Thousandths of 3/4 by 2 and by 3 words, less those of the mean answers: 375 less 375, and 250
+    # less 1/2 of 1/4.
+    assert found["IDM ×0.1%"][2:] == pytest.approx((62.5, 0.0, 125.0, 2))
+
+
+def test_models_are_compared_where_they_use_one_method(single):
+    report = main([single(), single("ben"), single("cid", source="yelp")], None)
+    assert [sheet.title for sheet in report.sheets if "same users" in sheet.title] == [
+        "Models on the same users: MovieLens"
+    ]
+    sheet = sheet_of(report, "Models on")
+    assert [row[:4] for row in sheet.rows] == [
+        (f"{head} single_step", "ben", "ada", 0.0) for head in ("QM", "IFM", "IDM ×0.1%")
+    ]
+
+
+def test_qm_is_compared_with_the_paper_where_all_is_as_there(single, refined):
+    report = main([single(units=4297), refined(units=4297, because=("limited to 9",))], None)
+    sheet = sheet_of(report, "Ours and the published Table 4: MovieLens, ada")
+    found = {row[:2]: row[2:] for row in sheet.rows}
+    assert found["QM", "single_step"] == (
+        pytest.approx(2 / 3), pytest.approx((1 / 12) ** 0.5), 0.557, 0.002,
+        pytest.approx(2 / 3 - 0.557), "",
+    )  # fmt: skip
+    assert found["QM", "hierarchy_critique"] == (1.0, 0.0, 0.586, 0.003, NOTHING, "")
+    for name in ("IFM", "IDM ×0.1%"):
+        for method in ("single_step", "hierarchy_critique"):
+            assert found[name, method][-2:] == (NOTHING, "limit unknown")
+    assert sheet.notes[0] == "hierarchy_critique: not comparable: limited to 9"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"units": 12}, "12 users, not 4,297"),
+        (
+            {"units": 4297, "distractors": "popularity"},
+            "different settings: distractors popularity",
+        ),
+        ({"units": 4297, "threshold": 2}, "different settings: threshold 2"),
+        ({"units": 4297, "because": ("bundled sample data",)}, "bundled sample data"),
+        ({"units": 4297, "roles": {"predictor": "max"}}, "the predictor is another model: max"),
+    ],
+)
+def test_what_is_not_as_in_the_paper_is_said_and_has_no_difference(single, changes, reason):
+    sheet = sheet_of(main([single(**changes)], None), "Ours and the published")
+    assert {row[6] for row in sheet.rows} == {NOTHING}
+    assert sheet.notes[0] == f"single_step: not comparable: {reason}"
+
+
+def test_the_model_of_each_role_is_named(single, refined):
+    tasks = [single(), refined(roles={"predictor": "ada", "verifier": "vera"})]
+    note = "roles: candidate ada, predictor ada, verifier vera; in the paper one model plays all"
+    assert sheet_of(main(tasks, None), "Table 4").notes[1] == note
+
+
+def test_tasks_share_a_table_if_one_predictor_answered(single, refined):
+    tasks = [single(), refined(roles={"verifier": "vera"})]
+    assert [list(row.tasks) for row in by_data(tasks)["MovieLens"]] == [
+        ["single_step", "hierarchy_critique"]
+    ]
+    tasks = [single(), refined(roles={"predictor": "max"})]
+    assert len(by_data(tasks)["MovieLens"]) == 2
+
+
+def test_the_tasks_that_are_shipped_have_no_setting_to_tell():
+    tasks = Catalogue(load_plugins()).select(["tag:usersum"]).tasks
+    assert len(tasks) >= 15
+    for task in tasks:
+        run = SimpleNamespace(
+            task=task,
+            options=task_options(task, USERSUMBENCH),
+            manifest=SimpleNamespace(asked={}),
+        )
+        assert (task.name, SETTING.describe(run)) == (task.name, "")

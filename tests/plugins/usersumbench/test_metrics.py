@@ -1,0 +1,318 @@
+"""QM, IFM and IDM by hand, and the score of each user from stored records."""
+
+import pytest
+from builders.records import make_records
+from builders.usersumbench import activity, options, segment
+from harness_usersumbench.metrics import (
+    METRICS,
+    counts,
+    density,
+    of_chance,
+    quality,
+    run_values,
+    score,
+)
+from harness_usersumbench.records import (
+    TASKS,
+    Pair,
+    Past,
+    Question,
+    Rated,
+    Ratings,
+    Refined,
+    Round,
+    Segments,
+    Summary,
+    UserResult,
+)
+from harness_usersumbench.words import count_words
+
+from harness import CallFailed, NoVerdict, Unreadable
+
+RIGHT, WRONG, UNREAD = 0, 1, Unreadable("none_named", "")
+
+# Q_s (Eq. 1), by hand.
+
+
+@pytest.mark.parametrize(
+    ("answers", "value"),
+    [
+        ((True, True, True, True), 1.0),
+        ((True, True, True, False), 1.0),  # m is just reached
+        ((True, True, False, False), 0.0),
+        ((False, False, False, False), 0.0),
+        ((True, True, True, None), 1.0),  # three right decide
+        ((False, False, None, None), 0.0),  # two wrong decide
+        ((True, True, False, None), None),
+        ((True, True, None, None), None),
+        ((None, None, None, None), None),
+    ],
+)
+def test_quality_is_decided_by_readable_answers(answers, value):
+    assert quality(answers, 3) == value
+
+
+def test_the_threshold_is_how_many_must_be_right():
+    answers = (True, True, False, False)
+    assert [quality(answers, threshold) for threshold in (1, 2, 3, 4)] == [1.0, 1.0, 0.0, 0.0]
+
+
+def test_chance_reaches_the_threshold_as_often_as_four_draws_of_five():
+    # 4 · (1/5)³ · 4/5 + (1/5)⁴ = 17/625; 1 − (4/5)⁴ = 369/625
+    assert of_chance(3) == pytest.approx(17 / 625)
+    assert of_chance(1) == pytest.approx(369 / 625)
+    assert of_chance(4) == pytest.approx(1 / 625)
+
+
+# IDM (Eq. 4) and words, by hand.
+
+
+def test_density_is_accuracy_by_word_in_tenths_of_a_per_cent():
+    assert density((True, True, True, False), 150) == pytest.approx(0.75 / 150 * 1000)
+    assert density((True, True, True, None), 100) == pytest.approx(1.0 / 100 * 1000)
+    assert density((None, None, None, None), 100) is None
+
+
+def test_a_summary_without_words_has_density_0():
+    assert density((True, True, True, True), 0) == 0.0
+    assert density((None, None, None, None), 0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("", 0), (" \n", 0), ("**Summary**\nLikes tea.\n\n**Insights**\n* Tea", 6), ("a-b c,d", 2)],
+)
+def test_words_stand_between_white_space_headings_included(text, words):
+    assert count_words(text) == words
+
+
+# Records.
+
+
+def question(user, task, run, words=100, history=60):
+    return Question(
+        id=f"{user}/{task}/{run}",
+        user=user,
+        task=task,
+        run=run,
+        history=history,
+        summary=None if words is None else "s",
+        words=words,
+        shown=(),
+        options=tuple("ABCDE"),
+        right=RIGHT,
+        popular=RIGHT if task in ("t1", "t2") else WRONG,
+    )
+
+
+def predicted(user, *runs, **more):
+    """The records of a user's questions, with the four answers of each run."""
+    return [
+        (question(user, task, run, **more), answer)
+        for run, answers in enumerate(runs, start=1)
+        for task, answer in zip(TASKS, answers, strict=True)
+    ]
+
+
+def scored(records, **changed):
+    found = {name: make_records(pairs, stage="a key") for name, pairs in records.items()}
+    return {one.id: one for one in score(found, options(**changed))}
+
+
+def test_a_user_has_the_means_of_all_runs():
+    runs = [(RIGHT,) * 4, (RIGHT, RIGHT, RIGHT, WRONG), (RIGHT, WRONG, WRONG, WRONG)]
+    ann = scored({"predict": predicted("ann", *runs)})["ann"]
+
+    assert ann.values == pytest.approx(
+        {
+            "qm": 2 / 3,
+            "idm": (1 + 0.75 + 0.25) / 3 / 100 * 1000,
+            "ifm": 1.0,
+            "t1": 1.0,
+            "t2": 2 / 3,
+            "t3": 2 / 3,
+            "t4": 1 / 3,
+            "unreadable": 0.0,
+            "popular": 0.0,
+            "random": 17 / 625,
+            "popular_activity": 1.0,
+            "popular_category": 0.0,
+        }
+    )
+    assert (ann.missing, ann.user, ann.slices) == ({}, "ann", {"history": "50-99"})
+    assert ann.details == UserResult(
+        ((True,) * 4, (True, True, True, False), (True, False, False, False)), 100
+    )
+
+
+@pytest.mark.parametrize(("words", "within"), [(0, 1.0), (199, 1.0), (200, 1.0), (201, 0.0)])
+def test_a_summary_of_exactly_the_limit_is_within_it(words, within):
+    ann = scored({"predict": predicted("ann", (RIGHT,) * 4, words=words)})["ann"]
+    assert ann.values["ifm"] == within
+
+
+def test_threshold_and_limit_are_those_of_the_options():
+    records = {"predict": predicted("ann", (RIGHT, RIGHT, WRONG, WRONG))}
+    assert scored(records, threshold=2, max_words=99)["ann"].values["qm"] == 1.0
+    assert scored(records, threshold=2, max_words=99)["ann"].values["ifm"] == 0.0
+    # both questions about activities are right with the most popular option
+    assert scored(records, threshold=2)["ann"].values["popular"] == 1.0
+
+
+def test_without_a_summary_there_is_no_density_and_no_limit():
+    ann = scored({"predict": predicted("ann", (RIGHT,) * 4, words=None)})["ann"]
+    assert {"idm", "ifm"}.isdisjoint({*ann.values, *ann.missing})
+    assert ann.values["qm"] == 1.0
+
+
+def test_an_unread_answer_is_left_out_and_counted_as_wrong_in_the_second_column():
+    ann = scored({"predict": predicted("ann", (RIGHT, RIGHT, RIGHT, UNREAD), (RIGHT,) * 4)})["ann"]
+
+    assert (ann.values["qm"], ann.values["t4"]) == (1.0, 1.0)
+    assert ann.values["unreadable"] == 1 / 8
+    assert ann.values["idm"] == pytest.approx(10.0)
+    assert ann.worst == {"idm": pytest.approx((0.75 + 1) / 2 / 100 * 1000)}
+    assert ann.lost == {"t4": 0.5, "idm": 1 / 8}
+
+
+def test_a_run_that_unread_answers_decide_is_lost():
+    runs = [(RIGHT, RIGHT, WRONG, UNREAD), (RIGHT,) * 4, (WRONG,) * 4]
+    ann = scored({"predict": predicted("ann", *runs)})["ann"]
+    assert (ann.values["qm"], ann.lost["qm"]) == (0.5, pytest.approx(1 / 3))
+
+
+def test_a_user_of_whom_nothing_is_decided_is_missing_with_the_cause():
+    answers = (RIGHT, RIGHT, WRONG, CallFailed("timeout", ""))
+    ann = scored({"predict": predicted("ann", answers)})["ann"]
+
+    assert ann.missing == {"qm": "predict/timeout", "t4": "predict/timeout"}
+    assert (ann.values["t1"], ann.values["unreadable"]) == (1.0, 0.25)
+
+
+def test_a_user_whose_summary_failed_has_the_cause_of_its_stage():
+    past = {name: Past(id=name, user=name, activities=(activity("Heat"),) * 120) for name in "ab"}
+    records = {
+        "summarise": [(past["a"], Unreadable("truncated", "")), (past["b"], Summary("s"))],
+        "predict": predicted("b", (RIGHT,) * 4, history=120),
+    }
+    found = scored(records)
+
+    assert set(found["a"].missing.values()) == {"summarise/truncated"}
+    assert set(found["a"].missing) == {"qm", "idm", "ifm", *TASKS, "unreadable"}
+    assert found["a"].values == {}
+    assert found["a"].slices == found["b"].slices == {"history": "100-149"}
+
+
+def test_the_control_counts_the_history_of_the_user_and_not_of_the_other():
+    past = Past(id="ann", user="ann", activities=(activity("Heat"),) * 120)
+    records = {
+        "summarise": [(past, Summary("s"))],
+        "predict": predicted("ann", (RIGHT,) * 4, history=60),
+    }
+    assert scored(records, method="other")["ann"].slices == {"history": "50-99"}
+
+
+def test_a_user_who_lacks_a_segment_or_the_combination_has_its_cause():
+    refined = Refined("s", (Round("s", True),))
+    combined = {
+        name: Segments(id=name, user=name, ranges=("r",), summaries=("s",)) for name in "bc"
+    }
+    records = {
+        "segment": [
+            (segment(1, 2, user="a"), refined),
+            (segment(2, 2, user="a"), CallFailed("timeout", "")),
+            (segment(user="b"), refined),
+            (segment(user="c"), refined),
+        ],
+        "combine": [(combined["b"], Unreadable("refused", "")), (combined["c"], Summary("s"))],
+        "predict": predicted("c", (RIGHT,) * 4, history=2),
+    }
+    found = scored(records)
+
+    assert {name: one.missing.get("qm") for name, one in found.items()} == {
+        "a": "segment/timeout",
+        "b": "combine/refused",
+        "c": None,
+    }
+    assert found["a"].slices == {"history": "0-49", "segments": "count"}
+    assert found["c"].slices == {"history": "0-49", "segments": "count"}
+
+
+def test_marks_of_the_judge_are_columns_of_their_own():
+    rated = [
+        (Rated(id="ann", user="ann", summary="s"), Ratings(coherence=4, relevance=3)),
+        (Rated(id="ben", user="ben", summary="s"), NoVerdict("schema", "")),
+    ]
+    answers = predicted("ann", (RIGHT,) * 4) + predicted("ben", (RIGHT,) * 4)
+    found = scored({"predict": answers, "rate": rated})
+
+    marks = {name: found["ann"].values[name] for name in ("coherence", "relevance", "autoeval")}
+    assert marks == {"coherence": 4.0, "relevance": 3.0, "autoeval": 3.5}
+    assert found["ben"].missing == dict.fromkeys(marks, "rate/schema")
+
+
+def test_every_column_has_a_metric():
+    ann = scored({"predict": predicted("ann", (RIGHT, UNREAD, WRONG, RIGHT))})["ann"]
+    assert {*ann.values, *ann.missing} <= METRICS.keys()
+
+
+# Runs.
+
+
+def test_runs_have_values_of_their_own():
+    results = [
+        UserResult(((True,) * 4, (True, False, False, False)), 100),
+        UserResult(((True, True, False, None), (True,) * 4), 50),
+        UserResult(((False,) * 4, (False,) * 4), None),
+        UserResult(),
+    ]
+    first, second = run_values(results, 3)
+
+    assert first.qm == pytest.approx(1 / 2)  # the second user's is not decided
+    assert first.idm == pytest.approx((1 / 100 + 2 / 3 / 50) / 2 * 1000)
+    assert second.qm == pytest.approx(1 / 3)
+    assert second.idm == pytest.approx((0.25 / 100 + 1 / 50) / 2 * 1000)
+
+
+def test_runs_of_which_nothing_is_known_have_no_values():
+    assert run_values([UserResult(((None,) * 4,), None)], 3) == ((None, None),)
+    assert run_values([UserResult()], 3) == ()
+
+
+# Counts.
+
+
+def test_what_the_verifier_did_is_counted():
+    wrong = (Pair("q", "a", False, "b"), Pair("q", "c"), Pair("q", "d", True))
+    fixed = Refined("s", (Round("x", False), Round("y", True, ("e",), wrong), Round("s", True)))
+    left = Refined("s", (Round("s", None, unread=("fits_query",)), Round("s", False)))
+    records = {
+        "segment": make_records([(segment(1, 2), fixed), (segment(2, 2), left)]),
+        "combine": make_records(
+            [(Segments(id="a", user="a", ranges=(), summaries=()), Summary(""))]
+        ),
+    }
+    assert counts(records, options()) == {
+        "empty summaries": 1,
+        "segments": 2,
+        "checks of segments": 5,
+        "segments flagged": 2,
+        "segments flagged and fixed": 1,
+        "segments flagged and left": 1,
+        "checks that found the query missed": 2,
+        "checks that found no entity": 2,
+        "question-answer pairs": 3,
+        "pairs found inconsistent": 1,
+        "pairs without a judgement": 1,
+        "unreadable checks: fits_query": 1,
+    }
+
+
+def test_counts_are_whole_numbers():
+    one = Refined("s", (Round("x", False), Round("s", True, ("e",))))
+    found = counts({"segment": make_records([(segment(), one)])}, options())
+    assert {type(number) for number in found.values()} == {int}
+
+
+def test_nothing_is_counted_where_nothing_happened():
+    assert counts({"predict": make_records([])}, options()) == {}

@@ -1,0 +1,534 @@
+"""What is read from answers to A.4, A.5 and A.6, from lists of entities, and from a letter."""
+
+import time
+
+import msgspec
+import pytest
+from harness_usersumbench.parsing import (
+    ConsistencyReader,
+    EntityReader,
+    Judgement,
+    JudgementReader,
+    OptionReader,
+    PairReader,
+    SummaryReader,
+)
+from harness_usersumbench.records import Pair, Summary
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import Parsed, Unreadable
+
+HIKING = Pair("What is done outdoors?", "hiking")
+MUSIC = Pair("What is heard?", "pop music")
+BOTH = (HIKING, MUSIC)
+
+# Summaries.
+
+
+def test_a_summary_is_the_whole_answer():
+    assert SummaryReader()("\n**Summary**\nLikes tea. \n") == Parsed(
+        Summary("**Summary**\nLikes tea."), "text"
+    )
+
+
+@pytest.mark.parametrize("text", ["", " \n\t"])
+def test_an_empty_answer_is_a_summary_without_words(text):
+    assert SummaryReader()(text) == Parsed(Summary(""), "text")
+
+
+# A.4: does the summary fit the query?
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("consistent", True),
+        ("inconsistent", False),
+        ("Consistent.", True),
+        ('"consistent".', True),
+        ("“inconsistent”", False),
+        ("**inconsistent**", False),
+        ("The summary is consistent with the query.", True),
+        ("consistent\nconsistent", True),
+    ],
+)
+def test_one_whole_word_says_whether_a_summary_fits(text, fits):
+    assert ConsistencyReader()(text).value is fits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "consistent or inconsistent",
+        "yes",
+        "consistently",
+        "in-consistent",
+        "not consistent",
+        "inconsistent? No: consistent",
+    ],
+)
+def test_both_words_or_neither_are_unreadable(text):
+    assert ConsistencyReader()(text) == Unreadable("no_single_verdict", text)
+
+
+def test_no_answer_is_empty_and_no_verdict():
+    assert ConsistencyReader()("") == Unreadable("empty")
+
+
+# Entities.
+
+SUMMARY = "The user likes Hiking, pop music and the film “Alien”, and dislikes heart attacks."
+
+
+@pytest.mark.parametrize(
+    ("text", "entities"),
+    [
+        ("Hiking\npop music", ("Hiking", "pop music")),
+        ("- hiking\n- Hiking\n* Pop Music", ("hiking", "Pop Music")),
+        ('1. "Alien"\n2. hiking', ("Alien", "hiking")),
+        ("Hiking, pop music; jazz", ("Hiking", "pop music")),
+        ("Here are the entities:\nhiking", ("hiking",)),
+        ("hiking\nart\nalien", ("hiking", "alien")),
+        ("NONE", ()),
+        ("None.", ()),
+    ],
+)
+def test_entities_are_those_of_the_list_that_the_summary_contains(text, entities):
+    assert EntityReader(summary=SUMMARY, most=10)(text) == Parsed(entities, "text")
+
+
+def test_no_more_entities_are_read_than_were_asked_for():
+    assert EntityReader(summary=SUMMARY, most=1)("Alien\nhiking").value == ("Alien",)
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [("jazz\nopera", Unreadable("not_in_summary", "jazz opera")), ("", Unreadable("empty"))],
+)
+def test_a_list_of_nothing_that_the_summary_contains_is_unreadable(text, failure):
+    assert EntityReader(summary=SUMMARY, most=10)(text) == failure
+
+
+# A.5: question–answer pairs, and thirty ways to damage them.
+
+PAIRS = {
+    "as asked": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking"]\n'
+        '[Question#2: "What is heard?", Answer#2: "pop music"]',
+        BOTH,
+    ),
+    "typographic quotation marks": (
+        "[Question#1: “What is done outdoors?”, Answer#1: “hiking”]\n"
+        "[Question#2: “What is heard?”, Answer#2: “pop music”]",
+        BOTH,
+    ),
+    "single quotation marks": (
+        "[Question#1: 'What is done outdoors?', Answer#1: 'hiking']\n"
+        "[Question#2: 'What is heard?', Answer#2: 'pop music']",
+        BOTH,
+    ),
+    "no quotation marks": (
+        "[Question#1: What is done outdoors?, Answer#1: hiking]\n"
+        "[Question#2: What is heard?, Answer#2: pop music]",
+        BOTH,
+    ),
+    "no brackets": (
+        'Question#1: "What is done outdoors?", Answer#1: "hiking"\n'
+        'Question#2: "What is heard?", Answer#2: "pop music"',
+        BOTH,
+    ),
+    "no closing brackets": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking"\n'
+        '[Question#2: "What is heard?", Answer#2: "pop music"',
+        BOTH,
+    ),
+    "round brackets": (
+        '(Question#1: "What is done outdoors?", Answer#1: "hiking")\n'
+        '(Question#2: "What is heard?", Answer#2: "pop music")',
+        BOTH,
+    ),
+    "no closing quotation mark": (
+        '[Question#1: "What is done outdoors?, Answer#1: "hiking]\n'
+        '[Question#2: "What is heard?, Answer#2: "pop music]',
+        BOTH,
+    ),
+    "numbers from 0": (
+        '[Question#0: "What is done outdoors?", Answer#0: "hiking"]\n'
+        '[Question#1: "What is heard?", Answer#1: "pop music"]',
+        BOTH,
+    ),
+    "an answer's number off by one": (
+        '[Question#1: "What is done outdoors?", Answer#2: "hiking"]\n'
+        '[Question#2: "What is heard?", Answer#3: "pop music"]',
+        BOTH,
+    ),
+    "one number for all": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking"]\n'
+        '[Question#1: "What is heard?", Answer#1: "pop music"]',
+        BOTH,
+    ),
+    "no numbers": (
+        '[Question: "What is done outdoors?", Answer: "hiking"]\n'
+        '[Question: "What is heard?", Answer: "pop music"]',
+        BOTH,
+    ),
+    "no sign before the number": (
+        '[Question 1: "What is done outdoors?", Answer 1: "hiking"]\n'
+        '[Question 2: "What is heard?", Answer 2: "pop music"]',
+        BOTH,
+    ),
+    "two pairs in a line": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking"] '
+        '[Question#2: "What is heard?", Answer#2: "pop music"]',
+        BOTH,
+    ),
+    "pairs in one bracket": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking", '
+        'Question#2: "What is heard?", Answer#2: "pop music"]',
+        BOTH,
+    ),
+    "an answer on a line of its own": (
+        '[Question#1: "What is done outdoors?",\n Answer#1: "hiking"]\n'
+        '[Question#2: "What is heard?",\n Answer#2: "pop music"]',
+        BOTH,
+    ),
+    "a question on two lines": (
+        '[Question#1: "What is done\noutdoors?", Answer#1: "hiking"]',
+        (HIKING,),
+    ),
+    "prose around": (
+        'Sure! Here are the pairs:\n\n[Question#1: "What is done outdoors?", Answer#1: "hiking"]\n'
+        '[Question#2: "What is heard?", Answer#2: "pop music"]\n\nAsk for more at any time!',
+        BOTH,
+    ),
+    "prose behind the last pair, without brackets": (
+        'Question#1: "What is done outdoors?", Answer#1: "hiking"\nI hope this helps.',
+        (HIKING,),
+    ),
+    "a remark behind a bracket": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking"] (see the summary)\n'
+        '[Question#2: "What is heard?", Answer#2: "pop music"]',
+        BOTH,
+    ),
+    "a fence": (
+        '```\n[Question#1: "What is done outdoors?", Answer#1: "hiking"]\n```',
+        (HIKING,),
+    ),
+    "bold labels": (
+        '**Question#1:** "What is done outdoors?"\n**Answer#1:** "hiking"\n\n'
+        '**Question#2:** "What is heard?"\n**Answer#2:** "pop music"',
+        BOTH,
+    ),
+    "bullets": (
+        '- [Question#1: "What is done outdoors?", Answer#1: "hiking"]\n'
+        '- [Question#2: "What is heard?", Answer#2: "pop music"]',
+        BOTH,
+    ),
+    "JSON": (
+        '[{"Question#1": "What is done outdoors?", "Answer#1": "hiking"},\n'
+        ' {"Question#2": "What is heard?", "Answer#2": "pop music"}]',
+        BOTH,
+    ),
+    "small letters": (
+        '[question#1: "What is done outdoors?", answer#1: "hiking"]\n'
+        '[question#2: "What is heard?", answer#2: "pop music"]',
+        BOTH,
+    ),
+    "a quotation inside an answer": (
+        "[Question#1: “What is watched?”, Answer#1: “the “Alien” films”]",
+        (Pair("What is watched?", "the “Alien” films"),),
+    ),
+    "an escaped quotation inside an answer": (
+        r'[Question#1: "What is watched?", Answer#1: "the \"Alien\" films"]',
+        (Pair("What is watched?", 'the "Alien" films'),),
+    ),
+    "a comma and a colon inside an answer": (
+        '[Question#1: "What is watched?", Answer#1: "Alien 3: The Cut, uncut"]',
+        (Pair("What is watched?", "Alien 3: The Cut, uncut"),),
+    ),
+    "a label's word inside a question": (
+        '[Question#1: "To the question: what is done, what is the answer: outdoors?", '
+        'Answer#1: "hiking"]',
+        (Pair("To the question: what is done, what is the answer: outdoors?", "hiking"),),
+    ),
+    "a question without an answer": (
+        '[Question#1: "What is done outdoors?"]\n'
+        '[Question#2: "What is heard?", Answer#2: "pop music"]',
+        (MUSIC,),
+    ),
+    "an empty answer": (
+        '[Question#1: "What is done outdoors?", Answer#1: ""]\n'
+        '[Question#2: "What is heard?", Answer#2: "pop music"]',
+        (MUSIC,),
+    ),
+    "two answers to a question": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking", Answer#1: "camping"]\n'
+        '[Question#2: "What is heard?", Answer#2: "pop music"]',
+        (MUSIC,),
+    ),
+    "the same answer twice": (
+        '[Question#1: "What is done outdoors?", Answer#1: "hiking", Answer#1: "hiking"]',
+        (HIKING,),
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", PAIRS)
+def test_pairs_are_read_in_spite_of_damage(damage):
+    text, pairs = PAIRS[damage]
+    assert PairReader()(text).value == pairs
+
+
+def test_there_are_thirty_ways_to_damage_pairs():
+    assert len(PAIRS) > 30
+
+
+@pytest.mark.parametrize(
+    "text", ["I cannot do this.", "Question#1: What is done?", "Answer#1: hiking", "[]"]
+)
+def test_a_text_without_pairs_is_unreadable(text):
+    assert PairReader()(text) == Unreadable("no_pairs", text)
+
+
+# A.6: judgements, matched to their pairs.
+
+YES, NONE = Judgement(True), Judgement()
+
+
+def no(reference):
+    return Judgement(False, reference)
+
+
+JUDGED = {
+    "as asked": (
+        '[Status#1: "consistent", ReferenceAnswer#1: "none"]\n'
+        '[Status#2: "inconsistent", ReferenceAnswer#2: "pop music"]\n'
+        '[Status#3: "consistent", ReferenceAnswer#3: "none"]',
+        (YES, no("pop music"), YES),
+    ),
+    "typographic marks and italics, as printed": (
+        "[Status#1: “*consistent*”, ReferenceAnswer#1: “none”]\n"
+        "[Status#2: “*inconsistent*”, ReferenceAnswer#2: “pop music”]\n"
+        "[Status#3: “*consistent*”, ReferenceAnswer#3: “none”]",
+        (YES, no("pop music"), YES),
+    ),
+    "no brackets and no quotation marks": (
+        "Status#1: consistent, ReferenceAnswer#1: none\n"
+        "Status#2: inconsistent, ReferenceAnswer#2: pop music\n"
+        "Status#3: consistent, ReferenceAnswer#3: none",
+        (YES, no("pop music"), YES),
+    ),
+    "another order": (
+        '[Status#3: "inconsistent", ReferenceAnswer#3: "jazz"]\n'
+        '[Status#1: "consistent", ReferenceAnswer#1: "none"]\n'
+        '[Status#2: "consistent", ReferenceAnswer#2: "none"]',
+        (YES, YES, no("jazz")),
+    ),
+    "one without a judgement": (
+        '[Status#1: "consistent", ReferenceAnswer#1: "none"]\n'
+        '[Status#3: "inconsistent", ReferenceAnswer#3: "jazz"]',
+        (YES, NONE, no("jazz")),
+    ),
+    "numbers one too large": (
+        '[Status#2: "inconsistent", ReferenceAnswer#2: "jazz"]\n'
+        '[Status#3: "consistent", ReferenceAnswer#3: "none"]\n'
+        '[Status#4: "consistent", ReferenceAnswer#4: "none"]',
+        (no("jazz"), YES, YES),
+    ),
+    "numbers from 0, one left out": (
+        '[Status#0: "inconsistent", ReferenceAnswer#0: "jazz"]\n'
+        '[Status#2: "consistent", ReferenceAnswer#2: "none"]',
+        (no("jazz"), NONE, YES),
+    ),
+    "the number of the format for all": (
+        '[Status#2: "inconsistent", ReferenceAnswer#2: "jazz"]\n'
+        '[Status#2: "consistent", ReferenceAnswer#2: "none"]\n'
+        '[Status#2: "consistent", ReferenceAnswer#2: "none"]',
+        (no("jazz"), YES, YES),
+    ),
+    "no numbers": (
+        '[Status: "consistent", ReferenceAnswer: "none"]\n'
+        '[Status: "inconsistent", ReferenceAnswer: "jazz"]\n'
+        '[Status: "consistent", ReferenceAnswer: "none"]',
+        (YES, no("jazz"), YES),
+    ),
+    "no numbers, and one left out": (
+        '[Status#1: "consistent", ReferenceAnswer#1: "none"]\n'
+        '[Status: "inconsistent", ReferenceAnswer: "jazz"]',
+        (YES, NONE, NONE),
+    ),
+    "contradicting judgements of a pair": (
+        '[Status#1: "consistent", ReferenceAnswer#1: "none"]\n'
+        '[Status#2: "consistent", ReferenceAnswer#2: "none"]\n'
+        '[Status#2: "inconsistent", ReferenceAnswer#2: "jazz"]\n'
+        '[Status#3: "consistent", ReferenceAnswer#3: "none"]',
+        (YES, NONE, YES),
+    ),
+    "the same judgement twice": (
+        '[Status#1: "inconsistent", ReferenceAnswer#1: "jazz"]\n'
+        '[Status#1: "inconsistent", ReferenceAnswer#1: "jazz"]',
+        (no("jazz"), NONE, NONE),
+    ),
+    "a judgement of a pair that does not exist": (
+        '[Status#1: "consistent", ReferenceAnswer#1: "none"]\n'
+        '[Status#9: "inconsistent", ReferenceAnswer#9: "jazz"]',
+        (YES, NONE, NONE),
+    ),
+    "another status": (
+        '[Status#1: "unclear", ReferenceAnswer#1: "none"]\n'
+        '[Status#2: "consistent", ReferenceAnswer#2: "none"]\n'
+        '[Status#3: "consistent or inconsistent", ReferenceAnswer#3: "none"]',
+        (NONE, YES, NONE),
+    ),
+    "an answer to a consistent pair": (
+        '[Status#1: "consistent", ReferenceAnswer#1: "hiking"]\n'
+        '[Status#2: "consistent"]\n'
+        '[Status#3: "inconsistent"]',
+        (YES, YES, no(None)),
+    ),
+    "two judgements in a line, with prose": (
+        'Judgements: [Status#1: "consistent", ReferenceAnswer#1: "none"] [Status#2: '
+        '"inconsistent", ReferenceAnswer#2: "the “Alien” films"] and that is all.',
+        (YES, no("the “Alien” films"), NONE),
+    ),
+    "other spellings of the label": (
+        '[Status#1: "inconsistent", Reference Answer#1: "jazz"]\n'
+        '[Status#2: "inconsistent", reference_answer#2: "folk"]',
+        (no("jazz"), no("folk"), NONE),
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", JUDGED)
+def test_judgements_are_matched_to_their_pairs_in_spite_of_damage(damage):
+    text, judged = JUDGED[damage]
+    assert JudgementReader(count=3)(text).value == judged
+
+
+@pytest.mark.parametrize(
+    "text", ["All are fine.", '[Status#1: "unclear", ReferenceAnswer#1: "none"]']
+)
+def test_a_text_without_any_judgement_is_unreadable(text):
+    assert JudgementReader(count=3)(text) == Unreadable("no_judgements", text)
+
+
+# t1 to t4: a letter, or an option's text.
+
+OPTIONS = ("Alien", "Aliens", "Toy Story (1995)", "Plan B", "Sense and Sensibility")
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("C", "C"),
+        ("c", "C"),
+        ("(c)", "C"),
+        ("**C**", "C"),
+        ("C.", "C"),
+        ("[D]", "D"),
+        ("'E'", "E"),
+        ("Answer: c", "C"),
+        ("The answer is (A).", "A"),
+        ("Final answer: **E**", "E"),
+        ("I'd go with option B here", "B"),
+        ("Toy Story (1995)", "C"),
+        ("toy story (1995).", "C"),
+        ("sense  and\nsensibility", "E"),
+        ("Alien", "A"),
+        ("Aliens", "B"),
+        ("I think Aliens fits best", "B"),
+        ("Plan B", "D"),
+        ("They will watch Plan B next", "D"),
+        ("A. Alien", "A"),
+        ("B) Aliens", "B"),
+        ("**C.** Toy Story (1995)", "C"),
+        ("Option C: Toy Story (1995)", "C"),
+        ("The answer is D because of Plan B", "D"),
+        ("C\n\nThe user does not like B.", "C"),
+        ("A user who likes space would take B.", "B"),
+        ("Because the user likes Alien, the answer is A", "A"),
+    ],
+)
+def test_an_answer_names_an_option_by_letter_or_by_text(text, letter):
+    assert OptionReader(options=OPTIONS)(text).value == "ABCDE".index(letter)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B or C",
+        "A or B",
+        "A, C",
+        "B\nC",
+        "The answer is A or B",
+        "B. Alien",
+        "Either Alien or Aliens",
+        "C and Aliens? No, B",
+    ],
+)
+def test_an_answer_that_names_two_options_is_unreadable(text):
+    found = OptionReader(options=OPTIONS)(text)
+    assert (type(found), found.cause) == (Unreadable, "several_named")
+
+
+@pytest.mark.parametrize("text", ["F", "none of them", "A user likes it.", "The Alienist"])
+def test_an_answer_that_names_no_option_is_unreadable(text):
+    assert OptionReader(options=OPTIONS)(text) == Unreadable("none_named", text)
+
+
+def test_an_empty_answer_chooses_nothing():
+    assert OptionReader(options=OPTIONS)(" ") == Unreadable("empty")
+
+
+def test_a_letter_comes_before_an_option_that_is_called_like_it():
+    assert OptionReader(options=("B", "A", "Z", "M", "Q"))("A").value == 0
+
+
+def test_options_that_differ_in_decorations_are_told_apart():
+    options = ("Wonder", "Wonder!", "Big", "Heat", "Jaws")
+    assert OptionReader(options=options)("Wonder!").value == 1
+    assert OptionReader(options=options)("Wonder").value == 0
+    assert OptionReader(options=options)("“Wonder”").cause == "several_named"
+
+
+# Anything.
+
+READERS = (
+    SummaryReader(),
+    ConsistencyReader(),
+    EntityReader(summary=SUMMARY, most=10),
+    PairReader(),
+    JudgementReader(count=3),
+    OptionReader(options=OPTIONS),
+)
+PARTS = st.sampled_from(
+    [
+        *'[](){}"“”\'*_`,;:#-. \n\t\\',
+        "Question", "Answer#1:", "Status#2", "ReferenceAnswer", "0", "12", "not ", "consistent",
+        "in", "none", "The answer is ", "A", "b", "C or ", "Alien", "Toy Story (1995)", "Plan",
+        "{{ x }}", "\ud800", "\0", "é",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(PARTS, max_size=30).map("".join) | st.text())
+def test_every_text_is_read_or_unreadable(text):
+    for reader in READERS:
+        found = reader(text)
+        assert isinstance(found, Parsed | Unreadable)
+        if isinstance(found, Parsed):
+            msgspec.json.encode(found)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["[", " ", '"', "*", "not ", "Question#1: ", 'Answer#1: "', "Status#1: [", "the answer is ",
+     "A ", "a  ", "\n", "Alien ", '"]'],
+)  # fmt: skip
+def test_reading_a_hostile_text_takes_no_longer_than_its_length(part):
+    text = part * (100_000 // len(part))
+    begun = time.process_time()
+    for reader in READERS:
+        reader(text)
+    assert time.process_time() - begun < 5

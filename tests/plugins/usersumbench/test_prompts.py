@@ -1,0 +1,149 @@
+"""The published prompts word for word, and ours as they are rendered."""
+
+import re
+from pathlib import Path
+
+import pytest
+from builders.usersumbench import PROMPTS
+
+from harness.prompts import Templates
+
+FOLDER = PROMPTS / "usersumbench"
+TEMPLATES = Templates([PROMPTS])
+APPENDIX = (Path(__file__).parent / "appendix_a.md").read_text("utf-8")
+"""The prompts of appendix A of arXiv:2408.16966, as its text was extracted; each up to the words
+"Here we define:"."""
+
+PUBLISHED = {
+    "A.1": "summarise.candidate",
+    "A.2": "segment.candidate",
+    "A.3": "revise.candidate",
+    "A.4": "fits_query.verifier",
+    "A.5": "questions.verifier",
+    "A.6": "judgements.verifier",
+    "A.7": "combine.candidate",
+}
+OURS = ("entities.verifier", "predict.predictor", "rate.judge")
+ESCAPED = "\N{OBJECT REPLACEMENT CHARACTER}"
+
+
+def printed(section):
+    """The words of a published prompt without the artefacts of its print."""
+    [_, text] = re.split(rf"^## {re.escape(section)} .*$", APPENDIX, flags=re.M)
+    text = re.split(r"^## ", text, flags=re.M)[0]
+    text = text.replace("\\*", ESCAPED).replace("\\_", "_")
+    text = text.replace("**", "")  # bold type
+    text = re.sub(r"“\*(\w+)\*”", r"“\1”", text)  # italic type
+    text = text.replace("“", '"').replace("”", '"').replace(ESCAPED, "*")
+    text = re.sub(r"—\s*(\w[\w ]*?)\s*—", r"— \1 —", text)
+    return text.split()
+
+
+def kept(name):
+    """The words of a prompt's file, its variables written as in the paper."""
+    text = (FOLDER / f"{name}.j2").read_text("utf-8")
+    if name == PUBLISHED["A.7"]:
+        text = re.sub(r"{% for .*? %}\n(.*)\n{% endfor %}", r"\1\n...", text)
+    return re.sub(r"{{ (?:segment\.)?(\w+) }}", r"{\1}", text).split()
+
+
+@pytest.mark.parametrize("section", PUBLISHED)
+def test_a_published_prompt_is_kept_word_for_word(section):
+    assert kept(PUBLISHED[section]) == printed(section)
+
+
+@pytest.mark.parametrize("section", PUBLISHED)
+def test_nothing_but_variables_is_added_to_a_published_prompt(section):
+    text = (FOLDER / f"{PUBLISHED[section]}.j2").read_text("utf-8")
+    assert "{#" not in text
+    assert re.findall(r"{%.*?%}", text) == (
+        ["{% for segment in segments %}", "{% endfor %}"] if section == "A.7" else []
+    )
+
+
+def test_every_other_prompt_is_marked_as_ours():
+    files = {file.name.removesuffix(".j2") for file in FOLDER.glob("*.j2")}
+    assert files == {*PUBLISHED.values(), *OURS}
+    for name in OURS:
+        assert (FOLDER / f"{name}.j2").read_text("utf-8").startswith("{# Ours: ")
+
+
+def test_the_notes_name_the_paper_and_the_section_of_each_published_prompt():
+    notes = (FOLDER / "variables.yaml").read_text("utf-8")
+    assert "arXiv:2408.16966" in notes
+    for section, name in PUBLISHED.items():
+        assert re.search(rf"^#   {re.escape(name)} +{re.escape(section)} ", notes, flags=re.M)
+
+
+def rendered(prompt, role, **variables):
+    [message] = TEMPLATES.need("usersumbench", prompt, role).render(variables)
+    assert message.role == "user"
+    return message.content
+
+
+def test_segments_are_combined_in_the_order_given():
+    segments = [
+        {"time_range": "05/2000", "segment_summary": "Likes tea."},
+        {"time_range": "06/2000", "segment_summary": "Likes rum."},
+    ]
+    text = rendered("combine", "candidate", query="q", max_words=9, segments=segments)
+    assert text.endswith(
+        "— Time Segment Summaries —\n"
+        'Summary of Time Segment "05/2000": Likes tea.\n'
+        'Summary of Time Segment "06/2000": Likes rum.\n'
+    )
+
+
+def test_names_that_look_like_templates_are_text():
+    text = rendered(
+        "summarise", "candidate", query="q", max_words=9, user_activities="watched “{{ query }}”"
+    )
+    assert text.endswith("— User Activities —\nwatched “{{ query }}”")
+
+
+QUESTION = {
+    "summary": None,
+    "user_activities": "",
+    "asked": "activity",
+    "thing": "movie",
+    "category": "genre",
+    "options": [["A", "Heat"], ["B", "Big"]],
+}
+
+
+def test_a_question_shows_a_summary_and_activities_where_it_has_them():
+    more = {"summary": "Likes tea.", "user_activities": "watched “Heat”"}
+    assert rendered("predict", "predictor", **QUESTION | more) == (
+        "This is a summary of a user's past activities:\n\nLikes tea.\n\n"
+        "These are the user's most recent activities, the oldest first:\n\nwatched “Heat”\n\n"
+        "Which movie is the user's next activity about?\n\nA. Heat\nB. Big\n\n"
+        "Choose the most likely option. Answer with its letter and nothing else."
+    )
+
+
+def test_a_question_without_context_is_about_a_user_all_the_same():
+    assert rendered("predict", "predictor", **QUESTION | {"asked": "category"}) == (
+        "The user's next activity is about a movie. Which genre does it have?\n\n"
+        "A. Heat\nB. Big\n\n"
+        "Choose the most likely option. Answer with its letter and nothing else."
+    )
+
+
+def test_an_empty_summary_is_shown_as_one():
+    assert rendered("predict", "predictor", **QUESTION | {"summary": ""}).startswith(
+        "This is a summary of a user's past activities:\n\n\n\nWhich movie"
+    )
+
+
+@pytest.mark.parametrize(("aspect", "words"), [("coherence", "organised"), ("relevance", "query")])
+def test_a_summary_is_rated_for_one_aspect(aspect, words):
+    text = rendered(
+        "rate", "judge", query="q", aspect=aspect, texts=["Likes tea."], labels=list("12345")
+    )
+    assert f"Rate its {aspect}: " in text
+    assert words in text
+    assert "The ratings are 1, 2, 3, 4, 5, where 1 is the worst and 5 the best." in text
+    assert text.endswith(
+        "1. Likes tea.\n\nAnswer with one line: the number of the summary, which is 1, and its "
+        'rating, such as "1. 3", and nothing else.'
+    )

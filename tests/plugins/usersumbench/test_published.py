@@ -1,0 +1,44 @@
+"""The paper's tables as they are shipped."""
+
+import pytest
+from harness_usersumbench.paper import TABLES, examples, results
+
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
+
+
+def test_the_four_tables_are_there():
+    sources = {TABLES.read(name).source for name in TABLES.names()}
+    assert sources == {"Table 1", "Table 2", "Table 3", "Table 4"}
+    assert examples() == {"MovieLens": 4297, "Yelp": 6798, "Amazon Review": 5046}
+
+
+def test_the_increments_of_table_4_follow_from_its_means():
+    for row in TABLES.read("methods").dicts():
+        increment = 100 * (row["hierarchy-critique"] / row["single-step"] - 1)
+        assert row["increment"] == pytest.approx(increment, abs=0.005)
+
+
+def test_in_table_3_quality_has_the_highest_correlation_but_on_amazon():
+    rows = {row["metric"]: row for row in TABLES.read("correlations").dicts()}
+    best = {
+        dataset: max(rows, key=lambda metric: rows[metric][dataset])
+        for dataset in ("MovieLens", "Yelp", "Amazon Review")
+    }
+    assert best == {
+        "MovieLens": "Quality Q_s", "Yelp": "Quality Q_s", "Amazon Review": "AutoEval"
+    }  # fmt: skip
+
+
+def test_table_4_is_published_for_existing_tasks():
+    found = results()
+    assert len(found) == 18
+    known = {entry.name for entry in Catalogue(load_plugins()).entries}
+    assert {one.task for one in found} <= known
+    yelp = {one.metric: one.value for one in found if one.task == "usersum_yelp_hc"}
+    assert yelp == {"qm": 0.512, "ifm": 0.992, "idm": 4.721}
+
+
+def test_only_qm_can_be_comparable():
+    for one in results():
+        assert one.comparable_if.startswith("never: ") == (one.metric != "qm")

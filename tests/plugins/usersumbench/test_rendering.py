@@ -1,0 +1,37 @@
+"""Lines of activity as in the paper's appendix A.6, and ranges of time."""
+
+from datetime import UTC, datetime
+
+import pytest
+from harness_usersumbench.records import Activity
+from harness_usersumbench.rendering import lines, time_range
+
+
+def activity(*when, name="Heat (1995)", categories=("Crime", "Drama")):
+    return Activity(int(datetime(*when, tzinfo=UTC).timestamp()), name, categories)
+
+
+@pytest.mark.parametrize(
+    ("when", "moment"),
+    [
+        ((2004, 5, 15, 16, 59), "Sat 05/15/2004 4PM"),
+        ((2004, 6, 11, 18), "Fri 06/11/2004 6PM"),
+        ((2000, 2, 29, 0, 30), "Tue 02/29/2000 12AM"),
+        ((2000, 12, 31, 12), "Sun 12/31/2000 12PM"),
+        ((2001, 1, 1, 11, 59), "Mon 01/01/2001 11AM"),
+    ],
+)
+def test_a_line_names_the_object_its_categories_and_the_hour_in_utc(options, when, moment):
+    [line] = lines([activity(*when)], options())
+    assert line == f"watched “Heat (1995)” [Crime, Drama] around {moment}"
+
+
+def test_the_verb_is_the_tasks(options):
+    [line] = lines([activity(2004, 5, 15, categories=("Bars",))], options(verb="reviewed"))
+    assert line == "reviewed “Heat (1995)” [Bars] around Sat 05/15/2004 12AM"
+
+
+def test_a_range_goes_from_the_first_day_to_the_last():
+    first, last = activity(2004, 5, 15, 1), activity(2005, 1, 2)
+    assert time_range([first, activity(2004, 7, 1), last]) == "05/15/2004 to 01/02/2005"
+    assert time_range([first, activity(2004, 5, 15, 23)]) == "05/15/2004"

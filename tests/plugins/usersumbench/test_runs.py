@@ -1,0 +1,186 @@
+"""Whole runs over the sample: what they forecast, ask and score."""
+
+import json
+import re
+from hashlib import sha256
+from itertools import pairwise
+
+import pytest
+from harness_usersumbench.benchmark import USERSUMBENCH
+from harness_usersumbench.records import TASKS
+
+from harness import Benchmark
+from harness.base.errors import HarnessError, UsageError
+from harness.cli.main import main
+from harness.pipeline.forecast import rehearse
+from harness.pipeline.settings import make_settings
+from harness.registry import load_plugins
+from harness.testing import ScriptedModel
+
+HC = "usersum_movielens_hc"
+FEW = {"limit": 4, "max_failures": 1.0}
+
+
+def answer(request):
+    """Each segment's first summary names tea, which the verifier corrects to rum."""
+    prompt, variables = request.topic.prompt, request.topic.variables
+    if prompt in ("segment", "revise", "summarise", "combine"):
+        drink = "rum" if prompt == "revise" else "tea"
+        text = request.messages[-1].content
+        return f"The user likes {drink}{sha256(text.encode()).hexdigest()[:8]}."
+    if prompt == "entities":
+        return re.search(r"(?:tea|rum)\w+", variables["summary"])[0]
+    if prompt == "questions":
+        return f'[Question#1: "What is liked?", Answer#1: "{variables["kg_entities"]}"]'
+    if prompt == "judgements":
+        is_tea = '"tea' in variables["question_answer_pairs"]
+        status, reference = ("inconsistent", "rum") if is_tea else ("consistent", "none")
+        return f'[Status#1: "{status}", ReferenceAnswer#1: "{reference}"]'
+    return {"fits_query": "consistent", "predict": "A"}[prompt]
+
+
+def records(result, task=HC):
+    """Each stage's outcomes by item."""
+    found = {}
+    for journal in sorted((result.folder / task).glob("?-*.jsonl")):
+        lines = map(json.loads, journal.read_text().splitlines())
+        found[journal.name] = {one["id"]: (one["item"], one["outcome"]) for one in lines}
+    return found
+
+
+async def test_the_loop_is_forecast_in_calls_and_in_money():
+    model = {"model": "openai", "model_args": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
+    prices = {"openai:m": {"input": 1.0, "output": 2.0}}
+    settings = {"tasks": (HC,), "data": "sample", "prices": prices, **model}
+    forecast = await rehearse(make_settings(settings), load_plugins())
+
+    by_stage = {one.stage: one for one in forecast.stages}
+    loop = by_stage["segment"]
+    assert (loop.least_calls, loop.most_calls) == (3 * loop.items, 20 * loop.items)
+    assert {role.role for role in loop.roles} == {"candidate", "verifier"}
+    assert loop.least_calls <= sum(role.calls for role in loop.roles) <= loop.most_calls
+    for role in loop.roles:
+        assert 0 < role.cost.least < role.cost.at_most < role.cost.most
+    assert by_stage["predict"].items == len(TASKS) * 3 * by_stage["combine"].items
+
+
+def test_the_verifier_and_the_predictor_are_the_candidate_unless_named(harness_run):
+    model = ScriptedModel(answer)
+    result = harness_run(HC, model=model, **FEW)
+
+    assert result.summaries[0].roles == dict.fromkeys(
+        ("candidate", "verifier", "predictor"), "model"
+    )
+    assert {one.topic.role for one in model.requests} == {"candidate", "verifier", "predictor"}
+
+
+def test_every_segment_that_is_flagged_is_fixed_and_counted(harness_run):
+    [summary] = harness_run(HC, model=ScriptedModel(answer), **FEW).summaries
+
+    counts = summary.counts
+    assert counts["segments"] > 4
+    assert counts["segments flagged and fixed"] == counts["segments"]
+    assert counts["checks of segments"] == 2 * counts["segments"]
+    assert "segments flagged and left" not in counts
+    calls = {role: use.calls for role, use in summary.stages["segment"].roles.items()}
+    assert calls == {"candidate": 2 * counts["segments"], "verifier": 8 * counts["segments"]}
+
+
+def test_models_that_take_turns_leave_the_records_that_others_leave(harness_run, tmp_path):
+    found, switches = [], []
+    for folder, occupies in (("apart", None), ("together", "gpu")):
+        asked = []
+
+        def noted(request, asked=asked):
+            asked.append(request.topic.role == "candidate")
+            return answer(request)
+
+        models = [ScriptedModel(noted, name=name) for name in ("one", "two")]
+        for model in models:
+            model.occupies = occupies
+        result = harness_run(
+            HC, model=models[0], roles={"verifier": models[1], "predictor": models[1]},
+            folder=tmp_path / folder, **FEW,
+        )  # fmt: skip
+        found.append(records(result))
+        switches.append(sum(one != other for one, other in pairwise(asked)))
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
+    assert switches[1] < switches[0]
+
+
+def test_threshold_and_limit_are_changed_without_asking(harness_run, capsys):
+    model = ScriptedModel(answer)
+    result = harness_run("usersum_movielens", model=model, **FEW)
+    asked = model.count
+    before = result.summaries[0].metrics
+
+    changes = ("--set", "threshold=1", "--set", "max_words=2")
+    capsys.readouterr()
+    assert main(["score", str(result.folder), *changes, "--json"]) == 0
+    [run] = json.loads(capsys.readouterr().out)["runs"]
+    [again] = run["summaries"]
+    assert model.count == asked
+    assert again["metrics"]["qm"]["value"] > before["qm"].value
+    assert (before["ifm"].value, again["metrics"]["ifm"]["value"]) == (1.0, 0.0)
+    assert "the prompts were asked with the old values" in again["not_comparable_because"][-1]
+
+
+def test_a_judge_rates_summaries_where_the_option_asks(harness_run):
+    def judge(request):
+        return "1. 4" if "Rate its coherence" in request.messages[-1].content else "1. 2"
+
+    metrics = ["qm", "coherence", "relevance", "autoeval"]
+    result = harness_run(
+        "usersum_movielens", model=ScriptedModel(answer), judge=ScriptedModel(judge, name="judge"),
+        set={"autoeval": True, "metrics": metrics}, **FEW,
+    )  # fmt: skip
+    values = {name: one.value for name, one in result.summaries[0].metrics.items()}
+    assert values == {**values, "coherence": 4.0, "relevance": 2.0, "autoeval": 3.0}
+    assert list(values) == metrics
+
+
+def test_without_a_judge_nothing_is_rated(harness_run):
+    with pytest.raises(UsageError, match="judge") as error:
+        harness_run("usersum_movielens", model="baseline", set={"autoeval": True}, **FEW)
+    assert "autoeval" in str(error.value)
+
+
+def test_what_is_no_model_cannot_predict(harness_run):
+    with pytest.raises(HarnessError, match="no plugin offers the kind of model 'lexical'") as error:
+        harness_run("usersum_movielens", roles={"predictor": "lexical"}, **FEW)
+    assert error.value.where == "role predictor"
+
+
+def test_a_predictor_that_answers_nothing_leaves_every_user_missing(harness_run):
+    result = harness_run("usersum_movielens", roles={"predictor": ScriptedModel("")}, **FEW)
+    metrics = result.summaries[0].metrics
+    assert (metrics["qm"].n, metrics["qm"].missing) == (0, {"predict/empty": 4})
+    assert (metrics["unreadable"].value, metrics["ifm"].value) == (1.0, 1.0)
+
+
+def test_summaries_that_are_shown_to_another_user_are_paid_for_once(harness_run):
+    model = ScriptedModel(answer)
+    result = harness_run(["usersum_movielens", "usersum_movielens_other"], model=model, **FEW)
+
+    assert sum(one.topic.prompt == "summarise" for one in model.requests) == 4
+    own, others = (
+        {id: outcome for id, (_, outcome) in records(result, task)["1-summarise.jsonl"].items()}
+        for task in ("usersum_movielens", "usersum_movielens_other")
+    )
+    texts = [outcome["value"]["text"] for outcome in own.values()]
+    assert sorted(texts) == sorted(outcome["value"]["text"] for outcome in others.values())
+    assert all(own[user] != others[user] for user in own)
+
+
+def test_an_extractor_is_part_of_what_makes_runs_comparable(tmp_path, monkeypatch):
+    (tmp_path / "own_linker_of_a_test.py").write_text("def find(summary):\n    return []\n")
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(USERSUMBENCH, Benchmark)
+    words = {"query": "q", "thing": "movie", "category": "genre", "verb": "watched"}
+    kind = USERSUMBENCH.options
+    assert USERSUMBENCH.contents(kind(**words)) == {}
+    named = USERSUMBENCH.contents(kind(**words, extractor="own_linker_of_a_test:find"))
+    assert named.keys() == {"extractor"}
+    with pytest.raises(UsageError, match="that extractor names"):
+        USERSUMBENCH.contents(kind(**words, extractor="no_such_module:find"))

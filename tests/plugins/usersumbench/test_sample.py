@@ -1,0 +1,111 @@
+"""The bundled sample is what its generator makes; there, tastes of the past foretell the future."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from harness_usersumbench import rules
+from harness_usersumbench.questions import derangement, ordered
+from harness_usersumbench.records import TASKS
+from harness_usersumbench.rendering import lines
+from harness_usersumbench.segments import segmented
+from samples.usersumbench import GENRES, SAMPLE, THEMES, write
+
+from harness.scoring.stats import paired_interval
+
+SEEDS = (1, 2, 3, 4, 5)
+
+
+def test_the_generator_makes_the_committed_bytes(tmp_path):
+    write(tmp_path)
+    for name in ("ratings.dat", "movies.dat"):
+        assert (tmp_path / name).read_bytes() == (SAMPLE / name).read_bytes()
+    assert sum(file.stat().st_size for file in SAMPLE.iterdir()) < 250_000
+
+
+def test_it_has_the_layout_of_movielens():
+    movies = (SAMPLE / "movies.dat").read_text(encoding="iso-8859-1").splitlines()
+    themed = [set(theme.split()) for theme in THEMES]
+    for place, line in enumerate(movies, 1):
+        number, title, genres = line.split("::")
+        assert number == str(place)
+        first, _, other = title.split()[:3]
+        assert any({first, other} <= theme for theme in themed)
+        assert set(genres.split("|")) <= set(GENRES)
+    assert b"Caf\xe9" in (SAMPLE / "movies.dat").read_bytes()
+    ratings = (SAMPLE / "ratings.dat").read_text(encoding="iso-8859-1").splitlines()
+    seen = [tuple(line.split("::")[:2]) for line in ratings]
+    assert len(set(seen)) == len(seen)
+    for line in ratings:
+        _, movie, stars, time = map(int, line.split("::"))
+        assert 1 <= movie <= len(movies)
+        assert 1 <= stars <= 5
+        assert time < 2_000_000_000
+
+
+def test_its_pasts_are_of_all_kinds(load_people, options):
+    people = load_people("movielens", SAMPLE)
+    ways = [segmented(one.past, options()).by for one in people.all]
+    assert len(people.all) == 100
+    assert min(ways.count("months"), ways.count("count")) > 20
+    assert people.notes["users with fewer than 50 activities, left out"] == 4
+    assert people.notes["users cut to their last 200 activities"] == 2
+    assert people.notes["users with several last activities at one time"] > 10
+
+
+def good(people, options, summaries):
+    """For each user whether three of four are right; the rule answers alike in each run."""
+    values = []
+    for person in people.all:
+        right = 0
+        for task in TASKS:
+            drawn = person.activity if task in ("t1", "t2") else person.category
+            shown = person.past[-options.recent :] if task in ("t2", "t4") else ()
+            asked = ordered(drawn, seed=people.seed, user=person.id, task=task, run=0)
+            variables = {
+                "summary": summaries.get(person.id),
+                "user_activities": "\n".join(lines(shown, options)),
+                "options": list(zip("ABCDE", asked.options, strict=True)),
+            }
+            right += "ABCDE".index(rules.predict(variables, Random(0))) == asked.right
+        values.append(float(right >= 3))
+    return np.array(values)
+
+
+def interval(first, second):
+    """The bounds of the mean difference of the same users, as comparisons of runs compute them."""
+    found = paired_interval(first, second, np.arange(len(first)), seed=0)
+    return found.low, found.high
+
+
+@pytest.fixture
+def compared(load_people, options, tmp_path):
+    """The intervals by which own summaries exceed none, and none exceeds another user's."""
+
+    def compare(seed, plant):
+        people = load_people("movielens", write(tmp_path / "made", seed=seed, plant=plant))
+        asked = options()
+        own = {
+            one.id: rules.summarise(
+                {"user_activities": "\n".join(lines(one.past, asked))}, Random(0)
+            )
+            for one in people.all
+        }
+        others = {user: own[other] for user, other in derangement(list(own), people.seed).items()}
+        of_own, of_none, of_other = (good(people, asked, one) for one in (own, {}, others))
+        return interval(of_own, of_none), interval(of_none, of_other)
+
+    return compare
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_summary_beats_none_and_none_beats_another_users(compared, seed):
+    for low, high in compared(seed, plant=0.95):
+        assert 0.05 < low < high
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_future_that_follows_nothing_is_foretold_by_nothing(compared, seed):
+    for low, high in compared(seed, plant=0):
+        assert low <= 0 <= high
+        assert high - low < 0.2, "the interval could show an effect"

@@ -1,0 +1,121 @@
+"""Segments: months merged forward, tails, parts of equal count; nothing lost, nothing moved."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from random import Random
+
+import pytest
+from harness_usersumbench.records import Activity
+from harness_usersumbench.segments import by_count, by_months, segmented
+
+
+def at(year, month, day=1, hour=0):
+    return int(datetime(year, month, day, hour, tzinfo=UTC).timestamp())
+
+
+def months(*counts):
+    """So many activities in each of consecutive calendar months, from January 2001 on."""
+    return [
+        Activity(at(2001 + place // 12, place % 12 + 1, 1 + number % 28), f"{number}", ("x",))
+        for place, count in enumerate(counts)
+        for number in range(count)
+    ]
+
+
+def month_of(activity):
+    return datetime.fromtimestamp(activity.time, UTC).strftime("%Y-%m")
+
+
+def sizes(segments):
+    return [len(one) for one in segments]
+
+
+@pytest.mark.parametrize(
+    ("counts", "merged"),
+    [
+        ((20, 20), [20, 20]),
+        ((19, 1, 20), [20, 20]),
+        ((5, 5, 5, 5, 30), [20, 30]),
+        ((10, 30, 10, 10), [40, 20]),
+        ((20, 20, 19), [20, 39]),
+        ((20, 1), [21]),
+        ((3,), [3]),
+        ((5, 0, 0, 15, 25, 3, 0, 16), [20, 25 + 19]),
+        ((199, 20), [199, 20]),
+    ],
+)
+def test_months_are_merged_forward_and_a_small_tail_joins_the_one_before(counts, merged):
+    past = months(*counts)
+    found = by_months(past, least=20)
+    assert sizes(found) == merged
+    assert [one for segment in found for one in segment] == past
+
+
+def test_months_are_those_of_utc_and_of_their_year():
+    late = Activity(at(2001, 1, 31, 23), "late", ("x",))
+    early = Activity(at(2001, 2, 1, 0), "early", ("x",))
+    again = Activity(at(2002, 2, 1, 0), "a year on", ("x",))
+    assert sizes(by_months([late, early, again], least=1)) == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("count", "parts"),
+    [
+        (199, [49, 50, 50, 50]),
+        (80, [20, 20, 20, 20]),
+        (79, [26, 26, 27]),
+        (59, [29, 30]),
+        (40, [20, 20]),
+        (39, [39]),
+        (1, [1]),
+    ],
+)
+def test_parts_are_equal_and_large_enough(count, parts):
+    past = months(count)
+    found = by_count(past, most=4, least=20)
+    assert sorted(sizes(found)) == parts
+    assert [one for segment in found for one in segment] == past
+
+
+def test_one_huge_month_is_cut_by_count(options):
+    found = segmented(months(180), options())
+    assert (found.by, sizes(found.segments)) == ("count", [45, 45, 45, 45])
+
+
+def test_several_months_are_not_cut_further(options):
+    found = segmented(months(160, 20), options())
+    assert (found.by, sizes(found.segments)) == ("months", [160, 20])
+
+
+def test_equal_counts_can_be_asked_for(options):
+    asked = options(segmenting="count", segments=3, min_segment_activities=10)
+    found = segmented(months(20, 20, 20), asked)
+    assert (found.by, sizes(found.segments)) == ("count", [20, 20, 20])
+    assert segmented(months(30, 30), options()).by == "months"
+
+
+def test_every_activity_of_2_000_timelines_is_once_in_a_segment_and_in_order(options):
+    rng = Random(16)
+    ways = {"months": 0, "count": 0}
+    for _ in range(2_000):
+        least = rng.randint(1, 25)
+        asked = options(
+            min_segment_activities=least,
+            segments=rng.randint(1, 6),
+            segmenting=rng.choice(["months", "count"]),
+        )
+        span = rng.choice([1, 60, 600]) * 86_400
+        times = sorted(rng.randrange(span) for _ in range(rng.randint(1, 200)))
+        past = [Activity(time, str(number), ("x",)) for number, time in enumerate(times)]
+        found = segmented(past, asked)
+        ways[found.by] += 1
+        assert [one for segment in found.segments for one in segment] == past
+        if len(past) >= least:
+            assert min(sizes(found.segments)) >= least
+        if found.by == "count":
+            assert len(found.segments) <= asked.segments
+            assert max(sizes(found.segments)) - min(sizes(found.segments)) <= 1
+        else:
+            for before, after in pairwise(found.segments):
+                assert month_of(before[-1]) < month_of(after[0])
+    assert min(ways.values()) > 200

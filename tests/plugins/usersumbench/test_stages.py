@@ -1,0 +1,326 @@
+"""The items of each stage, and the work of all but the loop."""
+
+from types import SimpleNamespace
+
+import pytest
+from builders.records import make_records
+from builders.usersumbench import activity, options, people, person, segment, work
+from harness_usersumbench.records import (
+    TASKS,
+    Drawn,
+    Past,
+    Question,
+    Rated,
+    Ratings,
+    Refined,
+    Round,
+    Segments,
+    Summary,
+)
+from harness_usersumbench.stages import (
+    COMBINE,
+    PREDICT,
+    RATE,
+    SEGMENT,
+    STAGES,
+    SUMMARISE,
+    pasts,
+    questions,
+    rated,
+    refined,
+    segments,
+)
+
+from harness import CallError, CallFailed, Classified, NoVerdict, Reply, Unreadable
+
+ANN, BEN = person("ann", "Heat", "Big", "Jaws"), person("ben", "Rio", "Antz")
+METHODS = ("single_step", "hierarchy_critique", "raw_timeline", "none", "other")
+
+# Which stages a task has.
+
+
+@pytest.mark.parametrize(
+    ("method", "stages"),
+    [
+        ("single_step", [SUMMARISE, PREDICT]),
+        ("hierarchy_critique", [SEGMENT, COMBINE, PREDICT]),
+        ("raw_timeline", [PREDICT]),
+        ("none", [PREDICT]),
+        ("other", [SUMMARISE, PREDICT]),
+    ],
+)
+def test_the_method_decides_the_stages(method, stages):
+    has = [one for one in STAGES if not one.when or one.when(people(), options(method=method))]
+    assert has == stages
+
+
+def test_only_summaries_are_rated_and_only_if_asked():
+    assert [
+        method for method in METHODS if RATE.when(people(), options(method=method, autoeval=True))
+    ] == ["single_step", "hierarchy_critique", "other"]
+    assert not RATE.when(people(), options())
+
+
+def test_with_an_extractor_no_entities_are_asked_for():
+    assert "entities.verifier" in SEGMENT.asked(options())
+    assert "entities.verifier" not in SEGMENT.asked(options(extractor="own:find"))
+
+
+# Summaries of whole pasts.
+
+
+def test_a_past_is_one_item():
+    assert list(pasts({}, people(ANN, BEN), options())) == [
+        Past(id="ann", user="ann", activities=ANN.past),
+        Past(id="ben", user="ben", activities=BEN.past),
+    ]
+
+
+def test_the_control_summarises_the_past_of_another_user():
+    data = people(ANN, BEN, ann="ben", ben="ann")
+    assert list(pasts({}, data, options(method="other"))) == [
+        Past(id="ann", user="ann", activities=BEN.past),
+        Past(id="ben", user="ben", activities=ANN.past),
+    ]
+
+
+PAST = Past(id="ann", user="ann", activities=(activity("Heat", "Crime", "Drama"),))
+
+
+async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
+    worked = await work(SUMMARISE, PAST, ["**Summary**\nCrime."], max_words=50)
+
+    assert worked.outcome == Summary("**Summary**\nCrime.")
+    [shown] = worked.shown("summarise")
+    assert shown.endswith(
+        "no more than 50 words.\n\n— User Activities —\n"
+        "watched “Heat” [Crime, Drama] around Sat 05/15/2004 4PM"
+    )
+
+
+async def test_reasoning_is_no_part_of_a_summary():
+    worked = await work(SUMMARISE, PAST, ["<think>Long, long thoughts.</think>Crime."])
+    assert worked.outcome == Summary("Crime.")
+
+
+async def test_an_empty_answer_is_a_summary_and_a_cut_one_a_failure():
+    assert (await work(SUMMARISE, PAST, [""])).outcome == Summary("")
+    for text in ("Likes", ""):
+        worked = await work(SUMMARISE, PAST, [Reply(text=text, finish="length")])
+        assert (type(worked.outcome), worked.outcome.cause) == (Unreadable, "truncated")
+    worked = await work(SUMMARISE, PAST, [Reply(text="No.", finish="refused")])
+    assert worked.outcome.cause == "refused"
+    worked = await work(SUMMARISE, PAST, [CallError("bad_request", "no")])
+    assert worked.outcome == CallFailed("bad_request", "no")
+
+
+# Segments and their combination.
+
+
+def test_each_segment_of_a_past_is_an_item():
+    long = person("ann", *(f"Film {number}" for number in range(60)))
+    items = list(segments({}, people(long), options(segmenting="count", segments=3)))
+
+    assert [(one.id, one.user, one.number, one.of, one.by) for one in items] == [
+        (f"ann/{number}", "ann", number, 3, "count") for number in (1, 2, 3)
+    ]
+    assert tuple(one for item in items for one in item.activities) == long.past
+
+
+def test_segments_are_combined_in_order_of_time_if_all_have_a_summary():
+    def done(text):
+        return Refined(text, (Round(text, True),))
+
+    twelve = [
+        (segment(number, 12, user="ann"), done(f"part {number}"))
+        for number in (1, 10, 11, 12, *range(2, 10))
+    ]
+    lacking = [(segment(1, 2, user="ben"), done("a")), (segment(2, 2, user="ben"), Unreadable("x"))]
+    upstreams = {"segment": make_records([*twelve, *lacking])}
+
+    [item] = refined(upstreams, people(), options())
+    assert (item.id, item.user) == ("ann", "ann")
+    assert item.summaries == tuple(f"part {number}" for number in range(1, 13))
+    assert item.ranges[:2] == ("05/15/2004 to 06/24/2004", "05/15/2004 to 08/03/2004")
+
+
+async def test_the_segments_become_one_summary():
+    item = Segments(id="ann", user="ann", ranges=("May", "June"), summaries=("Tea.", "Rum."))
+    worked = await work(COMBINE, item, ["Tea, then rum."])
+
+    assert worked.outcome == Summary("Tea, then rum.")
+    [shown] = worked.shown("combine")
+    assert 'Summary of Time Segment "May": Tea.\nSummary of Time Segment "June": Rum.\n' in shown
+
+
+# Questions.
+
+
+def upstreams(**summaries):
+    pairs = [
+        (Past(id=user, user=user, activities=()), Summary(text) if text is not None else text)
+        for user, text in summaries.items()
+    ]
+    return {"summarise": make_records((one, value or Unreadable("x")) for one, value in pairs)}
+
+
+def asked(method="single_step", data=None, given=None, **changed):
+    given = upstreams(ann="Likes tea.") if given is None else given
+    return list(questions(given, data or people(ANN), options(method=method, **changed)))
+
+
+def test_a_user_is_asked_each_question_in_each_run():
+    items = asked()
+
+    assert [one.id for one in items] == [f"ann/{task}/{run}" for task in TASKS for run in (1, 2, 3)]
+    assert {(one.summary, one.words, one.history) for one in items} == {("Likes tea.", 2, 3)}
+    assert len(asked(runs=1)) == 4
+
+
+def test_a_user_without_a_summary_is_asked_nothing():
+    items = asked(data=people(ANN, BEN), given=upstreams(ann="Likes tea.", ben=None))
+    assert {one.user for one in items} == {"ann"}
+
+
+def test_an_empty_summary_is_one_of_0_words():
+    given = {"summarise": make_records([(PAST, Summary(""))])}
+    assert {(one.summary, one.words) for one in asked(given=given)} == {("", 0)}
+
+
+@pytest.mark.parametrize(
+    ("method", "shown"),
+    [
+        ("single_step", {"t1": (), "t2": ANN.past[1:], "t3": (), "t4": ANN.past[1:]}),
+        ("none", {"t1": (), "t2": ANN.past[1:], "t3": (), "t4": ANN.past[1:]}),
+        ("raw_timeline", dict.fromkeys(TASKS, ANN.past)),
+    ],
+)
+def test_the_most_recent_activities_are_shown_in_t2_and_t4_and_not_twice(method, shown):
+    given = upstreams(ann="Likes tea.") if method == "single_step" else {}
+    items = asked(method, given=given, recent=2)
+
+    assert {one.task: one.shown for one in items} == shown
+    has_summary = method == "single_step"
+    assert all((one.summary is not None) == has_summary for one in items)
+    assert all((one.words is not None) == has_summary for one in items)
+
+
+def test_all_runs_have_the_same_five_options_and_the_same_right_answer():
+    items = asked(runs=20)
+
+    for task in TASKS:
+        of_task = [one for one in items if one.task == task]
+        drawn = ANN.activity if task in ("t1", "t2") else ANN.category
+        assert {frozenset(one.options) for one in of_task} == {frozenset(drawn.options)}
+        assert {one.options[one.right] for one in of_task} == {drawn.options[0]}
+        popular = "Wrong 1" if task in ("t1", "t2") else "Comedy"
+        assert {one.options[one.popular] for one in of_task} == {popular}
+        assert len({one.options for one in of_task}) > 1
+
+
+def test_the_order_of_options_depends_on_the_seed_and_not_on_the_method():
+    orders = [one.options for one in asked()]
+    assert [one.options for one in asked("none", given={})] == orders
+    assert [one.options for one in asked(data=people(ANN, seed=1))] != orders
+
+
+def test_of_equally_popular_options_the_right_one_is_not_preferred():
+    even = Drawn(("Next", "b", "c", "d", "e"), (1, 1, 1, 1, 1))
+    many = [person(f"u{number}", "Heat", activity=even) for number in range(300)]
+    items = asked("none", data=people(*many), given={}, runs=1)
+    right = sum(one.right == one.popular for one in items if one.task == "t1")
+    assert 30 < right < 90
+
+
+def a_question(**changed):
+    fields = {
+        "id": "ann/t2/2", "user": "ann", "task": "t2", "run": 2, "history": 3,
+        "summary": "Likes tea.", "words": 2, "shown": (activity("Heat", "Crime"),),
+        "options": ("Next", "Wrong", "Big", "Jaws", "Rio"), "right": 0, "popular": 1,
+    }  # fmt: skip
+    return Question(**{**fields, **changed})
+
+
+async def test_the_predictor_chooses_an_option_by_its_letter():
+    worked = await work(PREDICT, a_question(), ["C"])
+
+    assert worked.outcome == 2
+    [shown] = worked.shown("predict")
+    assert "Likes tea." in shown
+    assert "watched “Heat” [Crime] around Sat 05/15/2004 4PM" in shown
+    assert "Which movie is the user's next activity about?\n\nA. Next\nB. Wrong\nC. Big" in shown
+
+
+async def test_questions_about_a_category_name_it_so():
+    worked = await work(PREDICT, a_question(task="t4"), ["E"])
+    assert "Which genre does it have?" in worked.shown("predict")[0]
+
+
+async def test_each_run_has_a_seed_of_its_own():
+    found = [await work(PREDICT, a_question(run=run), ["A"]) for run in (1, 2, 3)]
+    assert [one.calls[0].repeat for one in found] == [0, 1, 2]
+    assert len({one.requests[0].seed for one in found}) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [
+        ("B or C", Unreadable("several_named", "B or C")),
+        ("", Unreadable("empty")),
+        (CallError("bad_request", "no"), CallFailed("bad_request", "no")),
+    ],
+)
+async def test_an_answer_that_cannot_be_used_is_a_failure(answer, failure):
+    assert (await work(PREDICT, a_question(), [answer])).outcome == failure
+
+
+async def test_the_predictor_is_shown_nothing_that_names_the_right_answer():
+    def answer(_prompt, variables):
+        text = str(variables)
+        assert text.count("Next") == 1
+        assert "right" not in text
+        return "A"
+
+    await work(PREDICT, a_question(), answer)
+
+
+# Ratings.
+
+
+class ScriptedJudge(SimpleNamespace):
+    async def judge(self, question, ask):
+        self.questions.append(question)
+        return self.verdicts.pop(0)
+
+
+def a_judge(*verdicts):
+    return ScriptedJudge(name="scripted", version=1, models=(), questions=[], verdicts=[*verdicts])
+
+
+def test_each_summary_is_rated():
+    assert list(rated(upstreams(ann="Tea.", ben="Rum."), people(), options())) == [
+        Rated(id="ann", user="ann", summary="Tea."),
+        Rated(id="ben", user="ben", summary="Rum."),
+    ]
+
+
+RATED = Rated(id="ann", user="ann", summary="Tea.")
+
+
+async def test_the_judge_gives_a_mark_for_coherence_and_one_for_relevance():
+    judge = a_judge(Classified(labels=("4",)), Classified(labels=("2",)))
+    worked = await work(RATE, RATED, [], judge=judge)
+
+    assert worked.outcome == Ratings(coherence=4, relevance=2)
+    assert [one.variables["aspect"] for one in judge.questions] == ["coherence", "relevance"]
+    assert {one.labels for one in judge.questions} == {("1", "2", "3", "4", "5")}
+    assert {one.texts for one in judge.questions} == {("Tea.",)}
+
+
+async def test_without_both_marks_there_is_none():
+    failed = NoVerdict("schema", "unreadable")
+    worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=("4",)), failed))
+    assert worked.outcome == failed
+
+    worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=(None,))))
+    assert worked.outcome == NoVerdict("no_label", "coherence has no mark")

@@ -103,10 +103,7 @@ class LogIndex:
         return found
 
     def pool(self, most: int, *, seed: int) -> dict[str, str]:
-        """The objects of the smallest ranks, of all that anybody engaged with, and their texts.
-
-        Of millions only those are put in order whose ranks are small, and more where too few are.
-        """
+        """The objects of the smallest ranks, of all that anybody engaged with, and their texts."""
         [many] = self.column(f"SELECT approx_count_distinct(object) FROM ({self.rows}) WHERE kept")
         share = (2 * most + FEW) / max(1, many)
         while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ RATINGS_AN_ITEM = 40
 DAYS = 5 * 365
 MILLISECONDS_A_DAY = 86_400_000
 BATCH = 200_000
+FEW = 100_000
 
 
 def write(folder: Path, *, ratings: int) -> Path:
@@ -47,10 +47,10 @@ def write(folder: Path, *, ratings: int) -> Path:
     return folder
 
 
-def command(data: Path, out: Path) -> Sequence[str]:
-    """What builds the groups of such a log."""
-    harness = Path(sys.executable).with_name("harness")
+def command(data: Path, out: Path, *, ratings: int) -> Sequence[str]:
+    """What builds the groups of such a log, given to Python; a few ratings need looser rules."""
+    loose = ["--min_history", "5", "--least_members", "2"] if ratings < FEW else []
     return [
-        str(harness), "data", "perrec-groups", "--reviews", f"things={data / REVIEWS}",
-        "--meta", str(data / ITEMS), "--out", str(out),
+        "-m", "harness", "data", "perrec-groups", "--reviews", f"things={data / REVIEWS}",
+        "--meta", str(data / ITEMS), "--out", str(out), *loose,
     ]  # fmt: skip

@@ -169,9 +169,7 @@ def gist_for_nothing(users: int, scratch: Path) -> list[Contender]:
 def gist_reading(counts: Sequence[int], scratch: Path, *, before: Path | None) -> list[Contender]:
     """The histories of so many made-up engagements, also by the code of another checkout."""
     script = str(HERE / "contenders" / "harness_histories.py")
-    ways = {"": [sys.executable]}
-    if before is not None:
-        ways = {" before": ["env", f"PYTHONPATH={before}:{before}/plugins", sys.executable], **ways}
+    ways = ways_of(before)
 
     def contender(count: int, data: Path, way: str) -> Contender:
         return Contender(
@@ -219,18 +217,32 @@ def perrec(scratch: Path) -> list[Contender]:
     ]  # fmt: skip
 
 
-def perrec_groups(ratings: Sequence[int], scratch: Path) -> list[Contender]:
-    """Groups built from so many made-up ratings."""
+def perrec_groups(ratings: Sequence[int], scratch: Path, *, before: Path | None) -> list[Contender]:
+    """Groups built from so many made-up ratings, also by the code of another checkout."""
 
-    def builder(many: int) -> Contender:
-        log = reviews.write(scratch / str(many), ratings=many)
+    def builder(many: int, log: Path, way: str) -> Contender:
         return Contender(
-            name=f"harness perrec-groups {many} ratings",
+            name=f"harness perrec-groups {many} ratings{way}",
             count=many,
-            command=lambda folder: reviews.command(log, folder / "groups"),
-        )
+            command=lambda folder: [
+                *ways_of(before)[way], *reviews.command(log, folder / "groups", ratings=many),
+            ],
+        )  # fmt: skip
 
-    return [builder(many) for many in ratings]
+    contenders = []
+    for many in ratings:
+        log = reviews.write(scratch / str(many), ratings=many)
+        contenders += [builder(many, log, way) for way in ways_of(before)]
+    return contenders
+
+
+def ways_of(before: Path | None) -> dict[str, list[str]]:
+    """What runs Python with the harness of another checkout, if there is one, and with its own."""
+    ways = {"": [sys.executable]}
+    if before is None:
+        return ways
+    paths = f"PYTHONPATH={before}:{before}/plugins"
+    return {table.BEFORE: ["env", paths, sys.executable], **ways}
 
 
 def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]:
@@ -272,7 +284,8 @@ def run(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Result]]
     if "perrec-groups" in arguments.only:
         folder = scratch / "perrec-groups"
         folder.mkdir()
-        found["perrec-groups"] = measure(perrec_groups(arguments.ratings, folder), 1, folder)
+        contenders = perrec_groups(arguments.ratings, folder, before=arguments.before)
+        found["perrec-groups"] = measure(contenders, rounds, folder)
     return found
 
 
@@ -346,8 +359,13 @@ def parser() -> argparse.ArgumentParser:
     add("--gist-users", type=int, default=1000)
     add("--gist-latency-users", type=int, default=200)
     add("--engagements", nargs="+", type=int, default=[5_000, 10_000_000])
-    add("--before", type=Path, metavar="DIR", help="another checkout, for gist-reading in turns")
-    add("--ratings", nargs="+", type=int, default=[1_000_000, 10_000_000])
+    add(
+        "--before",
+        type=Path,
+        metavar="DIR",
+        help="another checkout, for gist-reading and perrec-groups in turns",
+    )
+    add("--ratings", nargs="+", type=int, default=[5_000, 10_000_000])
     add("--inspect-requests", type=int, default=3_000, help="it is slow; rates are compared")
     add("--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON"), metavar="PATH",
         help="a Python with lm_eval[api] and inspect_ai; without it they are left out")  # fmt: skip

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+BEFORE = " before"
+"""Ends the names of contenders that run the code of another checkout."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
@@ -143,26 +146,28 @@ def perrec_promises(lines: Sequence[Line]) -> list[Promise]:
         if line.part == "perrec"
     ]
     built = sorted((line for line in lines if line.part == "perrec-groups"), key=lambda o: o.count)
-    if built:
-        few, many = built[0], built[-1]
+    earlier = {line.count: line for line in built if line.name.endswith(BEFORE)}
+    now = [line for line in built if not line.name.endswith(BEFORE)]
+    if now:
+        few, many = now[0], now[-1]
         found += [
             Promise(what=f"{many.name}, s", promised=300, measured=many.wall, at_least=False),
             Promise(
                 what=f"peak of {many.name}, MiB",
-                promised=4096,
+                promised=600,
                 measured=many.memory,
                 at_least=False,
             ),
         ]
-        if few is not many:
-            found.append(
-                Promise(
-                    what=f"CPU a rating of {many.count} beside {few.count}, times",
-                    promised=1.5,
-                    measured=many.cpu_each / few.cpu_each,
-                    at_least=False,
-                )
-            )
+        for line, measure, most in (
+            (few, "wall", 1.2),
+            (many, "wall", 0.5),
+            (many, "memory", 0.5),
+        ):
+            if before := earlier.get(line.count):
+                ratio = getattr(line, measure) / getattr(before, measure)
+                what = f"{measure} of {line.name}, times that before"
+                found.append(Promise(what=what, promised=most, measured=ratio, at_least=False))
     return found
 
 

@@ -13,9 +13,9 @@ WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def lines(activities: Iterable[Activity], options: Options) -> tuple[str, ...]:
-    """Each activity on one line: `watched “Name” [genre, genre] around Sat 05/15/2004 4PM`."""
+    """Each activity on one line: `watched "Name" [genre, genre] around Sat 05/15/2004 4PM`."""
     return tuple(
-        f"{options.verb} “{one.name}” [{', '.join(one.categories)}] around {_moment(one.time)}"
+        f'{options.verb} "{one.name}" [{", ".join(one.categories)}] around {_moment(one.time)}'
         for one in activities
     )
 

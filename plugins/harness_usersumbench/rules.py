@@ -23,7 +23,7 @@ INVENTED = ("Opera", "Bullfights", "Chess Lessons", "Polar Nights")
 
 INVENTING = 0.3
 
-LINE = re.compile(r"[“\"](?P<name>.*)[”\"] \[(?P<categories>.*)\] around [^\]”\"]*$")
+LINE = re.compile(r'"(?P<name>.*)" \[(?P<categories>.*)\] around [^\]"]*$')
 WORD = re.compile(r"[^\W\d_]{4,}+")
 EMPTY = frozenset({"from", "into", "that", "their", "this", "what", "when", "with", "your"})
 

@@ -223,7 +223,7 @@ async def test_the_verifier_sees_the_activities_of_the_segment_and_the_candidate
 
     [judged], [asked] = worked.shown("judgements"), worked.shown("segment")
     for text in (judged, asked):
-        assert "watched “Heat” [Crime] around Sat 05/15/2004 4PM\nwatched “Big”" in text
+        assert 'watched "Heat" [Crime] around Sat 05/15/2004 4PM\nwatched "Big"' in text
     assert 'the specified time range "05/15/2004 to 06/24/2004"' in asked
     assert ASKED.format("Crime") in judged
 

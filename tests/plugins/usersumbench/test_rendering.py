@@ -23,12 +23,12 @@ def activity(*when, name="Heat (1995)", categories=("Crime", "Drama")):
 )
 def test_a_line_names_the_object_its_categories_and_the_hour_in_utc(options, when, moment):
     [line] = lines([activity(*when)], options())
-    assert line == f"watched “Heat (1995)” [Crime, Drama] around {moment}"
+    assert line == f'watched "Heat (1995)" [Crime, Drama] around {moment}'
 
 
 def test_the_verb_is_the_tasks(options):
     [line] = lines([activity(2004, 5, 15, categories=("Bars",))], options(verb="reviewed"))
-    assert line == "reviewed “Heat (1995)” [Bars] around Sat 05/15/2004 12AM"
+    assert line == 'reviewed "Heat (1995)" [Bars] around Sat 05/15/2004 12AM'
 
 
 def test_a_range_goes_from_the_first_day_to_the_last():

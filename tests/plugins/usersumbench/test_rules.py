@@ -9,9 +9,9 @@ from harness_usersumbench.rendering import lines
 
 DAY = 86_400
 SEGMENT = """\
-watched “Dark Harbour (1994)” [Crime, Drama] around Mon 01/01/2001 4PM
-watched “Harbour Lights” [Drama] around Tue 01/02/2001 4PM
-watched “A Café” [Comedy] around Wed 01/03/2001 4PM"""
+watched "Dark Harbour (1994)" [Crime, Drama] around Mon 01/01/2001 4PM
+watched "Harbour Lights" [Drama] around Tue 01/02/2001 4PM
+watched "A Café" [Comedy] around Wed 01/03/2001 4PM"""
 
 
 class Chance(Random):
@@ -41,14 +41,14 @@ def test_a_summary_counts_categories_and_words(options):
     ]
 
 
-@pytest.mark.parametrize("shown", ["", "watched something", "“x” [y] around"])
+@pytest.mark.parametrize("shown", ["", "watched something", '"x" [y] around'])
 def test_a_summary_of_nothing_says_so(shown):
     text = rules.summarise({"user_activities": shown}, Random(0))
     assert "* Most frequent in the long term: nothing" in text
 
 
 def test_names_with_marks_of_the_lines_are_read(options):
-    odd = Activity(0, "“[Rec]” [x] around Mon, again", ("Action", "Sci-Fi & Fantasy"))
+    odd = Activity(0, '"[Rec]" [x] around Mon, again', ("Action", "Sci-Fi & Fantasy"))
     text = rules.summarise({"user_activities": lines([odd], options())[0]}, Random(0))
     assert "Categories: Action (1), Sci-Fi & Fantasy (1)" in text
 
@@ -117,7 +117,7 @@ def test_the_predictor_prefers_what_the_summary_says_first():
 
 
 def test_activities_decide_where_the_summary_does_not():
-    shown = SEGMENT + "\nwatched “Iron Horse” [War] around Thu 01/04/2001 4PM"
+    shown = SEGMENT + '\nwatched "Iron Horse" [War] around Thu 01/04/2001 4PM'
     assert predict(FILMS, None, shown) == "C"
     assert predict(FILMS, "Nothing known.", shown) == "C"
     assert predict(FILMS, "Fond of iron.", shown) == "D"

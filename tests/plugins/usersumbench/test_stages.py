@@ -94,7 +94,7 @@ async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
     [shown] = worked.shown("summarise")
     assert shown.endswith(
         "no more than 50 words.\n\n— User Activities —\n"
-        "watched “Heat” [Crime, Drama] around Sat 05/15/2004 4PM"
+        'watched "Heat" [Crime, Drama] around Sat 05/15/2004 4PM'
     )
 
 
@@ -247,7 +247,7 @@ async def test_the_predictor_chooses_an_option_by_its_letter():
     assert worked.outcome == 2
     [shown] = worked.shown("predict")
     assert "Likes tea." in shown
-    assert "watched “Heat” [Crime] around Sat 05/15/2004 4PM" in shown
+    assert 'watched "Heat" [Crime] around Sat 05/15/2004 4PM' in shown
     assert "Which movie is the user's next activity about?\n\nA. Next\nB. Wrong\nC. Big" in shown
 
 

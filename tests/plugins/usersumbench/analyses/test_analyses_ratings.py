@@ -147,8 +147,8 @@ def test_raters_see_what_they_rate_and_no_score(run, tmp_path):
     ]  # fmt: skip
     assert {row["query"] for row in rows} == {"Summarize my preference"}
     assert rows[0]["activities"] == (
-        "watched “Heat” [Action, Crime] around Thu 01/01/1970 12AM\n"
-        "watched “Clue” [Comedy] around Thu 01/01/1970 1AM"
+        'watched "Heat" [Action, Crime] around Thu 01/01/1970 12AM\n'
+        'watched "Clue" [Comedy] around Thu 01/01/1970 1AM'
     )
     assert rows[0]["top_categories"] == "Action, Comedy, Crime"
     assert {row["rater"] + row["rating"] for row in rows} == {""}
@@ -194,8 +194,8 @@ def test_a_past_of_segments_is_whole_and_in_order(kept, user):
     )
     [(_, examples)] = examples_of([refined], stop_share=1.0)
     [one] = examples.values()
-    assert [line.split("”")[0] for line in one.activities.splitlines()] == [
-        f"watched “no. {hour}" for hour in range(5)
+    assert [line.split('" [')[0] for line in one.activities.splitlines()] == [
+        f'watched "no. {hour}' for hour in range(5)
     ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -21,10 +23,6 @@ class Pool:
 
     def __init__(self, counts: Sequence[int]) -> None:
         self.counts = counts
-        self._by_count: defaultdict[int, list[int]] = defaultdict(list)
-        for number, count in enumerate(counts):
-            self._by_count[count].append(number)
-        self._levels = sorted(self._by_count)
 
     def wrong(
         self, rng: Random, right: int, *, never: Collection[int], by_popularity: bool
@@ -50,19 +48,28 @@ class Pool:
 
     def _nearest(self, rng: Random, count: int) -> Iterator[int]:
         """All numbers, those with the nearest counts first."""
-        above = bisect_left(self._levels, count)
+        levels = list(self._by_count)
+        above = bisect_left(levels, count)
         below = above - 1
-        while below >= 0 or above < len(self._levels):
-            down = count - self._levels[below] if below >= 0 else None
-            up = self._levels[above] - count if above < len(self._levels) else None
+        while below >= 0 or above < len(levels):
+            down = count - levels[below] if below >= 0 else inf
+            up = levels[above] - count if above < len(levels) else inf
             near: list[int] = []
-            if down is not None and (up is None or down <= up):
-                near += self._by_count[self._levels[below]]
+            if down <= up:
+                near += self._by_count[levels[below]]
                 below -= 1
-            if up is not None and (down is None or up <= down):
-                near += self._by_count[self._levels[above]]
+            if up <= down:
+                near += self._by_count[levels[above]]
                 above += 1
             yield from drawing(rng, near)
+
+    @cached_property
+    def _by_count(self) -> Mapping[int, Sequence[int]]:
+        """The numbers by their counts, the lowest first."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for number, count in enumerate(self.counts):
+            found[count].append(number)
+        return dict(sorted(found.items()))
 
 
 class Ordered(NamedTuple):

@@ -46,7 +46,7 @@ def test_the_table_has_broken_plugins_first_and_counts_what_others_registered(
     assert lines[:2] == ["broken:", "  torn  torn-plugin 1.0, torn; OSError: no reel"]
     assert lines[2] == "plugins:"
     assert (
-        "  films        film-plugin 1.0, films; register_models (1), register_respondents (1)"
+        "  films         film-plugin 1.0, films; register_models (1), register_respondents (1)"
         in lines
     )
     assert "harness: plugin 'films' of film-plugin implements 'on_run_ends'" in said.err
@@ -60,8 +60,8 @@ def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, printed,
     site.install("tea-tasks", {"teas": "teas"}, files)
     site.install("empty-plugin", {"empty": "empty"}, {"empty.py": ""})
     lines = printed("plugins").out.splitlines()
-    assert "  teas         tea-tasks 1.0, teas; task files only" in lines
-    assert "  empty        empty-plugin 1.0, empty; implements no hook" in lines
+    assert "  teas          tea-tasks 1.0, teas; task files only" in lines
+    assert "  empty         empty-plugin 1.0, empty; implements no hook" in lines
     assert printed("validate", "tea").out.startswith("tea: ok (")
 
 

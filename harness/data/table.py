@@ -289,15 +289,10 @@ class Field:
             return self.value(cell)
         except Unfit as unfit:
             if unfit.choices and self.table is not None:
-                unfit.hint = self._proposal(as_written(cell), unfit.choices)
+                option = values_option(self.table, self.name, as_written(cell))
+                unfit.hint = f"if it stands for one of these: {option}"
             where = place(source.label, row=row, line=line, column=self.key)
             raise _BadRow(unfit, row=row, where=where, found=preview(cell)) from None
-
-    def _proposal(self, written: str, choices: Sequence[str]) -> str:
-        """The option by which a value that is no valid one stands for one."""
-        meant = nearest(written, choices) or choices[0]
-        option = values_option(str(self.table), self.name, written, meant)
-        return f"if it stands for {meant}: {option}"
 
 
 class _BadRow(Exception):

@@ -72,6 +72,6 @@ def columns_option(table: str, column: str, name: str) -> str:
     return f"--columns {shlex.quote(f'{table}.{column}={name}')}"
 
 
-def values_option(table: str, column: str, written: str, meant: str) -> str:
-    """The option that says what a value in the data stands for."""
-    return f"--values {shlex.quote(f'{table}.{column}.{written}={meant}')}"
+def values_option(table: str, column: str, written: str) -> str:
+    """The option that says what a value in the data stands for, with MEANING to be filled in."""
+    return f"--values {shlex.quote(f'{table}.{column}.{written}=MEANING')}"

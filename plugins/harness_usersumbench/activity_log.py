@@ -75,7 +75,7 @@ def read_log(activities: Table, _objects: Table, kept: Kept) -> Log:
                 found=f"{number} {what}" + _listed(notes),
                 expected=f"at least five {what}",
             )
-    notes |= _cut(database, name, kept)
+    notes |= _cut(database, name, kept, notes)
     users, fewer = _askable(database, name, names=len(names.counts), categories=len(categories))
     notes["users with fewer than four wrong options, left out"] = fewer
     return Log(
@@ -152,7 +152,7 @@ def _clean(database: Database, name: str, source: str) -> dict[str, int]:
     }
 
 
-def _cut(database: Database, name: str, kept: Kept) -> dict[str, int]:
+def _cut(database: Database, name: str, kept: Kept, earlier: Mapping[str, int]) -> dict[str, int]:
     """Make the tables of users, recent activities and futures; the notes."""
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_users AS
@@ -160,14 +160,15 @@ def _cut(database: Database, name: str, kept: Kept) -> dict[str, int]:
         GROUP BY user HAVING count(*) >= {kept.least}
     """)
     [(users, fewer, largest)] = database.sql(f"""
-        SELECT count(*), count(*) FILTER (activities < {kept.least}), max(activities)
+        SELECT count(*), count(*) FILTER (activities < {kept.least}),
+            coalesce(max(activities), 0)
         FROM (SELECT count(*) AS activities FROM {name}_log GROUP BY user)
     """).fetchall()
     if users == fewer:
         raise DataError(
             f"no user has {kept.least} activities",
             where=f"the table '{SOURCES[kept.source].activities}'",
-            found=f"{users:,} users; the most activities of one are {largest:,}",
+            found=f"{users:,} users; the most activities of one are {largest:,}" + _listed(earlier),
             expected=f"a user with at least {kept.least} activities that can be used",
             hint=f"--set min_activities={largest}" if largest > 1 else None,
         )

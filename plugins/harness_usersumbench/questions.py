@@ -103,6 +103,7 @@ def derangement(ids: Sequence[str], seed: int) -> Mapping[str, str]:
             "no other user's summary can be shown",
             found=f"{len(ids)} user",
             expected="at least two users",
+            hint="leave out the tasks that end in _other, or take more with --limit",
         )
     circle = shuffled(Random(stable_int("usersumbench others", seed)), sorted(ids))
     return dict(zip(circle, (*circle[1:], circle[0]), strict=True))

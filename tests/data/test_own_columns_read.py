@@ -159,11 +159,11 @@ def test_a_value_that_is_not_allowed_proposes_the_option(tmp_path: Path) -> None
     path.write_text("kind\nexplicit\n")
     columns = {"kind": Column(one_of=KINDS)}
     assert refused(table(path, columns)).hint == (
-        "if it stands for explicit_positive: --values engagements.kind.explicit=explicit_positive"
+        "if it stands for one of these: --values engagements.kind.explicit=MEANING"
     )
-    path.write_text("kind\na view\n")
+    path.write_text("kind\na dislike\n")
     assert refused(table(path, columns)).hint == (
-        "if it stands for explicit_positive: --values 'engagements.kind.a view=explicit_positive'"
+        "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"
     )
 
 

@@ -90,6 +90,15 @@ to do: --set min_activities=5\
     assert len(load_people("movielens", folder, min_activities=5).all) == 1
 
 
+def test_no_activity_can_be_used(load_people, movielens):
+    folder = movielens(BOTH, NINE)
+    (folder / "ratings.dat").write_text("u::1::5::\nv::2::5::\n")
+    with pytest.raises(DataError) as error:
+        load_people("movielens", folder)
+    assert error.value.found.startswith("0 users; the most activities of one are 0")
+    assert "activities without a time, left out: 2" in error.value.found
+
+
 def test_the_tasks_that_follow_an_error_say_the_same(load_people, movielens):
     folder, shared = movielens(BOTH, NINE), {}
     for _ in range(2):

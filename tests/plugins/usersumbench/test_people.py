@@ -234,5 +234,6 @@ def test_another_users_summary_needs_another_user(load_people, movielens, raised
 
     assert (
         raised(DataError, load, found="1 user")
-        == "no other user's summary can be shown\nexpected: at least two users"
+        == "no other user's summary can be shown\nexpected: at least two users\n"
+        "to do: leave out the tasks that end in _other, or take more with --limit"
     )

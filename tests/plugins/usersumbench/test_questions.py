@@ -100,5 +100,6 @@ def test_everybody_is_shown_another_users_summary_and_nobody_two():
 def test_one_user_has_no_other(raised):
     assert (
         raised(DataError, derangement, ["u"], 0, found="1 user")
-        == "no other user's summary can be shown\nexpected: at least two users"
+        == "no other user's summary can be shown\nexpected: at least two users\n"
+        "to do: leave out the tasks that end in _other, or take more with --limit"
     )

@@ -180,7 +180,10 @@ def test_every_review_and_business_of_yelp_is_read(load_people, real_data):
     ]
     with pytest.raises(DataError, match="no user has 50 activities") as caught:
         load_people("yelp", folder)
-    assert caught.value.found == "77 users; the most activities of one are 1"
+    assert caught.value.found == (  # of 999 reviews, 77 are of these businesses
+        "77 users; the most activities of one are 1\n"
+        "      activities with an object that the data does not describe, left out: 922"
+    )
 
 
 def test_every_review_and_product_of_amazon_is_read(load_people, real_data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,6 +137,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def distinct(names: Collection[str]) -> bool:
+    """Whether no two names differ in case only, which are one name for DuckDB."""
+    return len({name.lower() for name in names}) == len(names)
+
+
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
@@ -204,8 +209,8 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
 def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str | None:
     names = {name: column.names(name) for name, column in columns.items()}
     every = dict.fromkeys(itertools.chain(*names.values()))
-    if len({one.lower() for one in every}) < len(every):
-        return None  # DuckDB takes names for the same that differ in case only
+    if not distinct(every):
+        return None
     listed = ", ".join(f"{_text(one)}: 'JSON'" for one in every)
     file = _plain_file(source, folder)
     read = f"read_json({_text(str(file))}, format='newline_delimited', columns={{{listed}}})"
@@ -246,6 +251,8 @@ def _parquet(source: FileSource, table: Table) -> str | None:
     import duckdb
 
     check_unchanged(source.path, source.stamp)
+    if not distinct(source.columns() or ()):
+        return None
     read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
     try:
         with duckdb.connect() as connection:

@@ -48,6 +48,7 @@ EXPECTED = [
     ("üb", 7, 1000.0, None, False, []),
     ("u4", None, None, None, None, None),
 ]
+PACKED = gzip.compress(b"user,tags\n" + b"u1,[1]\n" * 100_000)
 LINES = "".join(
     json.dumps(dict(zip(("user", *list(COLUMNS)[1:]), row, strict=True))) + "\n" for row in EXPECTED
 )
@@ -172,6 +173,19 @@ def test_what_duckdb_reads_otherwise_is_read_by_rows(
     assert rows(table(file(tmp_path / name, content), columns=columns)) == numbered(expected)
 
 
+def test_columns_of_parquet_may_differ_in_case_only(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"User": ["a"], "user": ["b"]}), tmp_path / "a.parquet")
+    assert rows(table(tmp_path / "a.parquet", columns={"user": Column()})) == [(1, "b")]
+
+
+@pytest.mark.parametrize("name", ["row", "unfit", "USER"])
+def test_a_name_that_a_database_has_already_is_an_error(tmp_path: Path, name: str) -> None:
+    columns = {"user": Column(), name: Column()}
+    read = table(file(tmp_path / "a.csv", f"user,{name}\nu1,7\n"), columns=columns)
+    with pytest.raises(DataError, match="cannot be those of a database"):
+        rows(read)
+
+
 @pytest.mark.parametrize("start", [b"\n", b"\r\n\r\n", b"\xef\xbb\xbf\n"])
 def test_the_header_may_follow_blank_lines(tmp_path: Path, start: bytes) -> None:
     columns = {"user": Column(), "title": Column()}
@@ -211,7 +225,7 @@ def test_lists_with_words_like_numbers_are_read_in_bulk(tmp_path: Path, in_bulk:
         ("people.csv", 'user,tags\nu1,"[1,]"\n'),
         ("people.jsonl", '{"user": "u1", "tags": [1e999]}\n'),
         ("people.jsonl", '{"user": "u1", "score": NaN}\n'),
-        ("people.csv.gz", gzip.compress(b"user,tags\nu1,[1]\n")[:-8] + b"\1\2\3\4\x11\0\0\0"),
+        ("people.csv.gz", PACKED[:-8] + bytes(4) + PACKED[-4:]),
     ],
     ids=itertools.count(),
 )

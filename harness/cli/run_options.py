@@ -285,17 +285,22 @@ def _own_columns(option: str, given: Any) -> dict[str, str]:
     """The entries of --columns or --values by path."""
 
     def read(texts: Sequence[str]) -> dict[str, Any]:
-        parts = [text.partition("=") for text in texts]
+        # A value in the data may hold `=` and end with a space, unlike the name of a column.
+        named = option == "--columns"
+        parts = [text.partition("=") if named else text.rpartition("=") for text in texts]
         for path, equals, name in parts:
             if not (path.strip() and equals and name):
                 raise UsageError(
                     f"{option} needs a column and a text",
                     found=f"{path}{equals}{name}",
                     expected=f"{option} TABLE.COLUMN=NAME"
-                    if option == "--columns"
+                    if named
                     else f"{option} TABLE.COLUMN.VALUE=MEANING",
                 )
-        return _without_repeats(option, [(path.strip(), name) for path, _, name in parts])
+        paths = [path.strip() if named else path.lstrip() for path, *_ in parts]
+        return _without_repeats(
+            option, [(path, part[-1]) for path, part in zip(paths, parts, strict=True)]
+        )
 
     return {path: str(name) for path, name in _mapping(given, read).items()}
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.data.fingerprint import check_unchanged
-from harness.data.opening import unpacked
-from harness.data.source import FileSource
+from harness.data.opening import BOM, CHUNK, unpacked
+from harness.data.source import PACKINGS, FileSource
 from harness.data.table import meanings
 
 if TYPE_CHECKING:
@@ -31,7 +34,8 @@ TYPES: Mapping[str, str] = {
 """DuckDB's types of columns."""
 
 _UNPACKED = "unpacked"
-"""The name of the file into which a .zst file is unpacked: DuckDB does not notice a cut-off one."""
+"""The name of the file into which a packed one is unpacked: DuckDB does not notice a cut-off .zst
+file, and does not check the checksum of a .gz file."""
 
 _GLOB = frozenset("*?[")
 """In the name of a file, DuckDB takes these for a pattern."""
@@ -42,6 +46,17 @@ _NUMBERS = "file_row_number"
 _WHOLE = r"[+-]?[0-9]+(\.0*)?"
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
+_ODD = r"(?i)(^|[:,\[])\s*-?(nan|inf)|[0-9]e\+?[0-9][0-9][0-9]|,\s*(\]|\x7d)"
+_STRINGS = r'"([^"\\]|\\.)*"'
+_STRICT = (
+    f"NOT (regexp_matches({{0}}::VARCHAR, '{_ODD}') AND "
+    f"regexp_matches(regexp_replace({{0}}::VARCHAR, '{_STRINGS}', '\"\"', 'g'), '{_ODD}'))"
+)
+"""Whether a text that DuckDB takes for JSON is JSON: it takes NaN, Infinity, 1e999 and [1,] too."""
+
+_LONGEST_GAP = 1 << 10
+"""The most spaces beside a quotation mark that are looked for."""
+
 _FROM_TEXT = {
     "string": "{0}",
     "integer": f"CASE WHEN regexp_full_match(trim({{0}}), '{_WHOLE}') "
@@ -50,8 +65,10 @@ _FROM_TEXT = {
     "AND isfinite(TRY_CAST(trim({0}) AS DOUBLE)) THEN TRY_CAST(trim({0}) AS DOUBLE) END",
     "boolean": "CASE lower(trim({0})) WHEN 'true' THEN true WHEN '1' THEN true "
     "WHEN 'false' THEN false WHEN '0' THEN false END",
-    "list": "CASE WHEN json_valid({0}) AND json_type({0}) = 'ARRAY' THEN {0}::JSON END",
-    "object": "CASE WHEN json_valid({0}) AND json_type({0}) = 'OBJECT' THEN {0}::JSON END",
+    "list": "CASE WHEN json_valid({0}) AND json_type({0}) = 'ARRAY' "
+    f"AND {_STRICT} THEN {{0}}::JSON END",
+    "object": "CASE WHEN json_valid({0}) AND json_type({0}) = 'OBJECT' "
+    f"AND {_STRICT} THEN {{0}}::JSON END",
     "any": "to_json({0})",
 }
 _WHOLE_JSON = "json_type({0}) IN ('BIGINT', 'UBIGINT')"
@@ -61,9 +78,10 @@ _FROM_JSON = {
     "number": f"CASE WHEN ({_WHOLE_JSON} OR json_type({{0}}) = 'DOUBLE') "
     "AND isfinite(TRY_CAST({0} AS DOUBLE)) THEN TRY_CAST({0} AS DOUBLE) END",
     "boolean": "CASE json_type({0}) WHEN 'BOOLEAN' THEN TRY_CAST({0} AS BOOLEAN) END",
-    "list": "CASE json_type({0}) WHEN 'ARRAY' THEN {0} END",
-    "object": "CASE json_type({0}) WHEN 'OBJECT' THEN {0} END",
-    "any": "{0}",
+    "list": f"CASE WHEN json_type({{0}}) = 'ARRAY' AND {_STRICT} THEN {{0}} END",
+    "object": f"CASE WHEN json_type({{0}}) = 'OBJECT' AND {_STRICT} THEN {{0}} END",
+    "any": "CASE WHEN json_type({0}) IN ('VARCHAR', 'BIGINT', 'UBIGINT', 'BOOLEAN') "
+    f"OR {_STRICT} THEN {{0}} END",
 }
 _FROM_PARQUET = {
     "string": {"text": "{0}", "whole": "{0}::VARCHAR"},
@@ -119,19 +137,45 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def distinct(names: Collection[str]) -> bool:
+    """Whether no two names differ in case only, which are one name for DuckDB."""
+    return len({name.lower() for name in names}) == len(names)
+
+
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _plain_file(source: FileSource, folder: Path) -> str:
-    """The file for a query, unpacked if DuckDB would not notice that it is cut off."""
+def _plain_file(source: FileSource, folder: Path) -> Path:
+    """The file for a query, unpacked if DuckDB would not notice that it is damaged."""
     check_unchanged(source.path, source.stamp)
-    if source.path.suffix.lower() != ".zst":
-        return _text(str(source.path))
+    if source.path.suffix.lower() not in PACKINGS:
+        return source.path
     place = folder / _UNPACKED
     with unpacked(source.path) as packed, place.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
-    return _text(str(place))
+    return place
+
+
+def _begins_blank(file: Path) -> bool:
+    """Whether the first line is blank, which DuckDB takes for the header."""
+    with file.open("rb") as stream:
+        return stream.read(len(BOM) + 1).removeprefix(BOM)[:1] in (b"\r", b"\n")
+
+
+def _has_spaces_at_quotes(file: Path, delimiter: bytes) -> bool:
+    """Whether spaces stand between a delimiter and a quotation mark: DuckDB drops them."""
+    end = rb"(?:%b|[\r\n])" % re.escape(delimiter)
+    # Inside quotes, a quotation mark is doubled; an odd number of them begins or ends a cell.
+    gap = re.compile(rb'%b +(?:"")*"(?=[^"])|(?<=[^"])(?:"")*" +%b' % (end, end))
+    before = b"\n"
+    with file.open("rb") as stream:
+        for chunk in itertools.chain(iter(partial(stream.read, CHUNK), b""), [b"\n"]):
+            text = before + chunk
+            if (b' "' in text or b'" ' in text) and gap.search(text):
+                return True
+            before = text[-_LONGEST_GAP:]
+    return False
 
 
 def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
@@ -145,8 +189,13 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     listed = ", ".join(f"c{position}: 'VARCHAR'" for position in range(len(header)))
     mark = "'\"'" if written.quotes else "''"
     encoding = "latin-1" if written.encoding == "iso-8859-1" else "utf-8"
+    file = _plain_file(source, folder)
+    if not written.header and _begins_blank(file):
+        return None
+    if written.quotes and _has_spaces_at_quotes(file, source.delimiter().encode(encoding)):
+        return None
     read = (
-        f"read_csv({_plain_file(source, folder)}, auto_detect=false, columns={{{listed}}}, "
+        f"read_csv({_text(str(file))}, auto_detect=false, columns={{{listed}}}, "
         f"header={not written.header}, delim={_text(source.delimiter())}, quote={mark}, "
         f"escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
     )
@@ -157,28 +206,53 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     return _select(columns, raw, _by_type(columns, _FROM_TEXT), read)
 
 
-def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str:
+def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str | None:
     names = {name: column.names(name) for name, column in columns.items()}
-    listed = ", ".join(
-        f"{_text(one)}: 'JSON'" for one in dict.fromkeys(sum(names.values(), start=()))
-    )
-    read = (
-        f"read_json({_plain_file(source, folder)}, format='newline_delimited', "
-        f"columns={{{listed}}})"
-    )
+    every = dict.fromkeys(itertools.chain(*names.values()))
+    if not distinct(every):
+        return None
+    listed = ", ".join(f"{_text(one)}: 'JSON'" for one in every)
+    file = _plain_file(source, folder)
+    read = f"read_json({_text(str(file))}, format='newline_delimited', columns={{{listed}}})"
     values = {
         name: _meant_json(
             f"coalesce({', '.join(map(quoted, any_of))})", meanings(name, columns[name])
         )
         for name, any_of in names.items()
     }
-    return _select(columns, values, _by_type(columns, _FROM_JSON), read)
+    doubts = [doubt for any_of in names.values() if (doubt := _of_two_names(file, any_of))]
+    return _select(columns, values, _by_type(columns, _FROM_JSON), read, doubts=doubts)
+
+
+def _of_two_names(file: Path, names: Sequence[str]) -> str | None:
+    """The condition of a row in which null may stand under one name and a value under another.
+
+    DuckDB takes null for an absent key, and `Table.rows` gives what stands under the first key.
+    """
+    for place, name in enumerate(names[:-1], 1):
+        if _holds(file, f'"{name}"'.encode()):
+            first, rest = (", ".join(map(quoted, part)) for part in (names[:place], names[place:]))
+            return f"coalesce({first}, NULL) IS NULL AND coalesce({rest}, NULL) IS NOT NULL"
+    return None
+
+
+def _holds(file: Path, text: bytes) -> bool:
+    """Whether a text occurs anywhere in a file."""
+    before = b""
+    with file.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            if text in (both := before + chunk):
+                return True
+            before = both[-len(text) :]
+    return False
 
 
 def _parquet(source: FileSource, table: Table) -> str | None:
     import duckdb
 
     check_unchanged(source.path, source.stamp)
+    if not distinct(source.columns() or ()):
+        return None
     read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
     try:
         with duckdb.connect() as connection:
@@ -196,7 +270,7 @@ def _parquet(source: FileSource, table: Table) -> str | None:
             if way is None or (column.values and kind != "text"):
                 return None
             ways[field.name] = way
-    return _select(columns, raw, ways, read, f"{_NUMBERS} AS rowid, ")
+    return _select(columns, raw, ways, read, more=f"{_NUMBERS} AS rowid, ")
 
 
 def _by_type(columns: Mapping[str, Column], ways: Mapping[str, str]) -> dict[str, str]:
@@ -225,10 +299,15 @@ def _select(
     raw: Mapping[str, str | None],
     ways: Mapping[str, str],
     read: str,
+    *,
     more: str = "",
+    doubts: Iterable[str] = (),
 ) -> str:
-    """The query for the values of columns, given by the expressions of their cells."""
-    chosen, unfit = [], []
+    """The query for the values of columns, given by the expressions of their cells.
+
+    A row that fulfils one of the `doubts` is unfit.
+    """
+    chosen, unfit = [], [*doubts]
     for name, column in columns.items():
         cell = raw[name]
         value = f"NULL::{TYPES[column.type]}" if cell is None else ways[name].format(cell)

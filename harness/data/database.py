@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import DataError
-from harness.data.bulk import TYPES, bulk_query, quoted
+from harness.data.bulk import TYPES, bulk_query, distinct, quoted
 from harness.data.sampling import ranks
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ MOST_THREADS = 8
 
 PREFIX = "harness-tables-"
 """How the names of temporary folders begin."""
+
+ADDED = ("row", "rowid", "unfit")
+"""The columns that a database or the reading of a file adds to those of a table."""
 
 STABLE_RANK = "stable_rank"
 
@@ -114,6 +117,12 @@ class Database:
         if name in self._loaded:
             return
         table = self._tables[name]
+        if not distinct([*table.columns, *ADDED]):
+            raise DataError(
+                f"the columns of table '{name}' cannot be those of a database",
+                found=", ".join(table.columns),
+                expected=f"names that differ in more than case, and none of {', '.join(ADDED)}",
+            )
         columns = ", ".join(map(quoted, table.columns))
         parts, before = [], 0
         for source in table.sources:

@@ -51,7 +51,11 @@ OPTIONS = {
         "columns",
         {"user": "customer_id", "t.c": "a = b"},
     ),
-    "values": (("--values", "t.c.a view=liked"), "values", {"t.c.a view": "liked"}),
+    "values": (
+        ("--values", "t.c.a view=liked", "--values", "t.c.a=b =liked"),
+        "values",
+        {"t.c.a view": "liked", "t.c.a=b ": "liked"},
+    ),
     "limit": (("--limit", "20"), "limit", 20),
     "set": (
         ("--set", "window=8", "--set", "a.options.names=[x, y]"),

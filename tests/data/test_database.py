@@ -48,6 +48,7 @@ EXPECTED = [
     ("üb", 7, 1000.0, None, False, []),
     ("u4", None, None, None, None, None),
 ]
+PACKED = gzip.compress(b"user,tags\n" + b"u1,[1]\n" * 100_000)
 LINES = "".join(
     json.dumps(dict(zip(("user", *list(COLUMNS)[1:]), row, strict=True))) + "\n" for row in EXPECTED
 )
@@ -161,14 +162,84 @@ def test_numbers_in_columns_of_text_and_of_fractions_keep_their_values(tmp_path:
         ),
         ("people.csv", "user,age\nu1,\u00a07\n", [("u1", 7)]),
         ("people[1].csv", "user,age\nu1,7\n", [("u1", 7)]),
+        ("people.csv", 'age,user\n7, "u1"\n', [(' "u1"', 7)]),
     ],
     ids=itertools.count(),
 )
 def test_what_duckdb_reads_otherwise_is_read_by_rows(
-    tmp_path: Path, name: str, content: str, expected: list[tuple[Any, ...]]
+    tmp_path: Path, name: str, content: str | bytes, expected: list[tuple[Any, ...]]
 ) -> None:
     columns = {"user": Column(), "age": Column(type="integer", required=False)}
     assert rows(table(file(tmp_path / name, content), columns=columns)) == numbered(expected)
+
+
+def test_columns_of_parquet_may_differ_in_case_only(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"User": ["a"], "user": ["b"]}), tmp_path / "a.parquet")
+    assert rows(table(tmp_path / "a.parquet", columns={"user": Column()})) == [(1, "b")]
+
+
+@pytest.mark.parametrize("name", ["row", "unfit", "USER"])
+def test_a_name_that_a_database_has_already_is_an_error(tmp_path: Path, name: str) -> None:
+    columns = {"user": Column(), name: Column()}
+    read = table(file(tmp_path / "a.csv", f"user,{name}\nu1,7\n"), columns=columns)
+    with pytest.raises(DataError, match="cannot be those of a database"):
+        rows(read)
+
+
+@pytest.mark.parametrize("start", [b"\n", b"\r\n\r\n", b"\xef\xbb\xbf\n"])
+def test_the_header_may_follow_blank_lines(tmp_path: Path, start: bytes) -> None:
+    columns = {"user": Column(), "title": Column()}
+    read = table(file(tmp_path / "a.csv", start + b"user,title\nu1,T\n"), columns=columns)
+    assert rows(read) == [(1, "u1", "T")]
+
+
+def test_null_under_the_first_name_of_a_column_hides_what_stands_under_another(
+    tmp_path: Path,
+) -> None:
+    columns = {"user": Column(), "title": Column(required=False, aliases=("text", "name"))}
+    content = (
+        '{"user": "u1", "text": "T"}\n{"user": "u2", "text": null, "name": "N"}\n'
+        '{"user": "u3", "name": "N"}\n'
+    )
+    read = table(file(tmp_path / "a.jsonl", content), columns=columns)
+    assert rows(read) == [(1, "u1", "T"), (2, "u2", None), (3, "u3", "N")]
+
+
+def test_names_that_differ_in_case_only_may_stand_for_one_column(tmp_path: Path) -> None:
+    columns = {"user": Column(aliases=("userId", "userid"))}
+    read = table(file(tmp_path / "a.jsonl", '{"userid": "u1"}\n'), columns=columns)
+    assert rows(read) == [(1, "u1")]
+
+
+def test_lists_with_words_like_numbers_are_read_in_bulk(tmp_path: Path, in_bulk: None) -> None:
+    content = '{"tags": ["Baby, Infant", "1e999", "\\", nan,]"]}\n'
+    read = table(file(tmp_path / "a.jsonl", content), columns={"tags": Column(type="list")})
+    assert rows(read) == [(1, ["Baby, Infant", "1e999", '", nan,]'])]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("people.csv", 'user,tags\n"u1" ,[1]\n'),
+        ("people.csv", 'user,tags\nu1,"[1, NaN]"\n'),
+        ("people.csv", 'user,tags\nu1,"[1,]"\n'),
+        ("people.jsonl", '{"user": "u1", "tags": [1e999]}\n'),
+        ("people.jsonl", '{"user": "u1", "score": NaN}\n'),
+        ("people.csv.gz", PACKED[:-8] + bytes(4) + PACKED[-4:]),
+    ],
+    ids=itertools.count(),
+)
+def test_what_only_duckdb_takes_is_the_error_of_the_rows(
+    tmp_path: Path, name: str, content: str | bytes
+) -> None:
+    columns = {"user": Column(), "tags": Column(type="list", required=False)}
+    columns["score"] = Column(type="any", required=False)
+    read = table(file(tmp_path / name, content), columns=columns)
+    with pytest.raises(DataError) as by_rows:
+        list(read.rows())
+    with pytest.raises(DataError) as in_bulk:
+        rows(read)
+    assert str(in_bulk.value) == str(by_rows.value)
 
 
 def test_one_column_has_no_row_for_a_blank_line(tmp_path: Path) -> None:

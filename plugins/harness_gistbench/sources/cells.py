@@ -10,7 +10,7 @@ from harness.data.sql_rules import SPACES
 def described(table: str, thing: str, parts: str, *, unknown: Iterable[str] = ()) -> str:
     """A query for objects with the parts that say something of them, on one line.
 
-    `parts` is a list in SQL; `unknown` are marks of what a source knows not.
+    `parts` is a list in SQL; `unknown` are marks of what a source does not know.
     """
     nothing = ", ".join(f"'{one}'" for one in ("", *unknown))
     return (

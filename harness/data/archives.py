@@ -21,8 +21,8 @@ TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 PACKED = (".gz", ".zst")
 
 _DAMAGES = (zipfile.BadZipFile, tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError)
-_UNREADABLE = (RuntimeError, NotImplementedError)
-"""What `zipfile` raises for a password and for an unknown compression."""
+_UNREADABLE = RuntimeError
+"""What `zipfile` raises for a password and, as a subclass, for an unknown compression."""
 
 
 def is_archive(name: str) -> bool:
@@ -45,7 +45,7 @@ def unpack(archive: Path, folder: Path, *, option: str) -> None:
         else:
             with unpacked(archive) as packed:
                 _write(packed, folder / archive.stem, option)
-    except (*_DAMAGES, *_UNREADABLE) as error:
+    except (*_DAMAGES, _UNREADABLE) as error:
         raise DataError(
             "the archive cannot be unpacked",
             where=str(archive),

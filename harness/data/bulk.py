@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.data.columns import NUMBER
 from harness.data.fingerprint import check_unchanged
 from harness.data.opening import BOM, CHUNK, unpacked
 from harness.data.source import PACKINGS, FileSource
@@ -44,7 +45,6 @@ _NUMBERS = "file_row_number"
 """The column in which DuckDB numbers the rows of a Parquet file."""
 
 _WHOLE = r"[+-]?[0-9]+(\.0*)?"
-_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 
 _ODD = r"(?i)(^|[:,\[])\s*-?(nan|inf)|[0-9]e\+?[0-9][0-9][0-9]|,\s*(\]|\x7d)"
 _STRINGS = r'"([^"\\]|\\.)*"'
@@ -61,7 +61,7 @@ _FROM_TEXT = {
     "string": "{0}",
     "integer": f"CASE WHEN regexp_full_match(trim({{0}}), '{_WHOLE}') "
     "THEN TRY_CAST(split_part(trim({0}), '.', 1) AS BIGINT) END",
-    "number": f"CASE WHEN regexp_full_match(trim({{0}}), '{_NUMBER}') "
+    "number": f"CASE WHEN regexp_full_match(trim({{0}}), '{NUMBER}') "
     "AND isfinite(TRY_CAST(trim({0}) AS DOUBLE)) THEN TRY_CAST(trim({0}) AS DOUBLE) END",
     "boolean": "CASE lower(trim({0})) WHEN 'true' THEN true WHEN '1' THEN true "
     "WHEN 'false' THEN false WHEN '0' THEN false END",
@@ -168,14 +168,20 @@ def _has_spaces_at_quotes(file: Path, delimiter: bytes) -> bool:
     end = rb"(?:%b|[\r\n])" % re.escape(delimiter)
     # Inside quotes, a quotation mark is doubled; an odd number of them begins or ends a cell.
     gap = re.compile(rb'%b +(?:"")*"(?=[^"])|(?<=[^"])(?:"")*" +%b' % (end, end))
+    return any(
+        (b' "' in text or b'" ' in text) and gap.search(text)
+        for text in _overlapping(file, _LONGEST_GAP)
+    )
+
+
+def _overlapping(file: Path, margin: int) -> Iterator[bytes]:
+    """The bytes of a file between two line ends, in parts that repeat the end of the one before."""
     before = b"\n"
     with file.open("rb") as stream:
         for chunk in itertools.chain(iter(partial(stream.read, CHUNK), b""), [b"\n"]):
-            text = before + chunk
-            if (b' "' in text or b'" ' in text) and gap.search(text):
-                return True
-            before = text[-_LONGEST_GAP:]
-    return False
+            part = before + chunk
+            yield part
+            before = part[-margin:]
 
 
 def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
@@ -238,13 +244,7 @@ def _of_two_names(file: Path, names: Sequence[str]) -> str | None:
 
 def _holds(file: Path, text: bytes) -> bool:
     """Whether a text occurs anywhere in a file."""
-    before = b""
-    with file.open("rb") as stream:
-        while chunk := stream.read(CHUNK):
-            if text in (both := before + chunk):
-                return True
-            before = both[-len(text) :]
-    return False
+    return any(text in part for part in _overlapping(file, len(text)))
 
 
 def _parquet(source: FileSource, table: Table) -> str | None:

@@ -26,9 +26,13 @@ Convert = Callable[[Any], Any]
 T = TypeVar("T")
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""A pattern for a number as text, for Python and for SQL."""
+
+_NUMBER = re.compile(NUMBER, re.ASCII)
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
-_LARGEST_EXACT = 2**53
+LARGEST_EXACT = 2**53
+"""Floats are exact for whole numbers up to here."""
 
 
 class Unfit(Exception):
@@ -113,7 +117,7 @@ def _clean(value: str) -> str:
 def _integer(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT:
+    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_EXACT:
         return int(value)
     raise Unfit("not an integer", "a whole number, such as 42")
 

@@ -223,7 +223,7 @@ class _Repo:
             except errors.LocalEntryNotFoundError as error:
                 raise self._unreachable(f"{listing.offline}; {_first_line(error)}") from error
         self._announce(listing.sizes if files is None else files, listing)
-        with self.told("its files could not be fetched", Unavailable):
+        with self.reported("its files could not be fetched", Unavailable):
             folder = Path(fetch())
         if folder.name != listing.commit:
             # The branch moved in between, or the hub went away and the library used its cache.
@@ -271,7 +271,7 @@ class _Repo:
         )
 
     @contextmanager
-    def told(self, problem: str, kind: type[DataError] = DataError) -> Iterator[None]:
+    def reported(self, problem: str, kind: type[DataError] = DataError) -> Iterator[None]:
         """The libraries raise any error of their readers and transport: all become one here."""
         try:
             yield
@@ -292,7 +292,7 @@ def _splits(
     """The name of the configuration that the library prepares, and the split of each table."""
     import datasets
 
-    with repo.told("the datasets library cannot prepare it"):
+    with repo.reported("the datasets library cannot prepare it"):
         builder = datasets.load_dataset_builder(str(folder), name=config)
         builder.download_and_prepare()
     prepared: str = builder.config.name
@@ -307,7 +307,7 @@ def _splits(
                 expected=f"the split that task '{repo.task}' names",
                 hint=f"'{near}' is the nearest name" if near else None,
             )
-        with repo.told(f"split '{split}' cannot be read"):
+        with repo.reported(f"split '{split}' cannot be read"):
             rows = builder.as_dataset(split=split)
         label = f"{repo.name}@{folder.name[:10]} ({prepared}, {split})"
         splits[name] = SplitSource(label=label, split=rows)

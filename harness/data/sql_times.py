@@ -5,20 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from harness.data.columns import LARGEST_EXACT, NUMBER
 from harness.data.sql_rules import SPACES, refused, value_at
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
 
-_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _ZONE = "(?:Z|[+-][0-9]{2}:[0-9]{2})"
 _HOUR = r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?"
 _DATE = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:{_HOUR}{_ZONE}?)?"
 """The usual ways to write a date; Python reads the others."""
 
 _LARGEST = 2**63 - 1
-_LARGEST_EXACT = 2**53
-"""With fractions, numbers are floats, which are exact for whole numbers up to here."""
 
 _INSTEAD = {
     "number": "a date in every row",
@@ -39,12 +37,12 @@ def with_times(database: Database, name: str, table: Table, column: str) -> str:
     cells = (
         f"SELECT *, CASE WHEN TRY_CAST({column}::VARCHAR AS BIGINT)::VARCHAR = {column}::VARCHAR "
         f"THEN {column}::VARCHAR ELSE "
-        f"nullif(regexp_extract({column} ->> '$', '^{SPACES}*({_NUMBER}){SPACES}*$', 1), '') END "
+        f"nullif(regexp_extract({column} ->> '$', '^{SPACES}*({NUMBER}){SPACES}*$', 1), '') END "
         f"AS digits FROM {name}"
     )
     numbers = (
         "SELECT * EXCLUDE (digits), TRY_CAST(digits AS DOUBLE) AS number, "
-        f"CASE WHEN abs(TRY_CAST(digits AS DOUBLE)) >= {_LARGEST_EXACT} "
+        f"CASE WHEN abs(TRY_CAST(digits AS DOUBLE)) >= {LARGEST_EXACT} "
         "THEN TRY_CAST(digits AS DECIMAL(38, 15)) END AS exact, "
         f"CASE WHEN digits IS NULL AND NOT regexp_full_match({column} ->> '$', '{SPACES}*') "
         f"THEN {column} ->> '$' END AS said FROM ({cells})"
@@ -84,10 +82,10 @@ def _first_rows(database: Database, moments: str) -> dict[str, int]:
     kinds = {
         "number": "number IS NOT NULL",
         "date": "date IS NOT NULL",
-        "large": f"abs(exact) > {_LARGEST_EXACT}",
+        "large": f"abs(exact) > {LARGEST_EXACT}",
         "fraction": "CASE WHEN exact IS NULL THEN number <> trunc(number) "
         "ELSE exact <> trunc(exact) END",
-        "too large": f"abs(number) >= {_LARGEST_EXACT} AND coalesce(abs(exact) > {_LARGEST}, true)",
+        "too large": f"abs(number) >= {LARGEST_EXACT} AND coalesce(abs(exact) > {_LARGEST}, true)",
         "neither": "said IS NOT NULL AND date IS NULL",
     }
     firsts = ", ".join(f"min(row) FILTER ({rule})" for rule in kinds.values())

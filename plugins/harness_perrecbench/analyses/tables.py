@@ -74,7 +74,7 @@ def ours(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
             for cell, column in row.of(LIKE).items()
             if labelled.get(cell, 0) < len(column.values)
         }
-        notes += [f"{row.name}, {level}: {told}" for level, told in partial.items()]
+        notes += [f"{row.name}, {level}: {note}" for level, note in partial.items()]
     return GRID.sheet(
         "ptc, unreadable groups counted 0",
         lines,

@@ -17,13 +17,14 @@ from typing import Any
 
 import pytest
 import zstandard
+from builders.web_data import opened, refused
 from builders.web_server import CSV, LONG, Page, Web, sha256, unfinished, zipped
 
-from harness.base.errors import DataError, HarnessError, StorageError, UsageError
+from harness.base.errors import DataError, StorageError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
 from harness.data import TaskData, download_watch, downloads, open_dataset, web_file
 from harness.data.downloads import downloads_folder
-from harness.data.fetching import OFFLINE, Fetching
+from harness.data.fetching import OFFLINE
 
 
 @pytest.fixture(autouse=True)
@@ -41,19 +42,6 @@ def spec(address: str, *files: str, **url: Any) -> DataSpec:
     return DataSpec(
         sources=(SourceSpec(url=UrlSpec(address=address, **url)),), tables={"people": table}
     )
-
-
-def opened(given: DataSpec, **fetching: Any) -> TaskData:
-    allowed = Fetching(**{"say": lambda line: None, **fetching})
-    return open_dataset(
-        given, data=None, limit=None, seed=0, package=None, task="people", fetching=allowed
-    )
-
-
-def refused(given: DataSpec, **fetching: Any) -> HarnessError:
-    with pytest.raises(HarnessError) as caught:
-        opened(given, **fetching)
-    return caught.value
 
 
 def users(data: TaskData) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.web_data import opened, refused
 from builders.web_server import (
     CSV,
     Page,
@@ -22,10 +23,10 @@ from builders.web_server import (
 )
 from requests.adapters import HTTPAdapter
 
-from harness.base.errors import HarnessError, StorageError, Unavailable, UsageError
+from harness.base.errors import StorageError, Unavailable, UsageError
 from harness.contracts.task import Column, DataSpec, DriveSpec, SourceSpec, TableSpec
-from harness.data import TaskData, download_watch, downloads, open_dataset
-from harness.data.fetching import OFFLINE, Fetching
+from harness.data import TaskData, download_watch, downloads
+from harness.data.fetching import OFFLINE
 
 FILE = "1AbCdEfGhIjKlMnOpQrStUvWxYz012345"
 SHOWN = f"https://drive.google.com/file/d/{FILE}/view"
@@ -69,19 +70,6 @@ def spec(name: str = "people.csv", **drive: Any) -> DataSpec:
     return DataSpec(
         sources=(SourceSpec(drive=DriveSpec(file=FILE, name=name, **drive)),), tables=tables
     )
-
-
-def opened(given: DataSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:
-    allowed = Fetching(say=(said if said is not None else []).append, **fetching)
-    return open_dataset(
-        given, data=None, limit=None, seed=0, package=None, task="people", fetching=allowed
-    )
-
-
-def refused(given: DataSpec, **fetching: Any) -> HarnessError:
-    with pytest.raises(HarnessError) as caught:
-        opened(given, **fetching)
-    return caught.value
 
 
 def count(data: TaskData) -> int:

@@ -1,0 +1,27 @@
+"""Data of the task "people" that is fetched, and the errors of what cannot be had."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.base.errors import HarnessError
+from harness.contracts.task import DataSpec
+from harness.data import TaskData, open_dataset
+from harness.data.fetching import Fetching
+
+
+def opened(given: DataSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:
+    """The data, with the lines for people in `said`."""
+    allowed = Fetching(**{"say": (said if said is not None else []).append, **fetching})
+    return open_dataset(
+        given, data=None, limit=None, seed=0, package=None, task="people", fetching=allowed
+    )
+
+
+def refused(given: DataSpec, **fetching: Any) -> HarnessError:
+    """The error instead of data."""
+    with pytest.raises(HarnessError) as caught:
+        opened(given, **fetching)
+    return caught.value

@@ -12,7 +12,7 @@ from harness.tasks.options import typed_options
 
 
 def read(data: Path):
-    """The histories of the people whom a run of gist_synthetic keeps, and the data opened."""
+    """The histories of the people that a run of gist_synthetic keeps, and the data opened."""
     from harness_gistbench.records import Options
     from harness_gistbench.sources import load
 

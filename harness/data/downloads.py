@@ -2,8 +2,8 @@
 
 <downloads>/<digest>/<file name>/…   the file, or what was in the archive; always whole
 <downloads>/sources/<address>.json   the digest that was first seen of an address
-<downloads>/unfinished/<address>/    what a broken download goes on with, and a whole one for which
-                                     the disk has no room once it is unpacked
+<downloads>/unfinished/<address>/    what a broken download continues with, and a whole one
+                                     for which the disk has no room once it is unpacked
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One file from the web, which `pooch` fetches; a broken download goes on where it broke."""
+"""One file from the web, which `pooch` fetches; a broken download continues where it stopped."""
 
 from __future__ import annotations
 

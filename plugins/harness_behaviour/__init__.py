@@ -1,0 +1,1 @@
+"""The benchmark of user behaviour prediction as a test of generalisation."""

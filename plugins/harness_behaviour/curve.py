@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.scoring.stats import Interval, NoInterval
 from harness.scoring.stats.bootstrap import blocks_of_draws
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -58,13 +57,30 @@ class Resampled:
     """The lowest points of resamples: their interval, and the shares of resamples at an end.
 
     An end counts as the lowest point of its resample. `without` is the share of resamples with too
-    few bins for a curve, which have no part in the rest.
+    few bins for a curve, which have no part in the rest. `tail` is the share of points beyond
+    either bound.
     """
 
-    interval: Interval | NoInterval
+    low: float
+    high: float
     left: float
     right: float
     without: float
+    tail: float
+
+    @property
+    def low_at_end(self) -> bool:
+        """Whether the lower bound is a left end, beyond which the point may lie."""
+        return self.left > self.tail
+
+    @property
+    def high_at_end(self) -> bool:
+        """Whether the upper bound is a right end, beyond which the point may lie."""
+        return self.right > self.tail
+
+    def holds(self, point: float) -> bool:
+        """Whether a point lies within the interval."""
+        return self.low <= point <= self.high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,10 +152,12 @@ def resampled(
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(points, [tail, 1.0 - tail])
     return Resampled(
-        interval=Interval(float(low), float(high)),
+        low=float(low),
+        high=float(high),
         left=float((at == 0).mean()),
         right=float((at == STEPS - 1).mean()),
         without=1.0 - len(points) / draws,
+        tail=tail,
     )
 
 

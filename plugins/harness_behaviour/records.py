@@ -56,6 +56,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     min_users_per_country: Annotated[
         AtLeastOne, Meta(description="users that a country has at least to be a group")
     ] = 9
+    min_interactions: Annotated[
+        AtLeastOne, Meta(description="interactions that a user of music has at least")
+    ] = 5_000
     music_item: Annotated[
         Literal["track", "artist"], Meta(description="what an item of music is")
     ] = "track"

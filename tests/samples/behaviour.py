@@ -187,8 +187,9 @@ def between(rng: Random, bounds: tuple[int, int]) -> int:
 
 
 def popularity(rng: Random) -> float:
-    """Few things are much more popular than the rest."""
-    return 0.4 + 2 * rng.random() ** 3
+    """Few things are much more popular than the rest, and one of a hundred is nobody's."""
+    chance = rng.random()
+    return 0.4 + 2 * chance**3 if chance > 0.01 else 0.0
 
 
 def films(rng: Random) -> tuple[Thing, ...]:

@@ -13,7 +13,8 @@ FAULTS = ("touched", "threshold", "demography", "candidates", "counts")
 """What `build` can do wrong.
 
 The users have some things of those that none should have; sixty of a hundred of the history are
-rounded down; users of all groups count; candidates are of the history; the probabilities are bare counts.
+rounded down; users of all groups count; candidates are of the history; the probabilities are bare
+counts.
 """
 
 

@@ -130,7 +130,9 @@ class Fit(msgspec.Struct, frozen=True):
     """Details of a score: how a ranking fits the true distribution of its prompt.
 
     `entropy` is the true one. `cross` and `cross_1e3` are the cross-entropies at the two epsilons,
-    None where no ranking could be read; so is `filled`, the number of places that were filled.
+    and `displaced` is the true mass that the estimate rules out; they are None where no ranking
+    could be read, and so is `filled`, the number of places that were filled. The rankings without
+    a model have the same three.
     """
 
     setting: Setting
@@ -140,7 +142,14 @@ class Fit(msgspec.Struct, frozen=True):
     entropy: float
     cross: float | None = None
     cross_1e3: float | None = None
+    displaced: float | None = None
     filled: int | None = None
     cross_random: float = 0.0
+    cross_1e3_random: float = 0.0
+    displaced_random: float = 0.0
     cross_popular: float = 0.0
+    cross_1e3_popular: float = 0.0
+    displaced_popular: float = 0.0
     cross_popular_in_group: float = 0.0
+    cross_1e3_popular_in_group: float = 0.0
+    displaced_popular_in_group: float = 0.0

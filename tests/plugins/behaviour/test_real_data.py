@@ -3,9 +3,12 @@
 Of MovieLens 1M there are the ratings of users 1 to 2998 only, of last.fm 1K the profiles only.
 """
 
+import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
+from harness_behaviour import music
 
 from .checker import CONTINENTS, lines, read_movies
 
@@ -26,9 +29,9 @@ def profiles(real_data):
 
 
 def test_the_groups_of_movies_are_those_of_table_1(movies):
-    assert {proxy: len(groups) for proxy, groups in movies.groups.items()} == {
-        "none": 1, "age": 7, "gender": 2, "occupation": 17, "all": 51,
-    }  # fmt: skip
+    ages, genders, occupations = zip(*movies.demography.values(), strict=True)
+    assert [len(set(one)) for one in (ages, genders, occupations)] == [7, 2, 17]
+    assert len(set(movies.demography.values())) == 51
     assert len(movies.demography) == 3_727
     assert len(movies.inventory) == 3_883
     assert sum(map(bool, movies.things.values())) == 1_829
@@ -46,3 +49,15 @@ def test_the_groups_of_music_are_those_of_table_1(profiles):
     assert len({one for one in both if one[0]}) == 8
     assert sum(not gender for gender, _ in profiles) == 108
     assert sizes[""] == 85
+
+
+def test_the_table_of_continents_has_each_country_of_the_profiles(profiles):
+    written = json.loads((Path(music.__file__).parent / "continents.json").read_text("utf-8"))
+    countries = [country for own in written.values() for country in own]
+    assert len(set(countries)) == len(countries)
+    assert {country for _, country in profiles if country} <= set(countries)
+    found = music.continent_of()
+    assert {country: found[country] for own in CONTINENTS.values() for country in own} == {
+        country: name for name, own in CONTINENTS.items() for country in own
+    }
+    assert found["Turkey"] not in music.CONTINENTS

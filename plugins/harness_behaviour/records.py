@@ -33,14 +33,10 @@ RANKED = 10
 """How many candidates a prompt has, and how many of them are ranked."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of a task file; the plugin's README explains more."""
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What decides the prompts of a domain, together with its files."""
 
     domain: Annotated[Domain, Meta(description="what is recommended")] = "movies"
-    setting: Annotated[
-        Literal["a", "b", "c"],
-        Meta(description="what prompts show: a demography and history, b history, c demography"),
-    ] = "a"
     seed: Annotated[int, Meta(description="the seed of the prompts")] = 0
     tries: Annotated[AtLeastOne, Meta(description="draws of a history in each cell at most")] = (
         20_000
@@ -56,9 +52,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     min_users_per_country: Annotated[
         AtLeastOne, Meta(description="users that a country has at least to be a group")
     ] = 9
+    min_interactions: Annotated[
+        AtLeastOne, Meta(description="interactions that a user of music has at least")
+    ] = 5_000
     music_item: Annotated[
         Literal["track", "artist"], Meta(description="what an item of music is")
     ] = "track"
+
+
+class Options(Recipe, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of a task file; the plugin's README explains more."""
+
+    setting: Annotated[
+        Literal["a", "b", "c"],
+        Meta(description="what prompts show: a demography and history, b history, c demography"),
+    ] = "a"
     similarity: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
         Meta(description="how like a candidate an unknown title is at least to be read as it"),

@@ -31,7 +31,7 @@ class Metric:
     worst: float | None = 0.0
     """What a missing unit, or the missing part of a unit, counts in the second column, or in the
     value itself if `missing` is "counted". None where no value is the worst: what is missing then
-    counts nowhere."""
+    counts nowhere, unless each score that lacks something has a `worst` of its own."""
 
     higher_is_better: bool = True
     """The direction of better values."""

@@ -50,6 +50,7 @@ class Columns:
         self._values = {name: array("d") for name in metrics}
         self._worst = {name: array("d") for name in metrics}
         self._missing: dict[str, Counter[str]] = {name: Counter() for name in metrics}
+        self._without_worst = dict.fromkeys(metrics, False)
         for score in scores:
             self.add(score)
 
@@ -62,7 +63,10 @@ class Columns:
             column = metric.of or name
             self._values[name].append(score.values.get(column, math.nan))
             self._worst[name].append(at_worst(score, column, metric))
-            self._lost[name] += lost_of(score, column)
+            lost = lost_of(score, column)
+            self._lost[name] += lost
+            if metric.worst is None and column not in score.worst:
+                self._without_worst[name] |= column in score.missing or lost > 0
             if column in score.missing:
                 self._missing[name][score.missing[column]] += 1
                 if is_of_others(score.missing[column], self._of_others):
@@ -102,7 +106,7 @@ class Columns:
         left_out = _number(statistic_of(column[scored], metric.statistic))
         counted = _number(statistic_of(worst[np.isfinite(worst)], metric.statistic))
         lost = self._lost[name]
-        if metric.worst is None and (missing or lost):
+        if self._without_worst[name]:
             counted = None
         in_value = worst.copy()
         in_value[np.frombuffer(self._not_counted[name], dtype=np.uint64).astype(np.intp)] = np.nan

@@ -33,14 +33,10 @@ RANKED = 10
 """How many candidates a prompt has, and how many of them are ranked."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of a task file; the plugin's README explains more."""
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What decides the prompts of a domain, together with its files."""
 
     domain: Annotated[Domain, Meta(description="what is recommended")] = "movies"
-    setting: Annotated[
-        Literal["a", "b", "c"],
-        Meta(description="what prompts show: a demography and history, b history, c demography"),
-    ] = "a"
     seed: Annotated[int, Meta(description="the seed of the prompts")] = 0
     tries: Annotated[AtLeastOne, Meta(description="draws of a history in each cell at most")] = (
         20_000
@@ -56,9 +52,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     min_users_per_country: Annotated[
         AtLeastOne, Meta(description="users that a country has at least to be a group")
     ] = 9
+    min_interactions: Annotated[
+        AtLeastOne, Meta(description="interactions that a user of music has at least")
+    ] = 5_000
     music_item: Annotated[
         Literal["track", "artist"], Meta(description="what an item of music is")
     ] = "track"
+
+
+class Options(Recipe, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of a task file; the plugin's README explains more."""
+
+    setting: Annotated[
+        Literal["a", "b", "c"],
+        Meta(description="what prompts show: a demography and history, b history, c demography"),
+    ] = "a"
     similarity: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
         Meta(description="how like a candidate an unknown title is at least to be read as it"),
@@ -122,9 +130,9 @@ class Fit(msgspec.Struct, frozen=True):
     """Details of a score: how a ranking fits the true distribution of its prompt.
 
     `entropy` is the true one. `cross` and `cross_1e3` are the cross-entropies at the two epsilons,
-    None where no ranking could be read; so is `filled`, the number of places that were filled, and
-    `displaced`, the true mass of what the ranking rules out. The other fields are those of rankings
-    without a model.
+    and `displaced` is the true mass that the estimate rules out; they are None where no ranking
+    could be read, and so is `filled`, the number of places that were filled. The rankings without
+    a model have the same three.
     """
 
     setting: Setting
@@ -137,11 +145,11 @@ class Fit(msgspec.Struct, frozen=True):
     displaced: float | None = None
     filled: int | None = None
     cross_random: float = 0.0
+    cross_1e3_random: float = 0.0
+    displaced_random: float = 0.0
     cross_popular: float = 0.0
+    cross_1e3_popular: float = 0.0
+    displaced_popular: float = 0.0
     cross_popular_in_group: float = 0.0
-    cross_1e3_random: float | None = None
-    cross_1e3_popular: float | None = None
-    cross_1e3_popular_in_group: float | None = None
-    displaced_random: float | None = None
-    displaced_popular: float | None = None
-    displaced_popular_in_group: float | None = None
+    cross_1e3_popular_in_group: float = 0.0
+    displaced_popular_in_group: float = 0.0

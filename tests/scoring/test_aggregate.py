@@ -74,6 +74,12 @@ def test_where_nothing_is_worst_missing_units_count_nowhere() -> None:
     assert (found.value, found.n, found.counted_as_worst) == (0.5, 2, None)
     whole = results(metrics, Score(id="1", user="a", values={"first": 0.25}))["first"]
     assert (whole.value, whole.counted_as_worst) == (0.25, 0.25)
+    own = results(
+        metrics,
+        Score(id="1", user="a", values={"first": 0.25}),
+        Score(id="2", user="b", missing={"first": "no_json"}, worst={"first": 0.75}),
+    )["first"]
+    assert (own.value, own.n, own.counted_as_worst) == (0.25, 1, 0.5)
     with pytest.raises(ValueError, match="needs a worst value"):
         Metric(description="", worst=None, missing="counted")
 

@@ -1,0 +1,1 @@
+"""The building of prompts from logs of what users watched or listened to."""

@@ -1,0 +1,302 @@
+"""Scores as pure functions of stored records; a unit is a prompt."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from harness import Done, Metric, Score
+from harness_behaviour import entropy
+from harness_behaviour.records import CANDIDATES, RANKED, Asked, Fit, Options, Ranking
+
+if TYPE_CHECKING:
+    from harness import Record, Records
+    from harness_behaviour.entropy import Floats, Places
+
+STAGE = "recommend"
+AT_ONCE = 1024
+"""How many prompts are worked out together."""
+
+UNREAD = (
+    "no gap is the worst there is, so that a prompt without a readable ranking counts in the second "
+    "value as the random ranking of that prompt"
+)
+OPTIMISTIC = (
+    "the paper's filling, which rewards short lists: an empty one would be the ideal; "
+    "never to be ranked by"
+)
+OF_GAPS = "mean of cross-entropy minus entropy"
+
+METRICS: dict[str, Metric] = {
+    "gap": Metric(
+        description=f"generalisation gap: {OF_GAPS}, with epsilon 1e-6",
+        worst=None,
+        higher_is_better=False,
+        note=UNREAD,
+    ),
+    "gap_1e3": Metric(
+        description="the same with epsilon 1e-3", worst=None, higher_is_better=False, note=UNREAD
+    ),
+    "displaced": Metric(
+        description="mean true probability of the candidates that the estimate rules out",
+        worst=None,
+        higher_is_better=False,
+        note=UNREAD,
+    ),
+    "gap_optimistic": Metric(
+        description="the gap if places that are not filled are filled in the true order",
+        worst=None,
+        higher_is_better=False,
+        note=f"{OPTIMISTIC}; {UNREAD}",
+    ),
+    "ndcg": Metric(
+        description="NDCG of the ten; a candidate's gain is its true probability",
+        worst=None,
+        note=UNREAD,
+    ),
+    "seen": Metric(
+        description="share of the ten that somebody in the group has", worst=None, note=UNREAD
+    ),
+    "filled": Metric(
+        description="places of the ten that were filled at random",
+        worst=float(RANKED),
+        higher_is_better=False,
+    ),
+    "gap_random": Metric(
+        description="gap of random rankings, the paper's baseline",
+        worst=None,
+        higher_is_better=False,
+        baseline=True,
+    ),
+    "gap_popular": Metric(
+        description="gap of what most users have",
+        worst=None,
+        higher_is_better=False,
+        baseline=True,
+    ),
+    "gap_popular_in_group": Metric(
+        description="gap of what most users of the demography have",
+        worst=None,
+        higher_is_better=False,
+        baseline=True,
+    ),
+}
+OF_ANSWERS = ("gap", "gap_1e3", "displaced", "gap_optimistic", "ndcg", "seen", "filled")
+"""The columns that need a ranking."""
+
+USERS = ((2, "1-2"), (3, "3"), (5, "4-5"), (20, "6-20"), (100, "21-100"))
+"""The largest number of users of each slice, and its name."""
+
+MORE_USERS = "over 100"
+THIRDS = ("lowest", "middle", "highest")
+
+
+class Fits(NamedTuple):
+    """How the rankings of prompts fit, each an array by prompt; a mean over several rankings."""
+
+    cross: Floats
+    cross_1e3: Floats
+    displaced: Floats
+    ndcg: Floats
+    seen: Floats
+
+    @classmethod
+    def of(cls, targets: Floats, rankings: Places) -> Fits:
+        """The fits of one or more rankings of each prompt."""
+        crossed = entropy.crossed(targets, rankings)
+        parts = (
+            crossed.at(entropy.EPSILON),
+            crossed.at(entropy.EPSILON_1E3),
+            crossed.displaced,
+            entropy.gains(targets, rankings),
+            entropy.seen(targets, rankings),
+        )
+        return cls(*(part.mean(axis=1) for part in parts))
+
+    def rows(self) -> list[tuple[float, ...]]:
+        """The fits of each prompt."""
+        return list(zip(*(part.tolist() for part in self), strict=True))
+
+
+def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Fit]]:
+    """One score per prompt; that of the prompt without any context has details alone."""
+    asked = records[STAGE].with_items(Asked)
+    cuts = entropy_cuts(asked)
+    for part in _parts(asked):
+        yield from _scores(part, options.fills, cuts)
+
+
+def entropy_cuts(asked: Records[Any, Any]) -> tuple[float, float]:
+    """The entropies that divide the prompts of the task's setting into thirds."""
+    found = [
+        entropy.entropies(_targets(own))
+        for part in _parts(asked)
+        if (own := [one for one in part if one.item.setting != "none"])
+    ]
+    every = np.concatenate(found) if found else np.zeros(1)
+    low, high = np.quantile(every, (1 / 3, 2 / 3)).tolist()
+    return low, high
+
+
+def _parts(asked: Records[Any, Any]) -> Iterator[list[Record[Any, Any]]]:
+    """The records, some at a time."""
+    left = iter(asked)
+    while part := list(islice(left, AT_ONCE)):
+        yield part
+
+
+def _targets(part: Sequence[Record[Any, Any]]) -> Floats:
+    return np.array([one.item.probabilities for one in part], dtype=np.float64)
+
+
+def _scores(
+    part: Sequence[Record[Any, Any]], fills: int, cuts: tuple[float, float]
+) -> Iterator[Score[Fit]]:
+    targets = _targets(part)
+    ids = [one.id for one in part]
+    drawn = entropy.drawn(ids, fills, candidates=CANDIDATES, ranked=RANKED)
+    answered = _answered(part, targets, drawn)
+    true = entropy.entropies(targets).tolist()
+    chance = Fits.of(targets, drawn).rows()
+    popular, in_group = (
+        Fits.of(targets, entropy.most_frequent(np.array(counts), RANKED)).rows()
+        for counts in (
+            [one.item.popular for one in part],
+            [one.item.popular_in_group for one in part],
+        )
+    )
+    for place, record in enumerate(part):
+        yield _score(
+            record,
+            answered.get(place),
+            true[place],
+            cuts,
+            without_model=(chance[place], popular[place], in_group[place]),
+        )
+
+
+class Answered(NamedTuple):
+    """How the ranking of an answer fits, and its cross-entropy by the paper's filling."""
+
+    fits: tuple[float, ...]
+    optimistic: float
+    ranking: Ranking
+
+
+def _answered(
+    part: Sequence[Record[Any, Any]], targets: Floats, drawn: Places
+) -> dict[int, Answered]:
+    """What the readable rankings of some records are worth, by the place of the record."""
+    found: dict[int, Answered] = {}
+    read = [
+        (place, one.outcome.value)
+        for place, one in enumerate(part)
+        if isinstance(one.outcome, Done)
+    ]
+    whole = [(place, value) for place, value in read if len(value.places) == RANKED]
+    short = [(place, value) for place, value in read if len(value.places) < RANKED]
+    if whole:
+        own = targets[[place for place, _ in whole]]
+        fits = Fits.of(own, np.array([value.places for _, value in whole])[:, None]).rows()
+        found |= {
+            place: Answered(one, one[0], value)
+            for (place, value), one in zip(whole, fits, strict=True)
+        }
+    if short:
+        own = targets[[place for place, _ in short]]
+        fits = Fits.of(
+            own, np.stack([entropy.filled(value.places, drawn[place]) for place, value in short])
+        ).rows()
+        best = np.argsort(-own, axis=1, kind="stable")
+        kind = np.stack(
+            [
+                entropy.filled(value.places, order[None])
+                for (_, value), order in zip(short, best, strict=True)
+            ]
+        )
+        optimistic = entropy.crossed(own, kind).at(entropy.EPSILON)[:, 0].tolist()
+        found |= {
+            place: Answered(one, least, value)
+            for (place, value), one, least in zip(short, fits, optimistic, strict=True)
+        }
+    return found
+
+
+def _score(
+    record: Record[Any, Any],
+    answered: Answered | None,
+    true: float,
+    cuts: tuple[float, float],
+    *,
+    without_model: tuple[tuple[float, ...], ...],
+) -> Score[Fit]:
+    item: Asked = record.item
+    chance, popular, in_group = without_model
+    fit = Fit(
+        item.setting,
+        item.proxy,
+        item.length,
+        item.users,
+        true,
+        *((None,) * 4 if answered is None else (*answered.fits[:3], _empty(answered.ranking))),
+        *chance[:3],
+        *popular[:3],
+        *in_group[:3],
+    )
+    counts = {} if answered is None else _counts(answered.ranking)
+    if item.setting == "none":
+        return Score(id=record.id, user=record.user, counts=counts, details=fit)
+    values = {
+        "gap_random": chance[0] - true,
+        "gap_popular": popular[0] - true,
+        "gap_popular_in_group": in_group[0] - true,
+    }
+    missing: dict[str, str] = {}
+    worst: dict[str, float] = {}
+    if answered is None:
+        missing = dict.fromkeys(OF_ANSWERS, f"{STAGE}/{record.outcome.cause}")  # type: ignore[union-attr]
+        worst = _columns(chance, chance[0], true, RANKED)
+    else:
+        values |= _columns(answered.fits, answered.optimistic, true, _empty(answered.ranking))
+    return Score(
+        id=record.id,
+        user=record.user,
+        values=values,
+        missing=missing,
+        worst=worst,
+        counts=counts,
+        details=fit,
+        slices={
+            "proxy": item.proxy,
+            "history": str(item.length),
+            "users": next((name for most, name in USERS if item.users <= most), MORE_USERS),
+            "entropy": THIRDS[sum(true > cut for cut in cuts)],
+        },
+    )
+
+
+def _columns(
+    fits: tuple[float, ...], optimistic: float, true: float, empty: int
+) -> dict[str, float]:
+    """The columns that need a ranking, in their order."""
+    cross, cross_1e3, displaced, ndcg, seen = fits
+    gaps = (cross - true, cross_1e3 - true, displaced, optimistic - true)
+    return dict(zip(OF_ANSWERS, (*gaps, ndcg, seen, float(empty)), strict=True))
+
+
+def _empty(ranking: Ranking) -> int:
+    """How many places a ranking leaves empty."""
+    return RANKED - len(ranking.places)
+
+
+def _counts(ranking: Ranking) -> dict[str, int]:
+    """What happened to the titles of an answer, without what is 0."""
+    found = Counter(f"titles matched: {how}" for how in ranking.matched)
+    found["titles unknown"] = ranking.unknown
+    found["titles repeated"] = ranking.repeated
+    found["titles after the tenth place"] = ranking.surplus
+    return {what: number for what, number in found.items() if number}

@@ -1,0 +1,308 @@
+"""The reader of rankings: finds the list in a reply, and each title's place among the candidates.
+
+The titles are those of a JSON or Python list, or of a numbered or bulleted one. Of several lists
+the one with most known titles counts, of equal ones the later; a list that echoes the candidates
+counts only where there is no other.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+from harness import Parsed, Unreadable
+from harness.parsing.decode import NotJson, decode, whole_characters
+from harness.parsing.extract import Span, fenced_blocks, outermost
+from harness_behaviour.records import RANKED, Ranking
+
+How = Literal["exact", "folded", "closest"]
+
+ECHO = 2 * RANKED
+"""A list of more titles is an echo of the candidates where there is another one."""
+
+COMPARED, LONGEST = 50, 300
+"""So many titles of a reply, of at most so many characters, are compared with all candidates."""
+
+ALIKE = 1e-9
+"""Similarities that differ by no more are equal."""
+
+QUOTES = "\"'“”„‘’`´"
+ELEMENT = re.compile(
+    rf"""
+    (?<![^\s\[({{,]) [{QUOTES}] (?P<title>[^\n]{{1,{LONGEST}}}?)
+    (?: [{QUOTES}] (?= \s*+ (?: [,\])}}] | $ ) | [ ]++["“„] ) | \Z )
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+"""A title in quotation marks. Those inside it are followed by other text than the list's."""
+
+KEY = re.compile(r"(?<=[{,])\s*+['\"]\w{1,20}['\"]\s*+:")
+BARE_LIST = re.compile(r"\[([^\[\]]{1,20000})\]")
+LISTED = re.compile(r"^\s*+(?:[-*•+]|\(?\d{1,4}[.):])\s++(?P<title>\S.*+)$", re.MULTILINE)
+NUMBER = re.compile(r"^\(?\d{1,3}[.):]\s++")
+REMARK = re.compile(r"\s+[-–—]\s+|:\s+|\*\*\s*")
+DECORATION = " \t,;*_" + QUOTES
+
+ARTICLE = re.compile(
+    r"^(?:the|an?)\s+(?=\S)|,\s+(?:the|an?|le|la|les|l'|el|los|las|il|lo|der|die|das)(?=\s*(?:\(|$))"
+)
+YEAR = re.compile(r"\s*\((\d{4})\)\s*$")
+IN_BRACKETS = re.compile(r"\s*\(([^()]*)\)")
+BY = " — "
+"""What stands between the title of a track and its artist."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankingReader:
+    """Reads a ranking of candidates, of which the first ten places count.
+
+    A title is a candidate's if it is the same text, or the same once both are folded (`folded`,
+    `names`), or by the closest match: the candidate with the largest `SequenceMatcher.ratio` of
+    folded texts, if that is at least `similarity` and no other candidate's is as large.
+    """
+
+    candidates: tuple[str, ...]
+    similarity: float
+    schema: None = None
+
+    def __call__(self, text: str) -> Parsed[Ranking] | Unreadable:
+        """The ranking in a reply, or why there is none."""
+        text = whole_characters(text).strip()
+        if not text:
+            return Unreadable("empty")
+        known = Candidates(self.candidates)
+        lists = list(_lists(text))
+        if not any(known.names_one(one.titles) for one in lists):
+            lists += [*_bare_lists(text, known), *_listed(text, known)]
+        full = [one for one in lists if one.titles]
+        if not full:
+            cause = "empty_list" if lists else "no_list"
+            return Unreadable(cause, " ".join(text[:200].split()))
+        chosen = _chosen(full, known)
+        if chosen.kind == "object" and not known.names_one(chosen.titles):
+            return Unreadable("no_list", " ".join(text[:200].split()))
+        return Parsed(_ranking(chosen.titles, known, self.similarity), chosen.rung)
+
+
+class TitleList(NamedTuple):
+    """The titles of a list in a reply, how it was read, and whether JSON calls it an object."""
+
+    titles: list[str]
+    rung: str
+    kind: str = "array"
+
+
+class Candidates:
+    """The candidates of a prompt by the texts that mean them."""
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        self.titles = titles
+        self._exact = {title.strip(): place for place, title in enumerate(titles)}
+
+    @cached_property
+    def full(self) -> list[tuple[str, ...]]:
+        """Each candidate's folded text, with its year and without."""
+        return [(folded(title), folded(YEAR.sub("", title))) for title in self.titles]
+
+    @cached_property
+    def _folded(self) -> dict[str, int]:
+        """The places by folded name, without names that several candidates have."""
+        whole = _unique((names[0], place) for place, names in enumerate(self.full))
+        partial = _unique(
+            (name, place) for place, title in enumerate(self.titles) for name in names(title)
+        )
+        return {**partial, **whole}
+
+    def find(self, title: str) -> tuple[int, How] | None:
+        """The candidate that is a title, also without a number before it."""
+        title = title.strip()
+        if title in self._exact:
+            return self._exact[title], "exact"
+        for text in (title, NUMBER.sub("", title)):
+            place = self._folded.get(folded(text))
+            if place is not None:
+                return place, "folded"
+        return None
+
+    def names_one(self, titles: Iterable[str]) -> bool:
+        """Whether any of the titles is a candidate."""
+        return any(self.find(title) for title in titles)
+
+    def among(self, titles: Iterable[str]) -> int:
+        """How many of the titles are candidates."""
+        return sum(self.find(title) is not None for title in titles)
+
+    def closest(self, title: str, similarity: float) -> int | None:
+        """The candidate most like a title; None if none is like it, or two are equally."""
+        text = folded(NUMBER.sub("", title.strip()))
+        matcher = SequenceMatcher(b=text, autojunk=False)
+        best, found, alone = similarity, None, True
+        for place, own in enumerate(self.full):
+            for name in dict.fromkeys(own):
+                matcher.set_seq1(name)
+                if matcher.real_quick_ratio() < best or matcher.quick_ratio() < best:
+                    continue
+                ratio = matcher.ratio()
+                if ratio > best + ALIKE or (found is None and ratio >= best):
+                    best, found, alone = ratio, place, True
+                elif ratio > best - ALIKE and place != found:
+                    alone = False
+        return found if alone else None
+
+
+def folded(title: str) -> str:
+    """A title without case, accents, punctuation and article; a mark alone stays what it is."""
+    plain = unicodedata.normalize("NFKD", title).casefold().strip()
+    plain = "".join(one for one in plain if not unicodedata.combining(one))
+    plain = ARTICLE.sub(" ", plain.replace("’", "'"), count=1).replace("&", " and ")
+    plain = plain.replace("'", "")
+    words = "".join(one if one.isalnum() else " " for one in plain).split()
+    return " ".join(words) or title.strip()
+
+
+def names(title: str) -> set[str]:
+    """Folded texts by which a candidate may be named in part.
+
+    They are a movie's title without its year, without what stands in brackets, or the other title
+    in brackets; a track without its artist, with "by" between them, or the artist first.
+    """
+    year = YEAR.search(title)
+    base = YEAR.sub("", title)
+    others = [one for one in IN_BRACKETS.findall(base) if sum(map(str.isalpha, one)) > 1]
+    found = [base, IN_BRACKETS.sub("", base), *others]
+    if year:
+        found += [f"{one} ({year[1]})" for one in found]
+    if BY in title:
+        track, artist = title.split(BY, 1)
+        found += [track, f"{track} by {artist}", f"{artist} {track}"]
+    return {folded(one) for one in found if one.strip()}
+
+
+def _unique(named: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """The places by name, without names of several places."""
+    places: dict[str, set[int]] = {}
+    for name, place in named:
+        places.setdefault(name, set()).add(place)
+    return {name: min(own) for name, own in places.items() if len(own) == 1}
+
+
+def _ranking(titles: Sequence[str], known: Candidates, similarity: float) -> Ranking:
+    """The first ten candidates among titles."""
+    placed: dict[int, How] = {}
+    unknown = repeated = compared = 0
+    for number, title in enumerate(titles):
+        if len(placed) == RANKED:
+            return Ranking(
+                tuple(placed), tuple(placed.values()), unknown, repeated, len(titles) - number
+            )
+        found = known.find(title)
+        if found is None and compared < COMPARED and len(title) <= LONGEST:
+            compared += 1
+            place = known.closest(title, similarity)
+            found = None if place is None else (place, "closest")
+        if found is None:
+            unknown += 1
+        elif found[0] in placed:
+            repeated += 1
+        else:
+            placed[found[0]] = found[1]
+    return Ranking(tuple(placed), tuple(placed.values()), unknown, repeated)
+
+
+def _chosen(lists: Sequence[TitleList], known: Candidates) -> TitleList:
+    """The list that is the answer."""
+    if len(lists) == 1:
+        return lists[0]
+    short = [one for one in lists if len(one.titles) <= ECHO and known.names_one(one.titles)]
+    among = short or lists
+    counted = [
+        (min(known.among(one.titles[:ECHO]), RANKED), place) for place, one in enumerate(among)
+    ]
+    return among[max(counted)[1]]
+
+
+def _lists(text: str) -> Iterator[TitleList]:
+    """The lists of titles in quotation marks, in the order of the text."""
+    try:
+        value = decode(text)
+    except NotJson:
+        pass
+    else:
+        if isinstance(value, list | dict):
+            kind = "object" if isinstance(value, dict) else "array"
+            yield TitleList(list(_texts(value)), "strict", kind)
+        return
+    fenced = fenced_blocks(text)
+    for span in outermost(text):
+        if span.error is not None:
+            yield TitleList(_quoted(span.text), "repaired", span.kind)
+        elif span.value == [] or any(True for _ in _texts(span.value)):
+            rung = "fenced" if span.text in fenced else "brackets"
+            yield TitleList(list(_texts(span.value)), rung, span.kind)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in JSON, in their order; of an object that has a title, the title."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif isinstance(value, dict):
+        title = next((value[key] for key in ("title", "name", "item") if key in value), None)
+        yield from _texts(list(value.values()) if title is None else title)
+
+
+def _quoted(text: str) -> list[str]:
+    """The titles in quotation marks in a list, of whatever kind the marks are."""
+    return [
+        re.sub(r"\\(.)", r"\1", found["title"]).strip(" \t,")
+        for found in ELEMENT.finditer(KEY.sub(" ", text))
+        if any(map(str.isalnum, found["title"]))
+    ]
+
+
+def _bare_lists(text: str, known: Candidates) -> Iterator[TitleList]:
+    """The lists in brackets without quotation marks that have a known title.
+
+    A title may have commas: of the parts between commas as many are one title as are known.
+    """
+    for found in BARE_LIST.finditer(text):
+        parts = [part.strip() for part in found[1].split(",")]
+        titles = []
+        start = 0
+        while start < len(parts):
+            ends = range(min(start + 4, len(parts)), start, -1)
+            joined = ((", ".join(parts[start:end]), end) for end in ends)
+            title, start = next(
+                (one for one in joined if known.find(one[0])), (parts[start], start + 1)
+            )
+            titles.append(title.strip(DECORATION))
+        if known.names_one(titles):
+            yield TitleList([title for title in titles if title], "regex")
+
+
+def _listed(text: str, known: Candidates) -> Iterator[TitleList]:
+    """The titles of numbered or bulleted lines, or of lines or quotation marks; one is known."""
+    lines = [found["title"] for found in LISTED.finditer(text)]
+    if not lines:
+        whole = [line for line in text.splitlines() if known.find(line.strip(DECORATION))]
+        quoted = _quoted(text)
+        lines = whole if len(whole) > 1 else quoted if known.among(quoted) > 1 else []
+    titles = [_without_remark(line, known) for line in lines]
+    if known.names_one(titles):
+        yield TitleList(titles, "regex")
+
+
+def _without_remark(line: str, known: Candidates) -> str:
+    """The title in a line: the whole, or what stands before a remark if that is known."""
+    whole = line.strip(DECORATION)
+    if known.find(whole):
+        return whole
+    starts = [line[: found.start()].strip(DECORATION) for found in REMARK.finditer(line)]
+    return next((one for one in starts[:8] if one and known.find(one)), whole)

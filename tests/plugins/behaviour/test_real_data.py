@@ -1,0 +1,63 @@
+"""What is known of the real files, counted here without the plugin's code.
+
+Of MovieLens 1M there are the ratings of users 1 to 2998 only, of last.fm 1K the profiles only.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from harness_behaviour import music
+
+from .checker import CONTINENTS, lines, read_movies
+
+pytestmark = pytest.mark.real_data
+
+
+@pytest.fixture(scope="module")
+def movies(real_data):
+    return read_movies(real_data / "movielens-1m-part")
+
+
+@pytest.fixture(scope="module")
+def profiles(real_data):
+    """The gender and country of each listener."""
+    file = real_data / "lastfm/1k-userid-profile.tsv"
+    rows = [line.split("\t") for line in lines(file, "utf-8")[1:]]
+    return [(gender, country) for _, gender, _, country, _ in rows]
+
+
+def test_the_groups_of_movies_are_those_of_table_1(movies):
+    ages, genders, occupations = zip(*movies.demography.values(), strict=True)
+    assert [len(set(one)) for one in (ages, genders, occupations)] == [7, 2, 17]
+    assert len(set(movies.demography.values())) == 51
+    assert len(movies.demography) == 3_727
+    assert len(movies.inventory) == 3_883
+    assert sum(map(bool, movies.things.values())) == 1_829
+
+
+def test_the_groups_of_music_are_those_of_table_1(profiles):
+    sizes = Counter(country for _, country in profiles)
+    continents = {country: name for name, countries in CONTINENTS.items() for country in countries}
+    assert len(profiles) == 992
+    assert len(continents) == 17
+    assert all(sizes[country] >= 9 for country in continents)
+    others = {one for one, size in sizes.items() if size >= 9 and one and one not in continents}
+    assert others == {"Turkey", "Australia"}
+    both = {(gender, continents[country]) for gender, country in profiles if country in continents}
+    assert len({one for one in both if one[0]}) == 8
+    assert sum(not gender for gender, _ in profiles) == 108
+    assert sizes[""] == 85
+
+
+def test_the_table_of_continents_has_each_country_of_the_profiles(profiles):
+    written = json.loads((Path(music.__file__).parent / "continents.json").read_text("utf-8"))
+    countries = [country for own in written.values() for country in own]
+    assert len(set(countries)) == len(countries)
+    assert {country for _, country in profiles if country} <= set(countries)
+    found = music.continent_of()
+    assert {country: found[country] for own in CONTINENTS.values() for country in own} == {
+        country: name for name, own in CONTINENTS.items() for country in own
+    }
+    assert found["Turkey"] not in music.CONTINENTS

@@ -31,6 +31,10 @@ CAUTION = (
 BOUNDS = {"left": "≤ {:.2f}, no inversion seen", "right": "≥ {:.2f}, inverted throughout"}
 """What stands for the lowest point if it is an end of the curve."""
 
+OUTSIDE = (
+    "points or bounds outside their own interval, as resamples empty bins and so move the curve; "
+    "rely on neither"
+)
 NOTES = (
     "inflection: the H at which the curve is lowest; ≤: the curve is lowest at its left end, which "
     "is best; ≥: at its right end, which is worst; either end is a bound and no number",
@@ -89,17 +93,14 @@ def curves_of(panel: Panel) -> list[Found]:
 def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Found]]) -> Sheet:
     """A sheet with the lowest point of each curve, its interval, and what makes it doubtful."""
     rows: list[tuple[Cell, ...]] = []
-    doubts: list[str] = []
+    outside: list[str] = []
     for panel, several in zip(panels, found, strict=True):
         for one in several:
             name, curve = one.ranking.name, one.curve
             rows.append((panel.setting, name, curve.bins, *_cells(curve, one.drawn)))
             if isinstance(curve, Curve) and one.drawn and not one.drawn.holds(curve.lowest):
-                doubts.append(
-                    f"{panel.setting}, {name}: the interval does not hold the point itself, "
-                    f"{curve.lowest:.2f}: resamples empty bins, which moves the curve; rely on "
-                    "neither"
-                )
+                outside.append(f"{panel.setting} {name} {curve.lowest:.2f}")
+    doubts = [f"{OUTSIDE}: {', '.join(outside)}"] if outside else []
     return Sheet(
         title=f"{page.title}: inflection points",
         columns=("setting", "ranking", "bins", "inflection", "interval", "left %", "right %",
@@ -129,7 +130,7 @@ def by_users(page: Page, panels: Sequence[Panel]) -> Sheet:
     for panel in panels:
         means = {one.name: by_group(panel, one.cross) for one in panel.rankings}
         targets = by_group(panel, panel.prompts.entropy)
-        for name, part in panel.prompts.by_users().items():
+        for name, part in panel.prompts.by("users").items():
             cells = (means[each].get(name) if each in means else None for each in names)
             rows.append((panel.setting, name, int(part.sum()), targets[name], *cells))
     return Sheet(
@@ -144,7 +145,7 @@ def by_users(page: Page, panels: Sequence[Panel]) -> Sheet:
 def by_group(panel: Panel, values: Floats) -> dict[str, float]:
     """The mean of the values that are there, by the number of users behind their prompts."""
     known = np.isfinite(values)
-    parts = {name: part & known for name, part in panel.prompts.by_users().items()}
+    parts = {name: part & known for name, part in panel.prompts.by("users").items()}
     return {name: float(values[part].mean()) for name, part in parts.items() if part.any()}
 
 

@@ -22,7 +22,8 @@ from harness.base.errors import DataError
 from harness.base.hashing import stable_int
 from harness.scoring.stats import Undefined, pearson
 from harness_behaviour.curve import Floats, Window, edges_of
-from harness_behaviour.records import PROXIES, Domain, Fit, Proxy, Setting
+from harness_behaviour.metrics import MORE_USERS, THIRDS, USERS
+from harness_behaviour.records import LENGTHS, PROXIES, Domain, Fit, Setting
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -51,15 +52,17 @@ PROXY_NAMES: dict[str, str] = {
 UNREAD = "unreadable"
 """The cause of a score without cross-entropy and without a cause."""
 
-GROUPS = ("3", "4-5", "6-20", "21-100", ">100")
-"""Numbers of users behind a prompt as they are put together."""
+WAYS: dict[str, tuple[str, ...]] = {
+    "proxy": tuple(dict.fromkeys(proxy for proxies in PROXIES.values() for proxy in proxies)),
+    "history": tuple(map(str, LENGTHS)),
+    "users": (*(name for _, name in USERS), MORE_USERS),
+    "entropy": THIRDS,
+}
+"""The slices of scores, each with its parts in order."""
 
-GROUP_ENDS = (3, 5, 20, 100)
-"""The largest number of users of each group but the last."""
-
-THIRDS = ("low", "middle", "high")
-
-SETTING = TaskSetting(passed_over={"domain", "setting"}, sampling={"temperature": 0.0})
+SETTING = TaskSetting(
+    passed_over={"domain", "setting"}, sampling={"temperature": 0.0, "max_tokens": 1024}
+)
 
 GRID = ResultGrid[Setting](
     name="behaviour",
@@ -92,6 +95,7 @@ class Answers:
     settings: NDArray[Any]
     proxies: NDArray[Any]
     lengths: NDArray[Any]
+    slices: Mapping[str, NDArray[Any]]
     users: Floats
     entropy: Floats
     quantities: Mapping[str, Mapping[Quantity, Floats]]
@@ -100,9 +104,10 @@ class Answers:
         """Whether another task has the same prompts."""
         return self.ids == other.ids and np.allclose(self.entropy, other.entropy)
 
-    def by_users(self) -> dict[str, Truths]:
-        """The prompts by the number of users behind them."""
-        return _cut(self.users, GROUPS, GROUP_ENDS)
+    def by(self, way: str) -> dict[str, Truths]:
+        """The prompts of each part of a slice that has any."""
+        parts = {name: self.slices[way] == name for name in WAYS[way]}
+        return {name: part for name, part in parts.items() if part.any()}
 
     def of_setting(self, setting: Setting) -> Answers:
         """The prompts that belong to a setting."""
@@ -114,6 +119,7 @@ class Answers:
             settings=self.settings[there],
             proxies=self.proxies[there],
             lengths=self.lengths[there],
+            slices={way: values[there] for way, values in self.slices.items()},
             users=self.users[there],
             entropy=self.entropy[there],
             quantities={
@@ -179,14 +185,8 @@ class Panel:
 
         Ways that part nothing are left out.
         """
-        of = self.prompts
-        ways: dict[str, dict[str, Truths]] = {
-            "proxy": {PROXY_NAMES.get(one, one): of.proxies == one for one in proxies_of(of)},
-            "history": {str(many): of.lengths == many for many in np.unique(of.lengths)},
-            "users": of.by_users(),
-            "third of H": _cut(of.entropy, THIRDS, np.quantile(of.entropy, [1 / 3, 2 / 3])),
-        }
-        for way, parts in ways.items():
+        for way in WAYS:
+            parts = self.prompts.by(way)
             if len(parts) > 1:
                 yield from ((way, name, part) for name, part in parts.items())
 
@@ -278,6 +278,10 @@ def read_answers(task: FinishedTask) -> Answers:
         settings=np.array([fit.setting for fit in fits], dtype=object),
         proxies=np.array([fit.proxy for fit in fits], dtype=object),
         lengths=np.array([fit.length for fit in fits], dtype=np.int64),
+        slices={
+            way: np.array([(score.slices or {}).get(way) for score in scores], dtype=object)
+            for way in WAYS
+        },
         users=_column(fits, "users"),
         entropy=_column(fits, "entropy"),
         quantities={
@@ -290,22 +294,9 @@ def read_answers(task: FinishedTask) -> Answers:
     )
 
 
-def proxies_of(answers: Answers) -> list[Proxy]:
-    """The proxies of some prompts, in the order of the paper."""
-    there = set(answers.proxies)
-    known = dict.fromkeys(proxy for proxies in PROXIES.values() for proxy in proxies)
-    return [proxy for proxy in known if proxy in there]
-
-
 def _column(fits: Iterable[Fit], name: str) -> Floats:
     values = (getattr(fit, name) for fit in fits)
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _cut(values: Floats, names: Sequence[str], ends: Any) -> dict[str, Truths]:
-    """The parts that have a value; `ends` are the largest values of all parts but the last."""
-    places = np.searchsorted(ends, values, side="left")
-    return {name: places == number for number, name in enumerate(names) if number in places}
 
 
 def _ranking(

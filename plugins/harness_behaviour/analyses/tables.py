@@ -14,7 +14,15 @@ from harness.contracts.report import Report, Sheet
 from harness.reporting.text import causes
 from harness.scoring.stats import Interval, bootstrap_interval, relation_interval
 from harness_behaviour.analyses.curves import curves_of, inflections
-from harness_behaviour.analyses.results import Options, Page, Panel, Quantity, Ranking, pages_of
+from harness_behaviour.analyses.results import (
+    PROXY_NAMES,
+    Options,
+    Page,
+    Panel,
+    Quantity,
+    Ranking,
+    pages_of,
+)
 from harness_behaviour.curve import slope_of
 
 if TYPE_CHECKING:
@@ -25,6 +33,9 @@ if TYPE_CHECKING:
 METRICS: dict[Quantity, str] = {"cross": "gap", "cross_1e3": "gap_1e3", "displaced": "displaced"}
 """The metric of each quantity."""
 
+HEADS = {"users": "|u_h|", "entropy": "third of H"}
+"""The slices that tables name in another way."""
+
 GAP_NOTES = (
     "gap: mean of the cross-entropy minus H; what a ranking rules out gets 1e-6 or 1e-3, which "
     "decides the size of the gap; displaced: the true mass of that, in %, whatever it gets",
@@ -32,8 +43,8 @@ GAP_NOTES = (
     "bootstrap over prompts",
 )
 PART_NOTE = (
-    "gap with what is ruled out at 1e-6; users: |u_h|, those behind a prompt; thirds of H are cut "
-    "over the prompts of the task"
+    "gap with what is ruled out at 1e-6; |u_h|: users behind a prompt; thirds of H are cut over "
+    "the prompts of the task"
 )
 COUNTED = "with unread"
 COUNTED_NOTE = f"{COUNTED}: the gap with prompts that have no readable answer as ranked at random"
@@ -83,7 +94,7 @@ def parts(page: Page, panel: Panel) -> Sheet:
     baselines = {one.name: one.of("cross") for one in panel.baselines}
     rows = []
     for way, name, part in panel.parts():
-        cells: list[Cell] = [way, name, int(part.sum())]
+        cells: list[Cell] = [HEADS.get(way, way), PROXY_NAMES.get(name, name), int(part.sum())]
         for one in panel.models:
             cells += _mean(one.of("cross")[part], one, "cross", way, name)
         rows.append((*cells, *(float(gap[part].mean()) for gap in baselines.values())))

@@ -205,13 +205,15 @@ def _fitted(means: _Means) -> tuple[Floats, Floats]:
     middle = (means.x * there).sum(axis=1, keepdims=True) / many
     apart = np.where(there, means.x - middle, 0.0)
     scale = np.sqrt((apart**2).sum(axis=1, keepdims=True) / many)
-    powers = np.where(there, apart / scale, 0.0)[:, :, None] ** np.arange(ORDER + 1)
-    powers[~there] = 0.0
+    powers = np.repeat((apart / scale)[:, :, None], ORDER + 1, axis=2)
+    powers[:, :, 0] = there
+    powers = np.multiply.accumulate(powers, axis=2)
     factors = np.linalg.pinv(powers) @ np.where(there, means.y, 0.0)[:, :, None]
     first = apart[:, :1]
     last = np.take_along_axis(apart, many - 1, axis=1)
     x = first + (last - first) * np.linspace(0.0, 1.0, STEPS)
-    y = np.zeros_like(x)
+    scaled, y = x / scale, np.zeros_like(x)
     for power in range(ORDER, -1, -1):
-        y = y * (x / scale) + factors[:, power]
+        y *= scaled
+        y += factors[:, power]
     return x + middle, y

@@ -69,7 +69,7 @@ def run(tasks: Sequence[FinishedTask], options: object) -> Report:
                     figure(f"{page.title}, by proxy", samples, by_proxy),
                     figure(f"{page.title}, by items in the history", samples, by_history),
                 ),
-                across=2,
+                across=1,
                 note=NOTE,
             )
         )
@@ -135,12 +135,16 @@ def medians(page: Page, samples: Mapping[str, Sample], boxes: Sequence[Box]) -> 
 
 
 def figure(title: str, samples: Mapping[str, Sample], boxes: Mapping[str, Box]) -> Figure:
-    """A figure with a box for each sample at each name that has prompts."""
+    """A figure with a box for each sample at each name that has prompts.
+
+    Its y axis covers the samples whole, so that figures of parts of them can be compared.
+    """
+    every = np.concatenate([sample.values for sample in samples.values()])
     there = {name: box for name, box in boxes.items() if len(samples[TARGET].of(box))}
     return Figure(
         title=title,
         x=Axis(label=""),
-        y=Axis(label="cross-entropy and entropy"),
+        y=Axis(label="cross-entropy and entropy", low=every.min(), high=every.max()),
         marks=tuple(
             Boxes(
                 label=label,

@@ -163,6 +163,7 @@ def over_entropy(
     """A figure for each setting with the curves, or with the prompts if it has no curve."""
     drawn = [[mark for one in several for mark in _marks(one)] for several in found]
     heights = [y for marks in drawn for mark in marks for y in mark.y]
+    heights += [float(panel.edges[0]) for panel in panels]
     for panel, marks in zip(panels, drawn, strict=True):
         ends = float(panel.edges[0]), float(panel.edges[-1])
         without = all(not isinstance(mark, Line) for mark in marks)

@@ -144,7 +144,7 @@ def figure(title: str, samples: Mapping[str, Sample], boxes: Mapping[str, Box]) 
     return Figure(
         title=title,
         x=Axis(label=""),
-        y=Axis(label="cross-entropy and entropy", low=every.min(), high=every.max()),
+        y=Axis(label="cross-entropy and entropy", low=float(every.min()), high=float(every.max())),
         marks=tuple(
             Boxes(
                 label=label,

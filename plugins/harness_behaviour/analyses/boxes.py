@@ -107,10 +107,10 @@ def samples_of(page: Page) -> dict[str, Sample]:
     return {
         TARGET: _sample(first, [of.entropy for of in first]),
         **{
-            name: _sample(several, [of.quantities[""]["cross"] for of in several])
+            name: _sample(several, [of.column("cross") for of in several])
             for name, several in models.items()
         },
-        RANDOM: _sample(first, [of.quantities[RANDOM]["cross"] for of in first]),
+        RANDOM: _sample(first, [of.column(f"cross_{RANDOM}") for of in first]),
     }
 
 
@@ -165,9 +165,10 @@ def name_of(proxy: str | None, length: int | None) -> str:
 def _sample(several: Sequence[Answers], columns: Sequence[Floats]) -> Sample:
     """The values that are there."""
     values = np.concatenate(columns)
+    fits = [score.details for of in several for score in of.scores]
     there = np.isfinite(values)
     return Sample(
         values[there],
-        np.concatenate([of.proxies for of in several])[there],
-        np.concatenate([of.lengths for of in several])[there],
+        np.array([fit.proxy for fit in fits])[there],
+        np.array([fit.length for fit in fits])[there],
     )

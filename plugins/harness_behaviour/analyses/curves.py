@@ -75,7 +75,7 @@ def curves_of(panel: Panel) -> list[Found]:
     found = []
     for one in panel.rankings:
         how = one.task.task.interval
-        prompts = one.entropy[one.read], one.cross[one.read], panel.edges
+        prompts = *one.points, panel.edges
         curve = curve_of(*prompts, window=one.window)
         drawn = None
         if isinstance(curve, Curve):
@@ -179,8 +179,8 @@ def _marks(found: Found) -> Iterator[Points | Line]:
     """The means, the curve and the lowest point of a ranking; without a curve its prompts."""
     ranking, curve = found.ranking, found.curve
     if isinstance(curve, NoCurve):
-        x, y = ranking.entropy[ranking.read], ranking.cross[ranking.read]
-        yield Points(label=ranking.name, x=tuple(x.tolist()), y=tuple(y.tolist()), faint=True)
+        x, y = (tuple(values.tolist()) for values in ranking.points)
+        yield Points(label=ranking.name, x=x, y=y, faint=True)
         return
     x, y = (tuple(values.tolist()) for values in curve.means)
     yield Points(label=ranking.name, x=x, y=y, faint=True)
@@ -198,7 +198,7 @@ def over_users(page: Page, panels: Sequence[Panel]) -> Iterator[Figure]:
     heights = [y for one in (*targets, *(each for of in means for each in of.values()))
                for y in one.values()]  # fmt: skip
     for panel, of, target in zip(panels, means, targets, strict=True):
-        logs = by_group(panel, np.log(panel.prompts.users))
+        logs = by_group(panel, np.log(panel.prompts.column("users")))
         places = {name: float(np.exp(value)) for name, value in logs.items()}
         lines = [Line(label="H", **_through(target, places), dashed=True)]
         lines += [Line(label=name, **_through(one, places)) for name, one in of.items()]

@@ -1,16 +1,14 @@
-"""The prompts of stored runs as columns, with how the rankings of models and baselines fit them.
+"""The prompts of stored runs by setting, and how rankings of models and baselines fit them.
 
 Imports numpy; the hooks of the plugin import analyses when they are used.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import compress
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -26,7 +24,7 @@ from harness_behaviour.metrics import MORE_USERS, THIRDS, USERS
 from harness_behaviour.records import LENGTHS, PROXIES, Domain, Fit, Setting
 
 if TYPE_CHECKING:
-    from harness import FinishedTask
+    from harness import FinishedTask, Score
 
 Truths: TypeAlias = NDArray[np.bool_]
 Row = GridRow[Setting]
@@ -49,9 +47,6 @@ PROXY_NAMES: dict[str, str] = {
 }
 """The proxies that headings write in another way."""
 
-UNREAD = "unreadable"
-"""The cause of a score without cross-entropy and without a cause."""
-
 WAYS: dict[str, tuple[str, ...]] = {
     "proxy": tuple(dict.fromkeys(proxy for proxies in PROXIES.values() for proxy in proxies)),
     "history": tuple(map(str, LENGTHS)),
@@ -70,7 +65,6 @@ GRID = ResultGrid[Setting](
     cell=lambda task: task.options.setting,
     setting=SETTING.describe,
     alike=lambda task: (task.entry.data.get("origin"), task.manifest.limit),
-    units="prompts",
 )
 
 
@@ -82,79 +76,72 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Answers:
-    """The prompts of a task as columns, in the order of intervals; NaN where nothing was read.
+    """The prompts of a task with their scores, in the order in which intervals draw."""
 
-    `quantities` are those of the task's model under "", and of each baseline under its name.
-    `causes` say why nothing was read.
-    """
+    scores: Sequence[Score[Fit]]
 
-    ids: Sequence[str]
-    causes: Sequence[str | None]
-    settings: NDArray[Any]
-    proxies: NDArray[Any]
-    lengths: NDArray[Any]
-    slices: Mapping[str, NDArray[Any]]
-    users: Floats
-    entropy: Floats
-    quantities: Mapping[str, Mapping[Quantity, Floats]]
+    def column(self, name: str) -> Floats:
+        """A field of the details of each prompt; NaN where nothing was read."""
+        values = (getattr(score.details, name) for score in self.scores)
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
-    def same_prompts(self, other: Answers) -> bool:
-        """Whether another task has the same prompts."""
-        return self.ids == other.ids and np.allclose(self.entropy, other.entropy)
-
-    def by(self, way: str) -> dict[str, Truths]:
-        """The prompts of each part of a slice that has any."""
-        parts = {name: self.slices[way] == name for name in WAYS[way]}
-        return {name: part for name, part in parts.items() if part.any()}
+    @cached_property
+    def entropy(self) -> Floats:
+        """The entropy of each prompt."""
+        return self.column("entropy")
 
     def of_setting(self, setting: Setting) -> Answers:
         """The prompts that belong to a setting."""
-        there = self.settings == setting
-        return replace(
-            self,
-            ids=[*compress(self.ids, there)],
-            causes=[*compress(self.causes, there)],
-            settings=self.settings[there],
-            proxies=self.proxies[there],
-            lengths=self.lengths[there],
-            slices={way: values[there] for way, values in self.slices.items()},
-            users=self.users[there],
-            entropy=self.entropy[there],
-            quantities={
-                name: {quantity: values[there] for quantity, values in of.items()}
-                for name, of in self.quantities.items()
-            },
-        )
+        return Answers([
+            score for score in self.scores if score.details and score.details.setting == setting
+        ])  # fmt: skip
+
+    def by(self, way: str) -> dict[str, Truths]:
+        """The prompts of each part of a slice that has any."""
+        own = [score.slices[way] if score.slices else None for score in self.scores]
+        return {name: np.array([each == name for each in own]) for name in WAYS[way] if name in own}
+
+    def same_prompts(self, other: Answers) -> bool:
+        """Whether another task has the same prompts."""
+        ids, others = ([score.id for score in of.scores] for of in (self, other))
+        return ids == others and np.allclose(self.entropy, other.entropy)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranking:
-    """How the rankings of a model or baseline fit the prompts of a panel; NaN where unread."""
+    """How the rankings of a task's model, or of a baseline, fit the prompts of a setting."""
 
     name: str
     task: FinishedTask
-    baseline: str
+    prompts: Answers
     window: Window
-    causes: Mapping[str, int]
-    entropy: Floats
-    quantities: Mapping[Quantity, Floats]
+    baseline: str = ""
 
-    @property
+    def column(self, quantity: Quantity) -> Floats:
+        """A cross-entropy or the displaced mass of each prompt; NaN where nothing was read."""
+        return self.prompts.column("_".join(filter(None, (quantity, self.baseline))))
+
+    @cached_property
     def cross(self) -> Floats:
         """The cross-entropies at the smaller epsilon."""
-        return self.quantities["cross"]
+        return self.column("cross")
+
+    @property
+    def gap(self) -> Floats:
+        """The gap of each prompt at the smaller epsilon."""
+        return self.cross - self.prompts.entropy
 
     @property
     def read(self) -> Truths:
         """Whether the ranking of each prompt could be read."""
         return np.isfinite(self.cross)
 
-    def of(self, quantity: Quantity) -> Floats:
-        """The gap at an epsilon, or the displaced mass, of each prompt."""
-        values = self.quantities[quantity]
-        return values if quantity == "displaced" else values - self.entropy
+    @property
+    def points(self) -> tuple[Floats, Floats]:
+        """The entropies and cross-entropies of the prompts that could be read."""
+        return self.prompts.entropy[self.read], self.cross[self.read]
 
     def seed(self, *what: str) -> int:
         """The seed of an interval; that of a metric is the same as in the table of the run."""
@@ -166,9 +153,13 @@ class Panel:
     """One setting of a domain: its prompts, and how each ranking of them fits."""
 
     setting: Setting
-    prompts: Answers
-    models: tuple[Ranking, ...]
-    baselines: tuple[Ranking, ...]
+    models: Sequence[Ranking]
+    baselines: Sequence[Ranking]
+
+    @property
+    def prompts(self) -> Answers:
+        """The prompts; their scores are those of the first model."""
+        return self.models[0].prompts
 
     @property
     def rankings(self) -> tuple[Ranking, ...]:
@@ -193,7 +184,7 @@ class Panel:
     @property
     def relation(self) -> float | None:
         """The correlation of H with log |u_h|; None if it is undefined."""
-        r = pearson(self.prompts.entropy, np.log(self.prompts.users))
+        r = pearson(self.prompts.entropy, np.log(self.prompts.column("users")))
         return None if isinstance(r, Undefined) else r
 
 
@@ -209,27 +200,22 @@ class Page:
         """A panel for each setting with prompts; `window` instead of that of the tasks."""
         found = []
         for setting in SETTINGS:
-            known = [
-                (row, answers[setting].of_setting(setting))
+            models = [
+                Ranking(
+                    name=row.name,
+                    task=(task := row.tasks[setting]),
+                    prompts=answers[setting].of_setting(setting),
+                    window=window or task.options.window,
+                )
                 for row, answers in self.members
                 if setting in answers
             ]
-            if known and len(known[0][1].ids):
-                models = [
-                    _ranking(row.name, row.tasks[setting], own, window=window) for row, own in known
-                ]
-                prompts = known[0][1]
+            if models and models[0].prompts.scores:
                 baselines = [
-                    _ranking(name, models[0].task, prompts, window=window, baseline=baseline)
+                    replace(models[0], name=name, baseline=baseline)
                     for baseline, name in BASELINES.items()
                 ]
-                panel = Panel(
-                    setting=setting,
-                    prompts=prompts,
-                    models=tuple(models),
-                    baselines=tuple(baselines),
-                )
-                found.append(panel)
+                found.append(Panel(setting=setting, models=models, baselines=baselines))
         return found
 
 
@@ -244,7 +230,7 @@ def pages_of(tasks: Iterable[FinishedTask]) -> list[Page]:
         of_domain: list[list[tuple[Row, dict[Setting, Answers]]]] = []
         for row in GRID.rows([task for task in every if task.options.domain == domain], ()):
             found = {setting: read_answers(task) for setting, task in row.tasks.items()}
-            own = {setting: answers for setting, answers in found.items() if len(answers.ids)}
+            own = {setting: answers for setting, answers in found.items() if answers.scores}
             if own:
                 page = next((page for page in of_domain if _fits(own, page)), None)
                 if page is None:
@@ -265,53 +251,8 @@ def pages_of(tasks: Iterable[FinishedTask]) -> list[Page]:
 
 def read_answers(task: FinishedTask) -> Answers:
     """The answers of a task from its scores."""
-    scores = [score for score in task.scores() if isinstance(score.details, Fit)]
-    # In the order in which the intervals of metrics draw.
-    scores.sort(key=lambda score: stable_int(score.user))
-    fits = [score.details for score in scores]
-    return Answers(
-        ids=[score.id for score in scores],
-        causes=[
-            None if score.details.cross is not None else score.missing.get("gap", UNREAD)
-            for score in scores
-        ],
-        settings=np.array([fit.setting for fit in fits], dtype=object),
-        proxies=np.array([fit.proxy for fit in fits], dtype=object),
-        lengths=np.array([fit.length for fit in fits], dtype=np.int64),
-        slices={
-            way: np.array([(score.slices or {}).get(way) for score in scores], dtype=object)
-            for way in WAYS
-        },
-        users=_column(fits, "users"),
-        entropy=_column(fits, "entropy"),
-        quantities={
-            name: {
-                quantity: _column(fits, f"{quantity}_{name}".rstrip("_"))
-                for quantity in ("cross", "cross_1e3", "displaced")
-            }
-            for name in ("", *BASELINES)
-        },
-    )
-
-
-def _column(fits: Iterable[Fit], name: str) -> Floats:
-    values = (getattr(fit, name) for fit in fits)
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _ranking(
-    name: str, task: FinishedTask, of: Answers, *, window: Window | None, baseline: str = ""
-) -> Ranking:
-    """The rankings of a task's model, or of a baseline on its prompts."""
-    return Ranking(
-        name=name,
-        task=task,
-        baseline=baseline,
-        window=window or task.options.window,
-        causes={} if baseline else Counter(filter(None, of.causes)),
-        entropy=of.entropy,
-        quantities=of.quantities[baseline],
-    )
+    scores = (score for score in task.scores() if score.details is not None)
+    return Answers(sorted(scores, key=lambda score: stable_int(score.user)))
 
 
 def _fits(

@@ -5,7 +5,9 @@ Imports numpy; the hooks of the plugin import analyses when they are used.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +21,6 @@ from harness_behaviour.analyses.results import (
     Options,
     Page,
     Panel,
-    Quantity,
     Ranking,
     pages_of,
 )
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Cell
     from harness_behaviour.curve import Floats
-
-METRICS: dict[Quantity, str] = {"cross": "gap", "cross_1e3": "gap_1e3", "displaced": "displaced"}
-"""The metric of each quantity."""
 
 HEADS = {"users": "|u_h|", "entropy": "third of H"}
 """The slices that tables name in another way."""
@@ -67,15 +65,13 @@ def gaps(page: Page, panels: Sequence[Panel]) -> Sheet:
     missing = [(panel, one) for panel in panels for one in panel.models if not one.read.all()]
     rows = []
     for panel in panels:
-        random = panel.baselines[0].of("cross")
         for one in panel.rankings:
-            gap = one.of("cross")
-            displaced = _mean(one.of("displaced"), one, "displaced")[0]
             cells: list[Cell] = [panel.setting, one.name, int(one.read.sum())]
-            cells += _mean(gap, one, "cross")
-            cells += [float(np.where(one.read, gap, random).mean())] if missing else []
-            cells += _mean(one.of("cross_1e3"), one, "cross_1e3")
-            cells += [None if displaced is None else 100 * displaced]
+            cells += _mean(one.gap, one, "gap")
+            if missing:
+                cells.append(float(np.where(one.read, one.gap, panel.baselines[0].gap).mean()))
+            cells += _mean(one.column("cross_1e3") - one.prompts.entropy, one, "gap_1e3")
+            cells += _mean(100 * one.column("displaced"), one, "displaced")[:1]
             rows.append((*cells, *slope(one)))
     return Sheet(
         title=f"{page.title}: generalisation gap",
@@ -91,12 +87,12 @@ def gaps(page: Page, panels: Sequence[Panel]) -> Sheet:
 
 def parts(page: Page, panel: Panel) -> Sheet:
     """A sheet with the gaps of one setting by proxy, history, users and third of H."""
-    baselines = {one.name: one.of("cross") for one in panel.baselines}
+    baselines = {one.name: one.gap for one in panel.baselines}
     rows = []
     for way, name, part in panel.parts():
         cells: list[Cell] = [HEADS.get(way, way), PROXY_NAMES.get(name, name), int(part.sum())]
         for one in panel.models:
-            cells += _mean(one.of("cross")[part], one, "cross", way, name)
+            cells += _mean(one.gap[part], one, "gap", way, name)
         rows.append((*cells, *(float(gap[part].mean()) for gap in baselines.values())))
     return Sheet(
         title=f"{page.title}, setting {panel.setting}: gap by part",
@@ -110,7 +106,7 @@ def parts(page: Page, panel: Panel) -> Sheet:
 
 def slope(ranking: Ranking) -> Iterator[float | None]:
     """The slope of the cross-entropy on H, and its interval over prompts."""
-    x, y = ranking.entropy[ranking.read], ranking.cross[ranking.read]
+    x, y = ranking.points
     value = slope_of(x, y) if len(x) else float("nan")
     how = ranking.task.task.interval
     drawn = relation_interval(
@@ -125,7 +121,7 @@ def slope(ranking: Ranking) -> Iterator[float | None]:
 
 
 def _mean(
-    values: Floats, ranking: Ranking, quantity: Quantity, *part: str
+    values: Floats, ranking: Ranking, metric: str, *part: str
 ) -> tuple[float | None, float | None, float | None]:
     """The mean of the values that are there, and its interval over prompts.
 
@@ -135,11 +131,10 @@ def _mean(
     if not len(known):
         return None, None, None
     how = ranking.task.task.interval
-    metric = "_".join(filter(None, (METRICS[quantity], ranking.baseline)))
     drawn = bootstrap_interval(
         known,
         np.arange(len(known)),
-        seed=ranking.seed(metric, *part),
+        seed=ranking.seed("_".join(filter(None, (metric, ranking.baseline))), *part),
         draws=how.draws,
         confidence=how.confidence,
         method=how.method,
@@ -149,4 +144,7 @@ def _mean(
 
 
 def _unread(panel: Panel, ranking: Ranking) -> str:
-    return f"{panel.setting}, {ranking.name}: without an answer: {causes(ranking.causes)}"
+    """The causes of the answers of a model that could not be read."""
+    scores = compress(ranking.prompts.scores, ~ranking.read)
+    counts = Counter(score.missing.get("gap", "unreadable") for score in scores)
+    return f"{panel.setting}, {ranking.name}: without an answer: {causes(counts)}"

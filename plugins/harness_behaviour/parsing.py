@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from harness import Parsed, Unreadable
 from harness.parsing.decode import NotJson, decode, whole_characters
-from harness.parsing.extract import Span, fenced_blocks, outermost
+from harness.parsing.extract import fenced_blocks, outermost
 from harness_behaviour.records import RANKED, Ranking
 
 How = Literal["exact", "folded", "closest"]

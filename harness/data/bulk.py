@@ -166,8 +166,11 @@ def _plain_file(source: FileSource, folder: Path) -> Path:
 
 
 def _without_returns(file: Path, folder: Path) -> Path:
-    """The file, or a copy of it if it holds carriage returns inside lines: spaces replace them."""
-    if not any(b"\r" in part and _BARE_RETURN.search(part) for part in _overlapping(file, 1)):
+    """The file, or a copy without its carriage returns, if it has any: a space for each in a line.
+
+    A copy has one kind of line end, as DuckDB refuses a file with several.
+    """
+    if not _holds(file, b"\r"):
         return file
     place = folder / _CLEANED
     with file.open("rb") as stream, place.open("wb") as copy:
@@ -175,7 +178,8 @@ def _without_returns(file: Path, folder: Path) -> Path:
             more = chunk
             while more.endswith(b"\r") and (byte := stream.read(1)):
                 more += byte
-            copy.write(_BARE_RETURN.sub(b" ", more))
+            spaced = _BARE_RETURN.sub(b" ", more)
+            copy.write(spaced.replace(b"\r\n", b"\n").removesuffix(b"\r"))
     return place
 
 

@@ -74,7 +74,7 @@ def check_of_proxies(log: Log, *, draws: int, seed: int) -> Sheet:
         digits=3,
         notes=(
             "below 0: a group is easier to predict than as many random users of the same proxy",
-            f"from, to: 95% of {draws:,} random cuts into sets of the same sizes; natural logarithm",
+            f"from, to: 95% of {draws:,} random cuts into sets of the same sizes",
         ),
     )
 

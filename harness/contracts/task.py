@@ -132,6 +132,10 @@ class DelimitedSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         Literal["error", "space"],
         Key("The meaning of a carriage return inside a line."),
     ] = "error"
+    surplus: Annotated[
+        Literal["error", "last"],
+        Key("The meaning of cells beyond the last column: an error, or text of the last one."),
+    ] = "error"
 
 
 class TableSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

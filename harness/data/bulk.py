@@ -38,6 +38,14 @@ _UNPACKED = "unpacked"
 """The name of the file into which a packed one is unpacked: DuckDB does not notice a cut-off .zst
 file, and does not check the checksum of a .gz file."""
 
+_CLEANED = "cleaned"
+"""The name of the copy of a file in which spaces stand for carriage returns inside lines."""
+
+_BARE_RETURN = re.compile(rb"\r(?!\n|\Z)")
+
+_RARE = "\x1f"
+"""A delimiter that no text should hold: with it, whole lines are read."""
+
 _GLOB = frozenset("*?[")
 """In the name of a file, DuckDB takes these for a pattern."""
 
@@ -157,6 +165,24 @@ def _plain_file(source: FileSource, folder: Path) -> Path:
     return place
 
 
+def _without_returns(file: Path, folder: Path) -> Path:
+    """The file, or a copy without its carriage returns, if it has any: a space for each in a line.
+
+    A copy has one kind of line end, as DuckDB refuses a file with several.
+    """
+    if not _holds(file, b"\r"):
+        return file
+    place = folder / _CLEANED
+    with file.open("rb") as stream, place.open("wb") as copy:
+        for chunk in iter(partial(stream.read, CHUNK), b""):
+            more = chunk
+            while more.endswith(b"\r") and (byte := stream.read(1)):
+                more += byte
+            spaced = _BARE_RETURN.sub(b" ", more)
+            copy.write(spaced.replace(b"\r\n", b"\n").removesuffix(b"\r"))
+    return place
+
+
 def _begins_blank(file: Path) -> bool:
     """Whether the first line is blank, which DuckDB takes for the header."""
     with file.open("rb") as stream:
@@ -187,29 +213,56 @@ def _overlapping(file: Path, margin: int) -> Iterator[bytes]:
 def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     written = source.delimited
     header = source.columns() or ()
-    if written.bare_returns != "error" or len(header) < 2:
+    whole = written.surplus == "last"
+    if written.quotes and (whole or written.bare_returns != "error"):
+        return None
+    if len(header) < 2:
         return None  # DuckDB takes a blank line for a row if there is one column
     columns = table.columns
     fields = table.fields(header, columns, text=True, where=source.label)
     cells = {name: f"c{position}" for position, name in enumerate(header)}
-    listed = ", ".join(f"c{position}: 'VARCHAR'" for position in range(len(header)))
+    listed = "line: 'VARCHAR'"
+    if not whole:
+        listed = ", ".join(f"{cell}: 'VARCHAR'" for cell in cells.values())
     mark = "'\"'" if written.quotes else "''"
     encoding = "latin-1" if written.encoding == "iso-8859-1" else "utf-8"
     file = _plain_file(source, folder)
+    if written.bare_returns == "space":
+        file = _without_returns(file, folder)
     if not written.header and _begins_blank(file):
         return None
     if written.quotes and _has_spaces_at_quotes(file, source.delimiter().encode(encoding)):
         return None
     read = (
         f"read_csv({_text(str(file))}, auto_detect=false, columns={{{listed}}}, "
-        f"header={not written.header}, delim={_text(source.delimiter())}, quote={mark}, "
-        f"escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
+        f"header={not written.header}, delim={_text(_RARE if whole else source.delimiter())}, "
+        f"quote={mark}, escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
     )
+    doubts = []
+    if whole:
+        read, doubts = _split(read, source.delimiter(), tuple(cells.values())), ["fewer"]
     raw = {
         field.name: _meant_text(cells[field.key], columns[field.name]) if field.key else None
         for field in fields
     }
-    return _select(columns, raw, _by_type(columns, _FROM_TEXT), read)
+    return _select(columns, raw, _by_type(columns, _FROM_TEXT), read, doubts=doubts)
+
+
+def _split(lines: str, delimiter: str, cells: Sequence[str]) -> str:
+    """The cells of lines that are not blank, the last with all that is left of its line.
+
+    `fewer` is true for a line with too few cells.
+    """
+    mark, last = _text(delimiter), len(cells)
+    chosen = [f"nullif(parts[{place}], '') AS {cell}" for place, cell in enumerate(cells[:-1], 1)]
+    rest = (
+        f"CASE WHEN len(parts) > {last} THEN array_to_string(parts[{last}:], {mark}) "
+        f"ELSE nullif(parts[{last}], '') END AS {cells[-1]}"
+    )
+    return (
+        f"(SELECT {', '.join(chosen)}, {rest}, len(parts) < {last} AS fewer FROM ("
+        f"SELECT string_split(line, {mark}) AS parts FROM {lines} WHERE line IS NOT NULL))"
+    )
 
 
 def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path) -> str | None:

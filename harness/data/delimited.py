@@ -130,6 +130,8 @@ def read_delimited(
         if not cells:
             continue
         row += 1
+        if len(cells) > width and written.surplus == "last":
+            cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
         if len(cells) != width:
             raise _ragged(path, cells, header, row=row, line=before + 1, quotes=written.quotes)
         yield before + 1, {name: cells[position] for position, name in chosen}

@@ -30,7 +30,11 @@ their hashes."""
 UNHASHED_COLUMN: Mapping[str, Any] = {"called": None, "values": {}}
 """Keys of a column that are left out at these values for the same reason."""
 
-UNHASHED_FORMAT: Mapping[str, Any] = {"delimiter": None, "encoding": "utf-8"}
+UNHASHED_FORMAT: Mapping[str, Any] = {
+    "delimiter": None,
+    "encoding": "utf-8",
+    "surplus": "error",
+}
 """Keys of `delimited` that are left out at these values for the same reason."""
 
 UNHASHED_METHOD = "percentile"

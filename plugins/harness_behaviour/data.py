@@ -106,9 +106,9 @@ def check_recipe(record: Record, recipe: Recipe, *, where: str) -> None:
             where=where,
             found=f"built with {_listed(built)}",
             expected=f"{_listed(unlike)}, as the task says",
-            hint="build prompts with the task's options, or run the task of this domain"
+            hint=f"name the tasks of this domain: behaviour_{record.domain}"
             if "domain" in unlike
-            else f"build them again, or give {' '.join(f'--set {one}' for one in _settings(built))}",
+            else f"build them again, or give --set {' --set '.join(_settings(built))}",
         )
 
 

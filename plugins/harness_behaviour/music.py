@@ -183,7 +183,7 @@ class _Plays:
     def check_known(self, events: Table) -> None:
         """Raise DataError for the first event of a user who has no profile."""
         unknown = f"""SELECT "user" FROM {self._plays}_written ANTI JOIN profile USING ("user")"""
-        for (user,) in self._database.sql(f"{unknown} LIMIT 1").fetchall():
+        if self._database.sql(f"{unknown} LIMIT 1").fetchall():
             [(row, user)] = self._database.sql(
                 f'SELECT row, "user" FROM events WHERE "user" IN ({unknown}) ORDER BY row LIMIT 1'
             ).fetchall()

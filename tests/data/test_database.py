@@ -114,6 +114,53 @@ def test_files_are_read_in_bulk_with_the_values_of_their_columns(
     assert [tuple(row.values()) for _, row in read.rows()] == EXPECTED
 
 
+PLAYS = b'user\tartist\ttrack\nu1\tBand\tone\rtwo\n\nu2\t\ttab\tin a\ttitle\t\r\nu3\tA\t\n"u4\tB\n'
+
+
+@pytest.mark.parametrize("name", ["people.tsv", "people.tsv.gz"])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r", b"\r\n", b"\r\r\n"])
+@pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 18])
+@pytest.mark.usefixtures("in_bulk")
+def test_returns_in_lines_and_surplus_cells_are_read_in_bulk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, end: bytes, chunk: int
+) -> None:
+    monkeypatch.setattr("harness.data.bulk.CHUNK", chunk)
+    content = PLAYS.replace(b"B\n", b"B\tx" + end)
+    read = table(
+        file(tmp_path / name, gzip.compress(content) if name.endswith("gz") else content),
+        columns={
+            "user": Column(),
+            "artist": Column(required=False),
+            "track": Column(required=False),
+        },
+        quotes=False,
+        bare_returns="space",
+        surplus="last",
+    )
+    last = "x " if end.startswith(b"\r\r") else "x"
+    expected = [
+        ("u1", "Band", "one two"),
+        ("u2", None, "tab\tin a\ttitle\t"),
+        ("u3", "A", None),
+        ('"u4', "B", last),
+    ]
+    assert [tuple(row.values()) for _, row in read.rows()] == expected
+    assert rows(read) == numbered(expected)
+
+
+def test_a_line_with_too_few_cells_is_an_error_where_surplus_ones_are_text(tmp_path: Path) -> None:
+    read = table(
+        file(tmp_path / "people.tsv", PLAYS),
+        columns={"user": Column()},
+        quotes=False,
+        bare_returns="space",
+        surplus="last",
+    )
+    with pytest.raises(DataError, match="fewer cells") as raised:
+        rows(read)
+    assert raised.value.where == f"{tmp_path / 'people.tsv'}, row 4 (line 6)"
+
+
 @pytest.mark.usefixtures("in_bulk")
 def test_other_delimiters_and_encodings_are_read_in_bulk(tmp_path: Path) -> None:
     columns = {"user": Column(), "film": Column(), "stars": Column(type="integer")}

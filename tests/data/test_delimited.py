@@ -252,3 +252,16 @@ def test_many_columns_take_no_time(tmp_path: Path) -> None:
     began = time.process_time()
     assert len(read_header(file, delimiter=",")) == 200_000
     assert time.process_time() - began < 5
+
+
+def test_surplus_cells_are_text_of_the_last_where_the_task_says_so(tmp_path: Path) -> None:
+    written = DelimitedSpec(quotes=False, surplus="last")
+    assert rows(tmp_path, b"a,b\n1,one,two,\n2,two\n", written=written) == [
+        (2, {"a": "1", "b": "one,two,"}),
+        (3, {"a": "2", "b": "two"}),
+    ]
+
+
+def test_too_few_cells_are_an_error_where_surplus_ones_are_text(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="fewer cells than the header"):
+        rows(tmp_path, b"a,b\n1\n", written=DelimitedSpec(quotes=False, surplus="last"))

@@ -1,0 +1,184 @@
+"""All cells of a domain: which prompts there are, what they say, and how many."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from harness_behaviour.building.cells import build_cells
+from harness_behaviour.records import LENGTHS, PROXIES, Recipe
+
+MANY = {(proxy, length): 12 for own in PROXIES.values() for proxy in own for length in LENGTHS}
+
+
+@pytest.fixture
+def built(read_log, write_movies, write_music):
+    """Builds the cells of a small log."""
+
+    def build(domain="movies", published=MANY, **options):
+        given = {"tries": 300, "min_interactions": 5, "min_users_per_country": 5, **options}
+        folder = write_movies() if domain == "movies" else write_music()
+        recipe = Recipe(domain=domain, **given)
+        return build_cells(read_log(domain, folder, **given), recipe, published)
+
+    return build
+
+
+def of(built, proxy, length):
+    return [one for one in built.prompts if (one.proxy, one.length) == (proxy, length)]
+
+
+def test_a_prompt_says_its_cell_and_its_number(built):
+    made = built(kept=4)
+    names = [one.id for one in of(made, "age", 3)]
+    assert names == [f"movies/age/3/{number:03}" for number in range(1, 5)]
+    assert all(one.user == one.id for one in made.prompts)
+    assert len({one.id for one in made.prompts}) == len(made.prompts)
+
+
+def test_settings_follow_from_proxy_and_history(built):
+    settings = {(one.proxy == "none", one.length > 0): one.setting for one in built().prompts}
+    assert settings == {
+        (True, True): "b",
+        (False, True): "a",
+        (True, False): "none",
+        (False, False): "c",
+    }
+
+
+@pytest.mark.parametrize(
+    ("domain", "proxy", "groups"),
+    [
+        ("movies", "none", {()}),
+        ("movies", "age", {("25-34",)}),
+        ("movies", "gender", {("Female",), ("Male",)}),
+        ("movies", "occupation", {("clerical/admin",), ("technician/engineer",)}),
+        (
+            "movies",
+            "all",
+            {("25-34", "Female", "technician/engineer"), ("25-34", "Male", "clerical/admin")},
+        ),
+        ("music", "country", {("Brazil",), ("Poland",), ("United Kingdom",), ("United States",)}),
+        (
+            "music",
+            "continent",
+            {("Europe",), ("North America",), ("South America",), ("United Kingdom",)},
+        ),
+        (
+            "music",
+            "gender_continent",
+            {
+                ("Female", "Europe"),
+                ("Female", "South America"),
+                ("Male", "North America"),
+                ("Male", "United Kingdom"),
+            },
+        ),
+    ],
+)
+def test_without_a_history_each_group_has_one_prompt(built, domain, proxy, groups):
+    found = [one.group for one in of(built(domain), proxy, 0)]
+    assert set(found) == groups
+    assert len(found) == len(groups)
+
+
+def test_table_1_ends_each_cell_at_its_own_number(built):
+    made = built(published={("gender", 3): 5, ("gender", 5): 400})
+    found = Counter((one.proxy, one.length) for one in made.prompts if one.length)
+    assert found.keys() == {("gender", 3), ("gender", 5)}
+    assert found["gender", 3] == 5
+    assert 5 < found["gender", 5] <= 300
+    short = [(one.proxy, one.length) for one in made.cells if one.found < one.published]
+    assert short == [("gender", 5)]
+    assert made.notes["cells with fewer prompts than the paper's Table 1"] == 1
+
+
+def test_without_table_1_each_cell_ends_at_the_prompts_kept(built):
+    made = built(published={}, table1=False, kept=3)
+    found = Counter((one.proxy, one.length) for one in made.prompts)
+    assert found["none", 1] == found["all", 3] == 3
+    assert all(one.tried <= 300 for one in made.cells)
+
+
+def test_a_cell_tells_what_was_tried_and_the_users_behind_prompts(built):
+    made = built(kept=4)
+    [cell] = [one for one in made.cells if (one.proxy, one.length) == ("gender", 3)]
+    users = sorted(one.users for one in of(made, "gender", 3))
+    assert (cell.groups, cell.found) == (2, 4)
+    assert 4 <= cell.tried < 300
+    assert cell.users[1] == (users[1] + users[2]) / 2
+
+
+def test_popularity_counts_all_users_and_those_of_the_group(built, read_log, tmp_path):
+    made = built()
+    log = read_log("movies", tmp_path / "ml-1m")
+    titles = log.titles(range(70))
+    numbers = {title: item for item, title in titles.items()}
+    [prompt] = [one for one in of(made, "gender", 0) if one.group == ("Male",)]
+    [men] = [one.users for one in log.groups["gender"] if one.values == ("Male",)]
+    for place, title in enumerate(prompt.candidates):
+        having = {
+            user for user in range(log.had.users) if numbers[title] in log.had.of(user).tolist()
+        }
+        assert prompt.popular[place] == len(having)
+        assert prompt.popular_in_group[place] == len(having & {*men})
+    assert prompt.popular_in_group != prompt.popular
+    assert sum(prompt.probabilities) == pytest.approx(1)
+    assert prompt.users == len(men)
+
+
+def test_histories_of_popular_items_have_more_users_behind_them(built, tmp_path):
+    def users(**options):
+        made = built(table1=False, **options)
+        (tmp_path / "ml-1m").rename(tmp_path / options["draws"])
+        return sum(one.users for one in of(made, "none", 1)) / len(of(made, "none", 1))
+
+    assert users(draws="popularity") > users(draws="uniform")
+
+
+def test_few_items_of_nobody_are_all_taken_and_counted(built):
+    made = built()
+    [cell] = [one for one in made.cells if (one.proxy, one.length) == ("none", 0)]
+    [prompt] = of(made, "none", 0)
+    assert prompt.probabilities.count(0) == 0
+    assert cell.short_of_outside == 1
+    assert made.notes["prompts with fewer than 25 candidates that nobody has"] >= 1
+
+
+SCRIPT = """
+import pathlib
+import sys
+from harness_behaviour.building.tool import Settings, run
+domain, folder, out = sys.argv[1:]
+settings = {"tries": 400, "min_interactions": 5, "min_users_per_country": 5}
+run(Settings(domain=domain, source=pathlib.Path(folder), out=pathlib.Path(out), **settings))
+"""
+
+
+@pytest.mark.parametrize("domain", ["movies", "music"])
+def test_shuffled_files_give_the_same_bytes_in_another_process(
+    write_movies, write_music, tmp_path, domain
+):
+    write = write_movies if domain == "movies" else write_music
+    made = []
+    for number in (1, 2):
+        folder, out = write(shuffle=number, name=f"log-{number}"), tmp_path / f"out-{number}"
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT, domain, str(folder), str(out)],
+            check=True,
+            timeout=120,
+            env={**os.environ, "PYTHONHASHSEED": str(number)},
+        )
+        made.append((out / "prompts.parquet").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_another_seed_gives_other_prompts(load_prompts, write_movies):
+    folder = write_movies()
+    first, second = (
+        load_prompts("movies", folder, setting="b", tries=300, seed=seed).prompts for seed in (0, 1)
+    )
+    assert {one.history for one in first} != {one.history for one in second}

@@ -1,0 +1,155 @@
+"""Algorithm 1 on small arrays: sets of users, histories, candidates, cells."""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+
+import numpy as np
+import pytest
+from harness_behaviour.building import draws
+from harness_behaviour.building.draws import (
+    draw,
+    histories,
+    members_of,
+    needed,
+    select,
+    set_of,
+    sizes,
+    who_has,
+    with_enough,
+    without_history,
+)
+
+SEED = (0, "test")
+
+
+def had_of(*of_users, inventory):
+    """Who has what, given the items of each user."""
+    users = np.array([user for user, own in enumerate(of_users) for _ in own], dtype=np.int64)
+    items = np.array([item for own in of_users for item in own], dtype=np.int64)
+    return who_has(users, items, of_users=len(of_users), inventory=inventory)
+
+
+@pytest.fixture
+def crowd():
+    """A hundred users, each with half of a hundred and twenty items."""
+    rng = np.random.default_rng(3)
+    return had_of(*(rng.permutation(120)[:60].tolist() for _ in range(100)), inventory=120)
+
+
+def test_items_and_bits_say_the_same():
+    had = had_of([5, 1], [], [1], inventory=6)
+    assert [had.of(user).tolist() for user in range(3)] == [[1, 5], [], [1]]
+    assert [members_of(bits).tolist() for bits in had.bits] == [[], [0, 2], [], [], [], [0]]
+
+
+@pytest.mark.parametrize("users", [[], [0], [63, 64], [0, 1, 127, 128, 129]])
+def test_a_set_of_users_holds_its_members(users):
+    bits = set_of(users, of_users=130)
+    assert members_of(bits).tolist() == users
+    assert sizes(bits) == len(users)
+
+
+def test_sixty_percent_of_a_history_is_rounded_up():
+    assert [needed(length) for length in (1, 2, 3, 5, 10, 20)] == [1, 2, 2, 3, 6, 12]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7, 8, 10, 15, 16, 20])
+def test_users_with_enough_of_a_history_are_those_that_a_count_finds(crowd, length):
+    rng = np.random.default_rng(length)
+    chosen = np.stack([rng.permutation(120)[:length] for _ in range(50)])
+    for need in {1, needed(length), length}:
+        found = with_enough(crowd.bits[chosen], need)
+        for row, items in enumerate(chosen.tolist()):
+            expected = [
+                user for user in range(100) if len({*items} & {*crowd.of(user).tolist()}) >= need
+            ]
+            assert members_of(found[row]).tolist() == expected
+
+
+def test_a_history_has_no_item_twice():
+    drawn = islice(histories(Random(1), 5, inventory=6, weights=None), 200)
+    assert all(len(set(one)) == 5 and max(one) < 6 for one in drawn)
+
+
+def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
+    drawn = [
+        one for (one,) in islice(histories(Random(1), 1, inventory=3, weights=[1, 0, 3]), 4000)
+    ]
+    assert set(drawn) == {0, 2}
+    assert drawn.count(2) == pytest.approx(3000, abs=100)
+
+
+def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
+    users = set_of([4], of_users=100)
+    own = crowd.of(4).tolist()
+    # The second item of the history is one that the user lacks.
+    history = own[0], next(item for item in range(120) if item not in own)
+    candidates, outside = select(crowd, users, history, Random(1))
+    assert len(set(candidates)) == 50
+    assert outside == 25
+    assert len({*candidates} & {*own}) == 25
+    assert not {*candidates} & {*history}
+    assert [one in own for one in candidates] != sorted(one in own for one in candidates)
+
+
+def test_where_users_have_nearly_all_items_the_others_are_all_candidates():
+    had = had_of(range(60), range(58), range(55), inventory=64)
+    candidates, outside = select(had, set_of([0, 1, 2], of_users=3), (0, 63), Random(1))
+    assert outside == 3
+    assert {60, 61, 62} < {*candidates}
+    assert len(set(candidates)) == 50
+    assert not {*candidates} & {0, 63}
+
+
+def test_users_with_too_few_items_give_no_candidates():
+    had = had_of(range(25), range(25), range(25), inventory=200)
+    everybody = set_of([0, 1, 2], of_users=3)
+    assert len(select(had, everybody, (), Random(1))[0]) == 50
+    assert select(had, everybody, (24,), Random(1))[0] == []
+
+
+def test_counts_are_of_the_users_behind_a_prompt(crowd):
+    groups = [set_of(range(50), of_users=100), set_of(range(50, 100), of_users=100)]
+    cell = draw(crowd, groups, 3, most=40, tries=100, seed=SEED)
+    assert [one.group for one in cell.found] == [place % 2 for place in range(40)]
+    assert cell.tried == 40
+    for one in cell.found:
+        members = range(50) if one.group == 0 else range(50, 100)
+        behind = [user for user in members if len({*one.history} & {*crowd.of(user).tolist()}) >= 2]
+        assert one.users == len(behind) >= 3
+        counts = [sum(item in crowd.of(user) for user in behind) for item in one.candidates]
+        assert list(one.counts) == counts
+
+
+def test_groups_take_turns_and_a_group_without_success_keeps_its_turn(crowd):
+    groups = [set_of(range(50), of_users=100), set_of([50, 51], of_users=100)]
+    cell = draw(crowd, groups, 1, most=1000, tries=9, seed=SEED)
+    assert [one.group for one in cell.found] == [0] * 5
+    assert cell.tried == 9
+
+
+def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
+    groups = [set_of(range(100), of_users=100)]
+
+    def cell(seed=SEED, tries=300):
+        found = draw(crowd, groups, 5, most=20, tries=tries, seed=seed)
+        return [(one.history, one.candidates, one.counts) for one in found.found]
+
+    first = cell()
+    assert cell(tries=200) == first
+    assert cell(seed=(1, "test")) != first
+    monkeypatch.setattr(draws, "TOGETHER", 7)
+    assert cell() == first
+
+
+def test_a_cell_that_needs_no_prompt_tries_nothing(crowd):
+    cell = draw(crowd, [set_of(range(9), of_users=100)], 3, most=0, tries=50, seed=SEED)
+    assert (cell.found, cell.tried) == ((), 0)
+
+
+def test_without_a_history_each_group_has_one_prompt_of_all_its_users(crowd):
+    groups = [set_of(range(3), of_users=100), set_of(range(3, 60), of_users=100)]
+    cell = without_history(crowd, groups, seed=SEED)
+    assert [(one.group, one.users, one.history) for one in cell.found] == [(0, 3, ()), (1, 57, ())]

@@ -1,13 +1,13 @@
 """Entropy and cross-entropy of many prompts at once, with natural logarithms.
 
-Arrays have a row for each prompt: `targets` hold its true probabilities by candidate, `rankings`
-one or more rankings of it as places among its candidates, the likeliest first.
+Arrays have a row for each prompt. `rankings` hold one or more rankings of each, all of one length,
+as places among its candidates, the likeliest first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ class Crossed(NamedTuple):
 
     finite: Floats
     displaced: Floats
-    zeroed: npt.NDArray[np.int64]
+    zeroed: Floats
     mass: Floats
 
     def at(self, epsilon: float) -> Floats:
@@ -45,65 +45,90 @@ class Crossed(NamedTuple):
         return self.finite - np.log(epsilon) * self.displaced + lifted
 
 
-def entropies(targets: Floats) -> Floats:
-    """The entropy of each prompt's true distribution."""
-    best: Places = np.argsort(-targets, axis=1, kind="stable")[:, None, :1]
-    return crossed(targets, best).finite[:, 0]
+class Targets:
+    """The true probabilities of prompts, a row for each, and the same in falling order.
+
+    `order` are the candidates in that order, and `places` the place of each candidate in it.
+    """
+
+    def __init__(self, rows: Iterable[Sequence[float]]) -> None:
+        self.rows: Floats = np.array(list(rows), dtype=np.float64)
+        self.order: Places = np.argsort(-self.rows, axis=1, kind="stable")
+        self.places: Places = np.argsort(self.order, axis=1)
+        self.falling: Floats = np.take_along_axis(self.rows, self.order, axis=1)
+        self.logs = np.log(self.falling, where=self.falling > 0, out=np.zeros_like(self.falling))
+        self.above_zero: Places = (self.falling > 0).sum(axis=1)
+
+    def part(self, places: Sequence[int]) -> Targets:
+        """Some of the prompts."""
+        made = Targets.__new__(Targets)
+        for name, values in vars(self).items():
+            setattr(made, name, values[places])
+        return made
+
+    def best(self, ranked: int) -> Places:
+        """The ranking of the largest probabilities, one a prompt."""
+        return self.order[:, None, :ranked]
+
+    def entropies(self) -> Floats:
+        """The entropy of each prompt."""
+        return crossed(self, self.best(1)).finite[:, 0]
 
 
-def crossed(targets: Floats, rankings: Places) -> Crossed:
+def crossed(targets: Targets, rankings: Places) -> Crossed:
     """How the distributions that rankings stand for cross the true ones.
 
     The largest probabilities go to the ranked candidates in their order, the others to the
     candidates that are not ranked, in the order of their own probabilities.
     """
-    many, width = targets.shape
+    many, width = targets.rows.shape
     runs, ranked = rankings.shape[1:]
-    order = np.argsort(-targets, axis=1, kind="stable")
-    falling = np.take_along_axis(targets, order, axis=1)
-    positive = (falling > 0).sum(axis=1)
-    some = int(positive.max(initial=0))
-    row = np.arange(many)[:, None, None]
-    of_ranked = np.argsort(order, axis=1)[row, rankings]
-    given = np.zeros((many, runs, width), dtype=np.uint8)
-    np.put_along_axis(given, of_ranked, 1, axis=2)
-    before = np.cumsum(given[:, :, :some], axis=2, dtype=np.uint8)
-    given[:, :, :some] = np.arange(ranked, ranked + some, dtype=np.uint8) - before
-    np.put_along_axis(given, of_ranked, np.arange(ranked, dtype=np.uint8)[None, None, :], axis=2)
-    # The candidates that nobody has add nothing, and come last.
-    taken, own = given[:, :, :some], falling[:, None, :some]
-    logs = np.log(falling, where=falling > 0, out=np.zeros_like(falling))
-    ruled_out = (taken >= positive[:, None, None]) & (own > 0)
-    return Crossed(
-        finite=-(own * logs.ravel()[taken + row * width]).sum(axis=2),
-        displaced=(own * ruled_out).sum(axis=2),
-        zeroed=ruled_out.sum(axis=2),
-        mass=np.broadcast_to(falling.sum(axis=1)[:, None], (many, runs)),
-    )
+    row = np.arange(many)[:, None]
+    of_ranked = targets.places[row[:, :, None], rankings].transpose(2, 0, 1)
+    ranks = np.full((width, many, runs), ranked, dtype=np.uint8)
+    np.put_along_axis(ranks, of_ranked, np.arange(ranked, dtype=np.uint8)[:, None, None], axis=0)
+    so_far = np.zeros((many, runs), dtype=np.uint8)
+    finite, displaced, zeroed = np.zeros((3, many, runs))
+    above_zero = targets.above_zero[:, None]
+    # One candidate after the other, by falling probability: the last ones have none, and add none.
+    for place in range(int(above_zero.max())):
+        own, rank = targets.falling[:, place, None], ranks[place]
+        is_ranked = rank < ranked
+        so_far += is_ranked
+        given = np.where(is_ranked, rank, ranked + place - so_far)
+        ruled_out = (given >= above_zero) & (own > 0)
+        finite -= own * targets.logs[row, given]
+        displaced += own * ruled_out
+        zeroed += ruled_out
+    return Crossed(finite, displaced, zeroed, mass=targets.rows.sum(axis=1)[:, None])
 
 
-def gains(targets: Floats, rankings: Places) -> Floats:
+def gains(targets: Targets, rankings: Places) -> Floats:
     """The discounted gain of rankings as a share of that of the best ranking: NDCG.
 
     A candidate's gain is its probability.
     """
-    ranked = rankings.shape[2]
-    discount = 1 / np.log2(np.arange(ranked) + 2)
-    found: Floats = targets[np.arange(len(targets))[:, None, None], rankings] @ discount
-    best: Floats = -np.sort(-targets, axis=1)[:, :ranked] @ discount
+    discount = 1 / np.log2(np.arange(rankings.shape[2]) + 2)
+    best = (targets.falling[:, : len(discount)] * discount).sum(axis=1)
+    found: Floats = (_own(targets, rankings) * discount).sum(axis=2)
     return found / best[:, None]
 
 
-def seen(targets: Floats, rankings: Places) -> Floats:
+def seen(targets: Targets, rankings: Places) -> Floats:
     """The share of the ranked candidates that somebody in the group has."""
-    own = targets[np.arange(len(targets))[:, None, None], rankings]
-    share: Floats = (own > 0).mean(axis=2)
+    share: Floats = (_own(targets, rankings) > 0).mean(axis=2)
     return share
 
 
-def most_frequent(counts: npt.NDArray[Any], ranked: int) -> Places:
-    """A ranking of each row by its counts; of equal ones the candidate shown first."""
-    return np.argsort(-counts, axis=1, kind="stable")[:, None, :ranked]
+def _own(targets: Targets, rankings: Places) -> Floats:
+    """The true probabilities of the ranked candidates."""
+    found: Floats = targets.rows[np.arange(len(rankings))[:, None, None], rankings]
+    return found
+
+
+def most_frequent(counts: Iterable[Sequence[int]], ranked: int) -> Places:
+    """A ranking of each prompt by counts; of equal ones the candidate shown first."""
+    return np.argsort(-np.array(list(counts)), axis=1, kind="stable")[:, None, :ranked]
 
 
 def drawn(ids: Sequence[str], fills: int, *, candidates: int, ranked: int) -> Places:
@@ -130,13 +155,16 @@ def drawn(ids: Sequence[str], fills: int, *, candidates: int, ranked: int) -> Pl
     return left[:ranked].T.reshape(many, fills, ranked).astype(np.int64)
 
 
-def filled(named: Sequence[int], fills: Places) -> Places:
-    """A ranking with its empty places filled: one for each of the random rankings `fills`."""
-    ranked = fills.shape[1]
-    have = np.array(named, dtype=np.int64)
-    kept = np.tile(have, (len(fills), 1))
-    if len(have) == ranked:
-        return kept[:1]
-    is_named = np.isin(fills, have)
-    others = np.take_along_axis(fills, np.argsort(is_named, axis=1, kind="stable"), axis=1)
-    return np.concatenate((kept, others[:, : ranked - len(have)]), axis=1)
+def filled(named: Sequence[Sequence[int]], fills: Places) -> Places:
+    """The rankings of prompts with their empty places filled, by each of the rankings `fills`.
+
+    What a filling ranking names first comes first, without what is named already.
+    """
+    ranked = fills.shape[2]
+    padded = np.array([[*one, *(-1,) * (ranked - len(one))] for one in named])[:, None, :]
+    lengths = np.array([len(one) for one in named])[:, None, None]
+    again = (fills[..., None] == padded[..., None, :]).any(axis=3)
+    others = np.take_along_axis(fills, np.argsort(again, axis=2, kind="stable"), axis=2)
+    place = np.broadcast_to(np.arange(ranked), fills.shape)
+    filling = np.take_along_axis(others, np.maximum(place - lengths, 0), axis=2)
+    return np.where(place < lengths, padded, filling)

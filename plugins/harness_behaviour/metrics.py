@@ -11,6 +11,7 @@ import numpy as np
 
 from harness import Done, Metric, Score
 from harness_behaviour import entropy
+from harness_behaviour.entropy import Targets
 from harness_behaviour.records import CANDIDATES, RANKED, Asked, Fit, Options, Ranking
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ AT_ONCE = 1024
 """How many prompts are worked out together."""
 
 UNREAD = (
-    "no gap is the worst there is, so that a prompt without a readable ranking counts in the second "
-    "value as the random ranking of that prompt"
+    "no gap is the worst there is, so that a prompt without a readable ranking counts in the "
+    "second value as the random ranking of that prompt"
 )
 OPTIMISTIC = (
     "the paper's filling, which rewards short lists: an empty one would be the ideal; "
@@ -105,7 +106,7 @@ class Fits(NamedTuple):
     seen: Floats
 
     @classmethod
-    def of(cls, targets: Floats, rankings: Places) -> Fits:
+    def of(cls, targets: Targets, rankings: Places) -> Fits:
         """The fits of one or more rankings of each prompt."""
         crossed = entropy.crossed(targets, rankings)
         parts = (
@@ -117,7 +118,7 @@ class Fits(NamedTuple):
         )
         return cls(*(part.mean(axis=1) for part in parts))
 
-    def rows(self) -> list[tuple[float, ...]]:
+    def by_prompt(self) -> list[tuple[float, ...]]:
         """The fits of each prompt."""
         return list(zip(*(part.tolist() for part in self), strict=True))
 
@@ -133,7 +134,7 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
 def entropy_cuts(asked: Records[Any, Any]) -> tuple[float, float]:
     """The entropies that divide the prompts of the task's setting into thirds."""
     found = [
-        entropy.entropies(_targets(own))
+        _targets(own).entropies()
         for part in _parts(asked)
         if (own := [one for one in part if one.item.setting != "none"])
     ]
@@ -149,24 +150,23 @@ def _parts(asked: Records[Any, Any]) -> Iterator[list[Record[Any, Any]]]:
         yield part
 
 
-def _targets(part: Sequence[Record[Any, Any]]) -> Floats:
-    return np.array([one.item.probabilities for one in part], dtype=np.float64)
+def _targets(part: Sequence[Record[Any, Any]]) -> Targets:
+    return Targets(one.item.probabilities for one in part)
 
 
 def _scores(
     part: Sequence[Record[Any, Any]], fills: int, cuts: tuple[float, float]
 ) -> Iterator[Score[Fit]]:
     targets = _targets(part)
-    ids = [one.id for one in part]
-    drawn = entropy.drawn(ids, fills, candidates=CANDIDATES, ranked=RANKED)
+    drawn = entropy.drawn([one.id for one in part], fills, candidates=CANDIDATES, ranked=RANKED)
     answered = _answered(part, targets, drawn)
-    true = entropy.entropies(targets).tolist()
-    chance = Fits.of(targets, drawn).rows()
-    popular, in_group = (
-        Fits.of(targets, entropy.most_frequent(np.array(counts), RANKED)).rows()
-        for counts in (
-            [one.item.popular for one in part],
-            [one.item.popular_in_group for one in part],
+    true = targets.entropies().tolist()
+    chance, popular, in_group = (
+        Fits.of(targets, rankings).by_prompt()
+        for rankings in (
+            drawn,
+            entropy.most_frequent((one.item.popular for one in part), RANKED),
+            entropy.most_frequent((one.item.popular_in_group for one in part), RANKED),
         )
     )
     for place, record in enumerate(part):
@@ -188,41 +188,27 @@ class Answered(NamedTuple):
 
 
 def _answered(
-    part: Sequence[Record[Any, Any]], targets: Floats, drawn: Places
+    part: Sequence[Record[Any, Any]], targets: Targets, drawn: Places
 ) -> dict[int, Answered]:
     """What the readable rankings of some records are worth, by the place of the record."""
+    rankings: dict[int, Ranking] = {
+        place: one.outcome.value for place, one in enumerate(part) if isinstance(one.outcome, Done)
+    }
     found: dict[int, Answered] = {}
-    read = [
-        (place, one.outcome.value)
-        for place, one in enumerate(part)
-        if isinstance(one.outcome, Done)
-    ]
-    whole = [(place, value) for place, value in read if len(value.places) == RANKED]
-    short = [(place, value) for place, value in read if len(value.places) < RANKED]
+    whole = [place for place, one in rankings.items() if not _empty(one)]
+    short = [place for place, one in rankings.items() if _empty(one)]
     if whole:
-        own = targets[[place for place, _ in whole]]
-        fits = Fits.of(own, np.array([value.places for _, value in whole])[:, None]).rows()
-        found |= {
-            place: Answered(one, one[0], value)
-            for (place, value), one in zip(whole, fits, strict=True)
-        }
+        given = np.array([rankings[place].places for place in whole])[:, None]
+        fits = Fits.of(targets.part(whole), given).by_prompt()
+        for place, fit in zip(whole, fits, strict=True):
+            found[place] = Answered(fit, fit[0], rankings[place])
     if short:
-        own = targets[[place for place, _ in short]]
-        fits = Fits.of(
-            own, np.stack([entropy.filled(value.places, drawn[place]) for place, value in short])
-        ).rows()
-        best = np.argsort(-own, axis=1, kind="stable")
-        kind = np.stack(
-            [
-                entropy.filled(value.places, order[None])
-                for (_, value), order in zip(short, best, strict=True)
-            ]
-        )
-        optimistic = entropy.crossed(own, kind).at(entropy.EPSILON)[:, 0].tolist()
-        found |= {
-            place: Answered(one, least, value)
-            for (place, value), one, least in zip(short, fits, optimistic, strict=True)
-        }
+        own, named = targets.part(short), [rankings[place].places for place in short]
+        fits = Fits.of(own, entropy.filled(named, drawn[short])).by_prompt()
+        in_true_order = entropy.filled(named, own.best(RANKED))
+        least = entropy.crossed(own, in_true_order).at(entropy.EPSILON)[:, 0].tolist()
+        for place, fit, optimistic in zip(short, fits, least, strict=True):
+            found[place] = Answered(fit, optimistic, rankings[place])
     return found
 
 
@@ -295,7 +281,7 @@ def _empty(ranking: Ranking) -> int:
 
 def _counts(ranking: Ranking) -> dict[str, int]:
     """What happened to the titles of an answer, without what is 0."""
-    found = Counter(f"titles matched: {how}" for how in ranking.matched)
+    found = {f"titles matched: {how}": n for how, n in Counter(ranking.matched).items()}
     found["titles unknown"] = ranking.unknown
     found["titles repeated"] = ranking.repeated
     found["titles after the tenth place"] = ranking.surplus

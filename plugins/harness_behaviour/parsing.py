@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from harness import Parsed, Unreadable
 from harness.parsing.decode import NotJson, decode, whole_characters
-from harness.parsing.extract import Span, fenced_blocks, outermost
+from harness.parsing.extract import fenced_blocks, outermost
 from harness_behaviour.records import RANKED, Ranking
 
 How = Literal["exact", "folded", "closest"]
@@ -46,6 +47,7 @@ BARE_LIST = re.compile(r"\[([^\[\]]{1,20000})\]")
 LISTED = re.compile(r"^\s*+(?:[-*•+]|\(?\d{1,4}[.):])\s++(?P<title>\S.*+)$", re.MULTILINE)
 NUMBER = re.compile(r"^\(?\d{1,3}[.):]\s++")
 REMARK = re.compile(r"\s+[-–—]\s+|:\s+|\*\*\s*")
+REMARKS = 8
 DECORATION = " \t,;*_" + QUOTES
 
 ARTICLE = re.compile(
@@ -304,5 +306,6 @@ def _without_remark(line: str, known: Candidates) -> str:
     whole = line.strip(DECORATION)
     if known.find(whole):
         return whole
-    starts = [line[: found.start()].strip(DECORATION) for found in REMARK.finditer(line)]
-    return next((one for one in starts[:8] if one and known.find(one)), whole)
+    remarks = islice(REMARK.finditer(line), REMARKS)
+    starts = (line[: found.start()].strip(DECORATION) for found in remarks)
+    return next((one for one in starts if one and known.find(one)), whole)

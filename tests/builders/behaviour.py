@@ -1,0 +1,82 @@
+"""Prompts of user behaviour prediction, and records of their answers."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+from harness_behaviour.records import CANDIDATES, Asked, Prompt, Ranking
+
+from harness import Done, Record
+
+
+def a_prompt(number: int = 0, **given: Any) -> Prompt:
+    """A prompt whose first candidates have falling counts, and whose second half nobody has."""
+    had = [CANDIDATES // 2 - place for place in range(CANDIDATES // 2)]
+    counts = tuple(had + [0] * (CANDIDATES - len(had)))
+    prompt = Prompt(
+        id=f"movies/all/5/{number:04}",
+        user=f"movies/all/5/{number:04}",
+        setting="a",
+        proxy="all",
+        length=5,
+        group=("25-34", "Male", "clerical/admin"),
+        history=("Out of Sight (1998)", "Schindler's List (1993)"),
+        candidates=tuple(f"Film {place}, The (19{place + 40})" for place in range(CANDIDATES)),
+        probabilities=tuple(one / sum(counts) for one in counts),
+        users=7,
+        popular=counts,
+        popular_in_group=counts,
+    )
+    return msgspec.structs.replace(prompt, **given)
+
+
+def random_prompts(many: int, *, seed: int = 0) -> list[Prompt]:
+    """Prompts with random counts; popularity follows them roughly."""
+    chance = Random(seed)
+    found = []
+    for number in range(many):
+        outside = chance.choice((25, 25, 25, 10))
+        had = [chance.randint(1, 6) for _ in range(CANDIDATES - outside)] + [0] * outside
+        chance.shuffle(had)
+        popular = tuple(10 * one + chance.randint(0, 30) for one in had)
+        found.append(
+            a_prompt(
+                number,
+                probabilities=tuple(one / sum(had) for one in had),
+                popular=popular,
+                popular_in_group=tuple(had),
+                users=chance.choice((2, 3, 4, 20, 100, 101)),
+            )
+        )
+    return found
+
+
+def ranking(*places: int, **given: Any) -> Ranking:
+    """A ranking of exact titles."""
+    return Ranking(places, ("exact",) * len(places), **given)
+
+
+class Kept(list[Any]):
+    """Records in memory, whose items have what scores need."""
+
+    def with_items(self, kind: type[Any]) -> Kept:
+        return self
+
+
+def answered(*pairs: tuple[Prompt, Any]) -> dict[str, Kept]:
+    """The records of a task: prompts, each with a ranking or a failure."""
+    return {
+        "recommend": Kept(
+            Record(
+                key="",
+                stage="recommend",
+                user=prompt.user,
+                id=prompt.id,
+                item=msgspec.convert(prompt, Asked, from_attributes=True),
+                outcome=Done(outcome) if isinstance(outcome, Ranking) else outcome,
+            )
+            for prompt, outcome in pairs
+        )
+    }

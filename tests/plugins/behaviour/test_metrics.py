@@ -1,0 +1,215 @@
+"""Scores of prompts: values, missing ones, baselines, slices and counts."""
+
+from __future__ import annotations
+
+from math import sqrt
+from random import Random
+from statistics import fmean, stdev
+
+import pytest
+from builders.behaviour import a_prompt, answered, random_prompts, ranking
+from harness_behaviour import metrics
+from harness_behaviour.metrics import METRICS, OF_ANSWERS, score
+from harness_behaviour.records import CANDIDATES, Options
+
+from harness import CallFailed, Unreadable
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import Columns, sound
+
+BASELINES = ("gap_random", "gap_popular", "gap_popular_in_group")
+
+
+def scored(*pairs, **options):
+    return {one.id: one for one in score(answered(*pairs), Options(**options))}
+
+
+def ideal(prompt):
+    return sorted(range(CANDIDATES), key=lambda place: -prompt.probabilities[place])[:10]
+
+
+def popular(prompt):
+    return sorted(range(CANDIDATES), key=lambda place: -prompt.popular[place])[:10]
+
+
+def mean_gap(pairs, column="gap"):
+    return fmean(one.values[column] for one in scored(*pairs).values())
+
+
+def test_the_gap_comes_first_and_the_paper_s_filling_never():
+    assert next(iter(METRICS)) == "gap"
+    assert "never" in METRICS["gap_optimistic"].note
+    assert [name for name, metric in METRICS.items() if metric.baseline] == list(BASELINES)
+    assert all("random ranking" in METRICS[name].note for name in OF_ANSWERS if name != "filled")
+
+
+def test_the_ideal_ranking_has_no_gap_at_all():
+    pairs = [(prompt, ranking(*ideal(prompt))) for prompt in random_prompts(50)]
+    for one in scored(*pairs).values():
+        assert [one.values[name] for name in OF_ANSWERS] == [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0]
+        assert one.details.cross == one.details.cross_1e3 == one.details.entropy
+
+
+def test_a_ranking_of_what_nobody_has_is_worked_out_by_hand():
+    prompt = a_prompt()
+    [one] = scored((prompt, ranking(*range(40, 50)))).values()
+    # The ten largest go to candidates that nobody has, so that of the 25 the last ten get nothing.
+    assert one.values["displaced"] == pytest.approx(sum(prompt.probabilities[15:25]))
+    assert (one.values["ndcg"], one.values["seen"], one.values["filled"]) == (0.0, 0.0, 0.0)
+    assert one.values["gap"] > one.values["gap_1e3"] > 1
+    assert one.values["gap_optimistic"] == one.values["gap"]
+    assert one.details.filled == 0
+
+
+def test_short_rankings_are_filled_at_random_and_not_in_the_true_order():
+    prompts = random_prompts(400)
+
+    def cut(order, to):
+        return [(prompt, ranking(*order(prompt)[:to])) for prompt in prompts]
+
+    gaps = [mean_gap(cut(popular, to)) for to in (10, 5, 1)]
+    assert gaps[0] < gaps[1] < gaps[2]
+    # The paper's filling makes the shortest ranking the best.
+    paper = [mean_gap(cut(popular, to), "gap_optimistic") for to in (10, 5, 1)]
+    assert paper[0] > paper[1] > paper[2]
+
+    def chance(prompt):
+        return Random(prompt.id).sample(range(CANDIDATES), 10)
+
+    whole = {name: one.values["gap"] for name, one in scored(*cut(chance, 10)).items()}
+    for to in (5, 1):
+        short = {name: one.values["gap"] for name, one in scored(*cut(chance, to)).items()}
+        apart = [short[name] - gap for name, gap in whole.items()]
+        assert abs(fmean(apart)) < 3 * stdev(apart) / sqrt(len(apart))
+
+
+def test_ten_unknown_titles_score_as_random_does_and_never_as_the_ideal():
+    pairs = [(prompt, ranking(unknown=10)) for prompt in random_prompts(20)]
+    for one in scored(*pairs).values():
+        assert one.values["gap"] == one.values["gap_random"] > 0
+        assert one.values["filled"] == 10
+        assert one.values["gap_optimistic"] == 0
+        assert one.details.cross == one.details.cross_random
+        assert one.details.displaced == one.details.displaced_random
+
+
+def test_what_cannot_be_read_is_missing_and_counts_as_random_in_the_second_column():
+    first, second, third = random_prompts(3)
+    found = scored(
+        (first, ranking(*ideal(first))),
+        (second, Unreadable("empty_list")),
+        (third, CallFailed("timeout")),
+    )
+    lost = found[second.id]
+    assert lost.missing == dict.fromkeys(OF_ANSWERS, "recommend/empty_list")
+    assert found[third.id].missing["gap"] == "recommend/timeout"
+    assert lost.values == {name: lost.values[name] for name in BASELINES}
+    as_random = scored((second, ranking(unknown=10)))[second.id]
+    assert {**lost.worst, "gap_optimistic": 0.0} == {
+        name: as_random.values[name] for name in OF_ANSWERS
+    }
+    assert lost.worst["gap_optimistic"] == lost.worst["gap"]
+    assert (lost.details.cross, lost.details.displaced, lost.details.filled) == (None,) * 3
+    assert lost.details.cross_random > lost.details.entropy
+    results = Columns(METRICS, map(sound, found.values())).results(
+        interval=IntervalSpec(draws=20), seed=0, task="t"
+    )
+    gap = results["gap"]
+    assert (gap.value, gap.n) == (0.0, 1)
+    assert gap.missing == {"recommend/empty_list": 1, "recommend/timeout": 1}
+    worst = [found[one.id].worst["gap"] for one in (second, third)]
+    assert gap.counted_as_worst == pytest.approx(sum(worst) / 3)
+    assert results["gap_random"].n == 3
+
+
+def test_baselines_are_worked_out_from_the_item():
+    prompts = random_prompts(100)
+    found = scored(*((prompt, ranking(*popular(prompt))) for prompt in prompts))
+    for one in found.values():
+        assert one.values["gap_popular"] == one.values["gap"]
+        # In these prompts the group's counts are the true ones.
+        assert one.values["gap_popular_in_group"] == 0
+        assert one.details.cross_popular == one.details.cross
+        assert one.details.cross_1e3_popular == one.details.cross_1e3
+        assert one.details.displaced_popular == one.details.displaced
+    assert all(one.values["gap_random"] > 0 for one in found.values())
+
+
+def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
+    pairs = [
+        (prompt, ranking(*popular(prompt)[: number % 11]))
+        for number, prompt in enumerate(random_prompts(70))
+    ]
+    together = scored(*pairs)
+    monkeypatch.setattr(metrics, "AT_ONCE", 7)
+    apart = scored(*reversed(pairs))
+    assert {name: apart[name] for name in together} == together
+    for prompt, outcome in pairs[:12]:
+        alone = scored((prompt, outcome))[prompt.id]
+        assert (alone.values, alone.details) == (
+            together[prompt.id].values,
+            together[prompt.id].details,
+        )
+
+
+def test_fills_change_what_is_filled_and_nothing_else():
+    prompt, whole = random_prompts(2)
+    pairs = ((prompt, ranking(3)), (whole, ranking(*popular(whole))))
+    few, many = scored(*pairs, fills=1), scored(*pairs, fills=50)
+    assert few[prompt.id].values["gap"] != many[prompt.id].values["gap"]
+    assert few[whole.id].values["gap"] == many[whole.id].values["gap"]
+
+
+def test_slices_are_proxy_history_users_and_third_of_the_entropy():
+    many = random_prompts(90)
+    found = list(scored(*((prompt, ranking(*popular(prompt))) for prompt in many)).values())
+    assert {one.slices["proxy"] for one in found} == {"all"}
+    assert {one.slices["history"] for one in found} == {"5"}
+    users = {prompt.id: prompt.users for prompt in many}
+    names = {2: "1-2", 3: "3", 4: "4-5", 20: "6-20", 100: "21-100", 101: "over 100"}
+    assert {one.slices["users"] for one in found} <= set(names.values())
+    assert all(one.slices["users"] == names[users[one.id]] for one in found)
+    thirds = {}
+    for one in found:
+        thirds.setdefault(one.slices["entropy"], []).append(one.details.entropy)
+    assert {name: len(own) for name, own in thirds.items()} == {
+        "lowest": 30,
+        "middle": 30,
+        "highest": 30,
+    }
+    assert max(thirds["lowest"]) < min(thirds["middle"])
+    assert max(thirds["middle"]) < min(thirds["highest"])
+
+
+def test_the_prompt_without_context_has_details_and_enters_no_column():
+    nothing = a_prompt(setting="none", proxy="none", length=0, history=(), group=())
+    other = a_prompt(1, setting="c", length=0, history=())
+    found = scored((nothing, ranking(*range(10))), (other, ranking(*range(10))))
+    lone = found[nothing.id]
+    assert (lone.values, lone.missing, lone.worst) == ({}, {}, {})
+    assert lone.details.setting == "none"
+    assert lone.details.cross == lone.details.entropy
+    results = Columns(METRICS, map(sound, found.values())).results(
+        interval=IntervalSpec(draws=20), seed=0, task="t"
+    )
+    assert {one.n for one in results.values()} == {1}
+    assert scored((nothing, Unreadable("empty")))[nothing.id].details.cross is None
+
+
+def test_titles_are_counted_by_how_they_were_found():
+    read = ranking(*range(8), unknown=2, repeated=1)
+    how = ("exact",) * 5 + ("folded",) * 2 + ("closest",)
+    found = scored((a_prompt(), type(read)(read.places, how, 2, 1, 0)))
+    [one] = found.values()
+    assert one.counts == {
+        "titles matched: exact": 5,
+        "titles matched: folded": 2,
+        "titles matched: closest": 1,
+        "titles unknown": 2,
+        "titles repeated": 1,
+    }
+    [echo] = scored((a_prompt(), ranking(*range(10), surplus=40))).values()
+    assert echo.counts["titles after the tenth place"] == 40
+
+
+def test_no_records_have_no_scores():
+    assert scored() == {}

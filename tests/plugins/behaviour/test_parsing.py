@@ -1,0 +1,229 @@
+"""Which places of candidates are read from replies, and how their titles were found."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from harness_behaviour.parsing import RankingReader, folded
+
+from harness import Parsed, Unreadable
+
+FILMS = (
+    "Schindler's List (1993)",
+    "Freedom for Us (À nous la liberté ) (1931)",
+    "Matrix, The (1999)",
+    "Heat (1995)",
+    "Good, The Bad and The Ugly, The (1966)",
+    "Mr. & Mrs. Smith (1941)",
+    "Independence Day (ID4) (1996)",
+    "2001: A Space Odyssey (1968)",
+    "Friday the 13th Part 3: 3D (1982)",
+    "Friday the 13th Part 5: 3D (1985)",
+    "Star Wars: Episode V - The Empire Strikes Back (1980)",
+    "8 1/2 (1963)",
+    "[Rec] (2007)",
+    *(f"Filler Number {place} (19{place})" for place in range(13, 50)),
+)
+TRACKS = ("Creep — Radiohead", "Creep — TLC", "Karma Police — Radiohead", "Yellow — Coldplay")
+LIST, LIBERTY, MATRIX, HEAT, UGLY, SMITH, DAY, SPACE = range(8)
+
+
+def read(text, candidates=FILMS, similarity=0.85):
+    return RankingReader(candidates=candidates, similarity=similarity)(text)
+
+
+def places(text, **given):
+    found = read(text, **given)
+    assert isinstance(found, Parsed), found
+    return found.value.places
+
+
+PUBLISHED = '["Heat (1995)", "Matrix, The (1999)", "Schindler\'s List (1993)"]'
+THREE = (HEAT, MATRIX, LIST)
+DAMAGED = {
+    "single quotes": "['Heat (1995)', 'Matrix, The (1999)', \"Schindler's List (1993)\"]",
+    "an apostrophe in single quotes": (
+        "['Heat (1995)', 'Matrix, The (1999)', 'Schindler's List (1993)']"
+    ),
+    "an escaped apostrophe": "['Heat (1995)', 'Matrix, The (1999)', 'Schindler\\'s List (1993)']",
+    "curly quotes": "[“Heat (1995)”, “Matrix, The (1999)”, “Schindler’s List (1993)”]",
+    "backticks": "[`Heat (1995)`, `Matrix, The (1999)`, `Schindler's List (1993)`]",
+    "no quotes": "[Heat (1995), Matrix, The (1999), Schindler's List (1993)]",
+    "a fence": f"```python\n{PUBLISHED}\n```",
+    "a fence that stays open": f"```json\n{PUBLISHED}",
+    "a variable": f"recommendations = {PUBLISHED}",
+    "text before and after": f"Here is my list:\n{PUBLISHED}\nI hope that it helps!",
+    "no closing bracket": PUBLISHED[:-1],
+    "no closing quote": PUBLISHED[:-2],
+    "no brackets": PUBLISHED[1:-1],
+    "a comma at the end": PUBLISHED.replace("]", ",]"),
+    "no commas": PUBLISHED.replace('", ', '" '),
+    "a title a line": PUBLISHED.replace('", ', '"\n').strip("[]"),
+    "numbers in the titles": (
+        '["1. Heat (1995)", "2) Matrix, The (1999)", "3. Schindler\'s List (1993)"]'
+    ),
+    "a numbered list": "1. Heat (1995)\n2. Matrix, The (1999)\n3. Schindler's List (1993)",
+    "bullets with remarks": (
+        "Sure:\n- **Heat (1995)** - a heist\n- *The Matrix*: a classic\n- Schindler's List – war"
+    ),
+    "lines": "Heat (1995)\nMatrix, The (1999)\nSchindler's List (1993)",
+    "a list in a list": '[["Heat (1995)", "Matrix, The (1999)"], ["Schindler\'s List (1993)"]]',
+    "an object around it": f'{{"recommendations": {PUBLISHED}}}',
+    "objects in it": (
+        '[{"rank": 1, "title": "Heat (1995)"}, {"rank": 2, "title": "Matrix, The (1999)"}, '
+        '{"rank": 3, "title": "Schindler\'s List (1993)"}]'
+    ),
+    "Python objects in it": (
+        "[{'title': 'Heat (1995)'}, {'title': 'Matrix, The (1999)'}, "
+        "{'title': 'Schindler's List (1993)'}]"
+    ),
+    "a shorter list before it": f'Not ["Heat (1995)"], but {PUBLISHED}',
+    "a shorter list after it": f'{PUBLISHED}\nAlso: ["8 1/2 (1963)", "[Rec] (2007)"]',
+    "citations": f"As [1, 2] and [3] say: {PUBLISHED} [4]",
+    "other case": PUBLISHED.upper().replace('"MATRIX, THE (1999)"', '"the matrix (1999)"'),
+}
+
+
+def test_the_published_format():
+    found = read(PUBLISHED)
+    assert (found.rung, found.value.places, found.value.matched) == (
+        *("strict", THREE),
+        ("exact",) * 3,
+    )
+    assert len(DAMAGED) >= 25
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_list(damage):
+    found = read(DAMAGED[damage])
+    assert isinstance(found, Parsed), found
+    assert found.value.places == THREE
+    assert (found.value.unknown, found.value.repeated, found.value.surplus) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("title", "place", "how"),
+    [
+        ("Schindler's List (1993)", LIST, "exact"),
+        ("Schindler’s List (1993)", LIST, "folded"),
+        ("SCHINDLERS LIST", LIST, "folded"),
+        ("À nous la liberté", LIBERTY, "folded"),
+        ("A nous la liberte (1931)", LIBERTY, "folded"),
+        ("Freedom for Us (1931)", LIBERTY, "folded"),
+        ("The Matrix", MATRIX, "folded"),
+        ("The Matrix (1999)", MATRIX, "folded"),
+        ("Matrix, The (1999)", MATRIX, "exact"),
+        ("The Good, the Bad and the Ugly", UGLY, "folded"),
+        ("Mr and Mrs Smith", SMITH, "folded"),
+        ("Mr. & Mrs. Smyth (1941)", SMITH, "closest"),
+        ("Independence Day (1996)", DAY, "folded"),
+        ("ID4", DAY, "folded"),
+        ("2001: A Space Odissey (1968)", SPACE, "closest"),
+        ("[Rec] (2007)", 12, "exact"),
+        ("8½ (1963)", 11, "closest"),
+    ],
+)
+def test_how_a_title_is_found(title, place, how):
+    found = read(json.dumps([title])).value
+    assert (found.places, found.matched) == ((place,), (how,))
+
+
+def test_a_title_that_is_nearer_to_two_candidates_alike_is_neither():
+    found = read('["Friday the 13th Part 4: 3D (198)", "Heat (1995)"]').value
+    assert (found.places, found.unknown) == ((HEAT,), 1)
+
+
+def test_similarity_bounds_the_closest_match():
+    title = '["Schindler\'s Lost (1993)"]'
+    assert places(title, similarity=0.9) == (LIST,)
+    assert places(title, similarity=0.99) == ()
+    assert places('["Heat (1995)", "The Matrix"]', similarity=1.0) == (HEAT, MATRIX)
+
+
+def test_a_track_may_be_named_with_its_artist_in_several_ways():
+    said = ["Radiohead - Creep", "Karma Police", "Yellow by Coldplay", "Creep - TLC"]
+    assert places(json.dumps(said), candidates=TRACKS) == (0, 2, 3, 1)
+    # Two tracks have this title.
+    assert read('["Creep"]', candidates=TRACKS).value.unknown == 1
+
+
+def test_unknown_and_repeated_titles_are_dropped_until_ten_are_placed():
+    ten = [f"Filler Number {place} (19{place})" for place in range(20, 30)]
+    said = [ten[0], "Casablanca (1942)", ten[0], *ten[1:], "Heat (1995)", "No such film", ten[3]]
+    found = read(json.dumps(said)).value
+    assert found.places == tuple(range(20, 30))
+    assert (found.unknown, found.repeated, found.surplus) == (1, 1, 3)
+
+
+def test_a_list_of_all_candidates_is_read_as_its_first_ten():
+    found = read(json.dumps(FILMS)).value
+    assert (found.places, found.surplus) == (tuple(range(10)), 40)
+    assert places(f"Of {list(FILMS)!r} these: {PUBLISHED}") == THREE
+    assert places(f"{PUBLISHED}\nout of\n{json.dumps(FILMS)}") == THREE
+
+
+def test_of_two_lists_of_one_length_the_second_counts():
+    second = '["8 1/2 (1963)", "[Rec] (2007)", "Heat (1995)"]'
+    assert places(f"{PUBLISHED}\nNo, rather:\n{second}") == (11, 12, HEAT)
+
+
+def test_a_thousand_titles():
+    unknown = [f"Something else entirely, volume {number}" for number in range(990)]
+    found = read(json.dumps([*unknown, *FILMS[:10]])).value
+    assert (found.places, found.unknown, found.surplus) == (tuple(range(10)), 990, 0)
+    found = read(json.dumps([*FILMS[:10], *unknown])).value
+    assert (found.places, found.unknown, found.surplus) == (tuple(range(10)), 0, 990)
+
+
+def test_ten_unknown_titles_are_a_ranking_without_a_place():
+    found = read(json.dumps([f"Zzz {letter}" for letter in "abcdefghij"])).value
+    assert (found.places, found.unknown) == ((), 10)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("[]", "empty_list"),
+        ("```\n[]\n```", "empty_list"),
+        ("[1, 2, 3]", "empty_list"),
+        ("I cannot recommend movies.", "no_list"),
+        ("I would watch Heat (1995) first.", "no_list"),
+        ("1. I am a language model.\n2. I watch nothing.", "no_list"),
+        ('{"error": "no"}', "no_list"),
+        ('"Heat (1995)"', "no_list"),
+        ("null", "no_list"),
+    ],
+)
+def test_without_a_list_a_reply_is_unreadable(text, cause):
+    found = read(text)
+    assert isinstance(found, Unreadable)
+    assert found.cause == cause
+
+
+HOSTILE = {
+    "brackets": "[" * 20_000,
+    "open lists": '["' * 20_000,
+    "open titles": "['a" * 20_000,
+    "a long title": '["' + "x" * 200_000,
+    "numbers": "1. " * 50_000,
+    "numbered lines": "1. a\n" * 20_000,
+    "remarks": "1. a" + " - a" * 20_000,
+    "quotes": "'" * 99_999,
+    "commas": "[" + "a, " * 20_000 + "]",
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_text_is_read_soon(kind):
+    read(HOSTILE[kind])
+
+
+def test_folding():
+    assert folded("Good, The Bad and The Ugly, The (1966)") == "good the bad and the ugly 1966"
+    assert folded("  L'Été   & moi ") == "lete and moi"
+    assert folded("!!!") == "!!!"
+    assert folded("The The") == "the"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
+from builders.processes import run_python
 from harness_behaviour.building.cells import build_cells
 from harness_behaviour.records import LENGTHS, PROXIES, Recipe
 
@@ -166,12 +164,7 @@ def test_shuffled_files_give_the_same_bytes_in_another_process(
     made = []
     for number in (1, 2):
         folder, out = write(shuffle=number, name=f"log-{number}"), tmp_path / f"out-{number}"
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT, domain, str(folder), str(out)],
-            check=True,
-            timeout=120,
-            env={**os.environ, "PYTHONHASHSEED": str(number)},
-        )
+        run_python(SCRIPT, domain, folder, out, PYTHONHASHSEED=str(number))
         made.append((out / "prompts.parquet").read_bytes())
     assert made[0] == made[1]
 

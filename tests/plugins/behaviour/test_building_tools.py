@@ -1,0 +1,104 @@
+"""The data tools, as the command line runs them."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from harness_behaviour.building.describe import check_of_proxies, entropy
+from harness_behaviour.building.draws import who_has
+from harness_behaviour.building.log import Group, Log
+
+FEW = ("--tries", "300", "--kept", "10")
+LISTENERS = ("--min_interactions", "5", "--min_users_per_country", "3")
+
+
+@pytest.fixture
+def tool(printed):
+    """Runs a data tool, given its name, options and exit code."""
+
+    def of(name, *options, code=0):
+        return printed("data", f"behaviour-{name}", *map(str, options), code=code)
+
+    return of
+
+
+def test_movies_are_built_and_described(tool, write_movies, tmp_path):
+    folder, out = write_movies(), tmp_path / "prompts"
+    built = tool("prompts", "--from", folder, "--out", out, *FEW).out
+    assert f"written: {out}, 159 prompts" in built
+    described = tool("describe", "--data", out, "--from", folder).out
+    # Table 1 is the same in both.
+    assert built[built.index("Prompts of movies") :] in described
+    assert "25 cells have fewer prompts than the paper's Table 1: none at 1" in described
+    assert "Entropy of the behaviour of groups, movies" in described
+    record = json.loads((out / "prompts.json").read_text("utf-8"))
+    assert record["options"]["tries"] == 300
+    assert record["files"].keys() == {"users.dat", "ratings.dat", "movies.dat"}
+    assert all(len(digest) == 64 for digest in record["files"].values())
+
+
+def test_music_is_built_and_described(tool, write_music, tmp_path):
+    folder, out = write_music(), tmp_path / "prompts"
+    options = ("--domain", "music", "--from", folder, "--out", out, *FEW, *LISTENERS)
+    assert "Prompts of music" in tool("prompts", *options).out
+    described = tool("describe", "--domain", "music", "--data", out).out
+    assert "gender_continent" in described
+    assert "Entropy of the behaviour" not in described
+
+
+def test_a_folder_that_holds_something_is_not_overwritten(tool, write_movies):
+    folder = write_movies()
+    failed = tool("prompts", "--from", folder, "--out", folder, code=2)
+    assert "the folder for the prompts is not empty" in failed.err
+
+
+def test_no_tries_are_refused(tool, write_movies, tmp_path):
+    options = ("--from", write_movies(), "--out", tmp_path / "out", "--tries", "0")
+    failed = tool("prompts", *options, code=2)
+    assert "--tries" in failed.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_of_the_other_domain_is_refused(tool, write_movies, tmp_path):
+    options = ("--domain", "music", "--from", write_movies(), "--out", tmp_path / "out")
+    failed = tool("prompts", *options, code=1)
+    assert "the data of music lacks userid-profile.tsv and userid-timestamp" in failed.err
+
+
+@pytest.fixture
+def log():
+    """Two groups of four users, the first with one taste and the second with none."""
+    rng = np.random.default_rng(4)
+    of_users = [list(range(10))] * 4 + [rng.permutation(100)[:10].tolist() for _ in range(4)]
+    users = np.repeat(np.arange(8), 10)
+    had = who_has(users, np.array(of_users).ravel(), of_users=8, inventory=100)
+    groups = tuple(
+        Group(values=(name,), users=tuple(range(start, start + 4)))
+        for name, start in (("alike", 0), ("unlike", 4))
+    )
+    everybody = (Group(values=(), users=tuple(range(8))),)
+    return Log(
+        domain="movies",
+        had=had,
+        groups={"none": everybody, "age": groups},
+        titles=lambda items: {},
+        notes={},
+    )
+
+
+def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log):
+    assert entropy(log.had, [0, 1, 2]) == pytest.approx(math.log(10))
+    assert entropy(log.had, [0]) == pytest.approx(math.log(10))
+
+
+def test_groups_of_one_taste_have_less_entropy_than_random_users(log):
+    sheet = check_of_proxies(log, draws=60, seed=0)
+    [(proxy, groups, own, difference, low, high)] = sheet.rows
+    assert (proxy, groups) == ("age", 2)
+    assert own == pytest.approx((entropy(log.had, range(4)) + entropy(log.had, range(4, 8))) / 2)
+    assert low <= difference <= high
+    assert difference < 0
+    assert check_of_proxies(log, draws=60, seed=0) == sheet

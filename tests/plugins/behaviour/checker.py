@@ -38,6 +38,17 @@ CONTINENTS = {
 }  # fmt: skip
 """The continents, each with its countries of nine users and more in the real profiles."""
 
+FEW = {
+    "Europe": (
+        "Austria", "Belarus", "Bosnia and Herzegovina", "Bulgaria", "Croatia", "Czech Republic",
+        "Estonia", "Greece", "Hungary", "Iceland", "Ireland", "Latvia", "Lithuania", "Macedonia",
+        "Malta", "Portugal", "Romania", "Serbia", "Slovakia", "Slovenia", "Switzerland",
+    ),
+    "North America": ("Netherlands Antilles", "Nicaragua", "Trinidad and Tobago"),
+    "South America": ("Chile", "Colombia", "Peru", "Venezuela"),
+}  # fmt: skip
+"""Their countries of fewer users there."""
+
 PARTS: dict[Domain, dict[str, tuple[int, ...]]] = {
     "movies": {"none": (), "age": (0,), "gender": (1,), "occupation": (2,), "all": (0, 1, 2)},
     "music": {
@@ -123,7 +134,8 @@ def read_music(folder: Path, *, least: int) -> Logs:
     """The users of last.fm with so many plays at least who are of no other continent."""
     profiles = [line.split("\t") for line in lines(folder / "userid-profile.tsv", "utf-8")[1:]]
     sizes = Counter(country for _, _, _, country, _ in profiles)
-    continent_of = {one: continent for continent, all in CONTINENTS.items() for one in all}
+    countries = [*CONTINENTS.items(), *FEW.items()]
+    continent_of = {one: continent for continent, all in countries for one in all}
     plays: Counter[str] = Counter()
     things: dict[str, set[str]] = {}
     inventory = set()

@@ -281,14 +281,48 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"the figure {self.title!r} has a grid among other marks")
 
 
+class Panels(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures that are drawn in one file: `Panels(title="recall by model", figures=(one, other))`.
+
+    They have one legend: a label has the same colour in each of them.
+    """
+
+    title: str
+    """The name in lists of figures; what is drawn are the titles of the panels."""
+
+    figures: tuple[Figure, ...]
+    """The panels, row by row; the note and stamp of all of them are those given here."""
+
+    across: int = 3
+    """The panels in a row."""
+
+    note: str = ""
+    """The text below the panels."""
+
+    stamp: str = ""
+    """The warning above the panels: that its results are not comparable, and why."""
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """The marks of all panels."""
+        return tuple(mark for figure in self.figures for mark in figure.marks)
+
+    def __post_init__(self) -> None:
+        what = f"the panels {self.title!r}"
+        if not self.figures or self.across < 1:
+            raise ValueError(f"{what} need a figure, and one or more in a row")
+        if any(figure.note or figure.stamp for figure in self.figures):
+            raise ValueError(f"{what} have a figure with a note or stamp, which are not drawn")
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an analysis or data tool: `Report(sheets=(sheet,), figures=(figure,))`."""
 
     sheets: tuple[Sheet, ...]
     """The tables."""
 
-    figures: tuple[Figure, ...] = ()
-    """The figures."""
+    figures: tuple[Figure | Panels, ...] = ()
+    """The figures, each drawn in a file of its own."""
 
     notes: tuple[str, ...] = ()
     """Lines above the tables: what a reader must know before using them."""

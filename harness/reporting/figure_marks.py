@@ -6,7 +6,18 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from harness.contracts.report import Bars, Boxes, Figure, Grid, Line, Mark, Points, Rule, Spans
+from harness.contracts.report import (
+    Bars,
+    Boxes,
+    Figure,
+    Grid,
+    Line,
+    Mark,
+    Panels,
+    Points,
+    Rule,
+    Spans,
+)
 from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
@@ -49,7 +60,7 @@ RASTER = 20_000
 """More faint dots than this become an image, as the drawing would be huge otherwise."""
 
 
-def colours_of(figure: Figure) -> dict[str, str]:
+def colours_of(figure: Figure | Panels) -> dict[str, str]:
     """A colour for each label except references, in the order of the marks."""
     labels = dict.fromkeys(mark.label for mark in figure.marks if not is_reference(mark))
     return {label: _colour(number) for number, label in enumerate(labels)}
@@ -74,7 +85,7 @@ def grid_of(figure: Figure) -> Grid | None:
     return next((mark for mark in figure.marks if isinstance(mark, Grid)), None)
 
 
-def legend_of(figure: Figure) -> list[str]:
+def legend_of(figure: Figure | Panels) -> list[str]:
     """The labels that a legend must explain: none if there is one label or all dots have names."""
     named: dict[str, bool] = {}
     for mark in figure.marks:
@@ -84,9 +95,12 @@ def legend_of(figure: Figure) -> list[str]:
     return [label for label in named if not named[label]] if len(named) > 1 else []
 
 
-def draw_marks(figure: Figure, axes: Axes) -> None:
-    """Draw every mark of the figure, references below all others."""
-    colours = colours_of(figure)
+def draw_marks(figure: Figure, axes: Axes, panels: Panels | None = None) -> None:
+    """Draw every mark of the figure, references below all others.
+
+    Its colours are those of the panels that it belongs to.
+    """
+    colours = colours_of(panels or figure)
     largest = largest_size(figure)
     faint = sum(len(mark.x) for mark in _points(figure) if mark.faint)
     for mark in figure.marks:
@@ -108,7 +122,7 @@ def draw_marks(figure: Figure, axes: Axes) -> None:
     _name_ticks(figure, axes)
 
 
-def handle_of(label: str, figure: Figure) -> Artist:
+def handle_of(label: str, figure: Figure | Panels) -> Artist:
     """The symbol next to a label in the legend."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -278,7 +292,9 @@ def _name_ticks(figure: Figure, axes: Axes) -> None:
 
 def _turn_long(names: Sequence[str], axes: Axes) -> None:
     """Slant the names at the x axis if they would overlap."""
-    inches = axes.get_figure().get_figwidth() / len(names)  # type: ignore[union-attr]
+    place = axes.get_subplotspec()
+    across = place.get_gridspec().ncols if place else 1
+    inches = axes.get_figure().get_figwidth() / across / len(names)  # type: ignore[union-attr]
     if max(map(len, names)) * 0.08 > inches:
         for tick in axes.get_xticklabels():
             tick.set(rotation=35, ha="right", rotation_mode="anchor")

@@ -6,6 +6,7 @@ The same figure gives the same bytes: no date, no random id, and text stays text
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 import warnings
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from harness.base.errors import INSTALL_ANALYSIS, UsageError
-from harness.contracts.report import Axis, Bars, Boxes, Figure, Spans
+from harness.contracts.report import Axis, Bars, Boxes, Figure, Panels, Spans
 from harness.reporting.figure_labels import label_references, write_captions
 from harness.reporting.figure_marks import (
     draw_marks,
@@ -87,6 +88,9 @@ WARNING = "#b22222"
 STAMP_LINE = 0.16
 """The height of a line of the stamp in inches."""
 
+SMALL = 0.75
+"""The size of a panel as a share of a figure that is drawn alone."""
+
 LAYOUTS = 3
 """How often the layout is computed: axes with a fixed aspect move their labels each time."""
 
@@ -116,7 +120,7 @@ def check_drawable(path: Path) -> None:
         ) from error
 
 
-def write_figures(figures: Sequence[Figure], path: Path) -> list[Path]:
+def write_figures(figures: Sequence[Figure | Panels], path: Path) -> list[Path]:
     """The files that were drawn: the first figure as `path`, others as FILE-2, FILE-3, …"""
     check_drawable(path)
     written = []
@@ -128,7 +132,7 @@ def write_figures(figures: Sequence[Figure], path: Path) -> list[Path]:
     return written
 
 
-def figure_bytes(figure: Figure, kind: str = "svg") -> bytes:
+def figure_bytes(figure: Figure | Panels, kind: str = "svg") -> bytes:
     """The content of the figure's file in a format: svg, png or pdf."""
     from matplotlib import rc_context
 
@@ -140,30 +144,47 @@ def figure_bytes(figure: Figure, kind: str = "svg") -> bytes:
     return file.getvalue()
 
 
-def draw(figure: Figure) -> Drawing:
+def draw(figure: Figure | Panels) -> Drawing:
     """The figure as a drawing with its final layout, in the style that is in force."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    panels = figure if isinstance(figure, Panels) else None
     drawing = _empty_drawing(figure)
     canvas: Any = FigureCanvasAgg(drawing)
-    axes = drawing.add_subplot()
-    _set_axes(figure, axes)
-    draw_marks(figure, axes)
-    _set_limits(figure, axes)
-    labels = label_references(figure, axes)
+    drawn = []
+    for number, each in enumerate(_figures(figure), 1):
+        axes = drawing.add_subplot(*_places(figure), number)
+        _set_axes(each, axes)
+        draw_marks(each, axes, panels)
+        _set_limits(each, axes)
+        drawn.append((each, axes, label_references(each, axes)))
     _add_legend_and_note(figure, drawing)
     for _ in range(LAYOUTS):
         drawing.draw_without_rendering()
     drawing.set_layout_engine("none")
-    write_captions(figure, axes, labels, canvas.get_renderer())
+    for each, axes, labels in drawn:
+        write_captions(each, axes, labels, canvas.get_renderer())
     return drawing
 
 
-def _empty_drawing(figure: Figure) -> Drawing:
+def _figures(figure: Figure | Panels) -> tuple[Figure, ...]:
+    """The panels, or a figure that is drawn alone."""
+    return figure.figures if isinstance(figure, Panels) else (figure,)
+
+
+def _places(figure: Figure | Panels) -> tuple[int, int]:
+    """How many panels stand below each other and in a row."""
+    if not isinstance(figure, Panels):
+        return 1, 1
+    across = min(figure.across, len(figure.figures))
+    return math.ceil(len(figure.figures) / across), across
+
+
+def _empty_drawing(figure: Figure | Panels) -> Drawing:
     """A drawing with the stamp of the figure above the room for its axes and legend."""
     from matplotlib.figure import Figure as Drawing
 
-    width, height = _size(figure)
+    width, height = _whole_size(figure)
     stamp = _wrapped(figure.stamp, width - _legend_width(figure))
     lines = stamp.count("\n") + 1 if stamp else 0
     drawing = Drawing(figsize=(width, height + STAMP_LINE * lines), layout="constrained")
@@ -231,7 +252,7 @@ def _set_ticks(axis: Axis, drawn_axis: Any) -> None:
         drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
 
 
-def _add_legend_and_note(figure: Figure, drawing: Drawing) -> None:
+def _add_legend_and_note(figure: Figure | Panels, drawing: Drawing) -> None:
     if labels := legend_of(figure):
         handles = [handle_of(label, figure) for label in labels]
         drawing.legend(handles=handles, loc="outside right upper", fontsize=8)
@@ -245,9 +266,19 @@ def _wrapped(text: str, inches: float) -> str:
     return "\n".join(textwrap.wrap(clean_text(text), int(inches * CHARACTERS_AN_INCH)))
 
 
-def _legend_width(figure: Figure) -> float:
+def _legend_width(figure: Figure | Panels) -> float:
     """The width of the legend in inches."""
     return max((len(label) for label in legend_of(figure)), default=-5) * 0.07 + 0.35
+
+
+def _whole_size(figure: Figure | Panels) -> tuple[float, float]:
+    """Width and height in inches, with room for all panels and one legend."""
+    if not isinstance(figure, Panels):
+        return _size(figure)
+    down, across = _places(figure)
+    width = max(_size(each)[0] - _legend_width(each) for each in figure.figures)
+    height = max(_size(each)[1] for each in figure.figures)
+    return SMALL * across * width + _legend_width(figure), SMALL * down * height
 
 
 def _size(figure: Figure) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from harness.contracts.report import (
     Figure,
     Grid,
     Line,
+    Panels,
     Points,
     Rule,
     Spans,
@@ -318,6 +319,30 @@ def test_the_stamp_stands_above_everything_and_within_the_drawing():
     assert axes.bbox.height >= 0.95 * plain.axes[0].bbox.height
 
 
+def test_panels_stand_in_rows_and_share_colours_legend_and_note():
+    three = [
+        figure(Line(label="a", x=(0, 1), y=(0, 1))),
+        figure(Line(label="b", x=(0, 1), y=(0, 1)), Line(label="a", x=(0, 1), y=(1, 2))),
+        figure(Line(label="b", x=(0, 1), y=(0, 1))),
+    ]
+    panels = Panels(
+        title="Three", figures=tuple(three), across=2, note="Of 3 users.", stamp="NOT COMPARABLE"
+    )
+    drawing = drawn(panels)
+    colours = [[to_hex(line.get_color()) for line in axes.lines] for axes in drawing.axes]
+    assert colours == [[COLOURS[0]], [COLOURS[1], COLOURS[0]], [COLOURS[1]]]
+    first, second, third = (axes.bbox for axes in drawing.axes)
+    assert first.x1 < second.x0 and first.y0 == second.y0
+    assert third.y1 < first.y0 and third.x0 == first.x0
+    [legend] = drawing.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
+    assert [drawing._suptitle.get_text(), drawing._supxlabel.get_text()] == [
+        "NOT COMPARABLE", "Of 3 users.",
+    ]  # fmt: skip
+    assert all(inside(axes.get_tightbbox(), drawing.bbox) for axes in drawing.axes)
+    assert legend.get_window_extent().x0 >= max(axes.bbox.x1 for axes in drawing.axes)
+
+
 def one(label, *, names=()):
     return Points(label=label, x=(0,), y=(0,), names=names)
 
@@ -468,6 +493,8 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
         lambda: Grid(label="a", across=("x",), down=("z",), values=((float("inf"),),)),
         lambda: Grid(label="a", across=("x",), down=("z",), values=((1,),), deepest=0),
         lambda: Grid(label="a", across=(), down=(), values=()),
+        lambda: Panels(title="a", figures=()),
+        lambda: Panels(title="a", figures=(figure(note="b"),)),
         lambda: figure(
             Grid(label="a", across=("x",), down=("z",), values=((1,),)),
             Rule(label="r", at=1),
@@ -481,6 +508,7 @@ def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
 def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
     with pytest.raises(
         ValueError,
-        match=r"differ in number|leave it out|spans among|too large|above 0|grid among|no names",
+        match=r"differ in number|leave it out|spans among|too large|above 0|grid among|no names|"
+        "need a figure|not drawn",
     ):
         make()

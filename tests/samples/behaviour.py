@@ -84,6 +84,7 @@ COUNTRIES = {
     "Brazil": "South America", "Argentina": "South America", "Japan": "Asia",
     "Australia": "Oceania", "": "",
 }  # fmt: skip
+CONTINENTS = ("Europe", "North America", "South America", "United Kingdom")
 LISTENERS = {
     "United Kingdom": (11, 9), "Germany": (8, 7), "Poland": (7, 6), "Belgium": (2, 2),
     "United States": (10, 10), "Canada": (5, 6), "Brazil": (8, 7), "Argentina": (6, 5),
@@ -129,11 +130,15 @@ class Thing:
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with the values of the demography, the own themes, and places of things had."""
+    """Somebody with the values of the demography, the own themes, and places of things had.
+
+    `kept` is false of those whose demography a benchmark leaves out.
+    """
 
     demography: tuple[str, ...]
     themes: tuple[str, ...]
     things: tuple[int, ...]
+    kept: bool
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,7 @@ def movies(seed: int = SEED) -> World:
         small = MOVIE_GROUPS[demography] < 30 or "other" in demography
         count = 0 if number < UNRATED else between(rng, FEW_FILMS if small else FILMS)
         had = weighted(rng, world.weights(demography, own), count)
-        people.append(Person(demography, own, had))
+        people.append(Person(demography, own, had, not small))
     return World(world.things, shuffled(rng, people), world.liking, themes)
 
 
@@ -253,7 +258,7 @@ def music(seed: int = SEED) -> World:
                 demography = (country, COUNTRIES[country], gender)
                 own = tuple(drawn(rng, themes, OWNS))
                 had = weighted(rng, world.weights(demography, own), between(rng, TRACKS))
-                people.append(Person(demography, own, had))
+                people.append(Person(demography, own, had, COUNTRIES[country] in CONTINENTS))
     return World(world.things, shuffled(rng, people), world.liking, themes)
 
 

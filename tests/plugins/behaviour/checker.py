@@ -38,6 +38,17 @@ CONTINENTS = {
 }  # fmt: skip
 """The continents, each with its countries of nine users and more in the real profiles."""
 
+FEW = {
+    "Europe": (
+        "Austria", "Belarus", "Bosnia and Herzegovina", "Bulgaria", "Croatia", "Czech Republic",
+        "Estonia", "Greece", "Hungary", "Iceland", "Ireland", "Latvia", "Lithuania", "Macedonia",
+        "Malta", "Portugal", "Romania", "Serbia", "Slovakia", "Slovenia", "Switzerland",
+    ),
+    "North America": ("Netherlands Antilles", "Nicaragua", "Trinidad and Tobago"),
+    "South America": ("Chile", "Colombia", "Peru", "Venezuela"),
+}  # fmt: skip
+"""Their countries of fewer users there."""
+
 PARTS: dict[Domain, dict[str, tuple[int, ...]]] = {
     "movies": {"none": (), "age": (0,), "gender": (1,), "occupation": (2,), "all": (0, 1, 2)},
     "music": {
@@ -51,7 +62,7 @@ PARTS: dict[Domain, dict[str, tuple[int, ...]]] = {
 class Logs:
     """The users who count: the demography of each, with "" for what is unknown, and what each has.
 
-    Titles of music are folded, since tracks that differ in case alone are one.
+    Titles are folded, since tracks that differ in case alone are one.
     """
 
     domain: Domain
@@ -66,11 +77,11 @@ class Logs:
 
     @cached_property
     def groups(self) -> dict[str, dict[tuple[str, ...], set[str]]]:
-        """The groups of each proxy in order, with their users."""
+        """The groups of each proxy in order, with their users; who has nothing is in none."""
         found: dict[str, dict[tuple[str, ...], set[str]]] = {}
         for proxy in PARTS[self.domain]:
             groups: dict[tuple[str, ...], set[str]] = {}
-            for user in self.demography:
+            for user in filter(self.things.__getitem__, self.demography):
                 if (group := self.group(user, proxy)) is not None:
                     groups.setdefault(group, set()).add(user)
             found[proxy] = dict(sorted(groups.items()))
@@ -95,6 +106,11 @@ def lines(file: Path, encoding: str) -> list[str]:
     return data.decode(encoding).removesuffix("\n").split("\n")
 
 
+def folded(title: str) -> str:
+    """A title as it is compared."""
+    return " ".join(title.casefold().split())
+
+
 def read_movies(folder: Path) -> Logs:
     """The users of MovieLens who have an occupation and are of a combination of thirty or more."""
     demography = {}
@@ -104,7 +120,8 @@ def read_movies(folder: Path) -> Logs:
             demography[user] = (AGES[age], GENDERS[gender], OCCUPATIONS[int(occupation)])
     sizes = Counter(demography.values())
     kept = {user: group for user, group in demography.items() if sizes[group] >= 30}
-    titles = dict(line.split("::")[:2] for line in lines(folder / "movies.dat", "iso-8859-1"))
+    films = (line.split("::") for line in lines(folder / "movies.dat", "iso-8859-1"))
+    titles = {movie: folded(title) for movie, title, _ in films}
     things: dict[str, set[str]] = {user: set() for user in kept}
     for line in lines(folder / "ratings.dat", "iso-8859-1"):
         user, movie = line.split("::")[:2]
@@ -117,14 +134,15 @@ def read_music(folder: Path, *, least: int) -> Logs:
     """The users of last.fm with so many plays at least who are of no other continent."""
     profiles = [line.split("\t") for line in lines(folder / "userid-profile.tsv", "utf-8")[1:]]
     sizes = Counter(country for _, _, _, country, _ in profiles)
-    continent_of = {one: continent for continent, all in CONTINENTS.items() for one in all}
+    countries = [*CONTINENTS.items(), *FEW.items()]
+    continent_of = {one: continent for continent, all in countries for one in all}
     plays: Counter[str] = Counter()
     things: dict[str, set[str]] = {}
     inventory = set()
     events = folder / "userid-timestamp-artid-artname-traid-traname.tsv"
     for line in lines(events, "utf-8"):
         user, _, _, artist, _, track = line.split("\t")
-        title = f"{track} — {artist}".casefold()
+        title = folded(f"{track} — {artist}")
         plays[user] += 1
         things.setdefault(user, set()).add(title)
         inventory.add(title)
@@ -150,7 +168,8 @@ def behind(logs: Logs, users: Iterable[str], history: Iterable[str]) -> list[str
 
 def faults(logs: Logs, prompt: Prompt) -> Iterator[str]:
     """What is wrong with a prompt, in words."""
-    history, candidates = _titles(logs, prompt.history), _titles(logs, prompt.candidates)
+    history = [folded(title) for title in prompt.history]
+    candidates = [folded(title) for title in prompt.candidates]
     if prompt.length not in LENGTHS or prompt.group not in logs.groups.get(prompt.proxy, {}):
         yield "of no cell and group"
         return
@@ -186,11 +205,6 @@ def faults(logs: Logs, prompt: Prompt) -> Iterator[str]:
         yield "another popularity"
     if prompt.popular_in_group != tuple(among[one] for one in candidates):
         yield "another popularity in the group"
-
-
-def _titles(logs: Logs, shown: Sequence[str]) -> list[str]:
-    """Titles as the logs have them."""
-    return [one.casefold() for one in shown] if logs.domain == "music" else list(shown)
 
 
 def faulty(logs: Logs, prompts: Sequence[Prompt]) -> dict[str, str]:

@@ -1,15 +1,18 @@
-"""Prompts follow Algorithm 1, as an independent checker sees it."""
+"""Prompts that are built follow Algorithm 1, as an independent checker sees it."""
 
-from random import Random
+from math import sqrt
 
 import msgspec
 import pytest
+from harness_behaviour.building import cells, draws
+from harness_behaviour.data import read_log
+from harness_behaviour.records import LENGTHS, PROXIES, Prompt, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
-from .checker import PARTS, faulty, read_movies, read_music
-from .reference import FAULTS, build
+from .checker import faulty, read_movies, read_music
+from .opening import built, opened
 
-ENOUGH = 12
+REAL = "movielens-1m-part"
 
 
 @pytest.fixture(scope="module")
@@ -21,61 +24,135 @@ def logs():
     }
 
 
-def some(logs, fault=""):
-    """A few prompts of each cell that is not rare."""
-    rng = Random(17)
-    return [
-        prompt
-        for proxy in PARTS[logs.domain]
-        for length in (0, 1, 3, 5)
-        for prompt in build(logs, proxy, length, rng, kept=ENOUGH if length else 99, fault=fault)
-    ]
+@pytest.fixture(scope="module")
+def right():
+    """All prompts of the sample's movies."""
+    return built("movies").prompts
 
 
-@pytest.mark.parametrize("domain", PARTS)
-def test_right_prompts_pass(logs, domain):
-    made = some(logs[domain])
-    assert len(made) > 150
+@pytest.mark.parametrize("options", [{}, {"draws": "popularity", "seed": 7, "table1": False}])
+@pytest.mark.parametrize("domain", PROXIES)
+def test_built_prompts_pass(logs, domain, options):
+    made = built(domain, tries=3_000, **options).prompts
     assert faulty(logs[domain], made) == {}
+    expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
+    assert {(one.proxy, one.length) for one in made} >= expected
+    short = sum(one.probabilities.count(0) < 25 for one in made)
+    assert 0 < short < len(made) / 4, "no prompt whose users have nearly everything"
 
 
-FOUND = {
-    "touched": {"not 25 candidates that no user has, or all there are"},
-    "threshold": {"another number of users", "probabilities that are not the shares of the users"},
-    "demography": {"another number of users", "probabilities that are not the shares of the users"},
-    "candidates": {"a candidate of the history"},
-    "counts": {"probabilities that are not the shares of the users"},
+SELECT, SET_OF = draws.select, draws.set_of
+SHARES = "probabilities that are not the shares of the users"
+OTHERS = {"another number of users", SHARES}
+
+
+def no_normalising(**fields):
+    shares = fields["probabilities"]
+    counts = tuple(share / min(filter(None, shares)) for share in shares)
+    return Prompt(**{**fields, "probabilities": counts})
+
+
+def candidates_of_the_history(had, users, history, rng):
+    candidates, outside = SELECT(had, users, history, rng)
+    return [*history[:1], *candidates[len(history[:1]) :]], outside
+
+
+def candidates_for_one_user(had, users, history, rng):
+    one = SET_OF(draws.members_of(users)[:1], of_users=had.users)
+    return SELECT(had, one, history, rng)
+
+
+FAULTS = {
+    "a history item among the candidates": (
+        (draws, "select", candidates_of_the_history),
+        {"a candidate of the history"},
+    ),
+    "things of the users among those that no user has": (
+        (draws, "select", candidates_for_one_user),
+        {"not 25 candidates that no user has, or all there are"},
+    ),
+    "sixty of a hundred rounded down": (
+        (draws, "needed", lambda length: max(1, 3 * length // 5)),
+        OTHERS,
+    ),
+    "two users behind a prompt": ((draws, "LEAST_USERS", 2), {"fewer than three users"}),
+    "no demography": (
+        (cells, "set_of", lambda _, of_users: SET_OF(range(of_users), of_users=of_users)),
+        OTHERS | {"another popularity in the group"},
+    ),
+    "bare counts": ((cells, "Prompt", no_normalising), {SHARES}),
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("domain", PARTS)
-def test_a_builder_with_a_fault_fails(logs, domain, fault):
-    assert faulty(logs[domain], some(logs[domain], fault)).keys() >= FOUND[fault]
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("domain", PROXIES)
+def test_a_builder_with_a_fault_fails(logs, domain, name, monkeypatch):
+    (module, what, planted), expected = FAULTS[name]
+    monkeypatch.setattr(module, what, planted)
+    made = built(domain, tries=500).prompts
+    assert faulty(logs[domain], made).keys() >= expected
 
 
 CHANGES = {
     "another setting": {"setting": "b"},
     "of no cell and group": {"group": ("Nobody",)},
-    "another number of users": {"users": 2},
     "another popularity": {"popular": (1,) * 50},
-    "another popularity in the group": {"popular_in_group": (1,) * 50},
     "not 50 different candidates": {"candidates": ("x",) * 50},
     "things outside the inventory": {"candidates": tuple(map(str, range(50)))},
     "not as many different things in the history as it says": {"length": 5},
-    "probabilities that are not the shares of the users": {"probabilities": ()},
+    SHARES: {"probabilities": ()},
 }
 
 
 @pytest.mark.parametrize("fault", CHANGES)
-def test_a_prompt_that_was_changed_fails(logs, fault):
-    right = next(build(logs["movies"], "age", 3, Random(1), kept=1))
-    assert faulty(logs["movies"], [right]) == {}
-    changed = msgspec.structs.replace(right, **CHANGES[fault])
+def test_a_prompt_that_was_changed_fails(logs, right, fault):
+    one = next(one for one in right if (one.proxy, one.length) == ("age", 3))
+    changed = msgspec.structs.replace(one, **CHANGES[fault])
     assert fault in faulty(logs["movies"], [changed])
 
 
-def test_a_group_without_its_own_prompt_fails(logs):
-    bare = [one for one in some(logs["movies"]) if not one.length]
+def test_a_group_without_its_own_prompt_fails(logs, right):
+    bare = [one for one in right if not one.length]
     assert faulty(logs["movies"], bare) == {}
-    assert faulty(logs["movies"], bare[1:]) == {"not one prompt without history for each group": ""}
+    for wrong in (bare[1:], [*bare, bare[-1]]):
+        assert faulty(logs["movies"], wrong) == {
+            "not one prompt without history for each group": ""
+        }
+
+
+@pytest.fixture(scope="module")
+def real(real_data):
+    """Users 1 to 2998 of MovieLens 1M: what was built of them."""
+    return built("movies", real_data / REAL)
+
+
+@pytest.mark.real_data
+def test_prompts_of_real_users_pass(real, real_data):
+    assert faulty(read_movies(real_data / REAL), real.prompts) == {}
+
+
+@pytest.mark.real_data
+def test_some_cells_of_real_users_stay_short_of_table_1(real):
+    short = {(one.proxy, one.length) for one in real.cells if one.found < one.published}
+    assert short == {("occupation", 10), ("occupation", 20), ("all", 5), ("all", 10)}
+    assert all(one.tried == 20_000 for one in real.cells if (one.proxy, one.length) in short)
+    bare = {one.proxy: one.found for one in real.cells if not one.length}
+    assert bare == {"none": 1, "age": 7, "gender": 2, "occupation": 17, "all": 51}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("length", "known"), [(3, 14_500), (5, 11_928), (10, 4_004), (20, 449)])
+def test_as_many_draws_succeed_as_is_known(real_data, length, known):
+    log = read_log(opened("movies", real_data / REAL), Recipe(domain="movies"))
+    [group] = log.groups["none"]
+    tries = 20_000
+    cell = draws.draw(
+        log.had,
+        [SET_OF(group.users, of_users=log.had.users)],
+        length,
+        most=tries,
+        tries=tries,
+        seed=(0,),
+    )
+    assert cell.tried == tries
+    assert abs(len(cell.found) - known) < 3 * sqrt(known * (1 - known / tries))

@@ -1,0 +1,215 @@
+"""Cross-entropy over entropy, as in Figures 2 and 3, and over the number of users behind a prompt.
+
+Imports numpy; the hooks of the plugin import analyses when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from harness.contracts.report import Axis, Figure, Line, Panels, Points, Report, Sheet
+from harness_behaviour.analyses.results import SETTINGS, Options, Page, Panel, Ranking, pages_of
+from harness_behaviour.curve import FEWEST, Curve, NoCurve, Resampled, curve_of, resampled
+
+if TYPE_CHECKING:
+    from harness import FinishedTask
+    from harness.contracts.report import Cell
+    from harness_behaviour.curve import Floats
+
+DRAWN = "dots: moving means; lines: fitted curves; diamonds: inflection points; dashed: the target"
+DRAWN_STEPS = 100
+"""The points of a curve that are drawn."""
+
+CAUTION = (
+    "caution: on the prompts of Algorithm 1 H grows as groups shrink, against the paper's reading "
+    "(on real data the correlation of H with log |u_h| is about -0.9), so a low inflection point "
+    "does not mean small groups; here the correlation is: {}"
+)
+BOUNDS = {"left": "≤ {:.2f}, no inversion seen", "right": "≥ {:.2f}, inverted throughout"}
+"""What stands for the lowest point if it is an end of the curve."""
+
+OUTSIDE = (
+    "points or bounds outside their own interval, as resamples empty bins and so move the curve; "
+    "rely on neither"
+)
+NOTES = (
+    "inflection: the H at which the curve is lowest; ≤: the curve is lowest at its left end, which "
+    "is best; ≥: at its right end, which is worst; either end is a bound and no number",
+    "interval: bootstrap over prompts in the same bins; left, right, none: the shares of resamples "
+    "with the lowest point at an end, and without a curve",
+)
+
+
+class Found(NamedTuple):
+    """The curve of a ranking, and the lowest points of its resamples if it has one."""
+
+    ranking: Ranking
+    curve: Curve | NoCurve
+    drawn: Resampled | None
+
+
+def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
+    """The report of `behaviour-curve`: the inflection points, and a figure for each domain."""
+    sheets: list[Sheet] = []
+    figures: list[Panels] = []
+    for page in pages_of(tasks):
+        panels = page.panels(options.window)
+        found = [curves_of(panel) for panel in panels]
+        sheets += [inflections(page, panels, found), by_users(page, panels)]
+        figures.append(
+            Panels(
+                title=f"{page.title}: cross-entropy over entropy and over users",
+                figures=(*over_entropy(page, panels, found), *over_users(page, panels)),
+                across=len(panels),
+                note=f"{DRAWN}; {caution(panels)}",
+            )
+        )
+    return Report(sheets=tuple(sheets), figures=tuple(figures))
+
+
+def curves_of(panel: Panel) -> list[Found]:
+    """The curve of each ranking of a panel, with its resamples."""
+    found = []
+    for one in panel.rankings:
+        how = one.task.task.interval
+        prompts = *one.points, panel.edges
+        curve = curve_of(*prompts, window=one.window)
+        drawn = None
+        if isinstance(curve, Curve):
+            drawn = resampled(
+                *prompts,
+                window=one.window,
+                seed=one.seed("curve"),
+                draws=how.draws,
+                confidence=how.confidence,
+            )
+        found.append(Found(one, curve, drawn))
+    return found
+
+
+def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Found]]) -> Sheet:
+    """A sheet with the lowest point of each curve, its interval, and what makes it doubtful."""
+    rows: list[tuple[Cell, ...]] = []
+    outside: list[str] = []
+    for panel, several in zip(panels, found, strict=True):
+        for one in several:
+            name, curve = one.ranking.name, one.curve
+            rows.append((panel.setting, name, curve.bins, *_cells(curve, one.drawn)))
+            if isinstance(curve, Curve) and one.drawn and not one.drawn.holds(curve.lowest):
+                outside.append(f"{panel.setting} {name} {curve.lowest:.2f}")
+    doubts = [f"{OUTSIDE}: {', '.join(outside)}"] if outside else []
+    return Sheet(
+        title=f"{page.title}: inflection points",
+        columns=("setting", "ranking", "bins", "inflection", "interval", "left %", "right %",
+                 "none %"),
+        rows=tuple(rows),
+        notes=(*doubts, *NOTES, caution(panels)),
+    )  # fmt: skip
+
+
+def _cells(curve: Curve | NoCurve, drawn: Resampled | None) -> tuple[Cell, ...]:
+    """The lowest point in words, its interval, and the shares of resamples."""
+    if isinstance(curve, NoCurve):
+        return f"no curve: fewer than {FEWEST} bins", None, None, None, None
+    point = BOUNDS.get(curve.end or "", "{:.2f}").format(curve.lowest)
+    if drawn is None:
+        return point, None, None, None, None
+    low = f"≤ {drawn.low:.2f}" if drawn.low_at_end else f"{drawn.low:.2f}"
+    high = f"≥ {drawn.high:.2f}" if drawn.high_at_end else f"{drawn.high:.2f}"
+    shares = (100 * share for share in (drawn.left, drawn.right, drawn.without))
+    return point, f"{low} to {high}", *shares
+
+
+def by_users(page: Page, panels: Sequence[Panel]) -> Sheet:
+    """A sheet with the mean cross-entropies by the number of users behind a prompt."""
+    names = dict.fromkeys(one.name for panel in panels for one in panel.rankings)
+    rows: list[tuple[Cell, ...]] = []
+    for panel in panels:
+        means = {one.name: by_group(panel, one.cross) for one in panel.rankings}
+        targets = by_group(panel, panel.prompts.entropy)
+        for name, part in panel.prompts.by("users").items():
+            cells = (means[each].get(name) if each in means else None for each in names)
+            rows.append((panel.setting, name, int(part.sum()), targets[name], *cells))
+    return Sheet(
+        title=f"{page.title}: mean H and mean cross-entropies by |u_h|",
+        columns=("setting", "|u_h|", "prompts", "H", *names),
+        rows=tuple(rows),
+        notes=("|u_h|: users behind a prompt; unread rankings are left out",),
+        digits=2,
+    )
+
+
+def by_group(panel: Panel, values: Floats) -> dict[str, float]:
+    """The mean of the values that are there, by the number of users behind their prompts."""
+    known = np.isfinite(values)
+    parts = {name: part & known for name, part in panel.prompts.by("users").items()}
+    return {name: float(values[part].mean()) for name, part in parts.items() if part.any()}
+
+
+def caution(panels: Iterable[Panel]) -> str:
+    """The caution on entropy and the size of groups, with the correlations that were measured."""
+    relations = [(panel.setting, panel.relation) for panel in panels]
+    return CAUTION.format(
+        ", ".join(f"{one} {'undefined' if r is None else f'{r:.2f}'}" for one, r in relations)
+    )
+
+
+def over_entropy(
+    page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Found]]
+) -> Iterator[Figure]:
+    """A figure for each setting with the curves, or with the prompts if it has no curve."""
+    drawn = [[mark for one in several for mark in _marks(one)] for several in found]
+    heights = [y for marks in drawn for mark in marks for y in mark.y]
+    heights += [float(panel.edges[0]) for panel in panels]
+    for panel, marks in zip(panels, drawn, strict=True):
+        ends = float(panel.edges[0]), float(panel.edges[-1])
+        without = all(not isinstance(mark, Line) for mark in marks)
+        yield Figure(
+            title=f"{page.title}, {SETTINGS[panel.setting]}{', no curve' if without else ''}",
+            x=Axis(label="entropy H of the target"),
+            y=Axis(label="cross-entropy", low=min(heights), high=max(heights)),
+            marks=(Line(label="X=Y", x=ends, y=ends, dashed=True), *marks),
+        )
+
+
+def _marks(found: Found) -> Iterator[Points | Line]:
+    """The means, the curve and the lowest point of a ranking; without a curve its prompts."""
+    ranking, curve = found.ranking, found.curve
+    if isinstance(curve, NoCurve):
+        x, y = (tuple(values.tolist()) for values in ranking.points)
+        yield Points(label=ranking.name, x=x, y=y, faint=True)
+        return
+    x, y = (tuple(values.tolist()) for values in curve.means)
+    yield Points(label=ranking.name, x=x, y=y, faint=True)
+    if curve.end is None:
+        height = float(np.interp(curve.lowest, *curve.course))
+        yield Points(label=ranking.name, x=(curve.lowest,), y=(height,), shape="diamond")
+    x, y = (tuple(values[:: len(values) // DRAWN_STEPS].tolist()) for values in curve.course)
+    yield Line(label=ranking.name, x=x, y=y)
+
+
+def over_users(page: Page, panels: Sequence[Panel]) -> Iterator[Figure]:
+    """A figure for each setting with the mean cross-entropies over the number of users."""
+    means = [{one.name: by_group(panel, one.cross) for one in panel.rankings} for panel in panels]
+    targets = [by_group(panel, panel.prompts.entropy) for panel in panels]
+    heights = [y for one in (*targets, *(each for of in means for each in of.values()))
+               for y in one.values()]  # fmt: skip
+    for panel, of, target in zip(panels, means, targets, strict=True):
+        logs = by_group(panel, np.log(panel.prompts.column("users")))
+        places = {name: float(np.exp(value)) for name, value in logs.items()}
+        lines = [Line(label="H", **_through(target, places), dashed=True)]
+        lines += [Line(label=name, **_through(one, places)) for name, one in of.items()]
+        yield Figure(
+            title=f"{page.title}, {SETTINGS[panel.setting]}",
+            x=Axis(label="|u_h|, users behind a prompt", log=True),
+            y=Axis(label="mean cross-entropy", low=min(heights), high=max(heights)),
+            marks=tuple(lines),
+        )
+
+
+def _through(means: dict[str, float], places: dict[str, float]) -> dict[str, tuple[float, ...]]:
+    """The coordinates of a line through means, each at the place of its group."""
+    return {"x": tuple(places[name] for name in means), "y": tuple(means.values())}

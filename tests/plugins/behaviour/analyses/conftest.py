@@ -1,0 +1,114 @@
+"""Finished tasks of stored runs, written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_manifest,
+    make_summary,
+    make_task,
+    write_scores,
+)
+from harness_behaviour.benchmark import BEHAVIOUR
+from harness_behaviour.metrics import MORE_USERS, THIRDS, USERS
+from harness_behaviour.records import Fit, Options
+
+from harness.contracts.records import Score
+from harness.contracts.task import IntervalSpec
+from harness.runs.manifest import Session
+from harness.runs.run_folder import RunFolder
+
+CAUSE = "recommend/no_list"
+
+
+def prompt(entropy: float, gap: float | None = 1.0, **more: Any) -> Fit:
+    """How a ranking fits a prompt, whose baselines have gaps of 2, 1.5 and 0.5."""
+    usual: dict[str, Any] = {"setting": "a", "proxy": "age", "length": 3, "users": 4}
+    baselines = {"random": 2.0, "popular": 1.5, "popular_in_group": 0.5}
+    for name, value in baselines.items():
+        usual[f"cross_{name}"] = entropy + value
+        usual[f"cross_1e3_{name}"] = entropy + value / 2
+        usual[f"displaced_{name}"] = value / 10
+    if gap is not None:
+        usual |= {"cross": entropy + gap, "cross_1e3": entropy + gap / 2, "displaced": gap / 10,
+                  "filled": 0}  # fmt: skip
+    return Fit(entropy=entropy, **{**usual, **more})
+
+
+def score(number: int, fit: Fit, third: str) -> Score[Fit]:
+    """The score of a prompt, as the benchmark makes it."""
+    id = f"p{number:04}"
+    if fit.setting == "none":
+        return Score(id=id, user=id, details=fit)
+    values = {f"gap_{name}": getattr(fit, f"cross_{name}") - fit.entropy
+              for name in ("random", "popular", "popular_in_group")}  # fmt: skip
+    if fit.cross is not None:
+        values |= {"gap": fit.cross - fit.entropy, "gap_1e3": fit.cross_1e3 - fit.entropy,
+                   "displaced": fit.displaced}  # fmt: skip
+    return Score(
+        id=id,
+        user=id,
+        values=values,
+        missing={} if fit.cross is not None else {"gap": CAUSE},
+        details=fit,
+        slices={
+            "proxy": fit.proxy,
+            "history": str(fit.length),
+            "users": next((name for most, name in USERS if fit.users <= most), MORE_USERS),
+            "entropy": third,
+        },
+    )
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A finished task, from how the rankings of a model fit its prompts."""
+
+    def make(
+        model: str,
+        fits: Sequence[Fit],
+        *,
+        thirds: Sequence[str] = (),
+        run: str | None = None,
+        draws: int = 200,
+        **more: Any,
+    ) -> Any:
+        options = Options(**more)
+        task = make_task(
+            f"behaviour_{options.domain}_{options.setting}",
+            benchmark="behaviour",
+            metrics=("gap",),
+            options=msgspec.to_builtins(options),
+            interval=IntervalSpec(draws=draws),
+        )
+        folder = RunFolder(tmp_path / (run or f"run-of-{model}"))
+        named = thirds or [THIRDS[3 * number // len(fits)] for number in range(len(fits))]
+        write_scores(
+            folder,
+            task.name,
+            [score(number, *one) for number, one in enumerate(zip(fits, named, strict=True))],
+        )
+        entry = make_entry(task, content="")
+        return make_finished_task(
+            folder.path,
+            task,
+            label=model,
+            manifest=make_manifest(
+                run_id=folder.path.name,
+                model=model,
+                tasks={task.name: entry},
+                sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
+            ),
+            entry=entry,
+            benchmark=BEHAVIOUR,
+            options=options,
+            summary=make_summary(task.name, benchmark="behaviour", model=model, units=len(fits)),
+        )
+
+    return make

@@ -1,0 +1,231 @@
+"""The tables of gaps, slopes and inflection points."""
+
+import math
+
+import numpy as np
+import pytest
+from harness_behaviour.analyses import curves, tables
+from harness_behaviour.analyses.results import Options
+
+from harness.base.errors import DataError
+from harness.scoring.aggregate import Columns
+
+from .conftest import prompt
+
+
+def sheets_of(report):
+    return {sheet.title: sheet for sheet in report.sheets}
+
+
+def rows_of(sheet, *keys):
+    """The rows by their first columns, each by the name of a column; of two the first."""
+    made = []
+    for row in sheet.rows:
+        cells = {}
+        for name, cell in zip(sheet.columns, row, strict=True):
+            cells.setdefault(name, cell)
+        made.append(cells)
+    return {tuple(row[key] for key in keys): row for row in made}
+
+
+def gaps_of(*tasks, **options):
+    sheet = sheets_of(tables.main(tasks, Options(**options)))["Movies: generalisation gap"]
+    return sheet, rows_of(sheet, "setting", "ranking")
+
+
+SPREAD = [prompt(1 + number / 10, gap=0.5 + number / 100) for number in range(30)]
+
+
+def test_gaps_stand_beside_those_of_the_baselines(kept):
+    sheet, rows = gaps_of(kept("ada", SPREAD))
+    assert [*rows] == [("a", name) for name in ("ada", "random", "popular", "popular in group")]
+    row = rows["a", "ada"]
+    assert row["prompts"] == 30
+    assert row["gap 1e-6"] == pytest.approx(0.645)
+    assert row["gap 1e-3"] == pytest.approx(0.3225)
+    assert row["displaced %"] == pytest.approx(6.45)
+    assert row["slope"] == pytest.approx(1.1)
+    assert [rows["a", name]["gap 1e-6"] for name in ("random", "popular", "popular in group")] == (
+        pytest.approx([2, 1.5, 0.5])
+    )
+    assert rows["a", "random"]["gap 1e-3"] == pytest.approx(1)
+    assert rows["a", "random"]["displaced %"] == pytest.approx(20)
+    assert "with unread" not in sheet.columns
+
+
+def test_intervals_are_those_of_the_table_of_the_run(kept):
+    task = kept("ada", SPREAD)
+    names = ("gap", "gap_1e3", "displaced", "gap_random")
+    metrics = {name: task.benchmark.metrics[name] for name in names}
+    found = Columns(metrics, task.scores()).results(
+        interval=task.task.interval, seed=task.manifest.seed, task=task.task.name
+    )
+    _, rows = gaps_of(task)
+    row = rows["a", "ada"]
+    assert (row["gap 1e-6"], row["low"], row["high"]) == pytest.approx(
+        (found["gap"].value, *found["gap"].interval)
+    )
+
+
+def test_a_prompt_that_could_not_be_read_is_counted_as_ranked_at_random(kept):
+    fits = [prompt(1.0, gap=0.5), prompt(2.0, gap=None), prompt(3.0, gap=0.7), prompt(2.0, gap=0.6)]
+    sheet, rows = gaps_of(kept("ada", fits))
+    assert rows["a", "ada"]["prompts"] == 3
+    assert rows["a", "ada"]["gap 1e-6"] == pytest.approx(0.6)
+    assert rows["a", "ada"]["with unread"] == pytest.approx((0.5 + 2 + 0.7 + 0.6) / 4)
+    assert rows["a", "random"]["with unread"] == pytest.approx(2)
+    assert "a, ada: without an answer: 1: recommend/no_list 1" in sheet.notes
+
+
+def test_a_model_without_a_readable_answer_has_no_gap(kept):
+    _, rows = gaps_of(kept("ada", [prompt(1 + number, gap=None) for number in range(3)]))
+    row = rows["a", "ada"]
+    assert (row["prompts"], row["gap 1e-6"], row["low"], row["slope"]) == (0, None, None, None)
+    assert row["with unread"] == pytest.approx(2)
+
+
+def test_gaps_are_told_by_proxy_history_users_and_thirds(kept):
+    fits = [
+        prompt(1.0, gap=0.1, proxy="gender", length=1, users=500),
+        prompt(1.1, gap=0.3, proxy="gender", length=1, users=3),
+        prompt(2.0, gap=0.5, proxy="age", length=20, users=3),
+        prompt(3.0, gap=0.7, proxy="all", length=5, users=30),
+    ]
+    report = tables.main([kept("ada", fits, thirds=["lowest", "lowest", "middle", "highest"])],
+                         Options())  # fmt: skip
+    sheet = sheets_of(report)["Movies, setting a: gap by part"]
+    found = {(row[0], row[1]): (row[2], row[3]) for row in sheet.rows}
+    assert found == {
+        ("proxy", "age"): (1, pytest.approx(0.5)),
+        ("proxy", "gender"): (2, pytest.approx(0.2)),
+        ("proxy", "all three"): (1, pytest.approx(0.7)),
+        ("history", "1"): (2, pytest.approx(0.2)),
+        ("history", "5"): (1, pytest.approx(0.7)),
+        ("history", "20"): (1, pytest.approx(0.5)),
+        ("|u_h|", "3"): (2, pytest.approx(0.4)),
+        ("|u_h|", "21-100"): (1, pytest.approx(0.7)),
+        ("|u_h|", "over 100"): (1, pytest.approx(0.1)),
+        ("third of H", "lowest"): (2, pytest.approx(0.2)),
+        ("third of H", "middle"): (1, pytest.approx(0.5)),
+        ("third of H", "highest"): (1, pytest.approx(0.7)),
+    }
+    assert sheet.columns[-3:] == ("random", "popular", "popular in group")
+
+
+def test_what_parts_nothing_is_left_out(kept):
+    report = tables.main([kept("ada", [prompt(1.0, proxy="none"), prompt(2.0, proxy="none")],
+                               setting="a")], Options())  # fmt: skip
+    ways = {row[0] for row in sheets_of(report)["Movies, setting a: gap by part"].rows}
+    assert ways == {"third of H"}
+
+
+def test_the_prompt_without_context_enters_no_setting(kept):
+    fits = [prompt(number, setting="c", length=0) for number in (1, 2, 3)]
+    fits.append(prompt(9, gap=5, setting="none", proxy="none", length=0))
+    _, rows = gaps_of(kept("ada", fits, setting="c"))
+    assert (rows["c", "ada"]["prompts"], rows["c", "ada"]["gap 1e-6"]) == (3, pytest.approx(1))
+
+
+def test_models_share_a_page_where_their_prompts_are_the_same(kept):
+    other = [prompt(fit.entropy + 0.1) for fit in SPREAD]
+    tasks = [kept("ada", SPREAD), kept("bob", [prompt(fit.entropy, 0.9) for fit in SPREAD]),
+             kept("cy", other)]  # fmt: skip
+    titles = [*sheets_of(tables.main(tasks, Options()))]
+    assert [title for title in titles if "generalisation" in title] == [
+        "Movies (ada, bob): generalisation gap", "Movies (cy): generalisation gap",
+    ]  # fmt: skip
+
+
+def test_each_domain_has_its_sheets(kept):
+    music = [prompt(fit.entropy, proxy="country") for fit in SPREAD]
+    tasks = [kept("ada", music, domain="music"), kept("ada", SPREAD)]
+    titles = [*sheets_of(tables.main(tasks, Options()))]
+    assert titles[0] == "Movies: generalisation gap"
+    assert "Music: generalisation gap" in titles
+
+
+def test_settings_of_several_runs_of_a_model_share_a_sheet(kept):
+    history = [prompt(fit.entropy, proxy="none", setting="b") for fit in SPREAD]
+    _, rows = gaps_of(kept("ada", history, setting="b", run="second"), kept("ada", SPREAD))
+    assert [setting for setting, name in rows if name == "ada"] == ["a", "b"]
+
+
+def test_tasks_without_scores_are_an_error(kept):
+    with pytest.raises(DataError, match="have no scores"):
+        tables.main([kept("ada", [])], Options())
+
+
+def bowl(lowest, many=1500, **more):
+    places = np.random.default_rng(0).uniform(0.2, 3.6, many)
+    users = [max(3, round(math.exp(4 - place))) for place in places]
+    return [
+        prompt(float(place), gap=float(2 + (place - lowest) ** 2 - place), users=count, **more)
+        for place, count in zip(places, users, strict=True)
+    ]
+
+
+def inflections_of(*tasks, **options):
+    report = curves.run(tasks, Options(**options))
+    sheet = sheets_of(report)["Movies: inflection points"]
+    return sheet, rows_of(sheet, "setting", "ranking")
+
+
+def test_the_inflection_point_has_an_interval_and_the_caution(kept):
+    sheet, rows = inflections_of(kept("ada", bowl(2.0)))
+    row = rows["a", "ada"]
+    assert float(row["inflection"]) == pytest.approx(2.0, abs=0.1)
+    low, high = map(float, row["interval"].split(" to "))
+    assert low < 2.05 and high > 1.95
+    assert (row["left %"], row["right %"], row["none %"]) == (0, 0, 0)
+    assert rows["a", "random"]["inflection"].endswith(", no inversion seen")
+    assert rows["a", "random"]["inflection"].startswith("≤ 0.")
+    assert rows["a", "random"]["left %"] == 100
+    assert sheet.notes[-1].startswith("caution: on the prompts of Algorithm 1 H grows as groups")
+    assert sheet.notes[-1].endswith("here the correlation is: a -0.99")
+
+
+def test_a_curve_that_only_falls_is_told_as_a_bound(kept):
+    falling = [prompt(fit.entropy, gap=9 - 2 * fit.entropy) for fit in bowl(2.0)]
+    _, rows = inflections_of(kept("ada", falling))
+    assert rows["a", "ada"]["inflection"].startswith("≥ 3.")
+    assert rows["a", "ada"]["inflection"].endswith(", inverted throughout")
+    assert rows["a", "ada"]["right %"] == 100
+
+
+def test_too_few_bins_are_told(kept):
+    _, rows = inflections_of(kept("ada", SPREAD))
+    assert rows["a", "ada"]["bins"] == 30
+    assert rows["a", "ada"]["inflection"] == "no curve: fewer than 35 bins"
+    assert rows["a", "ada"]["interval"] is None
+
+
+@pytest.mark.parametrize("option", ["of the task", "of the analysis"])
+def test_a_trailing_mean_is_an_option(kept, option):
+    of_task = {"window": "trailing"} if option == "of the task" else {}
+    of_analysis = {} if of_task else {"window": "trailing"}
+    points = [
+        next(float(row["inflection"]) for (_, name), row in rows.items() if name.startswith("ada"))
+        for _, rows in (
+            inflections_of(kept("ada", bowl(2.0), run="centred")),
+            inflections_of(kept("ada", bowl(2.0), **of_task), **of_analysis),
+        )
+    ]
+    assert points[1] - points[0] == pytest.approx(0.25, abs=0.05)
+
+
+def test_an_interval_without_its_own_point_is_told(kept):
+    few = np.linspace(0.0, 1.0, 60)
+    many = np.random.default_rng(0).uniform(1.0, 3.0, 1500)
+    fits = [prompt(float(place), gap=1.0) for place in (*few, *many)]
+    sheet, rows = inflections_of(kept("ada", fits))
+    assert sheet.notes[0].startswith("points or bounds outside their own interval")
+    assert (
+        f"a ada {float(rows['a', 'ada']['inflection'].split()[1].rstrip(',')):.2f}"
+        in (sheet.notes[0])
+    )
+
+
+def test_the_same_tasks_give_the_same_report(kept):
+    tasks = [kept("ada", bowl(2.0, many=200))]
+    assert curves.run(tasks, Options()) == curves.run(tasks, Options())
+    assert tables.main(tasks, Options()) == tables.main(tasks, Options())

@@ -13,6 +13,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
 
 SAID = {
+    "behaviour": {
+        # The other settings ask thousands of prompts by the same stage.
+        "tasks": ("behaviour_movies_c", "behaviour_music_c"),
+    },
     "perrecbench": {
         # One task of each way of asking; the others differ in numbers and words.
         "tasks": (

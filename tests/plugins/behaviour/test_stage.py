@@ -1,0 +1,137 @@
+"""The stage in whole runs over the sample: what it asks, reads and records."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from statistics import fmean
+
+import pytest
+from builders.behaviour import a_prompt
+from harness_behaviour.benchmark import BEHAVIOUR
+from harness_behaviour.records import Prompt
+from harness_behaviour.rules import recommend
+from harness_behaviour.stages import RECOMMEND
+from msgspec import convert, to_builtins
+
+from harness import Reply
+from harness.cli.main import main
+from harness.testing import ScriptedModel, run_tasks
+
+TASK = "behaviour_movies_a"
+FEW = {"limit": 12, "set": ["kept=3"]}
+
+
+def shown(request):
+    """The candidates that a prompt lists, read from its text alone."""
+    [text] = [message.content for message in request.messages]
+    return ast.literal_eval(re.search(r"Candidates: (\[.*\])$", text)[1])
+
+
+def first_ten(request):
+    return json.dumps(shown(request)[:10])
+
+
+def lines(result, task=TASK, file="1-recommend.jsonl"):
+    written = (result.folder / task / file).read_text("utf-8").splitlines()
+    return {one["id"]: one for one in map(json.loads, written)}
+
+
+def scores(folder, task=TASK):
+    return (folder / task / "scores.jsonl").read_bytes()
+
+
+def test_an_item_survives_json():
+    prompt = a_prompt()
+    assert convert(to_builtins(prompt), Prompt) == prompt
+
+
+def test_each_prompt_is_asked_once_at_temperature_0(tmp_path):
+    model = ScriptedModel(first_ten)
+    result = run_tasks(TASK, folder=tmp_path, model=model, **FEW)
+    assert model.count == 12
+    assert {request.sampling.temperature for request in model.requests} == {0.0}
+    assert RECOMMEND.calls.least == RECOMMEND.calls.most == 1
+    assert (RECOMMEND.roles, BEHAVIOUR.scored_with) == (("candidate",), ("fills", "window"))
+    for one in lines(result).values():
+        assert one["user"] == one["id"]
+        assert one["outcome"]["value"]["places"] == list(range(10))
+        assert one["item"]["setting"] == "a"
+
+
+def test_a_cut_answer_is_the_failure_of_every_cut_reply(tmp_path):
+    model = ScriptedModel(lambda request: Reply(text=first_ten(request)[:80], finish="length"))
+    result = run_tasks(TASK, folder=tmp_path, model=model, **FEW)
+    assert {one["outcome"]["cause"] for one in lines(result).values()} == {"truncated"}
+    gap = result.summaries[0].metrics["gap"]
+    assert (gap.value, gap.missing) == (None, {"recommend/truncated": 12})
+    chance = result.summaries[0].metrics["gap_random"]
+    assert gap.counted_as_worst == pytest.approx(chance.value)
+
+
+def test_reasoning_before_the_list_is_no_list(tmp_path):
+    def answer(request):
+        titles = shown(request)
+        return f"<think>Perhaps {titles[30:40]!r}</think>{titles[:10]!r}"
+
+    result = run_tasks(TASK, folder=tmp_path, model=ScriptedModel(answer), **FEW)
+    assert {tuple(one["outcome"]["value"]["places"]) for one in lines(result).values()} == {
+        tuple(range(10))
+    }
+
+
+def test_a_second_scoring_gives_the_same_digits_and_fills_change_them(tmp_path, capsys):
+    model = ScriptedModel(lambda request: json.dumps(shown(request)[:4]))
+    result = run_tasks(TASK, folder=tmp_path, model=model, **FEW)
+    first = scores(result.folder)
+    (result.folder / TASK / "summary.json").unlink()
+    assert main(["score", str(result.folder)]) == 0
+    assert scores(result.folder) == first
+    again = run_tasks(TASK, folder=tmp_path, model=model, fresh=True, **FEW)
+    assert again.folder != result.folder
+    assert scores(again.folder) == first
+    capsys.readouterr()
+    assert main(["score", str(result.folder), "--set", "fills=3"]) == 0
+    assert "scored with fills 20 → 3" in capsys.readouterr().out
+
+
+def test_similarity_belongs_to_the_stage_and_what_scores_use_does_not(tmp_path):
+    result = run_tasks(TASK, folder=tmp_path, model=ScriptedModel(first_ten), **FEW)
+    manifest = json.loads((result.folder / "manifest.json").read_text("utf-8"))
+    [stage] = manifest["tasks"][TASK]["stages"]
+    assert stage["components"]["options"] == {"domain": "movies", "similarity": 0.85}
+
+
+def test_the_prompt_without_context_is_asked_with_setting_c(tmp_path):
+    model = ScriptedModel(first_ten)
+    result = run_tasks("behaviour_movies_c", folder=tmp_path, model=model, set=["kept=3"])
+    found = lines(result, "behaviour_movies_c", "scores.jsonl")
+    [lone] = [one for one in found.values() if one["details"]["setting"] == "none"]
+    assert not lone.get("values")
+    assert result.summaries[0].metrics["gap"].n == len(found) - 1
+    texts = [request.messages[0].content for request in model.requests]
+    assert sum("The user is " not in text for text in texts) == 1
+    assert not any("previously" in text for text in texts)
+
+
+def test_the_rule_sees_only_what_the_prompt_shows(tmp_path):
+    candidates = [f"Film {place} (19{place})" for place in range(50, 99)] + ["Night Boat (1990)"]
+    variables = {"history": ["The Night Train (1962)"], "candidates": candidates}
+    said = json.loads(recommend(variables, None))
+    # A word of the history first, then the nearest years.
+    assert said[:3] == ["Night Boat (1990)", "Film 62 (1962)", "Film 61 (1961)"]
+    assert json.loads(recommend({**variables, "history": []}, None)) == candidates[:10]
+    result = run_tasks(TASK, folder=tmp_path, **FEW)
+    assert result.summaries[0].metrics["gap"].n == 12
+
+
+def test_the_sample_has_a_gap_for_each_model_of_no_model(tmp_path):
+    result = run_tasks(TASK, folder=tmp_path, set=["kept=20"])
+    found = lines(result, file="scores.jsonl").values()
+    gaps = {
+        name: fmean(one["values"][name] for one in found)
+        for name in ("gap_random", "gap_popular", "gap_popular_in_group")
+    }
+    assert gaps["gap_random"] > gaps["gap_popular"] > 0
+    assert gaps["gap_popular"] > gaps["gap_popular_in_group"] > 0

@@ -44,7 +44,7 @@ def test_music_is_built_and_described(tool, write_music, tmp_path):
     folder, out = write_music(), tmp_path / "prompts"
     options = ("--domain", "music", "--from", folder, "--out", out, *FEW, *LISTENERS)
     assert "Prompts of music" in tool("prompts", *options).out
-    described = tool("describe", "--domain", "music", "--data", out).out
+    described = tool("describe", "--data", out).out
     assert "gender_continent" in described
     assert "Entropy of the behaviour" not in described
 

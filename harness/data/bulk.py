@@ -178,8 +178,10 @@ def _without_returns(file: Path, folder: Path) -> Path:
             more = chunk
             while more.endswith(b"\r") and (byte := stream.read(1)):
                 more += byte
-            spaced = _BARE_RETURN.sub(b" ", more)
-            copy.write(spaced.replace(b"\r\n", b"\n").removesuffix(b"\r"))
+            if b"\r" in more:
+                spaced = _BARE_RETURN.sub(b" ", more)
+                more = spaced.replace(b"\r\n", b"\n").removesuffix(b"\r")
+            copy.write(more)
     return place
 
 

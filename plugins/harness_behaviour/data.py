@@ -140,14 +140,14 @@ def _raw(dataset: Dataset, recipe: Recipe) -> tuple[str, ...]:
 
 def _read(*given: Any) -> Log:
     """The log of the recipe's domain, from its tables, their database and the recipe."""
-    *tables, database, recipe = given
+    recipe: Recipe = given[-1]
     if recipe.domain == "movies":
-        from harness_behaviour import movies
+        from harness_behaviour.movies import read as read_movies
 
-        return movies.read(*tables, database)
-    from harness_behaviour import music
+        return read_movies(*given[:-1])
+    from harness_behaviour.music import read as read_music
 
-    return music.read(*tables, database, recipe)
+    return read_music(*given)
 
 
 def _build(*given: Any) -> Built:

@@ -16,7 +16,7 @@ from harness.base.seeded_random import shuffled
 from harness.contracts.report import Report, Sheet
 from harness_behaviour import data
 from harness_behaviour.building.tool import notes, opened, table1
-from harness_behaviour.records import AtLeastOne, Domain, Recipe
+from harness_behaviour.records import AtLeastOne, Recipe
 
 if TYPE_CHECKING:
     from harness_behaviour.building.draws import Had
@@ -27,7 +27,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of built prompts, and the log that they came from."""
 
     data: Annotated[Path, Meta(description="the folder of built prompts")]
-    domain: Annotated[Domain, Meta(description="what is recommended")] = "movies"
     source: Annotated[
         Path | None,
         Meta(description="the folder of the log, for the check of proxies; left out without it"),
@@ -39,12 +38,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(settings: Settings) -> Report:
     """Table 1 of built prompts, and with their log the entropy of groups and random users."""
-    dataset = opened(settings.domain, settings.data)
-    record, _ = data.built_prompts(dataset)
+    record, _ = data.built_prompts(opened("movies", settings.data))  # the files of both are alike
     recipe = msgspec.convert(record.options, Recipe)
     sheets = [table1(record)]
     if settings.source is not None:
-        log = data.read_log(opened(settings.domain, settings.source), recipe)
+        log = data.read_log(opened(recipe.domain, settings.source), recipe)
         sheets.append(check_of_proxies(log, draws=settings.random_sets, seed=recipe.seed))
     return Report(sheets=tuple(sheets), notes=notes(record))
 

@@ -76,13 +76,13 @@ class Cell:
 def who_has(users: Numbers, items: Numbers, *, of_users: int, inventory: int) -> Had:
     """The sets of pairs of a user and an item, in any order, each at most once."""
     order = np.argsort(users * inventory + items)
-    items = items[order].astype(np.int32)
+    ordered = items[order].astype(np.int32)
     starts = np.searchsorted(users[order], np.arange(of_users + 1))
     bits = np.zeros((inventory, words(of_users)), dtype="<u8")
     for user in range(of_users):
-        own = items[starts[user] : starts[user + 1]]
+        own = ordered[starts[user] : starts[user + 1]]
         bits[own, user // 64] |= np.uint64(1 << user % 64)
-    return Had(starts=starts, items=items, bits=bits)
+    return Had(starts=starts, items=ordered, bits=bits)
 
 
 def words(users: int) -> int:
@@ -99,7 +99,8 @@ def set_of(members: Sequence[int] | Numbers, *, of_users: int) -> Bits:
 
 def members_of(bits: Bits) -> Numbers:
     """The users of a set."""
-    return np.flatnonzero(np.unpackbits(bits.view(np.uint8), bitorder="little"))
+    places = np.unpackbits(bits.view(np.uint8), bitorder="little")
+    return np.flatnonzero(places).astype(np.int64)
 
 
 def sizes(bits: Bits) -> Numbers:

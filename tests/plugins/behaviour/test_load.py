@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import msgspec
 import pytest
 from harness_behaviour import data, movies
@@ -135,3 +137,11 @@ def test_the_recipe_is_what_decides_the_prompts(open_data, write_movies):
     recipe = data.recipe_for(dataset, given)
     assert (recipe.seed, recipe.tries, recipe.min_interactions) == (3, 5, 5_000)
     assert not hasattr(recipe, "setting")
+
+
+@pytest.mark.parametrize(("about", "least"), [({"sample": "sample/music"}, 50), ({}, 5_000)])
+def test_the_small_sample_needs_fewer_interactions(about, least):
+    dataset = SimpleNamespace(about=about)
+    assert data.recipe_for(dataset, Options(domain="music")).min_interactions == least
+    few = Options(domain="music", min_interactions=9)
+    assert data.recipe_for(dataset, few).min_interactions == 9

@@ -13,8 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
 
 SAID = {
-    # One task of each domain; the others differ in what prompts show, and have thousands.
-    "behaviour": {"tasks": ("behaviour_movies_b", "behaviour_music_c")},
     "perrecbench": {
         # One task of each way of asking; the others differ in numbers and words.
         "tasks": (

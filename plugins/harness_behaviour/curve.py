@@ -129,7 +129,7 @@ def resampled(
 ) -> Resampled | None:
     """The lowest points of curves through as many prompts drawn with replacement, in the same bins.
 
-    None if no resample has a curve.
+    None if fewer than half of the resamples have a curve.
     """
     places, bins = _bins(entropy, edges)
     random = np.random.Generator(np.random.PCG64(seed))
@@ -147,7 +147,7 @@ def resampled(
             lowest.append(np.take_along_axis(x, found[:, None], axis=1)[:, 0])
             ends.append(found)
     points, at = np.concatenate(lowest), np.concatenate(ends)
-    if not len(points):
+    if not len(points) or 2 * len(points) < draws:
         return None
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(points, [tail, 1.0 - tail])

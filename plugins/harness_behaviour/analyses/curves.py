@@ -39,7 +39,7 @@ NOTES = (
     "inflection: the H at which the curve is lowest; ≤: the curve is lowest at its left end, which "
     "is best; ≥: at its right end, which is worst; either end is a bound and no number",
     "interval: bootstrap over prompts in the same bins; left, right, none: the shares of resamples "
-    "with the lowest point at an end, and without a curve",
+    "with the lowest point at an end, and without a curve; no interval if half have none",
 )
 
 

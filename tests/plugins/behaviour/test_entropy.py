@@ -29,9 +29,7 @@ def slow(target, ranked, epsilon):
     for place in lost:
         estimate[place] = epsilon
     total = sum(estimate.values())
-    found = -sum(
-        p * log(estimate[place] / total) for place, p in enumerate(target) if p > 0
-    )
+    found = -sum(p * log(estimate[place] / total) for place, p in enumerate(target) if p > 0)
     return found, sum(target[place] for place in lost)
 
 
@@ -147,6 +145,6 @@ def test_empty_places_are_filled_with_what_is_not_named(named):
     [found] = filled([named], fills).tolist()
     for one, fill in zip(found, fills[0].tolist(), strict=True):
         assert tuple(one[: len(named)]) == named
-        assert one[len(named) :] == [place for place in fill if place not in named][
-            : 10 - len(named)
-        ]
+        assert (
+            one[len(named) :] == [place for place in fill if place not in named][: 10 - len(named)]
+        )

@@ -90,7 +90,7 @@ def test_lists_are_written_as_python_writes_them():
     text = rendered(candidates=titles, history=titles)
     assert text.endswith(f"Candidates: {titles!r}")
     assert f"following movies: {titles!r}." in text
-    assert '"Schindler\'s List (1993)", \'À nous la liberté\'' in text
+    assert "\"Schindler's List (1993)\", 'À nous la liberté'" in text
 
 
 def test_music_has_words_of_its_own():

@@ -130,11 +130,18 @@ def test_resamples_are_curves_through_what_is_drawn_in_bins_that_stay():
 
 
 def test_resamples_without_a_curve_are_counted_and_left_out():
-    entropy = in_bins(45)
-    entropy = np.repeat(entropy, 2)
-    found = resampled(entropy, entropy, edges_of(entropy), seed=0, draws=400)
-    assert 0 < found.without < 1
-    few = in_bins(FEWEST)
+    entropy = np.repeat(in_bins(41), 2)
+    edges = edges_of(entropy)
+    random = np.random.Generator(np.random.PCG64(0))
+    [drawn] = blocks_of_draws(len(entropy), 400, random, dtype=np.uint32)
+    none = [isinstance(curve_of(entropy[one], entropy[one], edges), NoCurve) for one in drawn]
+    found = resampled(entropy, entropy, edges, seed=0, draws=400)
+    assert found.without == pytest.approx(np.mean(none))
+    assert 0 < found.without < 0.5
+
+
+def test_there_is_no_interval_where_most_resamples_have_no_curve():
+    few = np.repeat(in_bins(FEWEST + 2), 2)
     assert resampled(few, few, edges_of(few), seed=0, draws=20) is None
 
 

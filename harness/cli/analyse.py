@@ -85,14 +85,16 @@ def analyse(json: bool) -> int:
     return 0 if click.get_current_context().invoked_subcommand else _list(json=json)
 
 
-def print_group(group: Group, folder: Path) -> None:
-    """Print the analysis of a group for its tasks that the run has finished."""
+def report_of_group(group: Group, folder: Path) -> Report | None:
+    """The analysis of a group for its tasks that the run has finished; None if there is none.
+
+    An error of the analysis is printed.
+    """
     from harness.registry import load_plugins
-    from harness.reporting.report_tables import print_report
     from harness.runs.run_folder import RunFolder
 
     if group.analysis is None:
-        return
+        return None
     plugins = load_plugins()
     try:
         registration = plugins.analysis(group.analysis)
@@ -106,9 +108,10 @@ def print_group(group: Group, folder: Path) -> None:
         if tasks:
             analysis = make_tool(registration)
             report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
-            print_report(with_notes(report, tasks))
+            return with_notes(report, tasks)
     except HarnessError as error:
         print_error(error)
+    return None
 
 
 def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:

@@ -12,10 +12,11 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from harness.reporting.report_tables import sheet_parts
 from harness.reporting.tables import (
     candidate_of,
     metric_name,
@@ -34,6 +35,7 @@ from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
+    from harness.contracts.report import Sheet
     from harness.scoring.comparison import Comparison
 
 SCREEN = 40
@@ -72,17 +74,27 @@ def print_short_table(
     *,
     run: str | None,
     reserved: int = 4,
+    sheets: Sequence[Sheet] = (),
     console: Console | None = None,
 ) -> None:
     """Print the main metrics of a run; with `reserved` more lines it fits a screen.
 
-    `run` is what `harness show` calls the run; None where everything follows.
+    `run` is what `harness show` calls the run; None where everything follows. The first of `sheets`
+    stands below, and each further one that fits.
     """
     console = console or result_console()
     options = console.options.update(width=console.width if console.is_terminal else WIDTH)
     below = wrapped(_below(summaries), options.max_width)
     rows = list(_Rows(manifest, summaries, means).all())
-    room = max(SCREEN - reserved - len(below) - HEAD, LEAST_ROWS)
+    room = SCREEN - reserved - len(below) - HEAD
+    tables = []
+    for sheet in sheets:
+        table = Group(Text(), *sheet_parts(sheet, console))
+        lines = len(console.render_lines(table, pad=False))
+        if not tables or room - lines >= LEAST_ROWS:
+            tables.append(table)
+            room -= lines
+    room = max(room, LEAST_ROWS)
     if len(rows) > room:
         rows = [row for row in rows if not row.optional]
     fit = len(rows) if len(rows) <= room else room - 1
@@ -99,6 +111,8 @@ def print_short_table(
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
         console.print(line)
+    for each in tables:
+        console.print(each)
     if run is not None:
         console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
 
@@ -114,18 +128,18 @@ def _table(rows: Iterable[_Row]) -> Table:
 
 
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
-    """The candidate, and each other model with its roles, the judge first."""
+    """The candidate, and each model in other roles, the judge first."""
     candidates = dict.fromkeys(map(candidate_of, summaries)) or [clean_text(manifest.label)]
     return "; ".join([", ".join(candidates), *other_models(each.roles for each in summaries)])
 
 
 def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
-    """Each model that is no candidate with its first role, the judge first."""
-    roles: dict[str, str] = {}
+    """Each model in other roles than the candidate's, with all of them, the judge's first."""
+    roles: dict[str, dict[str, None]] = {}
     for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
         if role != "candidate":
-            roles.setdefault(model, role)
-    return [f"{clean_text(role)}: {clean_text(model)}" for model, role in roles.items()]
+            roles.setdefault(model, {})[role] = None
+    return [f"{clean_text(', '.join(of))}: {clean_text(model)}" for model, of in roles.items()]
 
 
 def _judge_first(item: tuple[str, str]) -> bool:
@@ -160,19 +174,23 @@ class _Rows:
             yield from self._of_task(task, 0)
 
     def _of_group(self, group: str, depth: int) -> Iterator[_Row]:
-        tasks = [name for name in tasks_of_group(group, self._manifest.groups)
-                 if name in self._repeats]  # fmt: skip
+        groups = self._manifest.groups
+        tasks = [name for name in tasks_of_group(group, groups) if name in self._repeats]
         means = self._means.get(("tasks", group), [])
         within = depth + (len(tasks) > 1)
-        if len(tasks) > 1:
+        if len(tasks) > 1 and group in self._manifest.without_mean:
+            yield _Row(name=f"{INDENT * depth}{clean_text(group)} ({len(tasks)} tasks)")
+        elif len(tasks) > 1:
             name = f"{INDENT * depth}{clean_text(group)} (mean of {len(tasks)})"
             finished = any(each in self._found for each in tasks)
             why = "main metrics differ" if finished else ""
             yield from self._of_means(name, means) if means else [_Row(name=name, value=why)]
         summed = bool(means) and all(mean.value is not None for mean in means)
-        members = self._manifest.groups[group]
+        members = groups[group]
+        while len(members) == 1 and members[0] in groups:  # the same tasks under another name
+            members = groups[members[0]]
         for inner in members:
-            if inner in self._manifest.groups:
+            if inner in groups:
                 yield from self._of_group(inner, within)
         for task in self._finished_first(name for name in members if name in self._repeats):
             for row in self._of_task(task, within):

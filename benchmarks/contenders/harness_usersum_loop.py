@@ -1,7 +1,7 @@
 """UserSumBench's loop over a made-up log through a free model, or the scores of such a run again.
 
-    python harness_usersum_loop.py DATA USERS      # runs; store, journal and scoring on
-    python harness_usersum_loop.py DATA            # scores that run once more
+python harness_usersum_loop.py DATA USERS      # runs; store, journal and scoring on
+python harness_usersum_loop.py DATA            # scores that run once more
 """
 
 from __future__ import annotations

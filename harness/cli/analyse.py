@@ -174,8 +174,11 @@ def _analyse(
     options = struct_from(given, analysis.options)
     check_plot(plot)
     selection = select()
+    last = None if selection.opened else selection.left_out.pop()
     for problem in selection.left_out:
         print_error(problem)
+    if last is not None:
+        raise last
     if not selection.tasks:
         names = ", ".join(selection.names)
         raise DataError(
@@ -196,12 +199,16 @@ def _analyse(
 
 @dataclass
 class _Selection:
-    """The tasks that are analysed, and why others are left out."""
+    """The tasks that are analysed, and why others are left out.
+
+    `opened` says whether there is a run at all.
+    """
 
     tasks: list[FinishedTask] = field(default_factory=list)
     left_out: list[HarnessError] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     exit_code: int = 0
+    opened: bool = False
 
 
 def _select(
@@ -215,6 +222,7 @@ def _select(
 
     found = _Selection()
     for folder, manifest in _runs(named, found):
+        found.opened = True
         for name in _task_names(manifest, registration.benchmark):
             found.names[name] = None
             # Repeats of a task are not tasks of their own: without --task, the first is analysed.

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group
 from rich.table import Table
@@ -50,6 +51,7 @@ HEAD = 4
 LEAST_ROWS = 5
 SHORTEST_NAME = 12
 INDENT = "  "
+JUDGE = "judge"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,20 +82,22 @@ def print_short_table(
     """Print the main metrics of a run; with `reserved` more lines it fits a screen.
 
     `run` is what `harness show` calls the run; None where everything follows. The first of `sheets`
-    stands below, and each further one that fits.
+    stands below, and each further one that fits; their notes only where there is room for them.
     """
     console = console or result_console()
     options = console.options.update(width=console.width if console.is_terminal else WIDTH)
     below = wrapped(_below(summaries), options.max_width)
     rows = list(_Rows(manifest, summaries, means).all())
     room = SCREEN - reserved - len(below) - HEAD
-    tables = []
+    needed = min(sum(not row.optional for row in rows), room // 2)
+    further: list[Group] = []
     for sheet in sheets:
-        table = Group(Text(), *sheet_parts(sheet, console))
-        lines = len(console.render_lines(table, pad=False))
-        if not tables or room - lines >= LEAST_ROWS:
-            tables.append(table)
-            room -= lines
+        parts = _parts(sheet, console)
+        if parts.height > room - needed:
+            parts = _parts(msgspec.structs.replace(sheet, notes=()), console)
+        if not further or parts.height <= room - needed:
+            further.append(parts.shown)
+            room -= parts.height
     room = max(room, LEAST_ROWS)
     if len(rows) > room:
         rows = [row for row in rows if not row.optional]
@@ -111,10 +115,22 @@ def print_short_table(
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
         console.print(line)
-    for each in tables:
+    for each in further:
         console.print(each)
     if run is not None:
         console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
+
+
+class _Parts(NamedTuple):
+    """What a table of a group's analysis shows, and its lines."""
+
+    shown: Group
+    height: int
+
+
+def _parts(sheet: Sheet, console: Console) -> _Parts:
+    shown = Group(Text(), *sheet_parts(sheet, console))
+    return _Parts(shown, len(console.render_lines(shown, pad=False)))
 
 
 def _table(rows: Iterable[_Row]) -> Table:
@@ -134,16 +150,19 @@ def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
 
 
 def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
-    """Each model in other roles than the candidate's, with all of them, the judge's first."""
+    """Each model in other roles than the candidate's, with these roles, the judge's first.
+
+    A judge is called that, whatever other roles it has.
+    """
     roles: dict[str, dict[str, None]] = {}
     for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
-        if role != "candidate":
-            roles.setdefault(model, {})[role] = None
+        if role != "candidate" and JUDGE not in roles.setdefault(model, {}):
+            roles[model][role] = None
     return [f"{clean_text(', '.join(of))}: {clean_text(model)}" for model, of in roles.items()]
 
 
 def _judge_first(item: tuple[str, str]) -> bool:
-    return item[0] != "judge"
+    return item[0] != JUDGE
 
 
 class _Rows:

@@ -150,6 +150,11 @@ def test_tables_of_groups_stand_below_as_far_as_they_fit_but_the_first():
     assert [line for line in lines if line.startswith("Table")] == ["Table 4", "Table 6"]
     assert lines[4:6] == ["", "Table 4"]
     assert lines[-1] == "the rest: harness show runs/one"
+    noted = replace(sheet("Table 4"), notes=("of runs",) * 25)
+    assert printed(task("a"), sheets=[noted]).count("  of runs") == 25
+    lines = printed(*map(task, "abcdefghij"), sheets=[noted])
+    assert "  of runs" not in lines
+    assert len(lines) == 3 + 10 + 7 + 1
     long = printed(*map(task, "abcdefghij"), sheets=[sheet("Table 4", 50)])
     assert long.count("none    0.500") == 50
     assert "and 6 more tasks" in long
@@ -229,7 +234,7 @@ def test_names_are_no_control_characters():
 
 
 def test_the_models_of_other_roles_are_named_after_the_judge():
-    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama"}
+    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama", "verifier": "qwen"}
     assert printed(replace(task("a"), thinks=True, roles=roles))[0] == (
-        "gpt, with thinking; judge, overlap_judge: llama; profiler: qwen"
+        "gpt, with thinking; judge: llama; profiler, verifier: qwen"
     )

@@ -43,6 +43,8 @@ def test_an_error_names_the_column_of_the_file(tmp_path, row, column, found, exp
         rated(tmp_path, "s9,ann,bad", row, but=("judge",))
     assert raised.value.where.endswith(f"(line 3), column '{column}'")
     assert (raised.value.found, raised.value.expected) == (found, expected)
+    if column == "rater":
+        assert raised.value.hint == "the column 'rater' says who rated each row"
 
 
 def test_yes_and_no_are_words_like_others(tmp_path):

@@ -1,8 +1,10 @@
-"""Made-up logs of activities in the layouts of MovieLens 1M and Yelp, and what loading them costs.
+"""Made-up logs of activities in the layouts of MovieLens 1M and Yelp, and what UserSumBench costs.
 
-    python benchmarks/activities.py                # both logs: about 1.5 GB in a temporary folder
+    python benchmarks/activities.py                # all: about 2 GB in a temporary folder
 
 Each log is loaded by a process of its own, for all methods of a dataset of UserSumBench together.
+The part `loop` asks for the summaries by segments of users of the first log, with a free model in
+the same process, and scores that run again.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from measure import HERE, run_measured
 
 MOVIELENS_RATINGS, YELP_REVIEWS = 1_000_209, 2_000_000
 BATCH = 100_000
+LOOPS = 4_167
+"""Users of whom 12 questions each are 50,004 predictions."""
 YEAR = 365 * 86_400
 GENRES = tuple(f"Genre {number}" for number in range(18))
 KINDS = tuple(f"Kind of Place {number}" for number in range(1_300))
@@ -78,25 +82,50 @@ def write_yelp(folder: Path) -> None:
         )
 
 
+def load(source: str, scratch: Path) -> None:
+    """Loads a log, and prints what that took."""
+    folder = scratch / source
+    folder.mkdir()
+    LOGS[source](folder)
+    measured(source, "harness_usersum_data.py", source, str(folder), scratch=scratch)
+
+
+def loop(scratch: Path) -> None:
+    """Runs the loop for users of a log and scores the run again, and prints what each took."""
+    folder = scratch / "movielens"
+    folder.mkdir()
+    write_movielens(folder)
+    script = "harness_usersum_loop.py"
+    measured(f"loop, {LOOPS:,} users", script, str(folder), str(LOOPS), scratch=scratch)
+    measured("scores of that run", script, str(folder), scratch=scratch)
+
+
+def measured(name: str, script: str, *arguments: str, scratch: Path) -> None:
+    """Prints what a contender took, and its own last line."""
+    log = scratch / "output"
+    command = [sys.executable, str(HERE / "contenders" / script), *arguments]
+    cost = run_measured(command, log=log, environment={"PYTHONPATH": str(HERE / "plugin")})
+    last = log.read_text("utf-8").strip().rpartition("\n")[2]
+    print(
+        f"{name}: {cost.wall:.1f} s, {cost.cpu:.1f} s of processor time, "
+        f"{cost.memory:,.0f} MiB; {last}"
+    )
+
+
 LOGS: dict[str, Callable[[Path], None]] = {"movielens": write_movielens, "yelp": write_yelp}
+LOOP = "loop"
 
 
 def main() -> None:
-    """Writes the logs, loads each, and prints what that took."""
+    """Measures each part, and prints it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--only", nargs="+", choices=LOGS, default=list(LOGS))
-    for source in parser.parse_args().only:
+    parser.add_argument("--only", nargs="+", choices=[*LOGS, LOOP], default=[*LOGS, LOOP])
+    for part in parser.parse_args().only:
         with tempfile.TemporaryDirectory(prefix="harness-bench-") as scratch:
-            folder = Path(scratch) / source
-            folder.mkdir()
-            LOGS[source](folder)
-            script = str(HERE / "contenders" / "harness_usersum_data.py")
-            log = Path(scratch) / "output"
-            cost = run_measured([sys.executable, script, source, str(folder)], log=log)
-            print(
-                f"{source}: {cost.wall:.1f} s, {cost.cpu:.1f} s of processor time, "
-                f"{cost.memory:,.0f} MiB; {log.read_text('utf-8').strip()}"
-            )
+            if part == LOOP:
+                loop(Path(scratch))
+            else:
+                load(part, Path(scratch))
 
 
 if __name__ == "__main__":

@@ -143,15 +143,21 @@ def labels_by_rater(
     an item by the same rater.
     """
     found: dict[str, dict[str, LabelT]] = {}
+    first: dict[tuple[str, str], int] = {}
     for row in rows:
         label = meaning(row)
         if row.rater in (ANYBODY, *but):
             others = f", other than {' or '.join(map(repr, but))}" if but else ""
-            raise row.bad("rater", row.rater or None, f"a name{others}")
+            error = row.bad("rater", row.rater or None, f"a name{others}")
+            error.hint = f"the column {row.called.get('rater', 'rater')!r} says who rated each row"
+            raise error
         given = found.setdefault(row.rater, {})
         if row.item in given:
-            raise row.bad("item", row.item, f"one label of each item by {row.rater!r}")
+            of, a = row.called.get("item", "item"), row.called.get("label", "label")
+            earlier = f"{row.rater!r}, who has another in row {first[row.rater, row.item]}"
+            raise row.bad("item", row.item, f"one {a} of each {of} by {earlier}")
         given[row.item] = label
+        first[row.rater, row.item] = row.number
     return found
 
 

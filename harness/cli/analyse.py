@@ -85,14 +85,16 @@ def analyse(json: bool) -> int:
     return 0 if click.get_current_context().invoked_subcommand else _list(json=json)
 
 
-def print_group(group: Group, folder: Path) -> None:
-    """Print the analysis of a group for its tasks that the run has finished."""
+def report_of_group(group: Group, folder: Path) -> Report | None:
+    """The analysis of a group for its tasks that the run has finished; None if there is none.
+
+    An error of the analysis is printed.
+    """
     from harness.registry import load_plugins
-    from harness.reporting.report_tables import print_report
     from harness.runs.run_folder import RunFolder
 
     if group.analysis is None:
-        return
+        return None
     plugins = load_plugins()
     try:
         registration = plugins.analysis(group.analysis)
@@ -106,9 +108,10 @@ def print_group(group: Group, folder: Path) -> None:
         if tasks:
             analysis = make_tool(registration)
             report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
-            print_report(with_notes(report, tasks))
+            return with_notes(report, tasks)
     except HarnessError as error:
         print_error(error)
+    return None
 
 
 def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
@@ -171,8 +174,11 @@ def _analyse(
     options = struct_from(given, analysis.options)
     check_plot(plot)
     selection = select()
+    last = None if selection.opened else selection.left_out.pop()
     for problem in selection.left_out:
         print_error(problem)
+    if last is not None:
+        raise last
     if not selection.tasks:
         names = ", ".join(selection.names)
         raise DataError(
@@ -193,12 +199,16 @@ def _analyse(
 
 @dataclass
 class _Selection:
-    """The tasks that are analysed, and why others are left out."""
+    """The tasks that are analysed, and why others are left out.
+
+    `opened` says whether there is a run at all.
+    """
 
     tasks: list[FinishedTask] = field(default_factory=list)
     left_out: list[HarnessError] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     exit_code: int = 0
+    opened: bool = False
 
 
 def _select(
@@ -212,6 +222,7 @@ def _select(
 
     found = _Selection()
     for folder, manifest in _runs(named, found):
+        found.opened = True
         for name in _task_names(manifest, registration.benchmark):
             found.names[name] = None
             # Repeats of a task are not tasks of their own: without --task, the first is analysed.

@@ -256,6 +256,8 @@ def _print_requests(result: RunResult) -> None:
     for file in result.requests:
         for stage, count in file.stages.items():
             _print(f"{file.path}: {_requests(count)} to {file.model} for {stage}")
+        for stage, count in file.same.items():
+            _print(f"{file.path}: among these, {_requests(count)} for {stage} too")
     if result.requests:
         print(f"to submit them: harness batch submit {result.folder}")
         print(f"to import answers to them: harness batch read {result.folder} ANSWERS")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.base.errors import HarnessError, UsageError
 
 if TYPE_CHECKING:
+    from harness.contracts.report import Report, Sheet
     from harness.contracts.task import Group
     from harness.pipeline.run import RunResult
     from harness.runs.manifest import Manifest
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def print_results(result: RunResult, *, verbose: bool = False) -> None:
-    """Print the short table of a run; with `verbose`, everything after it."""
+    """Print the short table of a run and the first tables of its groups' analyses.
+
+    With `verbose`, everything follows in place of the latter.
+    """
     from harness.runs.run_folder import RunFolder
 
     folder = RunFolder(result.folder)
@@ -27,9 +31,11 @@ def print_results(result: RunResult, *, verbose: bool = False) -> None:
     errors = sum(str(error).count("\n") + 1 for error in result.errors)
     if result.summaries or len(manifest.tasks) > 1:
         everything = verbose and bool(result.summaries)
+        reports = () if everything or not result.summaries else _group_reports(folder, manifest)
         print_short(
-            folder, manifest, result.summaries, result.means,
-            reserved=errors + 4, rest=not everything,
+            folder, manifest, result.summaries, result.means, reserved=errors + 4,
+            sheets=[sheet for report in reports for sheet in report.sheets[:1]],
+            rest=not everything,
         )  # fmt: skip
     if verbose and result.summaries:
         print()
@@ -43,9 +49,10 @@ def print_short(
     means: Sequence[MeanOverTasks],
     *,
     reserved: int = 4,
+    sheets: Sequence[Sheet] = (),
     rest: bool = True,
 ) -> None:
-    """Print the short table of a run, and with `rest` the command that shows the rest."""
+    """Print the short table of a run, these tables, and with `rest` the command for the rest."""
     from harness.cli.kept_runs import default_folder
     from harness.reporting.short_table import print_short_table
 
@@ -54,20 +61,21 @@ def print_short(
         if path.parent.resolve() == default_folder().resolve():
             path = Path(path.name)
     print_short_table(
-        manifest, summaries, means, run=str(path) if rest else None, reserved=reserved
-    )
+        manifest, summaries, means,
+        run=str(path) if rest else None, reserved=reserved, sheets=sheets,
+    )  # fmt: skip
 
 
 def print_everything(
     folder: RunFolder, manifest: Manifest, summaries: Sequence[TaskSummary]
 ) -> None:
     """Print all that is known of these tasks of a run, and the analyses of its groups."""
-    from harness.cli.analyse import print_group
+    from harness.reporting.report_tables import print_report
     from harness.reporting.tables import print_summaries
 
     print_summaries(summaries)
-    for group in _groups(manifest):
-        print_group(group, folder.path)
+    for report in _group_reports(folder, manifest):
+        print_report(report)
 
 
 def stored_means(
@@ -78,6 +86,14 @@ def stored_means(
     from harness.scoring.group_means import means_of_run
 
     return means_of_run(folder, manifest, summaries, lambda name: load_plugins().benchmark(name))
+
+
+def _group_reports(folder: RunFolder, manifest: Manifest) -> Iterator[Report]:
+    """The analyses of a run's groups."""
+    from harness.cli.analyse import report_of_group
+
+    reports = (report_of_group(group, folder.path) for group in _groups(manifest))
+    yield from filter(None, reports)
 
 
 def _groups(manifest: Manifest) -> Iterator[Group]:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _WIDTH = 88
 _INDENT = "    "
+_LONG = 1_000
+"""So many lines of several records are shown whole."""
+_WHOLE, _HEAD, _TAIL = 12, 6, 4
+"""Of more, a text of so many lines is shown whole; of a longer one, its head and tail."""
 
 
 class Place(NamedTuple):
@@ -236,8 +240,15 @@ def _show_sample(
             }
         )
         return 0
-    for task, name, record in found:
-        sys.stdout.writelines(f"{line}\n" for line in _record_lines(task, name, record, manifest))
+    for cut in (False, True):
+        lines = [
+            line
+            for task, name, record in found
+            for line in _record_lines(task, name, record, manifest, cut=cut)
+        ]
+        if len(found) == 1 or len(lines) <= _LONG:
+            break
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 
@@ -276,19 +287,23 @@ def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError
 
 
 def _record_lines(
-    task: str, stage: str, record: JournalLine[Any, Any], manifest: Manifest
+    task: str, stage: str, record: JournalLine[Any, Any], manifest: Manifest, *, cut: bool
 ) -> Iterator[str]:
-    """The lines of one record: its item, each call and its outcome."""
+    """The lines of one record: its item, each call and its outcome.
+
+    With `cut`, the middle of a long item or message is left out, not of what was answered.
+    """
     from harness.calls.usage import player_name
     from harness.contracts.records import Done
 
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
-    yield from _block("item", _json(record.item))
+    whole = f"--task {task} --stage {stage} --sample {record.id}" if cut else None
+    yield from _block("item", _json(record.item), whole=whole)
     for number, call in enumerate(record.calls, 1):
         by_rule = manifest.by_rule(task, player_name(call.role, call.member))
         description = _describe_call(call, by_rule=by_rule)
         yield _rule(f"call {number} of {len(record.calls)}: {description}", "─")
-        yield from _call(call)
+        yield from _call(call, whole)
     for judged in record.judged or ():
         if judged.votes:
             yield _rule(f"votes of {judged.role}, prompt {judged.prompt}", "─")
@@ -303,9 +318,9 @@ def _record_lines(
     yield ""
 
 
-def _call(call: CallRecord) -> Iterator[str]:
+def _call(call: CallRecord, whole: str | None) -> Iterator[str]:
     for message in call.messages:
-        yield from _block(message.role, message.content)
+        yield from _block(message.role, message.content, whole=whole)
     if call.reasoning is not None:
         yield from _block("reasoning", call.reasoning)
     if call.text is not None:
@@ -336,11 +351,16 @@ def _describe_call(call: CallRecord, *, by_rule: bool) -> str:
     return ", ".join(parts)
 
 
-def _block(title: str, text: str) -> Iterator[str]:
+def _block(title: str, text: str, *, whole: str | None = None) -> Iterator[str]:
+    """A text below its title; `whole` says what shows a middle that is left out."""
     from harness.reporting.text import clean_text
 
     yield f"{clean_text(title)}:"
-    yield from _indented(text)
+    lines = [*_indented(text)]
+    if whole is not None and len(lines) > _WHOLE:
+        left_out = f"{_INDENT}… {len(lines) - _HEAD - _TAIL:,} lines left out: {clean_text(whole)}"
+        lines = [*lines[:_HEAD], left_out, *lines[-_TAIL:]]
+    yield from lines
 
 
 def _indented(text: str) -> Iterator[str]:

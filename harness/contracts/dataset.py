@@ -33,6 +33,11 @@ class Batch(Protocol):
 class Table(Protocol):
     """Rows with the columns and types that the task declares."""
 
+    @property
+    def where(self) -> str:
+        """The table's name, and the files or addresses that it is read from, for errors."""
+        ...
+
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and values of each row, read from the start at each call; numbers begin at 1.
 

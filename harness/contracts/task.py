@@ -411,6 +411,10 @@ class GroupFile(TypedDict, total=False):
         Text,
         Key("The analysis to print at the end of a run of the group's tasks."),
     ]
+    mean: Annotated[
+        bool,
+        Key("Whether the mean of its tasks says something (true); not if they are controls."),
+    ]
     description: Annotated[str, Key("One sentence for `harness tasks`.")]
     tags: Tags
 
@@ -494,6 +498,9 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     analysis: str | None = None
     """The analysis to print at the end of a run of its tasks."""
+
+    mean: bool = True
+    """Whether the mean of the tasks' main metrics says something."""
 
     file: Path | None = None
     """The group's file; None if it has none."""

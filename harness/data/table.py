@@ -115,6 +115,13 @@ class Table:
         if number == 0:
             raise self._empty()
 
+    @property
+    def where(self) -> str:
+        """The table's name, and the files or addresses that it is read from, for errors."""
+        labels = [source.label for source in self.sources]
+        more = f" and {len(labels) - 1:,} more" if len(labels) > 1 else ""
+        return f"table '{self.name}', {labels[0]}{more}" if labels else f"table '{self.name}'"
+
     def bad(self, row: int, column: str, value: Any, expected: str) -> DataError:
         """The error for a value that a benchmark cannot use, with its file and line.
 

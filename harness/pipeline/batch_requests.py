@@ -41,12 +41,16 @@ class BatchQuestion(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
 
 
-class RequestFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of requests to one model; `stages` counts the requests by stage."""
+class RequestFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of requests to one model; `stages` counts the requests by stage.
+
+    `same` counts questions by stage that another one asks too: they are in the file once.
+    """
 
     path: Path
     model: str
     stages: dict[str, int]
+    same: dict[str, int] = {}
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -84,6 +88,7 @@ class _Sheet:
     path: Path
     file: BinaryIO
     stages: Counter[str] = field(default_factory=Counter)
+    same: Counter[str] = field(default_factory=Counter)
 
 
 class BatchRequests:
@@ -104,9 +109,11 @@ class BatchRequests:
         self.under_way = 0
 
     def write(self, run: StageRun, question: DeferredToBatch) -> None:
-        """Add a question of a stage; a question that was added before is ignored."""
+        """Add a question of a stage; a question that was added before is only counted."""
         key = bytes.fromhex(question.key)
         if key in self._seen:
+            if question.model in self._sheets:
+                self._sheets[question.model].same[run.context.label] += 1
             return
         self._seen.add(key)
         if question.key in self._under_way:
@@ -148,7 +155,11 @@ class BatchRequests:
                 sync_folder(path.parent)
             except OSError as error:
                 raise storage_error(path, error, option=OPTION) from error
-            written.append(RequestFile(path=path, model=sheet.model, stages=dict(sheet.stages)))
+            written.append(
+                RequestFile(
+                    path=path, model=sheet.model, stages=dict(sheet.stages), same=dict(sheet.same)
+                )
+            )
             jobs.append(
                 Job(
                     id=sheet.id,

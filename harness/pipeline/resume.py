@@ -130,6 +130,7 @@ class LockedFolder:
                 self.manifest,
                 settings=prepared.settings.as_json(),
                 groups={group.name: group.members for group in prepared.groups},
+                without_mean=tuple(group.name for group in prepared.groups if not group.mean),
                 tasks=entries,
                 roles=_role_entries(prepared, self.run_id, thinks or {}),
                 versions=_versions(prepared),

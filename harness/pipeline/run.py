@@ -362,7 +362,8 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         errors.append(HarnessError("the harness itself failed; see its traceback"))
         raise
     finally:
-        code = errors[0].exit_code if status == "failed" and errors else EXIT_CODES[status]
+        failed = errors and status in ("failed", "waiting")
+        code = errors[0].exit_code if failed else EXIT_CODES[status]
         _end(run, status, code, "\n".join(str(error) for error in errors) or None)
     return RunResult(
         folder=run.taken.folder.path,

@@ -29,9 +29,7 @@ from harness.registry.tracing import trace
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
 
-_KIND_AND_NAME = (
-    "give a model behind a server as --model openai:NAME; `harness models` lists all kinds"
-)
+_KIND_AND_NAME = "a model behind a server is openai:NAME; `harness models` lists all kinds"
 
 R = TypeVar("R", bound=Registration[Any])
 

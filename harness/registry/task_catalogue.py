@@ -197,6 +197,7 @@ class Catalogue:
             description=values.get("description", ""),
             tags=tuple(values.get("tags", ())),
             analysis=values.get("analysis"),
+            mean=values.get("mean", True),
             file=document.file,
         )
 

@@ -39,7 +39,7 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
 
 
 def call_table(forecast: Forecast) -> Table:
-    """A row for every stage and role: items, calls with their bounds, tokens."""
+    """A row for every stage and role: items, calls, tokens; a stage's bounds are in its first."""
     numbers = ["items", "calls", "bounds", "tokens in", "out, at most"]
     priced = forecast.currency is not None
     if priced:
@@ -51,12 +51,13 @@ def call_table(forecast: Forecast) -> Table:
         if not stage.roles:
             free = ("0", "0") if priced else ()
             table.add_row(Text(f"{name}, by rule"), items, "0", "0", "0", "0", *free)
-        for role in stage.roles:
+        bounds = f"{stage.least_calls:,} to {stage.most_calls:,}"
+        for number, role in enumerate(stage.roles):
             table.add_row(
                 Text(f"{name}, {clean_text(role.role)}"),
                 items,
                 f"~{role.calls:,}",
-                f"{stage.least_calls:,} to {stage.most_calls:,}",
+                "together" if number else bounds,
                 f"~{count(role.prompt_tokens)}",
                 count(role.most_completion_tokens),
                 *(cost_cells(role.cost) if priced else ()),

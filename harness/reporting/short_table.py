@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from harness.reporting.report_tables import sheet_parts
 from harness.reporting.tables import (
     candidate_of,
     metric_name,
@@ -34,6 +36,7 @@ from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
+    from harness.contracts.report import Sheet
     from harness.scoring.comparison import Comparison
 
 SCREEN = 40
@@ -48,6 +51,7 @@ HEAD = 4
 LEAST_ROWS = 5
 SHORTEST_NAME = 12
 INDENT = "  "
+JUDGE = "judge"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,17 +76,29 @@ def print_short_table(
     *,
     run: str | None,
     reserved: int = 4,
+    sheets: Sequence[Sheet] = (),
     console: Console | None = None,
 ) -> None:
     """Print the main metrics of a run; with `reserved` more lines it fits a screen.
 
-    `run` is what `harness show` calls the run; None where everything follows.
+    `run` is what `harness show` calls the run; None where everything follows. The first of `sheets`
+    stands below, and each further one that fits; their notes only where there is room for them.
     """
     console = console or result_console()
     options = console.options.update(width=console.width if console.is_terminal else WIDTH)
     below = wrapped(_below(summaries), options.max_width)
     rows = list(_Rows(manifest, summaries, means).all())
-    room = max(SCREEN - reserved - len(below) - HEAD, LEAST_ROWS)
+    room = SCREEN - reserved - len(below) - HEAD
+    needed = min(sum(not row.optional for row in rows), room // 2)
+    further: list[Group] = []
+    for sheet in sheets:
+        parts = _parts(sheet, console)
+        if parts.height > room - needed:
+            parts = _parts(msgspec.structs.replace(sheet, notes=()), console)
+        if not further or parts.height <= room - needed:
+            further.append(parts.shown)
+            room -= parts.height
+    room = max(room, LEAST_ROWS)
     if len(rows) > room:
         rows = [row for row in rows if not row.optional]
     fit = len(rows) if len(rows) <= room else room - 1
@@ -99,8 +115,22 @@ def print_short_table(
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
     for line in below:
         console.print(line)
+    for each in further:
+        console.print(each)
     if run is not None:
         console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
+
+
+class _Parts(NamedTuple):
+    """What a table of a group's analysis shows, and its lines."""
+
+    shown: Group
+    height: int
+
+
+def _parts(sheet: Sheet, console: Console) -> _Parts:
+    shown = Group(Text(), *sheet_parts(sheet, console))
+    return _Parts(shown, len(console.render_lines(shown, pad=False)))
 
 
 def _table(rows: Iterable[_Row]) -> Table:
@@ -114,22 +144,25 @@ def _table(rows: Iterable[_Row]) -> Table:
 
 
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
-    """The candidate, and each other model with its roles, the judge first."""
+    """The candidate, and each model in other roles, the judge first."""
     candidates = dict.fromkeys(map(candidate_of, summaries)) or [clean_text(manifest.label)]
     return "; ".join([", ".join(candidates), *other_models(each.roles for each in summaries)])
 
 
 def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
-    """Each model that is no candidate with its first role, the judge first."""
-    roles: dict[str, str] = {}
+    """Each model in other roles than the candidate's, with these roles, the judge's first.
+
+    A judge is called that, whatever other roles it has.
+    """
+    roles: dict[str, dict[str, None]] = {}
     for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
-        if role != "candidate":
-            roles.setdefault(model, role)
-    return [f"{clean_text(role)}: {clean_text(model)}" for model, role in roles.items()]
+        if role != "candidate" and JUDGE not in roles.setdefault(model, {}):
+            roles[model][role] = None
+    return [f"{clean_text(', '.join(of))}: {clean_text(model)}" for model, of in roles.items()]
 
 
 def _judge_first(item: tuple[str, str]) -> bool:
-    return item[0] != "judge"
+    return item[0] != JUDGE
 
 
 class _Rows:
@@ -160,19 +193,23 @@ class _Rows:
             yield from self._of_task(task, 0)
 
     def _of_group(self, group: str, depth: int) -> Iterator[_Row]:
-        tasks = [name for name in tasks_of_group(group, self._manifest.groups)
-                 if name in self._repeats]  # fmt: skip
+        groups = self._manifest.groups
+        tasks = [name for name in tasks_of_group(group, groups) if name in self._repeats]
         means = self._means.get(("tasks", group), [])
         within = depth + (len(tasks) > 1)
-        if len(tasks) > 1:
+        if len(tasks) > 1 and group in self._manifest.without_mean:
+            yield _Row(name=f"{INDENT * depth}{clean_text(group)} ({len(tasks)} tasks)")
+        elif len(tasks) > 1:
             name = f"{INDENT * depth}{clean_text(group)} (mean of {len(tasks)})"
             finished = any(each in self._found for each in tasks)
             why = "main metrics differ" if finished else ""
             yield from self._of_means(name, means) if means else [_Row(name=name, value=why)]
         summed = bool(means) and all(mean.value is not None for mean in means)
-        members = self._manifest.groups[group]
+        members = groups[group]
+        while len(members) == 1 and members[0] in groups:  # the same tasks under another name
+            members = groups[members[0]]
         for inner in members:
-            if inner in self._manifest.groups:
+            if inner in groups:
                 yield from self._of_group(inner, within)
         for task in self._finished_first(name for name in members if name in self._repeats):
             for row in self._of_task(task, within):

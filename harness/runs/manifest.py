@@ -105,7 +105,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a run in its folder. The same command finds the run by `run_key`.
 
     `asked` are the settings that decide results, `settings` all settings of the last session;
-    `groups` are the requested groups with their tasks; `problem` is why a run did not end well.
+    `groups` are the requested groups with their tasks; a mean over those in `without_mean` says
+    nothing; `problem` is why a run did not end well.
     `token` distinguishes runs that began in the same second in different places. `prices` are the
     last prices that the run was given. `name` is the run's label in tables, empty in a run that an
     earlier version began; `tags` select it among others. The result of a run that is done is
@@ -126,6 +127,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     commits: dict[str, str] = {}
     groups: dict[str, tuple[str, ...]] = {}
+    without_mean: tuple[str, ...] = ()
     sessions: tuple[Session, ...] = ()
     problem: str | None = None
     token: str = ""

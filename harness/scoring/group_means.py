@@ -58,7 +58,8 @@ def means_of(
 ) -> tuple[MeanOverTasks, ...]:
     """The means of a run: those of its groups, then those of its repeated tasks.
 
-    A group has one for each main metric that its tasks share, none if the first of them differs.
+    A group has one for each main metric that its tasks share, none if the first of them differs or
+    the group's file says that a mean means nothing.
     `finished` gives a finished task by name.
     """
     run = _Run(manifest, {summary.task: summary for summary in summaries}, finished)
@@ -67,6 +68,8 @@ def means_of(
         repeats.setdefault(task_and_repeat(name)[0], []).append(name)
     means: list[MeanOverTasks] = []
     for group in manifest.groups:
+        if group in manifest.without_mean:
+            continue
         members = tasks_of_group(group, manifest.groups)
         tasks = [repeats[name] for name in members if name in repeats]
         if len(tasks) > 1:

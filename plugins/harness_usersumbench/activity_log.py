@@ -53,7 +53,7 @@ class Log:
     category_pool: Pool
 
 
-def read_log(activities: Table, _objects: Table, kept: Kept) -> Log:
+def read_log(activities: Table, objects: Table, kept: Kept) -> Log:
     """The log of a source, from its tables of activities and of objects."""
     source, database = SOURCES[kept.source], kept.database
     check_times(source, activities, database)
@@ -71,11 +71,11 @@ def read_log(activities: Table, _objects: Table, kept: Kept) -> Log:
         if number < OPTIONS_A_QUESTION:
             raise DataError(
                 f"the data has too few {what}: a question has five options",
-                where=f"the table '{source.activities}'",
+                where=objects.where,
                 found=f"{number} {what}" + _listed(notes),
                 expected=f"at least five {what}",
             )
-    notes |= _cut(database, name, kept, notes)
+    notes |= _cut(database, name, kept, notes, where=activities.where)
     users, fewer = _askable(database, name, names=len(names.counts), categories=len(categories))
     notes["users with fewer than four wrong options, left out"] = fewer
     return Log(
@@ -144,15 +144,21 @@ def _clean(database: Database, name: str, source: str) -> dict[str, int]:
         LEFT JOIN {name}_things AS things USING (item)
     """).fetchall()
     [(cut,)] = database.sql(f"SELECT count(*) FROM {name}_things WHERE cut").fetchall()
+    [(again,)] = database.sql(
+        f"SELECT count(item) - count(DISTINCT item) FROM ({SOURCES[source].things})"
+    ).fetchall()
     return {
         "activities without a time, left out": untimed,
         "activities with an object that the data does not describe, left out": unknown,
         "activities with an object without a name or category, left out": bare,
+        "descriptions of objects that an earlier row describes, left out": again,
         f"objects with a name that was cut to {LONGEST_NAME} characters": cut,
     }
 
 
-def _cut(database: Database, name: str, kept: Kept, earlier: Mapping[str, int]) -> dict[str, int]:
+def _cut(
+    database: Database, name: str, kept: Kept, earlier: Mapping[str, int], *, where: str
+) -> dict[str, int]:
     """Make the tables of users, recent activities and futures; the notes."""
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_users AS
@@ -167,7 +173,7 @@ def _cut(database: Database, name: str, kept: Kept, earlier: Mapping[str, int]) 
     if users == fewer:
         raise DataError(
             f"no user has {kept.least} activities",
-            where=f"the table '{SOURCES[kept.source].activities}'",
+            where=where,
             found=f"{users:,} users; the most activities of one are {largest:,}" + _listed(earlier),
             expected=f"a user with at least {kept.least} activities that can be used",
             hint=f"--set min_activities={largest}" if largest > 1 else None,

@@ -111,12 +111,15 @@ SOURCES: Mapping[str, Source] = {
 def check_times(source: Source, table: Table, database: Database) -> None:
     """Raise DataError for the first row with a time that is of another kind than expected."""
     for clock in source.clocks:
-        found = database.sql(
-            f'SELECT row, "{clock.column}" FROM {source.activities} '
-            f"WHERE {clock.wrong} ORDER BY row LIMIT 1"
+        [(many, row, value)] = database.sql(
+            f'SELECT count(*), min(row), arg_min("{clock.column}", row) FROM {source.activities} '
+            f"WHERE {clock.wrong}"
         ).fetchall()
-        for row, value in found:
-            raise table.bad(row, clock.column, value, clock.expected)
+        if many:
+            error = table.bad(row, clock.column, value, clock.expected)
+            error.found = f"{error.found}; rows like this: {many:,}"
+            error.hint = f"write all times of {clock.column!r} in this way, or leave those rows out"
+            raise error
 
 
 def layouts_of(source: Source, table: Table, database: Database) -> dict[str, int]:

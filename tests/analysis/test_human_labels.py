@@ -30,7 +30,12 @@ def test_labels_are_read_from_columns_of_other_names(tmp_path):
         ("s1,ann,okay", "rating", "'okay'", "good or bad"),
         ("s1,,good", "rater", "nothing", "a name, other than 'judge'"),
         ("s1,judge,good", "rater", "'judge'", "a name, other than 'judge'"),
-        ("s9,ann,good", "example", "'s9'", "one label of each item by 'ann'"),
+        (
+            "s9,ann,good",
+            "example",
+            "'s9'",
+            "one rating of each example by 'ann', who has another in row 1",
+        ),
     ],
 )
 def test_an_error_names_the_column_of_the_file(tmp_path, row, column, found, expected):
@@ -38,6 +43,8 @@ def test_an_error_names_the_column_of_the_file(tmp_path, row, column, found, exp
         rated(tmp_path, "s9,ann,bad", row, but=("judge",))
     assert raised.value.where.endswith(f"(line 3), column '{column}'")
     assert (raised.value.found, raised.value.expected) == (found, expected)
+    if column == "rater":
+        assert raised.value.hint == "the column 'rater' says who rated each row"
 
 
 def test_yes_and_no_are_words_like_others(tmp_path):

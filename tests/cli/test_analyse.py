@@ -237,6 +237,12 @@ def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
     assert "m-1    toy        1" in said.out
 
 
+def test_only_runs_that_are_none_are_one_error_each(tmp_path, printed):
+    said = printed("analyse", "toy-long", str(tmp_path / "no"), str(tmp_path / "none"), code=1)
+    assert said.err.count("this run does not exist") == 2
+    assert "the runs have no task" not in said.err
+
+
 def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, printed):
     err = printed("analyse", "toy-long", str(kept_run.path), code=1).err
     assert "the runs have no task that 'toy-long'" in err

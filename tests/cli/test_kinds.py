@@ -39,7 +39,7 @@ def test_one_kind_is_shown_with_each_argument_and_its_meaning(printed):
 
 def test_the_name_of_a_model_in_place_of_a_kind_is_told_how_to_be_given(printed):
     assert (
-        "give a model behind a server as --model openai:NAME"
+        "a model behind a server is openai:NAME"
         in printed("--model", "gpt-4", "--tasks", "interests", "--data", "sample", code=2).err
     )
 

@@ -8,7 +8,8 @@ from builders.runs import make_line, write_journal
 from msgspec.structs import replace
 
 from harness.base.errors import DataError, UsageError
-from harness.contracts.records import Unreadable
+from harness.contracts.model import Message
+from harness.contracts.records import CallRecord, Done, Unreadable
 from harness.registry import load_plugins
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import score_task
@@ -109,6 +110,26 @@ def test_a_user_is_shown_through_all_tasks_and_stages(
     assert [each["task"] for each in document["records"]] == ["toy", "later"]
     call = document["records"][0]["record"]["calls"][0]
     assert call["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+def test_long_items_and_prompts_of_many_records_are_cut_in_the_middle(
+    kept_run: RunFolder, shown: Callable[..., str]
+) -> None:
+    lines = "\n".join(f"line {number}" for number in range(60))
+    messages = (Message("user", lines),)
+    call = CallRecord(role="candidate", prompt="name", key="k", messages=messages, text=lines)
+    many = [
+        make_line(number, {"id": f"ann/{number}", "user": "ann"}, Done("x"), calls=(call,))
+        for number in range(11)
+    ]
+    write_journal(kept_run.journal("later", 1, "name"), *many)
+    out = shown(str(kept_run.path), "--sample", "ann", "--task", "later")
+    assert out.count("user:\n    line 0\n") == 11
+    left_out = "    line 5\n    … 50 lines left out: --task later --stage name --sample ann/3\n"
+    assert f"{left_out}    line 56\n" in out
+    assert out.count("    line 10\n") == 11  # in the answers
+    one = shown(str(kept_run.path), "--sample", "ann/3", "--task", "later")
+    assert "left out" not in one
 
 
 def test_a_failed_sample_shows_why(kept_run: RunFolder, shown: Callable[..., str]) -> None:

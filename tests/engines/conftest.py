@@ -120,7 +120,7 @@ class Ended:
 
 @dataclass
 class Command:
-    """The worked example in a folder of its own, asked of real engines.
+    """A task, usually the worked example, in a folder of its own, asked of real engines.
 
     Engines inherit that folder as theirs, which tells their processes from all others, whatever
     they call themselves.
@@ -136,9 +136,11 @@ class Command:
         args = {"pretrained": str(checkpoint), **self.engine_args, **more}
         return ",".join(f"{name}={value}" for name, value in args.items())
 
-    def arguments(self, *more: str, judge: str = "lexical", **engine: str) -> list[str]:
+    def arguments(
+        self, *more: str, task: str = "interests", judge: str = "lexical", **engine: str
+    ) -> list[str]:
         return [
-            sys.executable, "-m", "harness", "--tasks", "interests", "--data", "sample",
+            sys.executable, "-m", "harness", "--tasks", task, "--data", "sample",
             "--model", "vllm", "--model_args", self.spec(self.checkpoints.candidate, **engine),
             "--judge", judge, "--structured", "--max_failures", "1", "--json", *more,
         ]  # fmt: skip
@@ -211,7 +213,7 @@ class Command:
 
     def records(self, stage: str) -> list[dict[str, Any]]:
         """The whole records that a stage has so far."""
-        journals = (self.folder / "runs").glob(f"*/interests/?-{stage}.jsonl")
+        journals = (self.folder / "runs").glob(f"*/*/?-{stage}.jsonl")
         # Lines end where a byte says so: a random answer may hold all that Unicode breaks lines at.
         lines = [line for file in journals for line in file.read_bytes().split(b"\n")[:-1]]
         return [json.loads(line) for line in lines]

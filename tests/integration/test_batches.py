@@ -257,6 +257,18 @@ def test_a_stage_whose_questions_follow_from_answers_says_so(batched):
     assert not (batched.folder / "one.jsonl").exists()
 
 
+def test_a_group_with_such_a_stage_is_written_but_for_it_and_ends_with_an_error(batched):
+    said = batched.here(
+        "batch", "write", "--tasks", "perrec_medium", "--data", "sample", "--limit", "2",
+        "--model", "openai", "--model_args", "base_url=http://127.0.0.1:9/v1,model=m",
+        "--out", "one.jsonl",
+    )  # fmt: skip
+    assert said.code == 1
+    assert "perrec_medium_pairwise/compare: the questions of this stage" in said.err
+    assert "for perrec_medium_listwise/rank" in said.out
+    assert (batched.folder / "one.jsonl").exists()
+
+
 def test_models_that_take_no_batches_are_asked_as_in_a_run(batched, serve):
     words = ["--tasks", "interests", "--data", "sample", "--limit", "3", "--model", "baseline"]
     words += ["--judge", f"openai:base_url={batched.url},model=judge-model"]

@@ -34,7 +34,13 @@ def report(ended):
 
 @ONE_RUN
 def test_a_run_prints_table_4_at_its_end(ended):
-    _, done = ended
+    harness, done = ended
+    short = harness.here(*BASELINE, "--tasks", "usersum", "--data", "sample", "--fresh").ok().out
+    lines = short.splitlines()
+    assert lines[3] == "usersum (5 tasks)"
+    assert lines[11] == "Table 4: MovieLens, baseline"
+    assert lines[14].startswith("other ")
+    assert len(lines) <= 40
     text = done.ok().out
     assert "Table 4: MovieLens, baseline" in text
     table = text.partition("Table 4: MovieLens, baseline")[2].splitlines()

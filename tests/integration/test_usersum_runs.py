@@ -106,6 +106,10 @@ def test_summaries_are_asked_in_batches_and_the_loop_is_not(harness, arguments):
     lines = (harness.folder / "one.jsonl").read_text().splitlines()
     assert len(lines) == 3
 
+    both = "usersum_movielens,usersum_movielens_other"
+    shared = harness.here("batch", "write", *arguments(both, "--out", "both.jsonl")).ok()
+    assert shared.json["requests"][0]["same"] == {"usersum_movielens_other/summarise": 3}
+
     said = harness.here("batch", "write", *arguments(TASK, "--out", "two.jsonl"))
     assert said.code == 1
     assert "the questions of this stage cannot be written to a file" in said.err

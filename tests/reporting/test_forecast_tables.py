@@ -85,6 +85,14 @@ estimated from:
 """)
 
 
+def test_the_bounds_of_a_stage_with_several_roles_stand_once():
+    both = replace(SUPPORT, roles=(JUDGE, replace(JUDGE, role="profiler")))
+    lines = printed(replace(FORECAST, stages=(both,)), width=100)
+    assert [" ".join(line.split()[4:8]) for line in lines if line.startswith("interests")] == [
+        "~1,200 1,200 to 1,200", "~1,200 together ~0 900",
+    ]  # fmt: skip
+
+
 def test_a_stage_by_rule_has_a_row_and_no_prompt():
     by_rule = replace(SUPPORT, roles=(), least_calls=0, most_calls=0)
 

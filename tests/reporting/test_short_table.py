@@ -5,6 +5,7 @@ from builders.runs import make_entry, make_manifest, make_metric, make_summary, 
 from builders.texts import lines_on
 from msgspec.structs import replace
 
+from harness.contracts.report import Sheet
 from harness.reporting.short_table import print_short_table
 from harness.runs.manifest import StageEntry
 from harness.scoring.group_means import MeanOverTasks
@@ -37,11 +38,14 @@ def mean(name, *tasks, value=0.5, over="tasks", **more):
 def printed(*summaries, means=(), planned=None, groups=None, run="runs/one", **options):
     names = planned or [each.task for each in summaries]
     entries = {name: make_entry(make_task(name), *STAGES) for name in names}
-    manifest = make_manifest(model="gpt", tasks=entries, groups=groups or {})
-    reserved = options.pop("reserved", 4)
+    without_mean = options.pop("without_mean", ())
+    manifest = make_manifest(
+        model="gpt", tasks=entries, groups=groups or {}, without_mean=without_mean
+    )
+    reserved, sheets = options.pop("reserved", 4), options.pop("sheets", ())
     return lines_on(
         lambda console: print_short_table(
-            manifest, summaries, means, run=run, reserved=reserved, console=console
+            manifest, summaries, means, run=run, reserved=reserved, sheets=sheets, console=console
         ),
         **{"width": 80, **options},
     )
@@ -130,6 +134,32 @@ def test_a_group_of_different_main_metrics_says_so_and_lists_its_tasks():
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
 
 
+def test_a_group_without_a_mean_is_a_heading_and_its_other_names_are_left_out():
+    groups = {"whole": ("inner",), "inner": ("a", "b")}
+    lines = printed(task("a"), task("b"), groups=groups, without_mean=("whole", "inner"))
+    assert [line[:17].rstrip() for line in lines[3:6]] == ["whole (2 tasks)", "  a", "  b"]
+    assert lines[6].startswith("the rest:")
+
+
+def sheet(title, rows=3):
+    return Sheet(title=title, columns=("method", "QM"), rows=(("none", 0.5),) * rows, digits=3)
+
+
+def test_tables_of_groups_stand_below_as_far_as_they_fit_but_the_first():
+    lines = printed(task("a"), sheets=[sheet("Table 4"), sheet("Table 5", 30), sheet("Table 6")])
+    assert [line for line in lines if line.startswith("Table")] == ["Table 4", "Table 6"]
+    assert lines[4:6] == ["", "Table 4"]
+    assert lines[-1] == "the rest: harness show runs/one"
+    noted = replace(sheet("Table 4"), notes=("of runs",) * 20)
+    assert printed(task("a"), sheets=[noted]).count("  of runs") == 20
+    lines = printed(*map(task, "abcdefghij"), sheets=[noted])
+    assert "  of runs" not in lines
+    assert len(lines) == 3 + 10 + 7 + 1
+    long = printed(*map(task, "abcdefghij"), sheets=[sheet("Table 4", 50)])
+    assert long.count("none    0.500") == 50
+    assert "and 6 more tasks" in long
+
+
 def test_a_repeated_task_is_one_line_and_says_how_many_repeats_it_has():
     repeats = ("a", "a@2")
     lines = printed(task("a"), task("a@2"), means=[mean("a", *repeats, over="repeats")])
@@ -204,7 +234,7 @@ def test_names_are_no_control_characters():
 
 
 def test_the_models_of_other_roles_are_named_after_the_judge():
-    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama"}
+    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama", "verifier": "qwen"}
     assert printed(replace(task("a"), thinks=True, roles=roles))[0] == (
-        "gpt, with thinking; judge: llama; profiler: qwen"
+        "gpt, with thinking; judge: llama; profiler, verifier: qwen"
     )

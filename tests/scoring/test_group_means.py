@@ -179,3 +179,10 @@ def test_bca_bounds_of_one_task_are_those_of_the_task_with_the_same_draws():
     assert isinstance(found[0], Interval)
     assert found[0].low == pytest.approx(found[1].low)
     assert found[0] != interval_together(whole, seed=3)
+
+
+def test_a_group_whose_file_says_so_has_no_mean(tmp_path):
+    stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
+    assert len(stored.means()) == 1
+    stored.manifest = changed(stored.manifest, without_mean=("both",))
+    assert stored.means() == ()

@@ -82,6 +82,14 @@ def rated_tasks(
             expected="rows with an example, a rater, and good or bad",
         )
     every = examples_of(tasks, stop_share=options.stop_share)
+    for task, _ in every:
+        if options.asked_in > task.options.runs:
+            raise UsageError(
+                f"{task.task.name} has no such run of the predictor",
+                where="--asked_in",
+                found=str(options.asked_in),
+                expected=f"1 to {task.options.runs}",
+            )
     for row in labels.rows:
         if not any(row.item in examples for _, examples in every):
             raise row.bad(

@@ -43,8 +43,8 @@ MAKING = ("summarise", "segment", "combine")
 LIMIT_UNKNOWN = "limit unknown"
 
 MAIN_NOTE = (
-    "±: standard deviation (n - 1) over the runs of the predictor, not over users; increment: in "
-    f"per cent of {REFERENCE}"
+    "± runs: standard deviation (n - 1) over the runs of the predictor, not over users; increment: "
+    f"in per cent of {REFERENCE}"
 )
 COST_NOTE = (
     "t1 to t4: right answers in %, with unread ones as wrong; calls and tokens: of the stages that "
@@ -103,8 +103,8 @@ def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
     ]
     return Sheet(
         title=f"Table 4: {title}",
-        columns=("method", "users", "QM", "±", "increment %", "IFM", "increment %",
-                 "IDM ×0.1%", "±", "increment %"),
+        columns=("method", "users", "QM", "± runs", "increment %", "IFM", "increment %",
+                 "IDM ×0.1%", "± runs", "increment %"),
         rows=tuple(lines),
         notes=(MAIN_NOTE, roles_note(row), *without),
         digits=(0, 0, 3, 3, 2, 3, 2, 3, 3, 2),

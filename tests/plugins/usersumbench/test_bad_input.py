@@ -69,6 +69,13 @@ def test_what_cannot_be_used_is_left_out_and_counted(load_people, movielens):
     }
 
 
+def test_a_film_that_is_described_twice_is_the_first_and_counted(load_people, movielens):
+    folder = movielens(BOTH, [*NINE, (0, "Again", "A"), (0, "And again", "B")])
+    people = load_people("movielens", folder, min_activities=4)
+    assert people.by_id["u"].past[0].name == "M0"
+    assert people.notes["descriptions of objects that an earlier row describes, left out"] == 2
+
+
 def test_a_repeated_category_counts_once(load_people, movielens):
     folder = movielens(BOTH, [(0, "M0", "War|Drama|War"), *NINE[1:]])
     people = load_people("movielens", folder, min_activities=4)
@@ -80,7 +87,7 @@ def test_nobody_has_enough_activities(load_people, movielens, raised):
     assert raised(
         DataError,
         lambda: load_people("movielens", folder),
-        where="the table 'ratings'",
+        where="table 'ratings', DIR/data/ratings.dat",
         found="2 users; the most activities of one are 5",
     ) == snapshot("""\
 no user has 50 activities
@@ -131,7 +138,7 @@ def test_data_with_four_movies_or_four_genres_has_no_questions(load_people, movi
     assert raised(
         DataError,
         lambda: load_people("movielens", few_movies, min_activities=4),
-        where="the table 'ratings'",
+        where="table 'movies', DIR/few movies/movies.dat",
         found="4 objects\n"
         "      activities with an object that the data does not describe, left out: 1",
     ) == snapshot("""\
@@ -143,7 +150,7 @@ expected: at least five objects\
     assert raised(
         DataError,
         lambda: load_people("movielens", few_genres, min_activities=4),
-        where="the table 'ratings'",
+        where="table 'movies', DIR/few genres/movies.dat",
         found="4 categories",
     ) == snapshot("""\
 the data has too few categories: a question has five options
@@ -165,10 +172,11 @@ def test_some_times_in_milliseconds_are_an_error(load_people, movielens, raised)
         DataError,
         lambda: load_people("movielens", folder, min_activities=4),
         where="DIR/data/ratings.dat, row 10 (line 10), column 'timestamp'",
-        found="1000000000000 (integer)",
+        found="1000000000000 (integer); rows like this: 1",
     ) == snapshot("""\
 a value that cannot be used
-expected: seconds since 1970, as a whole number of at most 11 digits\
+expected: seconds since 1970, as a whole number of at most 11 digits
+to do: write all times of 'timestamp' in this way, or leave those rows out\
 """)
 
 
@@ -189,10 +197,11 @@ def test_some_times_in_seconds_are_an_error(load_people, json_lines, raised):
         DataError,
         lambda: load_people("amazon", folder),
         where="DIR/data/Books.json, row 10 (line 10), column 'timestamp'",
-        found="1500000000 (integer)",
+        found="1500000000 (integer); rows like this: 1",
     ) == snapshot("""\
 a value that cannot be used
-expected: milliseconds since 1970, as a whole number of 12 to 14 digits\
+expected: milliseconds since 1970, as a whole number of 12 to 14 digits
+to do: write all times of 'timestamp' in this way, or leave those rows out\
 """)
 
 
@@ -220,10 +229,11 @@ def test_a_date_that_is_none_is_an_error(load_people, json_lines, raised):
         DataError,
         lambda: load_people("yelp", folder),
         where="DIR/data/yelp_academic_dataset_review.json, row 1 (line 1), column 'date'",
-        found="'last Friday'",
+        found="'last Friday'; rows like this: 1",
     ) == snapshot("""\
 a value that cannot be used
-expected: a date such as 2018-07-07 22:09:11\
+expected: a date such as 2018-07-07 22:09:11
+to do: write all times of 'date' in this way, or leave those rows out\
 """)
 
 

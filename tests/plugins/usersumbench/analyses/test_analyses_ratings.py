@@ -99,6 +99,13 @@ def test_q_s_is_that_of_the_run_that_is_named(rated):
     assert nothing["ann"] == (0, 0, 0, 0, 0, None, None, None)
 
 
+def test_a_run_that_the_predictor_never_made_is_an_error(rated):
+    with pytest.raises(UsageError) as raised:
+        agree(*rated(asked_in=4))
+    assert (raised.value.where, raised.value.found) == ("--asked_in", "4")
+    assert raised.value.expected == "1 to 3"
+
+
 def test_the_published_agreement_stands_below(rated):
     assert agree(*rated()).sheets[2].rows[0] == ("MovieLens", 71.0)
 
@@ -113,7 +120,8 @@ def test_rows_without_a_rating_are_counted(rated, name_of):
     [
         ("s0,ann,good", ("example", "'s0'",
                          "an example of these runs and tasks: give all that the sheet has")),
-        ("{u1},ann,bad", ("example", "'{u1}'", "one label of each item by 'ann'")),
+        ("{u1},ann,bad", ("example", "'{u1}'",
+                           "one rating of each example by 'ann', who has another in row 1")),
         ("{u5},ann,fine", ("rating", "'fine'", "good or bad")),
         ("{u5},,good", ("rater", "nothing", "a name")),
     ],

@@ -239,7 +239,8 @@ def gathered(parts: Iterable[str]) -> list[str]:
     for part in parts:
         texts.append(part)
         length += len(part)
-        check_length(length)
+        if length > LONGEST:  # hundreds of parts a prompt: a call for each would cost a tenth
+            check_length(length)
     return texts
 
 

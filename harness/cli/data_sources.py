@@ -66,18 +66,16 @@ def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
     for task in _tasks(names, include_path):
         shared = msgspec.json.encode(task.data)
-        try:
-            data = None if shared in absent else _opened(task, fetching)
-        except DataError as error:
-            absent[shared] = error, []
-            data = None
-        if data is None:
-            absent[shared][1].append(task)
-        else:
-            print_rows([*_files(task, data)])
-    for error, tasks in absent.values():
+        if shared not in absent:
+            try:
+                print_rows([*_files(task, _opened(task, fetching))])
+                continue
+            except DataError as error:
+                absent[shared] = error, []
+        absent[shared][1].append(task)
+    for reason, tasks in absent.values():
         print_rows([*_absent_files(tasks)])
-        print_error(error)
+        print_error(reason)
     return 1 if absent else 0
 
 

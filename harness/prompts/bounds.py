@@ -239,7 +239,7 @@ def gathered(parts: Iterable[str]) -> list[str]:
     for part in parts:
         texts.append(part)
         length += len(part)
-        if length > LONGEST:  # hundreds of parts a prompt: a call for each would cost a tenth
+        if length > LONGEST:  # a call for each of many parts is slow
             check_length(length)
     return texts
 

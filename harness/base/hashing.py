@@ -9,14 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-
-if TYPE_CHECKING:
-    import numpy as np
 
 KEY_BYTES = 16
 
@@ -103,17 +99,3 @@ def stable_int(*parts: str | int) -> int:
     """A 64-bit hash of the parts, for seeds, orders and samples."""
     data = "\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
-
-
-def stable_ints(last: Iterable[str], *parts: str | int) -> np.ndarray:
-    """`stable_int(*parts, one)` for each `one` of `last`, as an array of unsigned integers."""
-    import numpy as np
-
-    data = "".join(f"{part}\x1f" for part in parts).encode("utf-8", "surrogatepass")
-    start = hashlib.blake2b(data, digest_size=8)
-    digests = bytearray()
-    for one in last:
-        hashed = start.copy()
-        hashed.update(one.encode("utf-8", "surrogatepass"))
-        digests += hashed.digest()
-    return np.frombuffer(digests, dtype=">u8").astype(np.uint64)

@@ -41,6 +41,7 @@ _KEY_MATERIAL = re.compile(
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}")
 _USER_IN_URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@?#]+@")
+_QUERY = re.compile(r"(?<=\S)\?[^\s#]+")
 _ARGUMENT = re.compile(r"(?<![\w.-])([\w.-]+)\s*=\s*(?=\S)")
 _NEXT_ARGUMENT = re.compile(r"(?:[,&]\s*|\s)[\w.-]+\s*=|&|\n")
 """The end of an argument's value, which may contain commas and spaces."""
@@ -133,6 +134,11 @@ def safe_text(text: str) -> str:
     """A text for people, all secrets in it redacted."""
     redacted: str = without_key_material(redacted_spec(text))
     return redacted
+
+
+def without_query(text: str) -> str:
+    """A text whose addresses have no query, which may hold a key."""
+    return _QUERY.sub(f"?{REDACTED}", text)
 
 
 def without_echoes(text: str, secrets: Iterable[str], *, whole: bool = False) -> str:

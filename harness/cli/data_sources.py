@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from harness.cli.command import Option, argument, command
 from harness.cli.output import Row, print_error, print_rows
 from harness.cli.run_options import include_path_option
@@ -60,16 +62,20 @@ def where(names: Sequence[str], include_path: Sequence[Path]) -> int:
     """Print where the data of tasks lies on this machine; fetches nothing."""
     from harness.base.errors import DataError
 
-    absent = 0
-    fetching = replace(_fetching(), offline=True, look=True)
+    absent: dict[bytes, tuple[DataError, list[Task]]] = {}
+    fetching = replace(_fetching(), offline=True, look=True, say=lambda line: None)
     for task in _tasks(names, include_path):
-        try:
-            data = _opened(task, fetching)
-        except DataError as error:
-            print_error(error)
-            absent += 1
-        else:
-            print_rows([*_files(task, data)])
+        shared = msgspec.json.encode(task.data)
+        if shared not in absent:
+            try:
+                print_rows([*_files(task, _opened(task, fetching))])
+                continue
+            except DataError as error:
+                absent[shared] = error, []
+        absent[shared][1].append(task)
+    for reason, tasks in absent.values():
+        print_rows([*_absent_files(tasks)])
+        print_error(reason)
     return 1 if absent else 0
 
 
@@ -100,6 +106,15 @@ def _opened(task: Task, fetching: Fetching) -> TaskData:
         task.data, data=task.data.folder, limit=None, seed=0, package=None, task=task.name,
         fetching=fetching,
     )  # fmt: skip
+
+
+def _absent_files(tasks: Sequence[Task]) -> Iterator[Row]:
+    """Tasks that need the same data, which is not there, and the files that it would have."""
+    from harness.data.files import patterns
+
+    yield from ((task.name, "not on this machine") for task in tasks)
+    for table, spec in tasks[0].data.tables.items():
+        yield f"  {table}", patterns(table, spec)[0]
 
 
 def _files(task: Task, data: TaskData) -> Iterator[Row]:

@@ -283,26 +283,10 @@ def tags_from(given: Sequence[str]) -> dict[str, str]:
 
 def _own_columns(option: str, given: Any) -> dict[str, str]:
     """The entries of --columns or --values by path."""
+    from harness.tasks.own_columns import read_own_columns
 
-    def read(texts: Sequence[str]) -> dict[str, Any]:
-        # A value in the data may hold `=` and end with a space, unlike the name of a column.
-        named = option == "--columns"
-        parts = [text.partition("=") if named else text.rpartition("=") for text in texts]
-        for path, equals, name in parts:
-            if not (path.strip() and equals and name):
-                raise UsageError(
-                    f"{option} needs a column and a text",
-                    found=f"{path}{equals}{name}",
-                    expected=f"{option} TABLE.COLUMN=NAME"
-                    if named
-                    else f"{option} TABLE.COLUMN.VALUE=MEANING",
-                )
-        paths = [path.strip() if named else path.lstrip() for path, *_ in parts]
-        return _without_repeats(
-            option, [(path, part[-1]) for path, part in zip(paths, parts, strict=True)]
-        )
-
-    return {path: str(name) for path, name in _mapping(given, read).items()}
+    found = _mapping(given, lambda texts: _without_repeats(option, read_own_columns(option, texts)))
+    return {path: str(name) for path, name in found.items()}
 
 
 def _without_repeats(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:

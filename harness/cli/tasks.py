@@ -267,13 +267,14 @@ def _roles(task: Task, benchmark: Benchmark) -> Iterator[Row]:
 
 
 def _data(data: DataSpec) -> Iterator[Row]:
+    from harness.base.redaction import without_query
     from harness.tasks.load import shown
 
     for source in data.sources:
         if source.hub is not None:
             yield "hub", source.hub.repo
         elif source.url is not None:
-            yield "url", source.url.address
+            yield "url", without_query(source.url.address)
         elif source.drive is not None:
             yield "drive", f"{source.drive.name} ({source.drive.address})"
         elif source.build is not None:

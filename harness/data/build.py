@@ -18,6 +18,7 @@ import msgspec
 
 from harness.base.errors import DataError, Unavailable
 from harness.base.hashing import digest
+from harness.base.redaction import without_query
 from harness.data.downloads import VARIABLE, downloads_folder, fetched, locked
 from harness.data.fetching import BuildTool, Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
@@ -35,7 +36,7 @@ class InputFile(msgspec.Struct, frozen=True):
 
 
 class BuildRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How data was built."""
+    """How data was built; `plugin` names the plugin of the tool with its version."""
 
     tool: str
     plugin: str
@@ -58,7 +59,7 @@ def built(spec: BuildSpec, tool: BuildTool, *, task: str, fetching: Fetching) ->
     Several processes may ask for the same data at once: one builds it.
     """
     inputs = msgspec.to_builtins(spec.inputs)
-    asked = _root() / f"{digest([spec.tool, dict(tool.options), inputs])}.json"
+    asked = _root() / f"{digest([spec.tool, tool.plugin, dict(tool.options), inputs])}.json"
     found = _kept(asked)
     if found is not None:
         return found
@@ -87,7 +88,8 @@ def _kept(asked: Path) -> Built | None:
             found=str(error),
             hint="remove the file; the data is then built again",
         ) from error
-    return Built(folder=_root() / key / "data", digest=key, record=record)
+    folder = _root() / key / "data"
+    return Built(folder=folder, digest=key, record=record) if folder.is_dir() else None
 
 
 def _build(
@@ -104,9 +106,9 @@ def _build(
         tool=spec.tool, plugin=tool.plugin, options=dict(tool.options), inputs=inputs
     )
     read = {name: [(one.file, one.digest) for one in each] for name, each in inputs.items()}
-    key = digest([spec.tool, record.options, read])
+    key = digest([spec.tool, tool.plugin, record.options, read])
     folder = _root() / key
-    if not folder.is_dir():  # another task may ask for the same from elsewhere
+    if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
         fetching.say(f"building data from {count} files, once: harness data {spec.tool}")
         _run(tool, record, files, folder, asked.with_suffix(""))
@@ -128,7 +130,8 @@ def _run(
     try:
         tool.run(files, work / "data")
         atomic_write(work / "record.json", msgspec.json.encode(record), option=VARIABLE)
-        if not folder.is_dir():
+        if not (folder / "data").is_dir():
+            shutil.rmtree(folder, ignore_errors=True)  # a person removed the data alone
             work.replace(folder)
     except OSError as error:
         raise storage_error(folder, error, option=VARIABLE) from error
@@ -151,7 +154,7 @@ def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[P
         download = fetched(remote, task=task, fetching=fetching)
         for path in sorted(path for path in download.folder.rglob("*") if path.is_file()):
             name = path.relative_to(download.folder).as_posix()
-            yield path, InputFile(remote.address, name, download.digest)
+            yield path, InputFile(without_query(remote.address), name, download.digest)
 
 
 def _root() -> Path:

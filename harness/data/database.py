@@ -18,7 +18,6 @@ import msgspec
 
 from harness.base.errors import DataError
 from harness.data.bulk import TYPES, bulk_query, distinct, quoted
-from harness.data.sampling import ranks
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,7 +38,8 @@ PREFIX = "harness-tables-"
 ADDED = ("row", "rowid", "unfit")
 """The columns that a database or the reading of a file adds to those of a table."""
 
-STABLE_RANK = "stable_rank"
+STABLE_RANK = "CREATE TEMP MACRO stable_rank(text, seed) AS md5(seed || ' ' || text)"
+"""In SQL, as a function in Python takes microseconds a row."""
 
 _LARGEST = 2**63
 
@@ -52,8 +52,9 @@ class Database:
 
     A table has its declared columns, with the types VARCHAR, BIGINT, DOUBLE, BOOLEAN, and JSON for
     all others, and `row`, the number of the row as `Table.rows` counts. A value that does not fit
-    is the error that `Table.rows` raises. `stable_rank(text, seed)` is the rank by which
-    `TaskData.choose` orders ids. Rows come in any order unless a query orders them.
+    is the error that `Table.rows` raises. `stable_rank(text, seed)` is a text of 32
+    hexadecimal digits that depends on both alone, to draw rows by. Rows come in any order unless a
+    query orders them.
 
     State: the loaded tables, in a temporary folder that goes with this object, as do all results
     of queries that were not fetched.
@@ -75,6 +76,7 @@ class Database:
                 "autoinstall_known_extensions": False,
             },
         )
+        self._connection.execute(STABLE_RANK)
         weakref.finalize(self, _remove, self._connection, self._folder, lock)
 
     def relation(self, name: str) -> duckdb.DuckDBPyRelation:
@@ -96,22 +98,7 @@ class Database:
         words = set(re.findall(r"\w+", query))
         for name in self._tables.keys() & words:
             self._load(name)
-        if STABLE_RANK in words and STABLE_RANK not in self._loaded:
-            self._add_stable_rank()
         return self._connection.sql(query, params=params)
-
-    def _add_stable_rank(self) -> None:
-        """Registers the function, which takes longer than to load a small table."""
-        from duckdb.func import PythonUDFType
-
-        self._connection.create_function(
-            STABLE_RANK,
-            _stable_rank,
-            ["VARCHAR", "BIGINT"],
-            "UBIGINT",
-            type=PythonUDFType.ARROW,
-        )
-        self._loaded.add(STABLE_RANK)
 
     def _load(self, name: str) -> None:
         if name in self._loaded:
@@ -208,13 +195,6 @@ def _array(values: Sequence[Any], kind: str, *, row: int, table: Table, column: 
                 raise table.bad(row + place, column, one, "a whole number of at most 64 bits")
     arrow = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
     return pa.array(values, arrow.get(kind, pa.bool_()))
-
-
-def _stable_rank(texts: Any, seeds: Any) -> Any:  # DuckDB evaluates these types
-    import pyarrow as pa
-
-    seed = seeds[0].as_py()
-    return pa.array(ranks(texts.to_pylist(), seed=seed), pa.uint64())
 
 
 def _new_folder() -> tuple[Path, IO[str]]:

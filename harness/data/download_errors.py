@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from harness.base.errors import DataError, Unavailable
+from harness.base.redaction import without_query
+
+FOLDER = "give the folder that holds the file, unpacked, with --data DIR"
+"""What to do with a file that a person fetched."""
 
 
 def refused(address: str, status: int) -> Unavailable:
@@ -11,7 +15,7 @@ def refused(address: str, status: int) -> Unavailable:
         f"the server refuses the file with status {status}",
         where=address,
         hint="open the address in a browser: the owner may want you to log in or to agree to "
-        "terms first, or the file may have moved; then give it with --data",
+        f"terms first, or the file may have moved; then {FOLDER}",
     )
 
 
@@ -20,8 +24,7 @@ def page_instead(address: str) -> Unavailable:
     return Unavailable(
         "the server sent a web page in place of the file",
         where=address,
-        hint="open the address in a browser and do what the page asks for; then give the file "
-        "with --data",
+        hint=f"open the address in a browser and do what the page asks for; then {FOLDER}",
     )
 
 
@@ -33,14 +36,14 @@ def not_given(address: str, says: str) -> Unavailable:
             where=address,
             found=says,
             hint="repeat the command after a day; or open the address in a browser, copy the file "
-            "into a Drive of your own, download it there, and give it with --data",
+            f"into a Drive of your own, download it there, and {FOLDER}",
         )
     return Unavailable(
         "Google Drive does not give the file to everybody",
         where=address,
         found=says,
         hint="open the address in a browser: its owner may have to share it with you, or may have "
-        "moved it; download it there and give it with --data",
+        f"moved it; download it there and {FOLDER}",
     )
 
 
@@ -49,9 +52,9 @@ def unreachable(address: str, error: Exception) -> Unavailable:
     return Unavailable(
         "the file could not be fetched",
         where=address,
-        found=str(error),
-        hint="repeat the command when the server can be reached: it goes on where it broke; or "
-        "give the file with --data",
+        found=without_query(str(error)),
+        hint="repeat the command when the server can be reached: it continues where it stopped; or "
+        + FOLDER,
     )
 
 
@@ -64,7 +67,8 @@ def another_file(address: str, found: str, expected: str, *, stated: bool) -> Da
         found=found,
         expected=expected,
         hint="fetch it again; if the owner publishes a new file, state its `digest` "
-        "in the task's `data.sources`, or give the data with --data",
+        "in the task's `data.sources`, or give the folder of the data with "
+        "--data DIR",
     )
 
 
@@ -76,5 +80,5 @@ def not_fetched(address: str, name: str, digest: str | None, task: str, why: str
         found=why,
         expected=f"the file with {digest}" if digest else "the file; no digest is stated",
         hint=f"`harness data fetch {task}` where there is a network, into the same folder; or give "
-        "the data with --data FILE or --data DIR",
+        "the folder of the data with --data DIR",
     )

@@ -24,6 +24,7 @@ import msgspec
 from harness.base.errors import DataError, StorageError
 from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
+from harness.base.redaction import without_query
 from harness.contracts.task import DriveSpec, UrlSpec
 from harness.data.download_errors import another_file, not_fetched
 from harness.data.download_watch import Watch
@@ -79,9 +80,11 @@ def fetched(remote: Remote, *, task: str, fetching: Fetching) -> Download:
         return found
     why = fetching.why_offline()
     if why is not None:
-        looked = f"nothing was fetched, because {why}; looked in {downloads_folder()}"
-        raise not_fetched(remote.address, file_name(remote), remote.digest, task, looked)
-    with locked(cache.lock, f"another process fetches {remote.address}", fetching.say):
+        looked = f"looked in {downloads_folder()}"
+        if not fetching.look:
+            looked = f"nothing was fetched, because {why}; {looked}"
+        raise not_fetched(cache.address, file_name(remote), remote.digest, task, looked)
+    with locked(cache.lock, f"another process fetches {cache.address}", fetching.say):
         return cache.kept() or cache.fetch(fetching)
 
 
@@ -90,6 +93,7 @@ class _Cache:
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
+        self.address = without_query(remote.address)
         self._root = downloads_folder()
         self._key = digest(self._remote.address)
         self._name = file_name(remote)
@@ -126,8 +130,8 @@ class _Cache:
 
         remote = self._remote
         terms = f"; terms: {remote.terms}" if remote.terms else ""
-        fetching.say(f"fetching {remote.address}{terms}")
-        watch = Watch(remote.address, self._work, fetching, option=VARIABLE)
+        fetching.say(f"fetching {self.address}{terms}")
+        watch = Watch(self.address, self._work, fetching, option=VARIABLE)
         try:
             if isinstance(remote, DriveSpec):
                 fetch_drive_file(remote, part, watch)
@@ -143,11 +147,9 @@ class _Cache:
         known = self._known()
         found = _digest_of(part, "sha256" if known is None else known.partition(":")[0])
         if known is None or found == known:
-            return Seen(self._remote.address, found, part.stat().st_size)
+            return Seen(self.address, found, part.stat().st_size)
         self._forget()
-        raise another_file(
-            self._remote.address, found, known, stated=self._remote.digest is not None
-        )
+        raise another_file(self.address, found, known, stated=self._remote.digest is not None)
 
     def _keep(self, part: Path, folder: Path) -> None:
         """Move or unpack a whole file into its folder, which appears in one step."""
@@ -189,7 +191,7 @@ class _Cache:
             if found != stated:
                 raise DataError(
                     f"the file '{name}' in the download is not the one that the task names",
-                    where=self._remote.address,
+                    where=self.address,
                     found=found,
                     expected=stated,
                     hint="correct `contents` in the task's `data.sources`, or give the data with "
@@ -243,7 +245,7 @@ def file_name(remote: Remote) -> str:
     if not name:
         raise DataError(
             "the address of the data does not end with the name of a file",
-            where=remote.address,
+            where=without_query(remote.address),
             expected="`url.name` with the file's name in the task's `data.sources`",
         )
     return name

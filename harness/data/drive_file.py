@@ -1,4 +1,4 @@
-"""One file of Google Drive, which `gdown` fetches; a broken download goes on where it broke."""
+"""One file of Google Drive, which `gdown` fetches; a broken download continues where it stopped."""
 
 from __future__ import annotations
 

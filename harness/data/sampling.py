@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from harness.base.hashing import stable_int, stable_ints
-
-if TYPE_CHECKING:
-    import numpy as np
+from harness.base.hashing import stable_int
 
 
 def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str], int]:
@@ -19,8 +15,3 @@ def choose(ids: Iterable[str], *, seed: int, most: int | None) -> tuple[list[str
     distinct = set(ids)
     ordered = sorted(distinct, key=lambda one: (stable_int("choose", seed, one), one))
     return (ordered if most is None else ordered[:most]), len(distinct)
-
-
-def ranks(ids: Iterable[str], *, seed: int) -> np.ndarray:
-    """The hashes by which `choose` orders ids, smallest first; fast for very many ids."""
-    return stable_ints(ids, "choose", seed)

@@ -11,6 +11,7 @@ import msgspec
 
 from harness.base.errors import DataError, Unavailable, UsageError
 from harness.base.home import expanded
+from harness.base.redaction import without_query
 from harness.contracts.identity import COMMIT
 from harness.data.dataset import BUILD, SAMPLE, Origin, TaskData
 from harness.data.fetching import Fetching
@@ -120,7 +121,7 @@ def name_of(source: SourceSpec) -> str:
     if source.hub is not None:
         return f"the hub's {source.hub.repo}"
     if source.url is not None:
-        return source.url.address
+        return without_query(source.url.address)
     if source.drive is not None:
         return f"{source.drive.name} on Google Drive"
     if source.build is not None:
@@ -160,7 +161,7 @@ def _open_sources(
         except Unavailable as error:
             failed.append((name, error))
             if source is not sources[-1]:
-                fetching.say(f"not to be had: {name}: {error.problem}")
+                fetching.say(f"no data from {name}: {error.problem}")
             if (source.url or source.drive) and fetching.why_offline() is None:
                 fetching.failed[key] = error
     raise _none_has_it(task, failed)
@@ -194,7 +195,7 @@ def _open_download(
     from harness.data.downloads import fetched
 
     download = fetched(remote, task=task, fetching=fetching)
-    about = {"address": remote.address, "digest": download.digest}
+    about = {"address": without_query(remote.address), "digest": download.digest}
     place = download.folder if len(spec.tables) > 1 else download.place
     holder = holder_of(place, spec.tables, task=task) or place  # an archive may have a folder more
     data = _open_folder(spec, made, holder, about, origin=origin, task=task, inside=True)

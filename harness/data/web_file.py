@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from harness.base.redaction import without_query
 from harness.data.download_errors import page_instead, refused, unreachable
 
 TIMEOUT = (15, 60)
@@ -34,6 +35,7 @@ class WebFile:
 
     def __init__(self, address: str, part: Path, watch: Watched) -> None:
         self._address = address
+        self._shown = without_query(address)
         self._part = part
         self._validator = part.with_name(f"{part.name}.validator")
         self._watch = watch
@@ -55,10 +57,10 @@ class WebFile:
                 if status == _NO_SUCH_RANGE:
                     self._part.unlink()
                 elif 400 <= status < 500 and status not in _TOO_BUSY:
-                    raise refused(self._address, status) from error
+                    raise refused(self._shown, status) from error
                 idle = 0 if self._written > before else idle + 1
                 if idle == ATTEMPTS:
-                    raise unreachable(self._address, error) from error
+                    raise unreachable(self._shown, error) from error
                 time.sleep(PAUSE * 2 ** max(idle - 1, 0))
 
     def _attempt(self) -> None:
@@ -94,7 +96,7 @@ class WebFile:
         # Some servers call a .gz file an encoding of its content: it is kept as it lies there.
         response.raw.headers.pop("content-encoding", None)
         if str(headers.get("content-type", "")).startswith("text/html"):
-            raise page_instead(self._address)
+            raise page_instead(self._shown)
         length = headers.get("content-length")
         self._total = None if length is None else self._written + int(length)
         self._watch(self._written, self._total)

@@ -239,7 +239,8 @@ def gathered(parts: Iterable[str]) -> list[str]:
     for part in parts:
         texts.append(part)
         length += len(part)
-        check_length(length)
+        if length > LONGEST:  # a call for each of many parts is slow
+            check_length(length)
     return texts
 
 

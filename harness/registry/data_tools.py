@@ -69,7 +69,10 @@ def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
     def run(inputs: Mapping[str, Sequence[Path]], out: Path) -> None:
         run_tool(registration, partial(tool.run, _settings(tool, spec, inputs, out)))
 
-    return BuildTool(plugin=str(registration.origin), options=options, run=run)
+    origin = registration.origin
+    versions = {one.distribution: one.version for one in plugins.loaded}
+    named = f"{origin} {versions.get(origin.distribution, '')}".rstrip()
+    return BuildTool(plugin=named, options=options, run=run)
 
 
 def _settings(

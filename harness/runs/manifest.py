@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from harness.base.errors import DataError
-from harness.base.redaction import redacted_args, without_key_material
+from harness.base.redaction import redacted_args, without_key_material, without_query
 from harness.calls.pricing import Cost, PriceTable
 from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, read_sealed, sealed_file
@@ -152,14 +152,27 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_definition(task: Task) -> dict[str, Any]:
-    """A resolved task as JSON values; files have only their names, as folders differ by machine."""
+    """A resolved task as JSON values; files have only their names, as folders differ by machine.
+
+    Addresses of data have no query, which may hold a key.
+    """
     prompts = {name: Path(file).name for name, file in task.prompts.items()}
     folder = None if task.data.folder is None else Path(task.data.folder).name
     data = msgspec.structs.replace(task.data, folder=folder)
     whole = msgspec.structs.replace(task, file=None, bases=(), prompts=prompts, data=data)
     definition: dict[str, Any] = msgspec.to_builtins(whole)
     definition["file"] = None if task.file is None else task.file.name
+    definition["data"]["sources"] = _without_queries(definition["data"]["sources"])
     return definition
+
+
+def _without_queries(value: Any, name: str = "") -> Any:
+    """The sources of data, or a part of them, without the queries of addresses."""
+    if isinstance(value, dict):
+        return {key: _without_queries(held, key) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_queries(held, name) for held in value]
+    return without_query(value) if name == "address" else value
 
 
 def stage_finished(manifest: Manifest, task: str, stage: str, *, items: int) -> Manifest:

@@ -22,6 +22,22 @@ class _Place(NamedTuple):
     written: str
 
 
+def read_own_columns(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    """The paths and texts of --columns or --values; UsageError for one that lacks either."""
+    # A value in the data may hold `=` and end with a space, unlike the name of a column.
+    named = option == "--columns"
+    found = []
+    for text in given:
+        path, equals, meant = text.partition("=") if named else text.rpartition("=")
+        if not (path.strip() and equals and meant):
+            form = "TABLE.COLUMN=NAME" if named else "TABLE.COLUMN.VALUE=MEANING"
+            raise UsageError(
+                f"{option} needs a column and a text", found=text, expected=f"{option} {form}"
+            )
+        found.append((path.strip() if named else path.lstrip(), meant))
+    return found
+
+
 def with_own_columns(
     tasks: Sequence[Task], columns: Mapping[str, str], values: Mapping[str, str]
 ) -> tuple[Task, ...]:

@@ -17,7 +17,7 @@ from harness_gistbench.stages.verify import VERIFY
 
 GISTBENCH = Benchmark(
     name="gistbench",
-    version=1,
+    version=2,
     description="Name a user's interests from long histories, and ground them in evidence.",
     paper="https://arxiv.org/abs/2603.29112",
     stages=(PREDICT, VERIFY, TAXONOMY, OVERLAP, SPECIFICITY),

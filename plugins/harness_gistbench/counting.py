@@ -53,10 +53,7 @@ NO_VERDICT = {
     "evidence": "evidence_failure",
     "retrieval": "retrieval_failure",
 }
-POOL = {
-    "objects": "objects of the pool",
-    "recorded": "objects of the pool that an interest cites",
-}
+POOL = {"objects": "objects of the pool", "recorded": "objects of the pool that an interest cites"}
 """Told even where they are zero: how much there was to filter by is part of the method."""
 
 

@@ -35,9 +35,8 @@ class Engagement(msgspec.Struct, frozen=True, gc=False):
 class Histories:
     """What people did, of the people chosen, and the objects that may be distractors.
 
-    `signals` and `pool` are those of the whole data, whomever the run chose. The pool is in the
-    order of the hashes by which it was chosen, the same by which users are. `torn` objects have
-    several texts, `without` are users without a positive engagement.
+    `signals` and `pool` are those of the whole data, the pool in the order of its ranks. `torn`
+    objects have several texts, `without` are users without a positive engagement.
 
     State: `_near` are the histories that were read last.
     """
@@ -58,8 +57,7 @@ class Histories:
     def history(self, user: str) -> list[Engagement]:
         """All engagements of a person, most recent first.
 
-        Those of the same time stand in the order of the data, and so do those without a time, which
-        come last.
+        Those of one time are in the order of the data, as are those without one, which come last.
         """
         if user not in self._near:
             self._read_from(user)
@@ -90,10 +88,7 @@ class Histories:
 
 
 def gather(index: LogIndex, dataset: Dataset, options: Options) -> Histories:
-    """The histories in a log, of the users that the run keeps.
-
-    People with fewer engagements than the task asks for are left out before the choice.
-    """
+    """The histories of the users that the run keeps, chosen from those with enough engagements."""
     least = options.min_engagements
     enough = index.column(f"SELECT user FROM {index.people} WHERE kept >= ?", [least])
     ordered = "engagements in the order of the data, as none has a time"
@@ -106,11 +101,20 @@ def gather(index: LogIndex, dataset: Dataset, options: Options) -> Histories:
     }
     for fact, number in facts.items():
         dataset.note(fact, number)
+    where = ", ".join(one.label for of in dataset.tables.values() for one in of.sources)
+    [most] = index.column(f"SELECT max(kept) FROM {index.people}")
+    if most and not enough:
+        raise DataError(
+            f"no user has {least} engagements, the fewest that task '{dataset.task}' takes",
+            where=where,
+            found=f"{index.users:,} users; the most engagements of one are {most:,}",
+            hint=f"take users with fewer: --set min_engagements={most}",
+        )
     users = dataset.choose(enough)
     if not index.positive:
         raise DataError(
             f"no interest can be verified with the data of task '{dataset.task}'",
-            where=", ".join(one.label for of in dataset.tables.values() for one in of.sources),
+            where=where,
             found=f"{index.engagements:,} engagements, and none of them positive",
             expected="engagements of the type explicit_positive or implicit_positive",
             hint="`harness data describe` shows the types of engagement that the data has",

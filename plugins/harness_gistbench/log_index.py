@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.base.hashing import digest
-from harness.data.sampling import choose
 from harness_gistbench.records import SIGNALS, Signal
 
 if TYPE_CHECKING:
@@ -106,10 +105,13 @@ class LogIndex:
         """The objects of the smallest ranks, of all that anybody engaged with, and their texts."""
         [many] = self.column(f"SELECT approx_count_distinct(object) FROM ({self.rows}) WHERE kept")
         share = (2 * most + FEW) / max(1, many)
+        rank = f"stable_rank(object, {seed})"
         while True:
-            small = "true" if share >= 1 else f"stable_rank(object, {seed}) < {int(share * 2**64)}"
-            query = f"SELECT object, any_value(text) FROM ({self.rows}) WHERE kept AND {small}"
-            found = dict(self.sql(f"{query} GROUP BY object"))
-            if len(found) >= most or share >= 1:
-                return {one: found[one] for one in choose(found, seed=seed, most=most)[0]}
+            small = "true" if share >= 1 else f"{rank} < '{int(share * 16**8):08x}'"
+            found = self.sql(
+                f"SELECT object, any_value(text) FROM ({self.rows}) WHERE kept AND {small} "
+                f"GROUP BY object ORDER BY {rank}, object LIMIT {most}"
+            )
+            if len(found) == most or share >= 1:
+                return dict(found)
             share *= 4

@@ -155,8 +155,7 @@ def from_entries(entries: list[Any]) -> Answer:
 def named(entry: Any) -> Named | None:
     """The interest in one entry, None where it is none.
 
-    A key of another name will do where nothing else can be meant: the only text beside the only
-    list of identifiers.
+    A key of another name will do if it can only be meant: one text and one list of identifiers.
     """
     if not isinstance(entry, dict) or LIST in entry:
         return None

@@ -137,8 +137,7 @@ def kept_evidence(claims: Iterable[Record[Any, Any]]) -> list[Evidence] | Missin
 def retrieved(interest: Interest, test_set: Record[Any, Any] | None) -> dict[str, Any]:
     """How many backing objects the judge found and of how many, or why that is not known.
 
-    A test set that had too few distractors to be asked about is known no better than one on which
-    the judge failed.
+    A test set with too few distractors to be asked about is as unknown as one the judge failed on.
     """
     if not interest.evidence:
         return {"correct": 0, "backing": 0}

@@ -21,7 +21,7 @@ def contents(options: Options) -> dict[str, str]:
 
 USERSUMBENCH = Benchmark(
     name="usersumbench",
-    version=1,
+    version=2,
     description="Summarise what a user did, and predict from the summary what the user does next.",
     paper="https://arxiv.org/abs/2408.16966",
     licence="MovieLens: research only, not to be passed on; Yelp and Amazon: see their owners",

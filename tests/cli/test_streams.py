@@ -1,4 +1,4 @@
-"""The command where its output, its messages or its home folder are not to be had."""
+"""The command where its output, its messages or its home folder are missing."""
 
 import json
 import os

@@ -44,12 +44,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 class Tool:
     """A data tool that writes all rows of its files into one; `runs` are the files of each run."""
 
-    def __init__(self, fails: Exception | None = None) -> None:
+    def __init__(self, fails: Exception | None = None, plugin: str = "mine 1") -> None:
         self.runs: list[dict[str, list[str]]] = []
         self.fails = fails
+        self.plugin = plugin
 
     def __call__(self, spec: BuildSpec) -> BuildTool:
-        return BuildTool(plugin="mine 1", options={"seed": 0, **spec.options}, run=self.run)
+        return BuildTool(plugin=self.plugin, options={"seed": 0, **spec.options}, run=self.run)
 
     def run(self, inputs: Mapping[str, Sequence[Path]], out: Path) -> None:
         self.runs.append({name: [path.name for path in paths] for name, paths in inputs.items()})
@@ -187,6 +188,24 @@ def test_a_build_follows_a_source_that_cannot_be_had_or_is_chosen(web: Web) -> N
     none = msgspec.structs.replace(spec, sources=spec.sources[:1])
     with pytest.raises(DataError, match="no source that builds its data"):
         opened(none, tool, data="build")
+
+
+def test_another_version_of_the_plugin_is_another_build(spec: DataSpec) -> None:
+    older, newer = Tool(), Tool(plugin="mine 2")
+    first, second = opened(spec, older), opened(spec, newer)
+    assert first.describe()["digest"] != second.describe()["digest"]
+    assert (len(older.runs), len(newer.runs)) == (1, 1)
+
+
+def test_a_build_without_its_data_is_built_again(spec: DataSpec, cache: Path) -> None:
+    tool = Tool()
+    rows = users(opened(spec, tool))
+    (kept,) = (cache / "built").glob("*/data")
+    shutil.rmtree(kept)
+    with pytest.raises(Unavailable, match="was not built yet"):
+        opened(spec, tool, look=True)
+    assert users(opened(spec, tool)) == rows
+    assert len(tool.runs) == 2
 
 
 def test_a_record_that_cannot_be_read_is_told(spec: DataSpec, cache: Path) -> None:

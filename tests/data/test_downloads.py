@@ -61,6 +61,21 @@ def names(value: str | bytes) -> str:
     return value if isinstance(value, str) else "packed"
 
 
+def test_the_query_of_an_address_is_sent_and_shown_nowhere(web: Web, cache: Path) -> None:
+    web.pages["/people.csv?token=abc123"] = Page(CSV)
+    said: list[str] = []
+    data = opened(spec(f"{web.url}/people.csv?token=abc123"), said=said)
+    assert users(data) == ["u1", "u2"]
+    assert said[0] == f"fetching {web.url}/people.csv?[redacted]"
+    assert data.describe()["address"] == f"{web.url}/people.csv?[redacted]"
+    assert not [file for file in cache.rglob("*.json") if "abc123" in file.read_text()]
+    for address in (f"{web.url}/gone.csv?token=abc123", "http://127.0.0.1:9/a.csv?token=abc123"):
+        for offline in (False, True):
+            error = str(refused(spec(address), offline=offline))
+            assert "?[redacted]" in error
+            assert "abc123" not in error
+
+
 def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
     web.pages["/people.csv"] = Page(CSV)
     said: list[str] = []
@@ -125,7 +140,8 @@ def test_a_later_command_goes_on_where_the_server_went_away(web: Web, cache: Pat
     given = spec(f"{web.url}/people.csv")
     error = refused(given)
     assert "the file could not be fetched" in str(error)
-    assert "it goes on where it broke" in str(error)
+    assert "it continues where it stopped" in str(error)
+    assert "give the folder that holds the file, unpacked, with --data DIR" in str(error)
     assert not list(cache.glob("sha256-*"))
     assert len(users(opened(given))) == 40_000
     assert web.asked[-1][1:] == ("bytes=1000-", '"one"')

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
-
 from builders.processes import run_python
 
-from harness.data.sampling import choose, ranks
+from harness.data.sampling import choose
 
 IDS = [f"u{n}" for n in range(100)]
 
@@ -43,15 +41,3 @@ def test_a_chosen_id_stays_chosen_when_others_come_or_go() -> None:
     chosen, _ = choose(IDS, seed=0, most=10)
     fewer, _ = choose([one for one in IDS if one not in chosen[:5]], seed=0, most=5)
     assert fewer == chosen[5:]
-
-
-def test_ranks_are_the_order_in_which_ids_are_chosen() -> None:
-    ids = ["u1", "ünï", "", "42", "a b"]
-    by_rank = [one for _, one in sorted(zip(ranks(ids, seed=3).tolist(), ids, strict=True))]
-    assert by_rank == choose(ids, seed=3, most=None)[0]
-
-
-def test_ranks_are_the_same_on_every_machine() -> None:
-    told = [blake2b(b"choose\x1f3\x1f" + one, digest_size=8).digest() for one in (b"u1", b"42")]
-    assert ranks(["u1", "42"], seed=3).tolist() == [int.from_bytes(one, "big") for one in told]
-    assert ranks([], seed=3).tolist() == []

@@ -60,7 +60,7 @@ def test_the_first_source_that_can_be_had_is_taken(web: Web, kind: str) -> None:
     assert [row["user"] for _, row in data.table().rows()] == ["u1", "u2"]
     assert data.describe()["address"] == f"{web.url}/a.csv"
     assert [path for path, *_ in web.asked if path == "/b.csv"] == []
-    assert [line for line in said if line.startswith("not to be had: ")]
+    assert [line for line in said if line.startswith("no data from ")]
 
 
 def test_the_error_of_the_last_source_names_them_all(web: Web) -> None:
@@ -72,7 +72,8 @@ def test_the_error_of_the_last_source_names_them_all(web: Web) -> None:
         "            its owner, who must be asked: task 'quiz' needs data that only a person can "
         "get: terms of its owner: no copies\n"
         "  to do:    open the address in a browser: the owner may want you to log in or to agree "
-        "to terms first, or the file may have moved; then give it with --data\n"
+        "to terms first, or the file may have moved; then give the folder that holds the file, "
+        "unpacked, with --data DIR\n"
         "            1. Log in.\n            2. Agree.\n            3. Give --data DIR."
     )
 
@@ -134,4 +135,4 @@ def test_several_tasks_try_once_what_cannot_be_had(web: Web) -> None:
             spec, data=None, limit=None, seed=0, package=None, task=task, fetching=fetching
         )
     assert [path for path, *_ in web.asked].count("/gone.csv") == 1
-    assert sum("not to be had" in line for line in said) == 1
+    assert sum("no data from" in line for line in said) == 1

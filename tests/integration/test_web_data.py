@@ -80,10 +80,28 @@ def test_the_data_of_a_task_comes_by_itself_and_stays(harness, task, web):
     assert again.code == 0, again.err
 
 
+def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, task, web):
+    web.pages["/people.zip?token=abc123"] = web.pages["/people.zip"]
+    task.write_text(task.read_text().replace("people.zip", "people.zip?token=abc123"))
+    ended = run(harness, task)
+    assert ended.code == 0, ended.err
+    shown = command(harness, "tasks", str(task))
+    texts = [ended.err, ended.out, shown.out]
+    files = [one for one in (harness.folder / "web-runs").rglob("*") if one.is_file()]
+    texts += [one.read_bytes().decode("utf-8", "replace") for one in files]
+    assert not [text for text in texts if "abc123" in text]
+    assert "people.zip?[redacted]" in "".join(texts)
+    assert "abc123" not in run(harness, task, "--offline", "--fresh").err
+
+
 def test_data_is_fetched_beforehand_and_found(harness, task, web):
     absent = command(harness, "data", "where", str(task))
     assert absent.code == 1
     assert "not in the cache" in absent.err
+    assert "offline" not in absent.err
+    assert absent.out.split() == [
+        "web_people", "not", "on", "this", "machine", "engagements", "data/engagements.jsonl",
+    ]  # fmt: skip
     fetched = command(harness, "data", "fetch", str(task))
     assert fetched.code == 0, fetched.err
     assert digest(web) in fetched.out.replace("\n", "").replace(" ", "")

@@ -6,8 +6,7 @@ Such an object is no distractor. Three ways to find out, by the option `overlap`
 the user's; an interest is recorded for an object when it cites it, whosever interest it is. Each is
 offered once, however many objects it is recorded for, and objects that carry one of the user's
 interests word for word need no question. `interests` asks the same for each distinct interest by
-itself, so that an answer serves every user who has it. `texts` asks for each user about the texts
-of the objects.
+itself, so that an answer serves all users who have it. `texts` asks about the objects' texts.
 """
 
 from __future__ import annotations

@@ -66,8 +66,7 @@ def in_verified_categories(
 class Removed:
     """Knows for each user what of the pool is no distractor, by what the judge said of overlap.
 
-    Where the judge failed on any question that concerns the user, only the user's own objects are
-    taken out.
+    Where the judge failed on a question that concerns the user, only their own objects are out.
     """
 
     def __init__(

@@ -5,9 +5,6 @@ TOOLS = {
         "synthesize.run",
         "build synthetic users from a log of real ones, and compare the two",
     ),
-    "describe": (
-        "describe.run",
-        "describe a log: users, engagements by type, lengths, texts",
-    ),
+    "describe": ("describe.run", "describe a log: users, engagements by type, lengths, texts"),
 }
 """Name of the tool → its function in a module of this package, description."""

@@ -11,6 +11,7 @@ from harness.analysis.distributions import densities, spread_sheet
 from harness.base.errors import DataError
 from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
 from harness.data.sql_rules import WORD
+from harness.tasks.own_columns import read_own_columns, with_own_columns
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis.reading import PLAIN, opened, task_options
@@ -37,6 +38,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(description="the task whose layout the data is in; this one's is the plain schema"),
     ] = PLAIN
+    columns: Annotated[tuple[str, ...], Meta(description="as for a run: [TABLE.]COLUMN=NAME")] = ()
+    values: Annotated[tuple[str, ...], Meta(description="as for a run: COLUMN.VALUE=MEANING")] = ()
 
 
 def run(options: Options) -> Report:
@@ -44,6 +47,9 @@ def run(options: Options) -> Report:
     import numpy as np
 
     task, task_settings = task_options(options.task)
+    columns = dict(read_own_columns("--columns", options.columns))
+    values = dict(read_own_columns("--values", options.values))
+    [task] = with_own_columns([task], columns, values)
     index = open_log(opened(task, options.data), task_settings)
     if not index.engagements:
         raise DataError(
@@ -77,9 +83,7 @@ def run(options: Options) -> Report:
             signal_bars(counts),
             densities("Lengths of histories", "engagements a user", {"users": people}),
             densities(
-                "Lengths of texts",
-                "characters of an object's text",
-                {"objects": characters},
+                "Lengths of texts", "characters of an object's text", {"objects": characters}
             ),
         ),
     )

@@ -103,10 +103,14 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     absent = perrec.tool("data", "where", str(task))
     assert absent.code == 1
     assert "the data of task 'small_pairwise' was not built yet" in absent.err
+    assert absent.err.count("cannot get its data") == 1
+    assert "no data from" not in absent.err
+    assert absent.out.count("not on this machine") == 2
+    assert absent.out.count("item2group") == 1
     assert web.asked == []
 
     fetched = perrec.tool("data", "fetch", str(task)).ok()
-    assert "not to be had: published.zip on Google Drive" in fetched.err
+    assert "no data from published.zip on Google Drive" in fetched.err
     assert fetched.err.count("building data from 3 files, once") == 1
     assert "built by harness data perrec-groups" in fetched.out
     web.asked.clear()
@@ -136,7 +140,7 @@ def test_groups_are_built_by_choice(perrec, task, web):
     data = json.loads((perrec.folder(ended) / "manifest.json").read_text())["tasks"]
     assert {one["data"]["origin"] for one in data.values()} == {"build"}
     named = run(perrec, task, "--data", "small_pairwise=build", "--dry_run").ok()
-    assert "not to be had" in named.err
+    assert "no data from" in named.err
     no_step = perrec.tool(
         "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "build"
     )

@@ -121,3 +121,15 @@ def test_the_authors_toy_set_is_described(real_data):
         ("implicit positive", 7),
         ("implicit negative", 3),
     ]
+
+
+def test_own_columns_and_values_are_named_as_for_a_run(tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(ROWS.replace("user_id", "customer").replace("explicit_positive", "like"))
+    own = {"columns": ("user_id=customer",), "values": ("interaction_type.like=explicit_positive",)}
+    overview, *_ = run(Options(data=str(file), **own)).sheets
+    assert dict(overview.rows)["users"] == 2
+    with pytest.raises(UsageError, match="no chosen task has the column of 'person'"):
+        run(Options(data=str(file), columns=("person=customer",)))
+    with pytest.raises(UsageError, match="--columns needs a column and a text"):
+        run(Options(data=str(file), columns=("customer",)))

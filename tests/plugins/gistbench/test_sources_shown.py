@@ -155,7 +155,7 @@ def test_of_two_files_the_history_of_the_earliest_impression_holds(load_historie
     assert [one.object for one in found.history("U2")] == ["N1", "N2"]
     few = load_histories("gist_mind", tmp_path, untimed_history=True, min_engagements=4)
     assert list(few.users) == ["U1"]
-    with pytest.raises(DataError, match="leaves no users"):
+    with pytest.raises(DataError, match="--set min_engagements=4"):
         load_histories("gist_mind", tmp_path, untimed_history=True, min_engagements=5)
 
 

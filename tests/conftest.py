@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from textwrap import dedent
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -172,13 +173,22 @@ class Site:
         self.folder = folder
 
     def install(
-        self, distribution: str, points: Mapping[str, str], files: Mapping[str, str]
+        self,
+        distribution: str,
+        points: Mapping[str, str],
+        files: Mapping[str, str],
+        *,
+        extras: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Put a distribution with these entry points and files there."""
+        """Put a distribution with these entry points, files, and extras of one package there."""
         info = self.folder / f"{distribution.replace('-', '_')}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n"
+            + "".join(
+                f"Provides-Extra: {extra}\nRequires-Dist: {package}; extra == '{extra}'\n"
+                for extra, package in extras.items()
+            )
         )
         lines = [f"{name} = {value}" for name, value in points.items()]
         (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]))

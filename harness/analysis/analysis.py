@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -32,17 +32,27 @@ class Analysis:
     options: type[msgspec.Struct] = NoOptions
 
 
+class Progress(Protocol):
+    """Shows how far a tool has come: how much of what is done, and of how much, if that is known.
+
+    progress("categories", 3, 33)
+    """
+
+    def __call__(self, what: str, done: int, of: int | None = None) -> None: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class DataTool:
     """A tool of `harness data` or of a plugin's own command; it may write files.
 
     `name`, `description` and `options` are the same as in `Analysis`. `run` gets an instance of
-    `options` and returns a report on what it did.
+    `options` and what shows its progress, and returns a report on what it did. A tool that works
+    for long turns KeyboardInterrupt into `Interrupted`, whose hint says what is kept.
     """
 
     name: str
     description: str
-    run: Callable[[Any], Report]
+    run: Callable[[Any, Progress], Report]
     options: type[msgspec.Struct] = NoOptions
 
 
@@ -58,16 +68,27 @@ def analysis_from(function: str, *, name: str, description: str) -> Analysis:
 def tool_from(function: str, *, name: str, description: str) -> DataTool:
     """The data tool that a function makes; its options are of the type that it annotates.
 
+    The function is `run(options, progress)`, or `run(options)` if its work is short.
+
     tool_from("harness_mine.logs.describe.run", name="mine-describe", description="…")
     """
     run, options = _imported(function)
-    return DataTool(name=name, description=description, run=run, options=options)
+    if "progress" in run.__annotations__:
+        return DataTool(name=name, description=description, run=run, options=options)
+    return DataTool(
+        name=name, description=description, run=lambda given, _: run(given), options=options
+    )
+
+
+def no_progress(what: str, done: int, of: int | None = None) -> None:
+    """Shows nothing."""
 
 
 def _imported(function: str) -> tuple[Callable[..., Report], type[msgspec.Struct]]:
-    """A function by its full name, and the type of its last parameter; `object` is no options."""
+    """A function by its full name, and the type of its options; `object` is no options."""
     module_name, _, function_name = function.rpartition(".")
     module = importlib.import_module(module_name)
     run = getattr(module, function_name)
-    *_, options, _report = run.__annotations__.values()
+    annotated = {name: kind for name, kind in run.__annotations__.items() if name != "progress"}
+    *_, options, _report = annotated.values()
     return run, NoOptions if options == "object" else getattr(module, options)

@@ -14,6 +14,7 @@ from harness.base.errors import DataError, PluginError
 from harness.cli.command import PATH, Command, CommandGroup, Option, epilog
 from harness.cli.output import print_error, print_json, print_rows
 from harness.cli.struct_options import options_of, struct_from
+from harness.cli.tool_progress import shown_progress
 from harness.registry.data_tools import make_tool, run_tool
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class Tools(CommandGroup):
         def use(plot: Path | None, json: bool, **given: Any) -> int:
             options = struct_from(given, tool.options)
             check_plot(plot)
-            report = run_tool(registration, lambda: tool.run(options))
             json = json or ctx.params["json"]
+            with shown_progress(quiet=json) as progress:
+                report = run_tool(registration, lambda: tool.run(options, progress))
             show_report(report, {"tool": registration.name}, plot=plot, json=json)
             return 0
 

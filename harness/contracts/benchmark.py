@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from harness.contracts.dataset import Dataset
+from harness.contracts.identity import Identity
 from harness.contracts.published import PublishedResult
 from harness.contracts.records import Records, Score
 from harness.contracts.stage import Stage
@@ -151,6 +152,10 @@ class Benchmark:
 
     contents: Callable[[Any], Mapping[str, str]] | None = None
     """Digests of the files that options only name; runs are comparable if these are equal."""
+
+    suits: Callable[[Any, Any, Mapping[str, Identity]], None] | None = None
+    """`suits(data, options, identities)` raises UsageError or DataError if the models of the roles
+    do not suit the task; called once a task before anything is asked."""
 
     published: Callable[[], Sequence[PublishedResult]] | None = None
     """The results that the paper reports for tasks of this benchmark, read when called."""

@@ -179,6 +179,7 @@ def prepare(
         own = templates_of(asking, templates)
         all_bindings = bindings | binder.bind(task, benchmark, stages)
         check_prompts(benchmark, stages, all_bindings, own)
+        check_suits(task, benchmark, data, options, all_bindings)
         prepared.append(
             PreparedTask(
                 task=asking,
@@ -286,6 +287,28 @@ def check_prompts(
                     f"stage {stage.name!r} has no prompt for the role {role!r}",
                     expected=f"prompts/{benchmark.name}/{stage.templates[0]}.{role}.j2",
                 )
+
+
+def check_suits(
+    task: Task,
+    benchmark: Benchmark,
+    data: Any,
+    options: msgspec.Struct,
+    bindings: Mapping[str, Binding],
+) -> None:
+    """Raise what the benchmark raises if the models of its roles do not suit the task."""
+    if benchmark.suits is None:
+        return
+    identities = {
+        role: binding.model.identity
+        for role, binding in bindings.items()
+        if binding.model is not None
+    }
+    try:
+        benchmark.suits(data, options, identities)
+    except HarnessError as error:
+        error.where = error.where or f"task {task.name}"
+        raise
 
 
 class _Loader:

@@ -17,12 +17,14 @@ from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import CANDIDATE, Stage
 from harness.contracts.task import Task
 from harness.pipeline.specs import Spec, hosts_in, parse_spec, split_members
+from harness.registry.missing_packages import hint_for
 from harness.tasks.locate import locate
 
 if TYPE_CHECKING:
     from harness.pipeline.settings import RunSettings
-    from harness.registry import Plugins
+    from harness.registry import Plugins, Registration
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 JUDGE = "judge"
@@ -259,9 +261,7 @@ class RoleBinder:
             return self._judge_over(MODEL_JUDGE, spec, role, label=spec.label)
         registration = self._plugins.judge(spec.kind)
         if registration.on == "alone":
-            judge = call_factory(
-                spec.kind, lambda: registration.factory(JudgeParts(args=spec.args))
-            )
+            judge = made(registration, JudgeParts(args=spec.args))
             return Binding(role=role, label=spec.label, model=None, judge=judge, shown=spec.given)
         if registration.on == "judges":
             return self._judge_of_several(spec, role)
@@ -301,8 +301,7 @@ class RoleBinder:
                 Member(label=one.label, judge=one.judge) for one in members if one.judge is not None
             )
         )
-        factory = self._plugins.judge(spec.kind).factory
-        judge = call_factory(spec.kind, lambda: factory(parts))
+        judge = made(self._plugins.judge(spec.kind), parts)
         return Binding(
             role=role,
             label=f"{spec.kind}:{'+'.join(one.label for one in members)}",
@@ -327,8 +326,7 @@ class RoleBinder:
 
     def _judge_over(self, adapter: str, spec: Spec, role: str, *, label: str) -> Binding:
         model = self._model(spec, role)
-        factory = self._plugins.judge(adapter).factory
-        judge = call_factory(adapter, lambda: factory(JudgeParts(model=model)))
+        judge = made(self._plugins.judge(adapter), JudgeParts(model=model))
         shown = _shown(spec, model)
         if adapter != MODEL_JUDGE and shown and not spec.given:
             shown = f"{adapter}:{shown}"
@@ -392,7 +390,7 @@ class RoleBinder:
             except PluginError as error:
                 error.where = error.where or f"role {role}"
                 raise
-            model = call_factory(spec.kind, lambda: registration.factory(settings))
+            model = made(registration, settings)
             if not isinstance(model, Model):
                 raise PluginError(
                     f"the factory of the model kind {spec.kind!r} returned no model",
@@ -543,13 +541,15 @@ def option_of(role: str) -> str:
     return "--judge SPEC" if role == JUDGE else f"--role {role}=SPEC"
 
 
-def call_factory(name: str, factory: Callable[[], T]) -> T:
-    """The result of a plugin's factory; PluginError with the plugin's name where that raises."""
+def made(registration: Registration[Callable[[S], T]], settings: S) -> T:
+    """The model or judge that a plugin makes; PluginError with the plugin's name if it fails."""
     try:
-        return factory()
+        return registration.factory(settings)
     except HarnessError:
         raise
     except Exception as error:
         raise PluginError(
-            f"{name!r} cannot be made", found=f"{type(error).__name__}: {error}"
+            f"{registration.name!r} cannot be made",
+            found=f"{type(error).__name__}: {error}",
+            hint=hint_for(error, registration.origin.distribution),
         ) from error

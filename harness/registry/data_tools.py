@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from harness.base.errors import (
-    INSTALL_ANALYSIS,
-    HarnessError,
-    PluginError,
-    TaskError,
-    did_you_mean,
-)
+from harness.analysis.analysis import no_progress
+from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean
 from harness.data.fetching import BuildTool
+from harness.registry.missing_packages import hint_for
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import DataTool
@@ -27,9 +23,6 @@ if TYPE_CHECKING:
     from harness.registry.registry import Plugins
 
 T = TypeVar("T")
-
-EXTRA = {"matplotlib", "sklearn"}
-"""Packages that the extra `analysis` installs."""
 
 OUT = "out"
 """The option with the folder that a tool writes to."""
@@ -67,7 +60,8 @@ def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
     }
 
     def run(inputs: Mapping[str, Sequence[Path]], out: Path) -> None:
-        run_tool(registration, partial(tool.run, _settings(tool, spec, inputs, out)))
+        settings = _settings(tool, spec, inputs, out)
+        run_tool(registration, partial(tool.run, settings, no_progress))
 
     origin = registration.origin
     versions = {one.distribution: one.version for one in plugins.loaded}
@@ -95,12 +89,11 @@ def _guarded(registration: Registration[Any], problem: str, call: Callable[[], T
     except HarnessError:
         raise
     except Exception as error:
-        absent = error.name if isinstance(error, ModuleNotFoundError) else None
-        extra = absent is not None and absent.partition(".")[0] in EXTRA
+        install = hint_for(error, registration.origin.distribution)
         trace = traceback.format_exc(limit=-4).strip()
         raise PluginError(
             f"{registration.name!r} {problem}",
             where=str(registration.origin),
-            found=f"the package {absent} is not installed" if extra else trace,
-            hint=INSTALL_ANALYSIS if extra else "fix the plugin, or report this to its developers",
+            found=str(error) if install else trace,
+            hint=install or "fix the plugin, or report this to its developers",
         ) from error

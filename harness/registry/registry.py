@@ -13,6 +13,7 @@ from harness.base.errors import HarnessError, PluginError, UnknownName, did_you_
 from harness.base.redaction import without_key_material
 from harness.base.resources import Bundle, top_level
 from harness.registry.hookspecs import DATA, BenchmarkFactory
+from harness.registry.missing_packages import hint_for
 from harness.registry.registrations import (
     AnalysisRegistration,
     DataToolRegistration,
@@ -234,6 +235,7 @@ def _make(registration: Registration[BenchmarkFactory]) -> Benchmark:
             f"the benchmark {registration.name!r} cannot be made",
             where=str(registration.origin),
             found=line_of(error),
+            hint=hint_for(error, registration.origin.distribution),
         ) from error
     if benchmark.name != registration.name:
         raise PluginError(

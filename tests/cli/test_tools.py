@@ -7,7 +7,9 @@ import json
 import pytest
 
 from harness import registry as plugin_manager
+from harness.analysis.analysis import no_progress, tool_from
 from harness.cli.main import COMMANDS
+from harness.cli.tool_progress import shown_progress
 
 FETCH = "fetch the data of tasks, for runs without a network"
 WHERE = "print where the data of tasks lies"
@@ -26,11 +28,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, rename={"source": "from
     words: list[str] = []
 
 
-def count(options):
+def count(options, progress):
+    progress("words", 1, 3)
     if options.source == "nowhere":
         raise DataError("there is no such file", found=options.source)
     if options.source == "unlearned":
-        raise ModuleNotFoundError("no module", name="sklearn.cluster")
+        raise ModuleNotFoundError("No module named 'sklearn.cluster'", name="sklearn.cluster")
     rows = tuple((word, options.source.count(word), None) for word in options.words)
     sheet = Sheet(title="Words", columns=("word", "times", "share"), rows=rows, digits=2,
                   notes=("Counted once.",))
@@ -44,6 +47,21 @@ def register_data_tools(register):
     register("gone", lambda: 1 / 0, description="Cannot be made.")
     register("weigh", lambda: DataTool(name="weigh", description="Weighs words.", run=count,
                                        options=Options), description="Weighs.", command="words")
+"""
+
+
+SHORT = """
+from __future__ import annotations
+
+import msgspec
+
+
+class Options(msgspec.Struct):
+    pass
+
+
+def run(options: Options) -> Report:
+    return "done"
 """
 
 
@@ -117,7 +135,7 @@ def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it(printed):
 def test_a_package_of_the_extra_that_is_absent_is_named_with_the_extra(printed):
     assert printed("data", "count", "--from", "unlearned", code=1).err == (
         "harness: plugin 'counting' of counting: 'count' failed\n"
-        "  found:    the package sklearn.cluster is not installed\n"
+        "  found:    No module named 'sklearn.cluster'\n"
         "  to do:    pip install 'user-understanding-harness[analysis]'\n"
     )
 
@@ -161,3 +179,53 @@ def test_a_word_that_is_nobodys_command_is_named_with_the_nearest(printed):
         f"  expected: {', '.join(COMMANDS)}, words, or options of a run, such as --model\n"
         "  to do:    did you mean 'words'?\n"
     )
+
+
+class Clock:
+    """Seconds that go on when they are told to."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_progress_without_a_terminal_is_a_line_a_minute(capsys):
+    clock = Clock()
+    with shown_progress(quiet=False, clock=clock) as progress:
+        progress("users", 1)
+        clock.now = 59.0
+        progress("users", 2)
+        assert capsys.readouterr().err == ""
+        clock.now = 60.0
+        progress("users", 3_000, 10_000)
+        clock.now = 100.0
+        progress("users", 4_000, 10_000)
+        clock.now = 120.0
+        progress("items\x1b[2J", 7)
+    err = capsys.readouterr().err
+    assert err == "  users: 3,000 of 10,000\n  items\\x1b[2J: 7\n"
+
+
+def test_progress_on_a_terminal_is_a_bar_that_goes_away(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with shown_progress(quiet=False) as progress:
+        progress("users", 3, 10)
+        progress("users", 5, 10)
+    assert "users" in (drawn := capsys.readouterr().err)
+    assert "5/10" in drawn
+
+
+def test_progress_is_not_shown_beside_json(capsys):
+    clock = Clock()
+    with shown_progress(quiet=True, clock=clock) as progress:
+        clock.now = 600.0
+        progress("users", 3)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_short_tool_needs_no_progress(site):
+    site.install("short", {"short": "short_plugin"}, {"short_plugin.py": SHORT})
+    tool = tool_from("short_plugin.run", name="short", description="Works for a moment.")
+    assert tool.run(tool.options(), no_progress) == "done"

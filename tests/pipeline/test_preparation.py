@@ -1,5 +1,6 @@
 """What is found wrong before anything is asked, and what a prepared task knows."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -236,3 +237,19 @@ def test_a_role_without_a_prompt_is_found_unless_nobody_asks_it(tmp_path):
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "weigh.judge.j2").write_text("right?")
     check_prompts(benchmark, [stage], asked, Templates([tmp_path]))
+
+
+def test_a_benchmark_refuses_models_that_do_not_suit_its_data(monkeypatch):
+    asked = []
+
+    def suits(data, options, identities):
+        asked.append((len(list(data)), options.window, sorted(identities)))
+        raise UsageError("these weights are of another split")
+
+    plugins = load_plugins()
+    benchmark = replace(plugins.benchmark("interests"), suits=suits)
+    monkeypatch.setattr(type(plugins), "benchmark", lambda self, name: benchmark)
+    with pytest.raises(UsageError) as caught:
+        prepared(limit=3)
+    assert str(caught.value) == "task interests: these weights are of another split"
+    assert asked == [(3, 20, ["candidate"])]

@@ -1,0 +1,73 @@
+"""How far a data tool has come: a bar on a terminal, a line a minute elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from harness.analysis.analysis import no_progress
+from harness.reporting.text import clean_text
+
+if TYPE_CHECKING:
+    from harness.analysis.analysis import Progress
+
+REPORT_SECONDS = 60.0
+
+
+@contextmanager
+def shown_progress(
+    *, quiet: bool, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Progress]:
+    """What shows a tool's progress on standard error until the block ends; nothing if `quiet`.
+
+    with shown_progress(quiet=False) as progress:
+        progress("users", 10, 400)
+    """
+    if quiet:
+        yield no_progress
+    elif sys.stderr.isatty():
+        with _bars() as progress:
+            yield progress
+    else:
+        yield _Lines(clock)
+
+
+class _Lines:
+    """Prints a line for each minute of work; short work has none."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._reported = clock()
+
+    def __call__(self, what: str, done: int, of: int | None = None) -> None:
+        now = self._clock()
+        if now - self._reported >= REPORT_SECONDS:
+            self._reported = now
+            share = "" if of is None else f" of {of:,}"
+            print(f"  {clean_text(what)}: {done:,}{share}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _bars() -> Iterator[Progress]:
+    """Bars on a terminal, one for each kind of thing that is counted; gone at the end."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        known = {}
+
+        def progress(what: str, done: int, of: int | None = None) -> None:
+            if what not in known:
+                known[what] = bars.add_task(clean_text(what), total=of)
+            bars.update(known[what], completed=done, total=of)
+
+        yield progress

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from harness.base.hashing import stable_ints
+from harness.base.hashing import stable_int
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -138,7 +138,7 @@ def drawn(ids: Sequence[str], fills: int, *, candidates: int, ranked: int) -> Pl
     by Fisher and Yates.
     """
     many = len(ids)
-    seeds = stable_ints(ids, "fills")
+    seeds = np.array([stable_int("fills", one) for one in ids], dtype=np.uint64)
     places = np.arange(1, fills * ranked + 1, dtype=np.uint64) * np.uint64(STEP)
     mixed = seeds[:, None] + places[None, :]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(FIRST)

@@ -106,6 +106,19 @@ def test_a_table_that_the_database_holds_is_not_read_again(
     assert data.why_incomparable == ()
 
 
+def test_a_missing_value_is_no_value_of_a_column(tmp_path: Path) -> None:
+    table = TableSpec(columns={"item": Column(required=False), "user": Column()})
+    (tmp_path / "groups.csv").write_text(CSV + ",3\n")
+    spec = DataSpec(tables={"groups": table}, known=(fact(column="item", values=2, digest=ITEMS),))
+    for loaded in (False, True):
+        data = open_dataset(
+            spec, data=str(tmp_path), limit=None, seed=0, package=None, task="t", shared={}
+        )
+        if loaded:
+            data.relation("groups")
+        assert data.why_incomparable == ()
+
+
 def test_fewer_people_than_the_task_has_are_a_reason(tmp_path: Path) -> None:
     data = opened(tmp_path, fact(rows=3), size=1_000)
     data.choose(["u", "v"])

@@ -235,6 +235,9 @@ def _check_numbers(values: Iterable[Any]) -> None:
 
 def gathered(parts: Iterable[str]) -> list[str]:
     """The parts of a text; OverflowError as soon as they are too long."""
+    if isinstance(parts, list):  # all are made already
+        check_length(sum(map(len, parts)))
+        return parts
     texts, length = [], 0
     for part in parts:
         texts.append(part)

@@ -19,6 +19,8 @@ from harness.data.source import PACKINGS, FileSource
 from harness.data.table import meanings
 
 if TYPE_CHECKING:
+    import duckdb
+
     from harness.contracts.task import Column
     from harness.data.source import Source
     from harness.data.table import Table
@@ -114,13 +116,16 @@ _KINDS = {
 """What a column of a Parquet file holds, by DuckDB's type."""
 
 
-def bulk_query(source: Source, table: Table, *, folder: Path) -> str | None:
+def bulk_query(
+    source: Source, table: Table, *, connection: duckdb.DuckDBPyConnection, folder: Path
+) -> str | None:
     """A query for the rows of one of a table's files in its order: the declared columns, and
     `unfit`.
 
     `unfit` is true for a row with a value that must be read by rows, which gives it or its error.
     The rows of a Parquet file also have `rowid`, from 0 on. None if DuckDB cannot read the file as
-    `Table.rows` does. `folder` has room for a file that must be unpacked first.
+    `Table.rows` does. `connection` reads the columns of a Parquet file; `folder` has room for a
+    file that must be unpacked first.
     """
     columns = table.columns
     if not isinstance(source, FileSource) or not columns or _GLOB & set(source.label):
@@ -135,7 +140,7 @@ def bulk_query(source: Source, table: Table, *, folder: Path) -> str | None:
         case "jsonl":
             return _json_lines(source, columns, folder)
         case "parquet":
-            return _parquet(source, table)
+            return _parquet(source, table, connection)
         case _:
             return None
 
@@ -302,16 +307,15 @@ def _holds(file: Path, text: bytes) -> bool:
     return any(text in part for part in _overlapping(file, len(text)))
 
 
-def _parquet(source: FileSource, table: Table) -> str | None:
+def _parquet(source: FileSource, table: Table, connection: duckdb.DuckDBPyConnection) -> str | None:
     import duckdb
 
     check_unchanged(source.path, source.stamp)
     read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
     schema = f"SELECT name FROM parquet_schema({_text(source.label)})"
     try:
-        with duckdb.connect() as connection:
-            described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
-            names = {name for (name,) in connection.execute(schema).fetchall()}
+        described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
+        names = {name for (name,) in connection.execute(schema).fetchall()}
     except duckdb.Error:
         return None
     found = {name: kind for name, kind, *_ in described if name != _NUMBERS}

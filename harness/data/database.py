@@ -145,7 +145,7 @@ class Database:
         """
         import duckdb
 
-        query = bulk_query(source, table, folder=self._folder)
+        query = bulk_query(source, table, connection=self._connection, folder=self._folder)
         if query is None:
             return None
         kind = "VIEW" if source.label.lower().endswith(".parquet") else "TABLE"

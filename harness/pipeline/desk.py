@@ -329,10 +329,10 @@ def _judged(
             role=role, prompt=question.prompt, verdict=verdict, texts=len(question.texts),
             votes=tuple(votes),
         )  # fmt: skip
-    numbers = tuple(str(number) for number in range(1, len(question.options) + 1))
+    labels = question.labels or tuple(map(str, range(1, len(question.options) + 1)))
     return Judged(
         role=role, prompt=question.prompt, verdict=verdict, subject=question.subject,
-        labels=question.labels or numbers, votes=tuple(votes),
+        labels=labels, votes=tuple(votes),
     )  # fmt: skip
 
 

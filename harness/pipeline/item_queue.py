@@ -101,7 +101,8 @@ async def make_items(
             item_file.close()
             return None
     item_file.seal()
-    if len(np.unique(np.frombuffer(ids, dtype=np.int64))) < len(ids):
+    in_order = np.sort(np.frombuffer(ids, dtype=np.int64))
+    if (in_order[1:] == in_order[:-1]).any():
         times = Counter(item().id for _, item in item_file.take())
         repeated = [name for name, count in times.items() if count > 1]
         if repeated:

@@ -1,0 +1,92 @@
+"""The training part of a split as arrays, and the numbers by which networks know its items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PADDING = 0
+"""The number that stands where a history has no item; items are numbered from 1."""
+
+
+@dataclass(frozen=True)
+class Histories:
+    """The items of many users, one user after the other, oldest item first.
+
+    The history of user `n` is `items[offsets[n]:offsets[n + 1]]`. Items are rows of the catalogue.
+    """
+
+    offsets: NDArray[np.int64]
+    items: NDArray[np.int64]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of items of each user."""
+        return np.diff(self.offsets)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The histories that may be trained on, and those that validate: their last item is asked."""
+
+    train: Histories
+    validation: Histories
+    split: str
+    """The digest of the split that the data belongs to."""
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The items with at least one training interaction: all that can be recommended."""
+        return Vocabulary(np.unique(self.train.items))
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """The training items in the numbers of the vocabulary."""
+        return self.vocabulary.numbers(self.train.items)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The items that a recommender knows, in ascending order; the first has number 1."""
+
+    items: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def numbers(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of each item; `PADDING` for an item that is not known."""
+        if not len(self.items):
+            return np.full(len(items), PADDING)
+        found = np.minimum(np.searchsorted(self.items, items), len(self.items) - 1)
+        return np.where(self.items[found] == items, found + 1, PADDING)
+
+
+def windows(
+    numbers: NDArray[np.int64],
+    first: NDArray[np.int64],
+    end: NDArray[np.int64],
+    length: int,
+) -> NDArray[np.int64]:
+    """A row for each history `numbers[first:end]`: its latest `length` items, then padding."""
+    sizes = np.minimum(end - first, length)
+    columns = np.arange(length)
+    positions = (end - sizes)[:, None] + columns
+    there = columns < sizes[:, None]
+    found: NDArray[np.int64] = np.where(there, numbers[np.where(there, positions, 0)], PADDING)
+    return found
+
+
+def padded(histories: list[NDArray[np.int64]], length: int) -> NDArray[np.int64]:
+    """A row for each history of numbers: its latest `length` known items, then padding."""
+    rows = np.full((len(histories), length), PADDING, dtype=np.int64)
+    for row, history in zip(rows, histories, strict=True):
+        latest = history[history != PADDING][-length:]
+        row[: len(latest)] = latest
+    return rows

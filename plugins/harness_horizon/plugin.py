@@ -10,6 +10,7 @@ from harness import hookimpl
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import DataTool
+    from harness.contracts.model import Model, ModelSettings
     from harness.registry import hookspecs
 
 PACKAGE = "harness_horizon"
@@ -20,12 +21,39 @@ TOOLS = {
 }
 """Each data tool: its module in `curation`, and what it does."""
 
+TRAIN = "train a recommender of the next item, and write its checkpoint"
+
+RECOMMENDER = {
+    "model": "the folder of a checkpoint, which `harness horizon train` writes",
+    "device": "auto (a GPU when there is one), cpu or cuda",
+    "concurrency": "requests in flight, which are ranked together; else --concurrency, else 256",
+}
+"""The arguments of the kind of model `recommender`."""
+
+
+@hookimpl
+def register_models(register: hookspecs.RegisterModel) -> None:
+    register(
+        "recommender",
+        _recommender,
+        description="a checkpoint that ranks items, made by `harness horizon train`",
+        arguments=RECOMMENDER,
+    )
+
 
 @hookimpl
 def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
     for name, (module, description) in TOOLS.items():
         make = partial(_tool, f"{PACKAGE}.curation.{module}", name, description)
         register(name, make, description=description)
+    make = partial(_tool, f"{PACKAGE}.recommenders.train_tool", "train", TRAIN)
+    register("train", make, description=TRAIN, command="horizon")
+
+
+def _recommender(settings: ModelSettings) -> Model:
+    from harness_horizon.recommenders.model import make
+
+    return make(settings)
 
 
 def _tool(module: str, name: str, description: str) -> DataTool:

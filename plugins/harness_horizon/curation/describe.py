@@ -41,9 +41,7 @@ def run(settings: Settings, *_: Any) -> Report:
             "GROUP BY item"
         )
         users = f"read_parquet({text(folder / USERS)})"
-        lengths = database.rows(
-            f"SELECT interactions, count(*) FROM {users} GROUP BY 1 ORDER BY 1"
-        )
+        lengths = database.rows(f"SELECT interactions, count(*) FROM {users} GROUP BY 1 ORDER BY 1")
         items = database.rows("SELECT n, count(*) FROM frequencies GROUP BY 1 ORDER BY 1")
         years = _years(database, folder)
         sheets = (
@@ -61,9 +59,7 @@ def run(settings: Settings, *_: Any) -> Report:
         sheets=sheets,
         figures=(
             _figure("Lengths of histories", "interactions", "users", lengths, log=True),
-            _figure(
-                "Interactions a year", "year", "interactions", [(y, n) for y, n, _ in years]
-            ),
+            _figure("Interactions a year", "year", "interactions", [(y, n) for y, n, _ in years]),
             _figure("Items by frequency", "interactions", "items", items, log=True),
         ),
         notes=(f"split {manifest.digest[:12]}",),

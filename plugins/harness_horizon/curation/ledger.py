@@ -215,9 +215,9 @@ def check_usable(folder: Path, before: Manifest | None) -> None:
 
 def _each(files: Sequence[Path]) -> Iterator[Path]:
     for one in files:
-        yield from sorted(path for path in one.rglob("*") if path.is_file()) if one.is_dir() else [
-            one
-        ]
+        yield from (
+            sorted(path for path in one.rglob("*") if path.is_file()) if one.is_dir() else [one]
+        )
 
 
 def _file(path: Path) -> File:

@@ -138,7 +138,11 @@ def _plain_name(path: Path) -> Path:
 
 def _format(path: Path) -> str | None:
     found = FORMATS.get(_plain_name(path).suffix.lower())
-    return None if path.name.startswith(".") or (found == "parquet" and path.suffix == PACKED) else found
+    return (
+        None
+        if path.name.startswith(".") or (found == "parquet" and path.suffix == PACKED)
+        else found
+    )
 
 
 def _category(path: Path, kind: Kind) -> str:
@@ -292,9 +296,7 @@ def disk_needed(found: Found) -> Iterator[int]:
         one.size * (5 if one.file.endswith(PACKED) else 1) / _ROW_BYTES[_format(Path(one.file))]
         for one in found.of("reviews")
     )
-    titles = sum(
-        one.size * (5 if one.file.endswith(PACKED) else 1) for one in found.of("meta")
-    )
+    titles = sum(one.size * (5 if one.file.endswith(PACKED) else 1) for one in found.of("meta"))
     yield round(rows * 90 + titles * 0.2)
     yield round(rows * 20 + titles * 0.1)
 

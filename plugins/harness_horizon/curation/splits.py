@@ -153,7 +153,9 @@ def _draw(job: Job) -> None:
     sizes = {one: engine.rows(f"SELECT count(*) FROM {one}")[0][0] for one in _ROLES}
     for one in _ROLES:
         engine.run(f"DROP TABLE {one}")
-    job.ledger.finish("splits/roles", [file], {"active": active, "may_be_held_out": may_be_held} | sizes)
+    job.ledger.finish(
+        "splits/roles", [file], {"active": active, "may_be_held_out": may_be_held} | sizes
+    )
 
 
 _ROLES = (HELD, VALIDATING, TRAINED, TESTED)

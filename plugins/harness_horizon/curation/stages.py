@@ -197,8 +197,9 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
         )
     )
     engine.run(
-        f"CREATE OR REPLACE TEMP TABLE first AS SELECT user_id, item, place, min({together}) AS moment "
-        "FROM given WHERE item IS NOT NULL GROUP BY user_id, item, place"
+        "CREATE OR REPLACE TEMP TABLE first AS "
+        f"SELECT user_id, item, place, min({together}) AS moment FROM given WHERE item IS NOT NULL "
+        "GROUP BY user_id, item, place"
     )
     engine.run(
         "CREATE OR REPLACE TEMP TABLE kept AS "

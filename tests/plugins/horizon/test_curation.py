@@ -201,8 +201,8 @@ def test_rows_in_another_order_give_the_same_but_for_ties(tmp_path):
     ties[:2] = ties[1::-1]
     for name, value in first.items():
         if name == "train" or isinstance(value, list):
-            value = [(ties[: len(row[1])] if row[0] == "ties" else row[1]) for row in value]
-            assert [row[1] for row in made[name]] == value, name
+            wanted = [ties[: len(row[1])] if row[0] == "ties" else row[1] for row in value]
+            assert [row[1] for row in made[name]] == wanted, name
         else:
             assert made[name] == value, name
 

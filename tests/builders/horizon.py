@@ -138,9 +138,7 @@ def expected(
                 first_title.setdefault(item, (cleaned, category))
     histories = _histories(reviews, first_title)
     before = {user: sum(t < TAU for _, t in rows) for user, rows in histories.items()}
-    in_2019 = {
-        user: sum(YEAR_2019 <= t < TAU for _, t in rows) for user, rows in histories.items()
-    }
+    in_2019 = {user: sum(YEAR_2019 <= t < TAU for _, t in rows) for user, rows in histories.items()}
     active = {user for user, rows in histories.items() if rows[-1][1] >= TAU}
     by_year = published or validation == "2019"
 

@@ -79,16 +79,20 @@ def _say_disk(found: Found, out: Path) -> None:
     """Print what the work takes on the disk; StorageError if what it leaves has no room."""
     most, left = disk_needed(found)
     free = shutil.disk_usage(out).free
-    sizes = f"about {most / 1e9:.1f} GB while it works, {left / 1e9:.1f} GB when it is done"
+    sizes = f"about {_size(most)} while it works, {_size(left)} when it is done"
     if left > free:
         raise StorageError(
             "the disk has too little room",
             where=str(out),
-            found=f"{free / 1e9:.1f} GB free",
+            found=f"{_size(free)} free",
             expected=sizes,
             hint=f"free some space, or name another folder ({OUT})",
         )
-    print(f"disk: {sizes}; {free / 1e9:.1f} GB are free in {out}", file=sys.stderr)
+    print(f"disk: {sizes}; {_size(free)} are free in {out}", file=sys.stderr)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 def totals(ledger: Ledger) -> dict[str, dict[str, int]]:

@@ -177,8 +177,9 @@ def _choose(job: Job, file: Path) -> None:
     histories = text(job.out / HISTORIES / "*.parquet")
     job.engine.write(
         f"SELECT roles.*, items, times, interactions, before, before_2019 "
-        f"FROM read_parquet({histories}) AS histories JOIN read_parquet({text(_roles(job))}) AS roles "
-        f"USING (user_id) JOIN {_users(job)} AS users USING (user_id) ORDER BY user_id",
+        f"FROM read_parquet({histories}) AS histories "
+        f"JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) "
+        f"JOIN {_users(job)} AS users USING (user_id) ORDER BY user_id",
         file,
     )
     job.ledger.finish("splits/chosen", [file], {})
@@ -190,7 +191,8 @@ def _write_users(job: Job) -> None:
     flags = ", ".join(f"coalesce({one}, false) AS {one}" for one in _ROLES)
     job.engine.write(
         f"SELECT user_id, interactions, before, {flags} FROM {_users(job)} "
-        f"AS users LEFT JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) ORDER BY user_id",
+        f"AS users LEFT JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) "
+        "ORDER BY user_id",
         file,
     )
     job.ledger.finish("splits/users", [file], {})
@@ -229,7 +231,8 @@ def _write_cases(job: Job, chosen: Path, name: str, of: Cases) -> None:
             SELECT place, generate_subscripts(items, 1) AS spot, unnest(items) AS item FROM asked
         ),
         texts AS (
-            SELECT place, list(title ORDER BY spot) AS titles, list(category ORDER BY spot) AS categories
+            SELECT place, list(title ORDER BY spot) AS titles,
+                list(category ORDER BY spot) AS categories
             FROM shown JOIN read_parquet({text(job.out / ITEMS)}) USING (item) GROUP BY place
         )
         SELECT user_id, items, times, titles, categories, first, before

@@ -197,8 +197,9 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
         )
     )
     engine.run(
-        f"CREATE OR REPLACE TEMP TABLE first AS SELECT user_id, item, place, min({together}) AS moment "
-        "FROM given WHERE item IS NOT NULL GROUP BY user_id, item, place"
+        "CREATE OR REPLACE TEMP TABLE first AS "
+        f"SELECT user_id, item, place, min({together}) AS moment FROM given WHERE item IS NOT NULL "
+        "GROUP BY user_id, item, place"
     )
     engine.run(
         "CREATE OR REPLACE TEMP TABLE kept AS "
@@ -207,8 +208,10 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
     )
     file = job.out / HISTORIES / f"part-{part}.parquet"
     engine.write(
-        "SELECT user_id, list(item ORDER BY time, place, row) AS items, "
-        "list(time ORDER BY time, place, row) AS times FROM kept GROUP BY user_id ORDER BY user_id",
+        "SELECT user_id, list_transform(own, lambda one: one.item) AS items, "
+        "list_transform(own, lambda one: one.time) AS times FROM (SELECT user_id, list_sort(list("
+        "{'time': time, 'place': place, 'row': row, 'item': item})) AS own "
+        "FROM kept GROUP BY user_id) ORDER BY user_id",
         file,
     )
     users = job.work("users", f"part-{part}.parquet")

@@ -58,11 +58,10 @@ def ours(folder: Path, kind: str, loss: str, seed: int) -> float:
     import numpy as np
     import torch
     from harness_horizon.ranking import expected_ranks, metrics_of
-    from harness_horizon.recommenders.batches import validation_cases
     from harness_horizon.recommenders.networks import network_from
     from harness_horizon.recommenders.presets import Hyper
     from harness_horizon.recommenders.trainer import train
-    from harness_horizon.recommenders.training_data import Histories, TrainingData
+    from harness_horizon.recommenders.training_data import Histories, TrainingData, validation_cases
 
     torch.set_num_threads(1)
 

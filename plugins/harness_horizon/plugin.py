@@ -32,6 +32,17 @@ RECOMMENDER = {
 
 
 @hookimpl
+def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
+    register("horizon_items", partial(resolve_name, f"{PACKAGE}.next_item.scores:HORIZON_ITEMS"))
+
+
+@hookimpl
+def register_respondents(register: hookspecs.RegisterRespondent) -> None:
+    rule = partial(resolve_name, f"{PACKAGE}.next_item.asking:repeat")
+    register("horizon_items", "next_item", "candidate", rule)
+
+
+@hookimpl
 def register_models(register: hookspecs.RegisterModel) -> None:
     register(
         "recommender",

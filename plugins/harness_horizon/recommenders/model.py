@@ -7,20 +7,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from harness.base.errors import UsageError, did_you_mean
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_horizon.plugin import RECOMMENDER
 from harness_horizon.recommenders.checkpoint import Manifest, read_manifest
 from harness_horizon.recommenders.presets import NETWORKS
-from harness_horizon.recommenders.replies import history_in, reply_of
+from harness_horizon.recommenders.rankers import open_ranker, question_in, reply_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from harness_horizon.recommenders.rankers import Ranker, Ranking
+    from harness_horizon.recommenders.rankers import Question, Ranker, Ranking
 
 KIND = "recommender"
 SPLIT, WEIGHTS = "split", "weights"
@@ -42,7 +38,7 @@ class RecommenderModel(Model):
         self._folder, self._manifest, self._device = folder, manifest, device
         self.occupies = "gpu" if self._on_gpu() else None
         self._ranker: Ranker | None = None
-        self._waiting: list[tuple[NDArray[np.int64], asyncio.Future[Ranking]]] = []
+        self._waiting: list[tuple[Question, asyncio.Future[Ranking]]] = []
         self._work: asyncio.Task[None] | None = None
 
     def _on_gpu(self) -> bool:
@@ -53,8 +49,6 @@ class RecommenderModel(Model):
 
     async def open(self) -> None:
         """Read the weights and check them against the manifest."""
-        from harness_horizon.recommenders.rankers import open_ranker
-
         self._ranker = await asyncio.to_thread(
             open_ranker, self._folder, self._manifest, self._device
         )
@@ -66,11 +60,11 @@ class RecommenderModel(Model):
     async def ask(self, request: Request) -> Reply:
         """The best items after the history, with their scores."""
         text = request.messages[-1].content
-        history = history_in(text)
-        if history is None:
+        question = question_in(text)
+        if question is None:
             raise CallError("bad_request", f"this is no history of item numbers: {text[:60]!r}")
         answer: asyncio.Future[Ranking] = asyncio.get_running_loop().create_future()
-        self._waiting.append((history, answer))
+        self._waiting.append((question, answer))
         if self._work is None:
             self._work = asyncio.create_task(self._rank_waiting())
         return Reply(text=reply_of(await answer))
@@ -95,9 +89,9 @@ class RecommenderModel(Model):
         finally:
             self._work = None
 
-    def _rank(self, histories: list[NDArray[np.int64]]) -> list[Ranking]:
+    def _rank(self, questions: list[Question]) -> list[Ranking]:
         assert self._ranker is not None, "the model is open"
-        return self._ranker.rank(histories)
+        return self._ranker.rank(questions)
 
 
 def make(settings: ModelSettings) -> Model:

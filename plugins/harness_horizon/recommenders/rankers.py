@@ -1,7 +1,8 @@
-"""Checkpoints that rank: the best items after each of several histories."""
+"""Checkpoints that rank: the best items after each of several histories, and their texts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,18 @@ TOGETHER = 64
 depends on the shape of the whole, and no answer may depend on what else is asked."""
 
 
+_NUMBERS = r"(?:[0-9]{1,18}(?: [0-9]{1,18})*)?"
+_QUESTION = re.compile(rf"\s*({_NUMBERS})\s*(?:among ({_NUMBERS})\s*)?")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A history of catalogue items, the oldest first, and the items to rank if not all."""
+
+    history: NDArray[np.int64]
+    among: NDArray[np.int64] | None = None
+
+
 @dataclass(frozen=True)
 class Ranking:
     """The best items after a history, the best first, with their scores."""
@@ -39,10 +52,39 @@ NOTHING = Ranking(np.array([], dtype=np.int64), np.array([], dtype=np.float32))
 """The ranking after a history without an item that is known."""
 
 
+def question_in(text: str) -> Question | None:
+    """The question in a text of item numbers; None if it is something else.
+
+    >>> question_in("12 7 40").history.tolist()
+    [12, 7, 40]
+    >>> question_in("12 7 among 3 9").among.tolist()
+    [3, 9]
+    """
+    found = _QUESTION.fullmatch(text)
+    if found is None:
+        return None
+    history, among = (
+        None if part is None else np.array(part.split(), dtype=np.int64) for part in found.groups()
+    )
+    assert history is not None
+    return Question(history, among)
+
+
+def reply_of(ranking: Ranking) -> str:
+    """A ranking as JSON, its scores so exact that equal ones stay equal and others do not.
+
+    `{"items":[40,7],"scores":[1.5,0.25]}`
+    """
+    items = ",".join(map(str, ranking.items.tolist()))
+    exact = 9 if ranking.scores.dtype == np.float32 else 17
+    scores = ",".join(f"{score:.{exact}g}" for score in ranking.scores.tolist())
+    return f'{{"items":[{items}],"scores":[{scores}]}}'
+
+
 class Ranker(Protocol):
     """Ranks after histories of catalogue items."""
 
-    def rank(self, histories: Sequence[NDArray[np.int64]]) -> list[Ranking]: ...
+    def rank(self, questions: Sequence[Question]) -> list[Ranking]: ...
 
 
 def open_ranker(folder: Path, manifest: Manifest, device: str = "auto") -> Ranker:
@@ -61,14 +103,14 @@ class CountingRanker:
         self._vocabulary = vocabulary
         self._arrays = arrays
 
-    def rank(self, histories: Sequence[NDArray[np.int64]]) -> list[Ranking]:
+    def rank(self, questions: Sequence[Question]) -> list[Ranking]:
         """A ranking for each history; after nothing that is known, by popularity."""
         found = []
-        for history in histories:
-            numbers = self._vocabulary.numbers(history)
+        for question in questions:
+            numbers = self._vocabulary.numbers(question.history)
             known = numbers[numbers != PADDING]
             scores = scores_after(int(known[-1]) if len(known) else None, self._arrays)
-            found.append(best_of(scores, self._vocabulary))
+            found.append(best_of(scores, self._vocabulary, question.among))
         return found
 
 
@@ -91,38 +133,52 @@ class NetworkRanker:
         network = network_from(manifest.kind, manifest.options, weights, len(vocabulary))
         self._network = network.to(self._device)
 
-    def rank(self, histories: Sequence[NDArray[np.int64]]) -> list[Ranking]:
+    def rank(self, questions: Sequence[Question]) -> list[Ranking]:
         """A ranking for each history; nothing after a history without a known item."""
         return [
             ranking
-            for start in range(0, len(histories), TOGETHER)
-            for ranking in self._rank(histories[start : start + TOGETHER])
+            for start in range(0, len(questions), TOGETHER)
+            for ranking in self._rank(questions[start : start + TOGETHER])
         ]
 
-    def _rank(self, histories: Sequence[NDArray[np.int64]]) -> list[Ranking]:
+    def _rank(self, questions: Sequence[Question]) -> list[Ranking]:
         import torch
 
-        numbers = [self._vocabulary.numbers(one) for one in histories]
+        numbers = [self._vocabulary.numbers(one.history) for one in questions]
         rows = np.full((TOGETHER, self._length), PADDING)
-        rows[:, 0] = 1
         rows[: len(numbers)] = padded(numbers, self._length)
-        there = rows[: len(numbers), 0] != PADDING
+        known = rows[: len(numbers), 0] != PADDING
         rows[rows[:, 0] == PADDING, 0] = 1
         with torch.inference_mode():
             scores = self._network(torch.from_numpy(rows).to(self._device))[: len(numbers)]
             last = scores.topk(min(BEST, scores.shape[1]), dim=1).values[:, -1:]
             row, place = (scores >= last).nonzero(as_tuple=True)
             picked = scores[row, place].cpu().numpy()
+            asked = {
+                number: best_of(scores[number].cpu().numpy(), self._vocabulary, question.among)
+                for number, question in enumerate(questions)
+                if question.among is not None and known[number]
+            }
         ends = np.cumsum(np.bincount(row.cpu().numpy(), minlength=len(numbers)))[:-1]
-        lists = zip(np.split(place.cpu().numpy(), ends), np.split(picked, ends), there, strict=True)
+        lists = zip(np.split(place.cpu().numpy(), ends), np.split(picked, ends), strict=True)
+        rankings = [_ordered(places, own, self._vocabulary) for places, own in lists]
         return [
-            _ordered(places, own, self._vocabulary) if known else NOTHING
-            for places, own, known in lists
+            asked.get(number, ranking) if known[number] else NOTHING
+            for number, ranking in enumerate(rankings)
         ]
 
 
-def best_of(scores: NDArray[np.floating], vocabulary: Vocabulary) -> Ranking:
-    """The best items by score, with all that are equal to the last one, up to `MOST`."""
+def best_of(
+    scores: NDArray[np.floating], vocabulary: Vocabulary, among: NDArray[np.int64] | None = None
+) -> Ranking:
+    """The best items by score, with all that are equal to the last one, up to `MOST`.
+
+    Of `among`, if given, all that are known.
+    """
+    if among is not None:
+        numbers = vocabulary.numbers(among)
+        places = numbers[numbers != PADDING] - 1
+        return _ordered(places, scores[places], vocabulary)
     count = min(BEST, len(scores))
     last = np.partition(scores, len(scores) - count)[len(scores) - count]
     places = np.flatnonzero(scores >= last)

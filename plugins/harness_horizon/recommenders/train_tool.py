@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from harness.base.errors import DataError, Interrupted, UsageError
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import make_folder
-from harness_horizon.recommenders.batches import training_cases
 from harness_horizon.recommenders.checkpoint import (
     FORMAT,
     MANIFEST,
@@ -27,6 +26,7 @@ from harness_horizon.recommenders.checkpoint import (
 from harness_horizon.recommenders.counting import neighbours, popular
 from harness_horizon.recommenders.presets import NETWORKS, Hyper, Kind, Loss, Preset, hyper_of
 from harness_horizon.recommenders.reading import data_folder, read_training
+from harness_horizon.recommenders.training_data import training_cases
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import Progress

@@ -15,9 +15,9 @@ from harness.base.errors import DataError
 from harness.base.hashing import digest, stable_int
 from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_horizon.ranking import expected_ranks
-from harness_horizon.recommenders.batches import Cases, training_cases, validation_cases
 from harness_horizon.recommenders.checkpoint import OUT, Epoch
 from harness_horizon.recommenders.networks import new_network, weights_of
+from harness_horizon.recommenders.training_data import Cases, training_cases, validation_cases
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

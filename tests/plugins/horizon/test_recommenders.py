@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness_horizon.recommenders.batches import validation_cases
 from harness_horizon.recommenders.presets import (
     NETWORKS,
     PAPERS_BATCH,
@@ -12,7 +11,7 @@ from harness_horizon.recommenders.presets import (
     Kind,
     hyper_of,
 )
-from harness_horizon.recommenders.training_data import TrainingData
+from harness_horizon.recommenders.training_data import TrainingData, validation_cases
 from msgspec.structs import replace
 
 from harness.analysis.analysis import no_progress

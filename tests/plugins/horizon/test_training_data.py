@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 import numpy as np
-from harness_horizon.recommenders.batches import training_cases, validation_cases
 from harness_horizon.recommenders.counting import neighbours, popular, scores_after
 from harness_horizon.recommenders.training_data import (
     TrainingData,
     Vocabulary,
     padded,
+    training_cases,
+    validation_cases,
     windows,
 )
 

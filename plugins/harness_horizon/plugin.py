@@ -23,6 +23,14 @@ TOOLS = {
 
 TRAIN = "train a recommender of the next item, and write its checkpoint"
 
+ANALYSES = {
+    "horizon-next-item": (
+        "next_item.result_tables.main",
+        "Tables 1 to 4 with published rows, and the drops from setting 1a",
+    ),
+}
+"""Each analysis: its function, and what it shows."""
+
 RECOMMENDER = {
     "model": "the folder of a checkpoint, which `harness horizon train` writes",
     "device": "auto (a GPU when there is one), cpu or cuda",
@@ -40,6 +48,16 @@ def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
 def register_respondents(register: hookspecs.RegisterRespondent) -> None:
     rule = partial(resolve_name, f"{PACKAGE}.next_item.asking:repeat")
     register("horizon_items", "next_item", "candidate", rule)
+
+
+@hookimpl
+def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
+    from harness.analysis.analysis import analysis_from
+
+    for name, (function, description) in ANALYSES.items():
+        path = f"{PACKAGE}.{function}"
+        make = partial(analysis_from, path, name=name, description=description)
+        register("horizon_items", name, make, description=description)
 
 
 @hookimpl

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import FAILURES, Benchmark, Metric, Score
+from harness.contracts.published import PublishedResult, PublishedTables
 from harness_horizon.next_item.asking import NEXT_ITEM, suits
 from harness_horizon.next_item.cases import load
 from harness_horizon.next_item.records import Case, Options
@@ -13,6 +14,8 @@ from harness_horizon.ranking import CUTS, NAMES, metrics_of
 
 if TYPE_CHECKING:
     from harness import Record, Records
+
+TABLES = PublishedTables("harness_horizon")
 
 KNOWN = "known"
 UNTRAINED = "target_not_trained"
@@ -84,11 +87,37 @@ def length_of(case: Case) -> str:
     return next((name for most, name in LENGTHS if size <= most), "51 or more")
 
 
+PUBLISHED = {"1a": "table1", "1b": "table2"}
+"""The settings whose results the paper prints in full, and the tables."""
+
+COMPARABLE_IF = (
+    "all 33 categories of Amazon Reviews 2023 curated with --published, 100,000 users trained on "
+    "with the preset `published`, and full ranking of all items"
+)
+
+
+def published() -> tuple[PublishedResult, ...]:
+    """The results of Tables 1 and 2, as shares."""
+    return tuple(
+        PublishedResult(
+            task=f"horizon_next_item_{setting}",
+            metric=column,
+            model=row["model"],
+            value=row[column] / 100,
+            source=table.source,
+            comparable_if=COMPARABLE_IF,
+        )
+        for setting, name in PUBLISHED.items()
+        for table in (TABLES.read(name),)
+        for row in table.dicts()
+        for column in table.columns[1:]
+    )
+
+
 HORIZON_ITEMS = Benchmark(
     name="horizon_items",
     version=1,
     description="The next thing that somebody buys, by full ranking of all things.",
-    paper="https://arxiv.org/abs/2510.17259",
     licence="Amazon Reviews 2023: no licence is stated",
     stages=(NEXT_ITEM,),
     options=Options,
@@ -97,4 +126,5 @@ HORIZON_ITEMS = Benchmark(
     metrics=METRICS,
     main=("ndcg_10", "recall_10"),
     suits=suits,
+    published=published,
 )

@@ -14,7 +14,7 @@ from harness_horizon.recommenders.training_data import Histories, TrainingData
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SAMPLE = Path(__file__).parents[1] / "sample"
+SAMPLE = Path(__file__).parents[1] / "sample" / "data"
 """The bundled sample, which `--data sample` names."""
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from harness.contracts.identity import Identity
 
 BEST = 100
-ASKED = ("recommender", "baseline")
-"""The kinds of model that rank item numbers."""
+ASKED = ("recommender", "baseline", "scripted")
+"""The kinds of model that rank item numbers; the last one is that of tests."""
 
 
 class Answer(msgspec.Struct, frozen=True):

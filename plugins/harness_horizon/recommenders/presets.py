@@ -64,7 +64,7 @@ layer norms with epsilon 1e-12, and a training case for each prefix of a history
 
 SMALL = {
     **{"width": 64, "layers": 2, "heads": 2, "inner": 128, "dropout": 0.2, "length": 50},
-    **{"batch": 512, "learning_rate": 1e-3, "epochs": 30, "patience": 3},
+    **{"batch": 128, "learning_rate": 1e-3, "epochs": 20, "patience": 3},
 }
 """What the preset `small` changes; these sizes are ours."""
 

@@ -52,13 +52,13 @@ class Recommender(nn.Module):
         """The mean loss of the targets after the histories; `chance` draws negatives."""
         if self.hyper.loss == "ce":
             return functional.cross_entropy(self(histories), targets - 1)
-        return self.pairwise(self.encode(histories), targets, histories, chance)
+        return self.pairwise(self.encode(histories), targets, targets[:, None], chance)
 
     def pairwise(
-        self, vectors: Tensor, targets: Tensor, histories: Tensor, chance: torch.Generator
+        self, vectors: Tensor, targets: Tensor, taken: Tensor, chance: torch.Generator
     ) -> Tensor:
-        """BPR of each target against negatives that are neither it nor in its history."""
-        wrong = negatives(targets, histories, self.known, self.hyper.negatives, chance)
+        """BPR of each target against negatives that are none of those `taken`."""
+        wrong = negatives(taken, self.known, self.hyper.negatives, chance)
         right = self._scores(vectors, targets[:, None])
         return -functional.logsigmoid(right - self._scores(vectors, wrong)).mean()
 
@@ -68,17 +68,14 @@ class Recommender(nn.Module):
         return scores if bias is None else scores + bias[items - 1]
 
 
-def negatives(
-    targets: Tensor, histories: Tensor, known: int, count: int, chance: torch.Generator
-) -> Tensor:
-    """Items drawn uniformly for each target; what its history holds is drawn again a few times."""
-    taken = torch.cat([targets[:, None], histories], dim=1)
-    drawn = _draw((len(targets), count), known, chance, targets.device)
+def negatives(taken: Tensor, known: int, count: int, chance: torch.Generator) -> Tensor:
+    """Items drawn uniformly for each row of `taken`; what the row holds is drawn again, often."""
+    drawn = _draw((len(taken), count), known, chance, taken.device)
     for _ in range(8):
         wrong = (drawn[:, :, None] == taken[:, None, :]).any(dim=2)
         if not wrong.any():
             break
-        drawn = torch.where(wrong, _draw(drawn.shape, known, chance, targets.device), drawn)
+        drawn = torch.where(wrong, _draw(drawn.shape, known, chance, taken.device), drawn)
     return drawn
 
 

@@ -60,7 +60,8 @@ RECBOLE = {
 }
 """The settings whose defaults are RecBole's, since the paper does not name them. So are: Adam
 without decay, the first weights (normal with deviation .02; Xavier in GRU4Rec; uniform in CORE),
-layer norms with epsilon 1e-12, and a training case for each prefix of a history."""
+layer norms with epsilon 1e-12, a training case for each prefix of a history, and negatives that are
+not the target (in BERT4Rec: not in the history)."""
 
 SMALL = {
     **{"width": 64, "layers": 2, "heads": 2, "inner": 128, "dropout": 0.2, "length": 50},

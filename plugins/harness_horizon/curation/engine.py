@@ -107,8 +107,10 @@ def engine(out: Path, memory: int) -> Iterator[Engine]:
             }
         ) as connection:
             yield Engine(connection, out)
-    except (KeyboardInterrupt, duckdb.InterruptException) as error:
-        raise Interrupted(
+    except (KeyboardInterrupt, RuntimeError, duckdb.InterruptException) as error:
+        if isinstance(error, RuntimeError) and "interrupted" not in str(error):
+            raise
+        raise Interrupted(  # in a query, Ctrl-C is a RuntimeError
             "stopped",
             where=str(out),
             hint="all finished parts are kept: the same command goes on from there",

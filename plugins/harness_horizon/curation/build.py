@@ -103,14 +103,14 @@ def totals(ledger: Ledger) -> dict[str, dict[str, int]]:
     return {
         "rows": {
             **rows,
-            "of an item without a title": history["usable"] - history["titled"],
+            "of an item without a title": history["untitled"],
             "again in the category": history["titled"] - history["first_of_category"],
             "again in another category": history["first_of_category"] - history["interactions"],
             "left": history["interactions"],
         },
         "users": {
-            "with a usable review": history["users_given"],
-            "left without an item": history["users_given"] - history["users"],
+            "with a usable review": history["users"] + history["users_left_without"],
+            "left without an item": history["users_left_without"],
             "left": history["users"],
         },
         "metadata": {**metadata, **ledger.counts("items")},

@@ -96,7 +96,7 @@ def partitions(job: Job) -> int:
 
 def _read_meta(job: Job, source: Source) -> None:
     file = job.work("meta", f"{source.category}.parquet")
-    job.engine.write(meta_query(job.engine, job.found.path(source)), file)
+    job.engine.write_work(meta_query(job.engine, job.found.path(source)), file)
     counts = checked_counts(job.engine, file, source)
     counts |= job.engine.one(
         "SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled "
@@ -107,9 +107,9 @@ def _read_meta(job: Job, source: Source) -> None:
 
 def _read_reviews(job: Job, source: Source) -> None:
     file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
-    job.engine.write(reviews_query(job.engine, job.found.path(source)), file)
+    job.engine.write_work(reviews_query(job.engine, job.found.path(source)), file)
     counts = checked_counts(job.engine, file, source)
-    job.engine.write(
+    job.engine.write_work(
         f"SELECT DISTINCT parent_asin FROM read_parquet({text(file)}) WHERE cause IS NULL", used
     )
     job.ledger.finish(f"reviews/{source.category}", [file, used], counts)
@@ -185,59 +185,70 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
         for category in categories
         for file in sorted((job.work("split", category) / f"part={int(part)}").glob("*"))
     ]
-    # A time and a row in one number, so that the earliest time has its first row.
-    together = f"time::HUGEINT * {_MOST_ROWS} + row"
+    given = f"read_parquet({texts(pieces)}, hive_partitioning=false)" if pieces else _NO_ROWS
+    # A time and a row are one number, so that the earliest time has its first row.
     engine.run(
-        "CREATE OR REPLACE TEMP TABLE given AS SELECT user_id, item, time, row, place FROM "
-        + (
-            f"read_parquet({texts(pieces)}, hive_partitioning=false)"
-            if pieces
-            else "(SELECT ''::VARCHAR AS user_id, 0 AS item, 0::BIGINT AS time, 0::BIGINT AS row, "
-            "0::UTINYINT AS place) WHERE false"
-        )
+        f"""
+        CREATE OR REPLACE TEMP TABLE first AS
+        SELECT user_id, item, place, min((time::HUGEINT << {_ROW_BITS}) + row) AS moment,
+            count(*) AS rows
+        FROM {given} WHERE item IS NOT NULL GROUP BY user_id, item, place
+        """
     )
     engine.run(
-        "CREATE OR REPLACE TEMP TABLE first AS "
-        f"SELECT user_id, item, place, min({together}) AS moment FROM given WHERE item IS NOT NULL "
-        "GROUP BY user_id, item, place"
-    )
-    engine.run(
-        "CREATE OR REPLACE TEMP TABLE kept AS "
-        f"SELECT user_id, item, divide(moment, {_MOST_ROWS})::BIGINT AS time, min(place) AS place, "
-        f"arg_min((moment % {_MOST_ROWS})::BIGINT, place) AS row FROM first GROUP BY ALL"
+        f"""
+        CREATE OR REPLACE TEMP TABLE kept AS
+        SELECT user_id, item, (moment >> {_ROW_BITS})::BIGINT AS time, min(place) AS place,
+            arg_min(moment, place) AS moment
+        FROM first GROUP BY user_id, item, time
+        """
     )
     file = job.out / HISTORIES / f"part-{part}.parquet"
     engine.write(
-        "SELECT user_id, list_transform(own, lambda one: one.item) AS items, "
-        "list_transform(own, lambda one: one.time) AS times FROM (SELECT user_id, list_sort(list("
-        "{'time': time, 'place': place, 'row': row, 'item': item})) AS own "
-        "FROM kept GROUP BY user_id) ORDER BY user_id",
+        """
+        SELECT user_id, list_transform(own, lambda one: one.item) AS items,
+            list_transform(own, lambda one: one.time) AS times
+        FROM (
+            SELECT user_id, list_sort(list(
+                {'time': time, 'place': place, 'moment': moment, 'item': item}
+            )) AS own
+            FROM kept GROUP BY user_id
+        ) ORDER BY user_id
+        """,
         file,
     )
     users = job.work("users", f"part-{part}.parquet")
     dates = {"before": TAU, "before_2019": VALIDATION_YEAR, "before_2021": AFTER_2020}
     counted = ", ".join(
-        f"count(*) FILTER (time < {moment})::INTEGER AS {name}" for name, moment in dates.items()
+        f"len(list_filter(times, lambda time: time < {moment}))::INTEGER AS {name}"
+        for name, moment in dates.items()
     )
-    engine.write(
-        f"SELECT user_id, count(*)::INTEGER AS interactions, {counted} FROM kept "
-        "GROUP BY user_id ORDER BY user_id",
+    engine.write_work(
+        f"SELECT user_id, len(times)::INTEGER AS interactions, {counted} "
+        f"FROM read_parquet({text(file)})",
         users,
     )
+    users_file = f"read_parquet({text(users)})"
     counts = engine.one(
-        """
-        SELECT (SELECT count(*) FROM given) AS usable,
-            (SELECT count(*) FROM given WHERE item IS NOT NULL) AS titled,
+        f"""
+        SELECT (SELECT coalesce(sum(rows), 0)::BIGINT FROM first) AS titled,
+            (SELECT count(*) FROM {given} WHERE item IS NULL) AS untitled,
             (SELECT count(*) FROM first) AS first_of_category,
             (SELECT count(*) FROM kept) AS interactions,
-            (SELECT count(DISTINCT user_id) FROM given) AS users_given,
-            (SELECT count(DISTINCT user_id) FROM kept) AS users
+            (SELECT count(*) FROM {users_file}) AS users,
+            (SELECT count(*) FROM (SELECT DISTINCT user_id FROM {given} WHERE item IS NULL)
+                ANTI JOIN {users_file} AS users USING (user_id)) AS users_left_without
         """
     )
-    for table in ("given", "first", "kept"):
+    for table in ("first", "kept"):
         engine.run(f"DROP TABLE {table}")
     job.ledger.finish(f"{HISTORIES}/{part}", [file, users], counts)
 
 
-_MOST_ROWS = 2**40
-"""No file has as many rows."""
+_ROW_BITS = 40
+"""No file has as many rows as this many bits can count."""
+
+_NO_ROWS = (
+    "(SELECT '' AS user_id, 0 AS item, 0::BIGINT AS time, 0::BIGINT AS row, 0::UTINYINT AS place "
+    "WHERE false)"
+)

@@ -55,9 +55,8 @@ def test_all_beauty_under_its_official_names(amazon, tmp_path):
     } == {user: sorted(rows) for user, rows in wanted.items()}
 
 
-@pytest.fixture
-def multicat(amazon, tmp_path):
-    """The log of 24 categories, written into the official layout."""
+def write_multicat(amazon: Path, folder: Path, *, untitled: str | None) -> None:
+    """Writes the log of 24 categories in the official layout; `untitled` replaces no title."""
     reviews: dict[str, list[Any]] = defaultdict(list)
     meta: dict[str, dict[str, Any]] = defaultdict(dict)
     for file in sorted((amazon / "multicat").iterdir()):
@@ -66,15 +65,14 @@ def multicat(amazon, tmp_path):
                 reviews[row["category"]].append(review(row["user_id"], one))
                 meta[row["category"]][one["parent_asin"]] = {
                     "main_category": one["product"]["main_category"],
-                    "title": one["product"]["title"],
+                    "title": one["product"]["title"] or untitled,
                     "parent_asin": one["parent_asin"],
                 }
     for kind in ("reviews", "meta"):
-        (tmp_path / kind).mkdir()
+        (folder / kind).mkdir()
     for name, rows in reviews.items():
-        write_lines(tmp_path / "reviews" / f"{name}.jsonl.gz", rows)
-        write_lines(tmp_path / "meta" / f"meta_{name}.jsonl.gz", list(meta[name].values()))
-    return tmp_path
+        write_lines(folder / "reviews" / f"{name}.jsonl.gz", rows)
+        write_lines(folder / "meta" / f"meta_{name}.jsonl.gz", list(meta[name].values()))
 
 
 def review(user: str, one: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,20 +87,29 @@ def review(user: str, one: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_users_of_many_categories_have_one_history(multicat):
-    out = built(multicat, least_items=100)
+@pytest.mark.parametrize(
+    ("untitled", "users", "eligible", "longest"), [("A thing", 354, 108, 80), (None, 349, 103, 75)]
+)
+def test_users_of_many_categories_have_one_history(
+    amazon, tmp_path, untitled, users, eligible, longest
+):
+    write_multicat(amazon, tmp_path, untitled=untitled)
+    out = built(tmp_path, least_items=100)
     made = read_build(out)
-    assert len(made["histories"]) == 354
-    assert max(map(len, made["histories"].values())) == 80
-    eligible = {
+    assert read_manifest(out).totals["users"] == {
+        "with a usable review": 354,
+        "left without an item": 354 - users,
+        "left": users,
+    }
+    assert max(map(len, made["histories"].values())) == longest
+    fit = {
         user
         for user, rows in made["histories"].items()
         if sum(time < TAU for _, time in rows) >= 3 and rows[-1][1] >= TAU
     }
-    assert len(eligible) == 108
-    assert made["tested"] == eligible - made["held_out"]
+    assert len(fit) == eligible
     assert len(made["held_out"]) == 29
+    assert made["tested"] == fit - made["held_out"]
     assert {user for user, *_ in made["1a"]} == {user for user, *_ in made["1c"]} == made["tested"]
     shutil.rmtree(out)
-    again = read_build(built(multicat, least_items=100, partitions=7))
-    assert {**again, "users": 0} == {**made, "users": 0}
+    assert read_build(built(tmp_path, least_items=100, partitions=7)) == made

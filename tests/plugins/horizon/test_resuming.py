@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from random import Random
 import pytest
 from builders.horizon import built, settings_of, write_log
 from harness_horizon.curation import build
+from harness_horizon.curation.engine import Engine
 from harness_horizon.curation.ledger import read_manifest
 
-from harness.base.errors import DataError, UsageError
+from harness.base.errors import DataError, Interrupted, UsageError
 
 KILLER = """
 import os, signal, sys
@@ -85,9 +87,7 @@ def test_a_killed_build_goes_on_and_ends_in_the_same_bytes(log, moment, number):
     build.run(settings_of(log, out=out, partitions=3))
     assert counted < len(read_manifest(out).parts)
     assert contents(out) == contents(log / "out")
-    for path in sorted(out.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    out.rmdir()
+    shutil.rmtree(out)
 
 
 def test_finished_parts_are_not_done_again(log):
@@ -115,8 +115,6 @@ def test_another_memory_is_no_other_build(log):
 
 
 def test_another_input_is_refused_and_a_new_date_is_not(log, tmp_path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(log, copy)
     file = sorted((copy / "reviews").iterdir())[0]
@@ -138,8 +136,6 @@ def test_another_input_is_refused_and_a_new_date_is_not(log, tmp_path):
 
 
 def test_an_input_with_another_content_is_refused(log, tmp_path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(log, copy)
     write_log(copy, {"Zoo": [("u", "i1", 1_577_836_800_000)]}, {"Zoo": {"i1": "A thing"}})
@@ -159,8 +155,6 @@ def test_an_input_with_another_content_is_refused(log, tmp_path):
 
 
 def test_a_file_that_was_changed_is_found(log, tmp_path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(log, copy)
     file = copy / "out" / "train.parquet"
@@ -184,3 +178,23 @@ def test_two_builds_in_one_folder_are_refused(log):
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(UsageError, match="another process builds in this folder"):
             build.run(settings_of(log, partitions=3))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
+def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(log, monkeypatch, error):
+    out = log / "interrupted"
+    write = Engine.write
+
+    def interrupted(engine, query, file):
+        if file.name == "part-001.parquet":
+            raise error
+        write(engine, query, file)
+
+    monkeypatch.setattr(Engine, "write", interrupted)
+    with pytest.raises(Interrupted) as raised:
+        build.run(settings_of(log, out=out, partitions=3))
+    assert raised.value.hint == "all finished parts are kept: the same command goes on from there"
+    monkeypatch.undo()
+    build.run(settings_of(log, out=out, partitions=3))
+    assert contents(out) == contents(log / "out")
+    shutil.rmtree(out)

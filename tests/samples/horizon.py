@@ -13,15 +13,20 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import shutil
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import harness_horizon
+from harness_horizon.curation import build
+from harness_horizon.curation.settings import Settings
 
 from harness.base.seeded_random import shuffled
 
@@ -170,5 +175,22 @@ def _write(file: Path, rows: list[Any]) -> None:
     file.write_bytes(gzip.compress(lines.encode(), mtime=0))
 
 
+def write_data(folder: Path) -> Path:
+    """Writes the splits and cases that the curation makes of the sample into a folder."""
+    with TemporaryDirectory() as made:
+        raw = write(Path(made) / "raw")
+        for file in raw.rglob("*.gz"):
+            os.utime(file, (0, 0))  # the manifest has the times of the files
+        out = Path(made) / "out"
+        build.run(
+            Settings(reviews=(raw / "reviews",), meta=(raw / "meta",), out=out, memory="2GB")
+        )
+        (out / ".lock").unlink()
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(out, folder)
+    return folder
+
+
 if __name__ == "__main__":
     write(SAMPLE)
+    write_data(SAMPLE / "data")

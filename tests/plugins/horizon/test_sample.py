@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import pytest
 from builders.horizon import TAU, built, rows_of
-from samples.horizon import SAMPLE, write
+from samples.horizon import SAMPLE, write, write_data
 
 
 def unpacked(folder):
@@ -19,7 +19,16 @@ def unpacked(folder):
 
 def test_the_generator_makes_the_committed_content(tmp_path):
     assert unpacked(write(tmp_path)) == unpacked(SAMPLE)
-    assert sum(file.stat().st_size for file in SAMPLE.rglob("*")) < 1_000_000
+    assert sum(file.stat().st_size for file in SAMPLE.rglob("*.gz")) < 500_000
+    assert sum(file.stat().st_size for file in SAMPLE.rglob("*")) < 1_500_000
+
+
+def test_the_committed_data_is_what_curation_makes_of_it(tmp_path):
+    made, kept = write_data(tmp_path / "data"), SAMPLE / "data"
+    files = sorted(str(file.relative_to(made)) for file in made.rglob("*.parquet"))
+    assert files == sorted(str(file.relative_to(kept)) for file in kept.rglob("*.parquet"))
+    for name in files:
+        assert rows_of(made / name) == rows_of(kept / name), name
 
 
 def test_it_has_six_domains_drift_and_new_items(tmp_path):

@@ -13,7 +13,7 @@ from harness_horizon.next_item.asking import ask, read_ranking, repeat, suits
 from harness_horizon.next_item.cases import ItemData, Person
 from harness_horizon.next_item.records import Case, Options, Ranked
 from harness_horizon.next_item.result_tables import main
-from harness_horizon.next_item.scores import TABLES, published, score_of
+from harness_horizon.next_item.scores import HORIZON_ITEMS, TABLES, published, score_of
 from harness_horizon.recommenders.reading import SAMPLE, read_training
 from harness_horizon.recommenders.train_tool import Settings, run
 
@@ -23,6 +23,8 @@ from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
 from harness.contracts.records import Done
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import finished_task
 
 DATA = ItemData(
     [Person("u", (5, 6, 7, 8), 2), Person("v", (7, 5), 1)], np.array([5, 6, 7]), "f" * 64, 0
@@ -183,3 +185,35 @@ def test_the_published_tables_are_shipped_and_no_cell_of_3_4_and_10() -> None:
     assert values["1a", "BERT4Rec", "ndcg_10"] == pytest.approx(0.264)
     assert values["1b", "SASRec", "recall_100"] == pytest.approx(0.346)
     assert main((), None).sheets == ()
+
+
+def test_the_tables_have_both_denominators_and_drops_with_intervals(tmp_path: Path) -> None:
+    run(Settings(model="neighbours", data=Path("sample"), out=tmp_path / "near"), no_progress)
+    found = harness.evaluate(
+        "horizon_next_item", model=f"recommender:{tmp_path / 'near'}", data="sample", limit=80,
+        output_path=tmp_path / "runs",
+    )  # fmt: skip
+    folder = RunFolder(found.folder)
+    manifest = folder.manifest()
+    tasks = [
+        finished_task(folder, manifest, one.task, HORIZON_ITEMS, label="near")
+        for one in found.summaries
+    ]
+    sheets = {sheet.title.partition(":")[0]: sheet for sheet in main(tasks, None).sheets}
+    assert list(sheets)[:4] == ["Table 1", "Table 2", "Table 3", "Table 4"]
+    every, known, by_user = (dict(zip(sheets["Table 3"].columns, row, strict=True))
+                             for row in sheets["Table 3"].rows)  # fmt: skip
+    assert every["cases"] > known["cases"] and every["users"] == 80
+    assert every["N@10"] < known["N@10"] and every["N@10"] != by_user["N@10"]
+    assert [row[0] for row in sheets["Table 1"].rows][3:] == [
+        "paper: CORE", "paper: SASRec", "paper: BERT4Rec", "paper: GRU4Rec",
+    ]  # fmt: skip
+    drops = [row[1:] for row in sheets["Drops from setting 1a"].rows]
+    assert [row[:2] for row in drops] == [
+        (setting, metric) for setting in ("1b", "1c", "1d") for metric in ("ndcg_10", "recall_10")
+    ]
+    for _, _, before, after, drop, low, high in drops:
+        assert drop == pytest.approx(before - after)
+        assert low < drop < high
+    shared = sheets["Users with cases in 1b and in 1d"].rows
+    assert 0 < shared[0][1] <= 80

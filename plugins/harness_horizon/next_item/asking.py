@@ -10,8 +10,7 @@ import msgspec
 
 from harness import Failure, JsonReader, Parsed, Stage
 from harness.base.errors import UsageError
-from harness_horizon.next_item.cases import ItemData, questions
-from harness_horizon.next_item.records import Case, Options, Ranked
+from harness_horizon.next_item.cases import Case, ItemData, Options, Ranked, questions
 from harness_horizon.ranking import rank_in
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from harness.analysis.percentages import percent
 from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import reasons as counted
-from harness_horizon.next_item.records import MEANING, SETTINGS, Setting
+from harness_horizon.next_item.cases import MEANING, SETTINGS, Setting
 from harness_horizon.next_item.scores import KNOWN, PUBLISHED, TABLES, UNTRAINED
 from harness_horizon.ranking import CUTS, NAMES
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harness import FAILURES, Benchmark, Metric, Score
 from harness.contracts.published import PublishedResult, PublishedTables
 from harness_horizon.next_item.asking import NEXT_ITEM, suits
-from harness_horizon.next_item.cases import load
-from harness_horizon.next_item.records import Case, Options
+from harness_horizon.next_item.cases import Case, Options, load
 from harness_horizon.ranking import CUTS, NAMES, metrics_of
 
 if TYPE_CHECKING:

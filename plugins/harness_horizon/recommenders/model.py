@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from harness.base.errors import UsageError, did_you_mean
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
-from harness_horizon.plugin import RECOMMENDER
 from harness_horizon.recommenders.checkpoint import Manifest, read_manifest
 from harness_horizon.recommenders.presets import NETWORKS
 from harness_horizon.recommenders.rankers import open_ranker, question_in, reply_of
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 KIND = "recommender"
 SPLIT, WEIGHTS = "split", "weights"
 """The details of the identity: the digests of the split and of the weights."""
+
+ARGUMENTS = ("model", "device", "concurrency")
 
 IN_FLIGHT = 256
 
@@ -97,13 +98,13 @@ class RecommenderModel(Model):
 def make(settings: ModelSettings) -> Model:
     """The model of a checkpoint; UsageError for unknown arguments, DataError without a manifest."""
     for name in settings.args:
-        if name not in RECOMMENDER:
+        if name not in ARGUMENTS:
             raise UsageError(
                 f"the model '{KIND}' has no argument {name!r}",
                 where="--model_args",
                 found=name,
-                expected=", ".join(RECOMMENDER),
-                hint=did_you_mean(name, RECOMMENDER),
+                expected=", ".join(ARGUMENTS),
+                hint=did_you_mean(name, ARGUMENTS),
             )
     folder, device = settings.args.get("model", ""), settings.args.get("device", "auto")
     if not folder:

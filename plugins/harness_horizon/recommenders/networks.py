@@ -9,9 +9,8 @@ import numpy as np
 import torch
 
 from harness_horizon.recommenders.bert4rec import BERT4Rec
+from harness_horizon.recommenders.causal_nets import GRU4Rec, SASRec
 from harness_horizon.recommenders.core_net import CORE
-from harness_horizon.recommenders.gru4rec import GRU4Rec
-from harness_horizon.recommenders.sasrec import SASRec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

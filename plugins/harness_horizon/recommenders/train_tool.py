@@ -25,8 +25,7 @@ from harness_horizon.recommenders.checkpoint import (
 )
 from harness_horizon.recommenders.counting import neighbours, popular
 from harness_horizon.recommenders.presets import NETWORKS, Hyper, Kind, Loss, Preset, hyper_of
-from harness_horizon.recommenders.reading import data_folder, read_training
-from harness_horizon.recommenders.training_data import training_cases
+from harness_horizon.recommenders.training_data import data_folder, read_training, training_cases
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import Progress

@@ -6,8 +6,8 @@ from builders.horizon import built
 from harness_horizon.ranking import metrics_of, rank_in
 from harness_horizon.recommenders.checkpoint import read_manifest
 from harness_horizon.recommenders.rankers import Question, open_ranker
-from harness_horizon.recommenders.reading import read_histories
 from harness_horizon.recommenders.train_tool import Settings, run
+from harness_horizon.recommenders.training_data import read_histories
 from samples.horizon import write
 
 from harness.analysis.analysis import no_progress

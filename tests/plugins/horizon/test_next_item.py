@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from builders.horizon import rows_of
 from harness_horizon.next_item.asking import ask, read_ranking, repeat, suits
-from harness_horizon.next_item.cases import ItemData, Person
-from harness_horizon.next_item.records import Case, Options, Ranked
+from harness_horizon.next_item.cases import Case, ItemData, Options, Person, Ranked
 from harness_horizon.next_item.result_tables import main
 from harness_horizon.next_item.scores import HORIZON_ITEMS, TABLES, published, score_of
-from harness_horizon.recommenders.reading import SAMPLE, read_training
 from harness_horizon.recommenders.train_tool import Settings, run
+from harness_horizon.recommenders.training_data import SAMPLE, read_training
 
 import harness
 from harness.analysis.analysis import no_progress

@@ -5,8 +5,8 @@ in series: who bought one of a series often buys its next one, so the order of a
 what follows. Tastes drift: everybody begins with one domain and ends with another. New series
 appear after 2020.
 
-With `ordered=False` the things of all users within half a year are dealt out again. What is popular
-when stays the same, and no history foretells anything.
+With `ordered=False` the things of all users before 2020 are dealt out again, and those from 2020 on.
+What is popular before and after stays the same, and no history foretells anything.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ def reviews(seed: int, *, ordered: bool) -> list[Bought]:
     made = [one for user in range(USERS) for one in history(rng, user, weights)]
     if ordered:
         return made
-    places = defaultdict[int, list[int]](list)
+    places = defaultdict[bool, list[int]](list)
     for place, one in enumerate(made):
-        places[(one.time - START) // (YEAR // 2)].append(place)
+        places[one.time >= TAU].append(place)
     dealt = list(made)
     for within in places.values():
         for place, other in zip(within, shuffled(rng, within), strict=True):

@@ -23,6 +23,9 @@ BEST = 100
 
 MOST = 1_000
 
+BLOCK = 512
+"""The items of which only the highest score is looked at first."""
+
 TOGETHER = 64
 """Histories are ranked so many at a time, empty ones added: how a sum of products is rounded
 depends on the shape of the whole, and no answer may depend on what else is asked."""
@@ -149,23 +152,39 @@ class NetworkRanker:
         rows[: len(numbers)] = padded(numbers, self._length)
         known = rows[: len(numbers), 0] != PADDING
         rows[rows[:, 0] == PADDING, 0] = 1
+        every = np.array([question.among is None for question in questions])
         with torch.inference_mode():
-            scores = self._network(torch.from_numpy(rows).to(self._device))[: len(numbers)]
-            last = scores.topk(min(BEST, scores.shape[1]), dim=1).values[:, -1:]
-            row, place = (scores >= last).nonzero(as_tuple=True)
-            picked = scores[row, place].cpu().numpy()
-            asked = {
-                number: best_of(scores[number].cpu().numpy(), self._vocabulary, question.among)
-                for number, question in enumerate(questions)
-                if question.among is not None and known[number]
-            }
-        ends = np.cumsum(np.bincount(row.cpu().numpy(), minlength=len(numbers)))[:-1]
-        lists = zip(np.split(place.cpu().numpy(), ends), np.split(picked, ends), strict=True)
-        rankings = [_ordered(places, own, self._vocabulary) for places, own in lists]
+            found = self._network(torch.from_numpy(rows).to(self._device))
+        scores = found[: len(numbers)].cpu().numpy()
+        whole = iter(best_of_each(scores[known & every], self._vocabulary))
         return [
-            asked.get(number, ranking) if known[number] else NOTHING
-            for number, ranking in enumerate(rankings)
+            NOTHING
+            if not known[number]
+            else next(whole)
+            if every[number]
+            else best_of(scores[number], self._vocabulary, question.among)
+            for number, question in enumerate(questions)
         ]
+
+
+def best_of_each(scores: NDArray[np.floating], vocabulary: Vocabulary) -> list[Ranking]:
+    """The best items of each row of scores, as `best_of` finds them in one.
+
+    The highest scores of enough blocks of items bound what can be among the best: few items are
+    left to sort.
+    """
+    rows, width = scores.shape
+    blocks = width // BLOCK
+    if not rows or blocks < 2 * BEST:
+        return [best_of(row, vocabulary) for row in scores]
+    highest = scores[:, : blocks * BLOCK].reshape(rows, blocks, BLOCK).max(axis=2)
+    bounds = np.partition(highest, blocks - BEST, axis=1)[:, blocks - BEST, None]
+    row_of, places = np.divmod(np.flatnonzero(scores >= bounds), width)
+    ends = np.searchsorted(row_of, np.arange(1, rows))
+    return [
+        _best(own, row[own], vocabulary)
+        for row, own in zip(scores, np.split(places, ends), strict=True)
+    ]
 
 
 def best_of(
@@ -179,10 +198,15 @@ def best_of(
         numbers = vocabulary.numbers(among)
         places = numbers[numbers != PADDING] - 1
         return _ordered(places, scores[places], vocabulary)
+    return _best(np.arange(len(scores)), scores, vocabulary)
+
+
+def _best(
+    places: NDArray[np.int64], scores: NDArray[np.floating], vocabulary: Vocabulary
+) -> Ranking:
     count = min(BEST, len(scores))
-    last = np.partition(scores, len(scores) - count)[len(scores) - count]
-    places = np.flatnonzero(scores >= last)
-    return _ordered(places, scores[places], vocabulary)
+    kept = scores >= np.partition(scores, len(scores) - count)[len(scores) - count]
+    return _ordered(places[kept], scores[kept], vocabulary)
 
 
 def _ordered(

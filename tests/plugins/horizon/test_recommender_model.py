@@ -15,6 +15,7 @@ from harness_horizon.recommenders.rankers import (
     MOST,
     Ranking,
     best_of,
+    best_of_each,
     question_in,
     reply_of,
 )
@@ -105,6 +106,18 @@ def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand() -> Non
     assert sizes([9.0] * 90 + [5.0] * 30 + [1.0] * 500) == 120
     assert sizes([9.0] * 90 + [5.0] * 5000) == MOST
     assert sizes([1.0, 2.0]) == 2
+
+
+def test_many_items_are_ranked_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    scores = np.stack([rng.integers(0, most, 5000).astype(np.float32) for most in (9, 99, 10**6)])
+    known = Vocabulary(np.arange(5000) * 2)
+    alone = [best_of(row, known) for row in scores]
+    monkeypatch.setattr("harness_horizon.recommenders.rankers.BLOCK", 20)
+    for one, other in zip(best_of_each(scores, known), alone, strict=True):
+        assert np.array_equal(one.items, other.items)
+        assert np.array_equal(one.scores, other.scores)
+    assert best_of_each(scores[:0], known) == []
 
 
 def test_scores_are_written_so_that_only_equal_ones_are_equal() -> None:

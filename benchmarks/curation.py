@@ -82,7 +82,11 @@ def compare(folder: Path, memory: str) -> None:
         costs[reader] = run_measured(command, log=folder / "log")
     for name, cost in costs.items():
         times = cost.wall / costs["harness"].wall
-        print(f"{name}: {cost.wall:.1f} s, {times:.1f} times; {cost.memory:,.0f} MiB", flush=True)
+        print(
+            f"{name}: {cost.wall:.1f} s, {times:.1f} times; {cost.cpu:.1f} s of processor time, "
+            f"{cost.memory:,.0f} MiB",
+            flush=True,
+        )
 
 
 def main() -> None:

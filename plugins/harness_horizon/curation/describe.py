@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +12,7 @@ from msgspec import Meta
 from harness.contracts.published import PublishedTables
 from harness.contracts.report import Axis, Figure, Line, Report, Sheet
 from harness_horizon.curation.engine import Engine, engine, text
-from harness_horizon.curation.ledger import alone, complete_manifest
+from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.settings import TAU, memory_bytes
 from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS
 
@@ -34,7 +35,7 @@ def run(settings: Settings, *_: Any) -> Report:
     folder = settings.data
     memory = memory_bytes(settings.memory)
     manifest = complete_manifest(folder)
-    with alone(folder), engine(folder, memory) as database:
+    with TemporaryDirectory() as scratch, engine(Path(scratch), memory) as database:
         database.run(
             "CREATE TEMP TABLE frequencies AS SELECT item, count(*) AS n FROM (SELECT "
             f"unnest(items) AS item FROM read_parquet({text(folder / HISTORIES / '*.parquet')})) "

@@ -72,7 +72,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 def find(reviews: Sequence[Path], meta: Sequence[Path]) -> Found:
     """All raw files; DataError if there are none, or if a category has no metadata."""
-    sources, paths = [], {}
+    sources: list[Source] = []
+    paths: dict[str, Path] = {}
     given: dict[Kind, Sequence[Path]] = {"meta": meta, "reviews": reviews}
     for kind, folders in given.items():
         option = f"--{kind}"
@@ -243,7 +244,8 @@ _META_CAUSES = {
 def reviews_query(engine: Engine, path: Path) -> str:
     """The rows of a file of reviews: user, item, time, and the cause of a row that is dropped."""
     # A cast alone would round 1.5 and take 1e12.
-    time = "CASE WHEN regexp_full_match(timestamp, '[0-9]{1,18}') THEN timestamp::BIGINT END"
+    whole = "regexp_full_match(timestamp, '[0-9]{1,18}')"
+    time = f"CASE WHEN {whole} THEN TRY_CAST(timestamp AS BIGINT) END"
     return (
         f"SELECT user_id, parent_asin, time, {_cause(_REVIEW_CAUSES)} AS cause FROM "
         f"(SELECT *, {time} AS time FROM ({raw_rows(engine, path, 'reviews')}))"
@@ -298,7 +300,7 @@ def disk_needed(found: Found) -> Iterator[int]:
     )
     titles = sum(one.size * (5 if one.file.endswith(PACKED) else 1) for one in found.of("meta"))
     yield round(rows * 90 + titles * 0.2)
-    yield round(rows * 20 + titles * 0.1)
+    yield round(rows * 15 + titles * 0.1)
 
 
 _ROW_BYTES = {"jsonl": 300, "csv": 55, "parquet": 25, None: 55}

@@ -234,6 +234,23 @@ def test_the_second_time_nothing_is_done(tmp_path):
     assert not (out / "work").exists()
 
 
+def test_progress_counts_the_parts_of_each_stage(tmp_path):
+    write_log(tmp_path, REVIEWS, TITLES)
+    shown = {}
+    build.run(
+        settings_of(tmp_path, partitions=4),
+        lambda what, done, of: shown.setdefault(what, []).append((done, of)),
+    )
+    assert {what: each[-1] for what, each in shown.items()} == {
+        "meta": (3, 3),
+        "reviews": (3, 3),
+        "split": (3, 3),
+        "histories": (4, 4),
+        "splits": (9, 9),
+    }
+    assert shown["histories"] == [(done, 4) for done in range(5)]
+
+
 def test_published_trains_before_2019_and_validates_with_others(tmp_path):
     reviews = {
         **REVIEWS,

@@ -88,11 +88,10 @@ def review(user: str, one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("untitled", "users", "eligible", "longest"), [("A thing", 354, 108, 80), (None, 349, 103, 75)]
+    ("untitled", "counts"), [("A thing", (354, 108, 80)), (None, (349, 103, 75))]
 )
-def test_users_of_many_categories_have_one_history(
-    amazon, tmp_path, untitled, users, eligible, longest
-):
+def test_users_of_many_categories_have_one_history(amazon, tmp_path, untitled, counts):
+    users, eligible, longest = counts
     write_multicat(amazon, tmp_path, untitled=untitled)
     out = built(tmp_path, least_items=100)
     made = read_build(out)

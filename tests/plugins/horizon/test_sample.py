@@ -72,6 +72,7 @@ def hits(out):
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_the_planted_order_foretells_the_next_thing_and_nothing_else_does(tmp_path, seed):
     popular, following = hits(built(write(tmp_path / "ordered", seed=seed)))
-    assert popular < 0.1 < 0.5 < following
+    assert popular < 0.1
+    assert following > 0.5
     popular, following = hits(built(write(tmp_path / "dealt", seed=seed, ordered=False)))
     assert following < popular < 0.1

@@ -5,8 +5,8 @@ in series: who bought one of a series often buys its next one, so the order of a
 what follows. Tastes drift: everybody begins with one domain and ends with another. New series
 appear after 2020.
 
-With `ordered=False` the things of all users before 2020 are dealt out again, and those from 2020 on.
-What is popular before and after stays the same, and no history foretells anything.
+With `ordered=False` the things of all users before 2020 are dealt out again, and those from 2020
+on. What is popular before and after stays the same, and no history foretells anything.
 """
 
 from __future__ import annotations
@@ -182,9 +182,7 @@ def write_data(folder: Path) -> Path:
         for file in raw.rglob("*.gz"):
             os.utime(file, (0, 0))  # the manifest has the times of the files
         out = Path(made) / "out"
-        build.run(
-            Settings(reviews=(raw / "reviews",), meta=(raw / "meta",), out=out, memory="2GB")
-        )
+        build.run(Settings(reviews=(raw / "reviews",), meta=(raw / "meta",), out=out, memory="2GB"))
         (out / ".lock").unlink()
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(out, folder)

@@ -3,6 +3,8 @@
 VENV := .venv
 VLLM := .venv-vllm
 HF := .venv-hf
+# Recommenders are tested with it: a CPU build, where the package index has one.
+TORCH_REQUIREMENT ?= torch==2.13.0
 PIP := $(VENV)/bin/python -m pip
 QUIETLY := --quiet --disable-pip-version-check --retries 10 --timeout 60
 INSTALL := $(PIP) install $(QUIETLY)
@@ -91,6 +93,7 @@ $(VENV)/.installed: $(VENV)/.made pyproject.toml hatch_build.py
 
 $(VENV)/.installed-dev: $(VENV)/.made pyproject.toml hatch_build.py
 	@echo "installing harness and its tools into $(VENV): some minutes, in which pip prints nothing"
+	@$(INSTALL) $(TORCH_REQUIREMENT) || echo "no $(TORCH_REQUIREMENT): the tests that need torch are skipped"
 	@$(INSTALL) -e '.[dev]'
 	@touch $(VENV)/.installed $@
 

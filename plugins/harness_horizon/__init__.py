@@ -1,0 +1,1 @@
+"""HORIZON: what people buy next, over years and across all kinds of products."""

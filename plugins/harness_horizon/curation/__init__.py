@@ -1,0 +1,1 @@
+"""From raw reviews and metadata to histories and splits, out of core."""

@@ -1,0 +1,166 @@
+"""Makes histories, splits and cases from raw files, and goes on where a killed build stopped."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import StorageError
+from harness.contracts.report import Report, Sheet
+from harness.runs.atomic_files import remove_unfinished
+from harness_horizon.curation import stages
+from harness_horizon.curation.audit import LEAKS, audit
+from harness_horizon.curation.engine import OUT, engine
+from harness_horizon.curation.ledger import (
+    Ledger,
+    Manifest,
+    alone,
+    check_usable,
+    opened,
+    read_manifest,
+)
+from harness_horizon.curation.settings import Settings, memory_bytes
+from harness_horizon.curation.sources import Found, disk_needed, find, with_digests
+from harness_horizon.curation.splits import make_splits
+
+SETTINGS = {
+    "1a": "last item before 2020 of tested users",
+    "1b": "last item before 2020 of users held out",
+    "1c": "every interaction from 2020 of tested users",
+    "1d": "every interaction from 2020 of users held out",
+    "validation": "before the target of 1a, or of 2019",
+}
+
+
+def no_progress(what: str, done: int, of: int | None = None) -> None:
+    """Shows nothing."""
+
+
+def run(settings: Settings, progress: Callable[[str, int, int], Any] = no_progress) -> Report:
+    """Write all files to the folder, and report what each rule left."""
+    memory = memory_bytes(settings.memory)
+    found = find(settings.reviews, settings.meta)
+    out = settings.out
+    with alone(out):
+        before = read_manifest(out)
+        check_usable(out, before)
+        inputs = with_digests(found, before.inputs if before else (), os.cpu_count() or 1)
+        ledger = opened(out, before, options=settings.rules(), inputs=inputs)
+        if ledger.manifest.complete:
+            shutil.rmtree(out / stages.WORK, ignore_errors=True)
+            return report(ledger.manifest, notes=("nothing was left to do",))
+        _remove_unfinished(out)
+        if before is None:
+            _say_disk(found, out)
+        with engine(out, memory) as database:
+            job = stages.Job(
+                engine=database, ledger=ledger, settings=settings, found=found, progress=progress
+            )
+            stages.make_histories(job)
+            make_splits(job)
+            if not ledger.has("audit"):
+                ledger.finish("audit", [], audit(database, out, settings))
+        ledger.complete(totals(ledger), without=stages.WORK)
+        shutil.rmtree(out / stages.WORK, ignore_errors=True)
+    return report(ledger.manifest)
+
+
+def _remove_unfinished(out: Path) -> None:
+    remove_unfinished(out)
+    for folder in (out / stages.WORK).glob("*"):
+        remove_unfinished(folder)
+
+
+def _say_disk(found: Found, out: Path) -> None:
+    """Print what the work takes on the disk; StorageError if what it leaves has no room."""
+    most, left = disk_needed(found)
+    free = shutil.disk_usage(out).free
+    sizes = f"about {_size(most)} while it works, {_size(left)} when it is done"
+    if left > free:
+        raise StorageError(
+            "the disk has too little room",
+            where=str(out),
+            found=f"{_size(free)} free",
+            expected=sizes,
+            hint=f"free some space, or name another folder ({OUT})",
+        )
+    print(f"disk: {sizes}; {_size(free)} are free in {out}", file=sys.stderr)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def totals(ledger: Ledger) -> dict[str, dict[str, int]]:
+    """The sums over all parts, with what each rule dropped."""
+    rows = _summed(ledger.counts_of("reviews"))
+    history = _summed(ledger.counts_of(stages.HISTORIES))
+    metadata = _summed(ledger.counts_of("meta"))
+    return {
+        "rows": {
+            **rows,
+            "of an item without a title": history["untitled"],
+            "again in the category": history["titled"] - history["first_of_category"],
+            "again in another category": history["first_of_category"] - history["interactions"],
+            "left": history["interactions"],
+        },
+        "users": {
+            "with a usable review": history["users"] + history["users_left_without"],
+            "left without an item": history["users_left_without"],
+            "left": history["users"],
+        },
+        "metadata": {**metadata, **ledger.counts("items")},
+        "roles": ledger.counts("splits/roles"),
+        "audit": ledger.counts("audit"),
+    }
+
+
+def _summed(parts: dict[str, dict[str, int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for counts in parts.values():
+        for name, count in counts.items():
+            found[name] = found.get(name, 0) + count
+    return found
+
+
+def report(manifest: Manifest, *, notes: tuple[str, ...] = ()) -> Report:
+    """What a complete build read, dropped and made."""
+    named = {"rows": "Reviews", "users": "Users", "metadata": "Metadata", "roles": "Users by role"}
+    sheets = [
+        Sheet(
+            title=title,
+            columns=("", "count"),
+            rows=tuple((one.replace("_", " "), n) for one, n in manifest.totals[name].items()),
+        )
+        for name, title in named.items()
+    ]
+    splits = {name: manifest.parts[f"splits/{name}"].counts for name in SETTINGS}
+    train = manifest.parts["splits/train"].counts
+    sheets.append(
+        Sheet(
+            title="Splits",
+            columns=("", "what", "users", "cases"),
+            rows=(
+                ("train", "what may be trained on", train["users"], train["interactions"]),
+                *(
+                    (name, what, splits[name]["users"], splits[name]["cases"])
+                    for name, what in SETTINGS.items()
+                ),
+            ),
+        )
+    )
+    checked = manifest.totals["audit"]
+    sheets.append(
+        Sheet(
+            title=f"Audit of {checked['training_rows']:,} training rows",
+            columns=("rows", "count"),
+            rows=tuple((what, checked[name]) for name, what in LEAKS.items()),
+        )
+    )
+    files = [path for part in manifest.parts.values() for path in part.files]
+    split = f"split {manifest.digest[:12]}: {len(files)} files, named with digests in the manifest"
+    return Report(sheets=tuple(sheets), notes=(split, *notes))

@@ -1,0 +1,307 @@
+"""The raw files by category, and queries that read them as text.
+
+A value stays text until it is cast by hand: readers that know types round a rating without a word.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from harness.base.errors import DataError
+from harness.data.opening import check_start, unpacked
+from harness.data.sql_rules import SPACES
+from harness_horizon.curation.engine import Engine, text
+
+Kind = Literal["reviews", "meta"]
+
+PREFIX = "meta_"
+"""How the names of files of metadata begin."""
+
+FORMATS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+PACKED = ".gz"
+
+COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "reviews": ("user_id", "parent_asin", "timestamp"),
+    "meta": ("parent_asin", "title", "main_category"),
+}
+
+NEEDED = {"reviews": COLUMNS["reviews"], "meta": ("parent_asin", "title")}
+"""The columns without which a table cannot be used."""
+
+MOST_BAD = 0.01
+"""The share of rows that may be dropped for what they hold."""
+
+SECONDS = (631_152_000, 4_102_444_800)
+"""1990 to 2100; times are in milliseconds, of the same years."""
+
+_CHUNK = 1 << 20
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A raw file: its kind and category, its size, time of change, and digest."""
+
+    kind: Kind
+    category: str
+    file: str
+    size: int
+    time: int
+    digest: str = ""
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """The raw files, in the order of their categories, and where each is."""
+
+    sources: tuple[Source, ...]
+    paths: dict[str, Path]
+
+    def of(self, kind: Kind) -> list[Source]:
+        """The files of a kind."""
+        return [one for one in self.sources if one.kind == kind]
+
+    def path(self, source: Source) -> Path:
+        """Where a file is."""
+        return self.paths[f"{source.kind}/{source.category}"]
+
+
+def find(reviews: Sequence[Path], meta: Sequence[Path]) -> Found:
+    """All raw files; DataError if there are none, or if a category has no metadata."""
+    sources: list[Source] = []
+    paths: dict[str, Path] = {}
+    given: dict[Kind, Sequence[Path]] = {"meta": meta, "reviews": reviews}
+    for kind, folders in given.items():
+        option = f"--{kind}"
+        for path in _files(folders, kind, option):
+            category = _category(path, kind)
+            key = f"{kind}/{category}"
+            if key in paths:
+                raise DataError(
+                    f"the category {category} has two files",
+                    where=option,
+                    found=f"{paths[key].name}, {path.name}",
+                    expected="one file for each category",
+                )
+            state = path.stat()
+            paths[key] = path
+            sources.append(
+                Source(
+                    kind=kind,
+                    category=category,
+                    file=path.name,
+                    size=state.st_size,
+                    time=state.st_mtime_ns,
+                )
+            )
+    sources.sort(key=lambda one: (one.kind, one.category))
+    categories = [one.category for one in sources if one.kind == "reviews"]
+    without = [one for one in categories if f"meta/{one}" not in paths]
+    if without:
+        raise DataError(
+            f"{len(without)} of {len(categories)} categories have no metadata",
+            where="--meta",
+            found=", ".join(without),
+            expected=f"a file such as {PREFIX}{without[0]}.jsonl.gz for each",
+            hint="fetch these files, or take the reviews of these categories away",
+        )
+    return Found(sources=tuple(sources), paths=paths)
+
+
+def _files(given: Sequence[Path], kind: Kind, option: str) -> list[Path]:
+    found = []
+    for path in given:
+        if not path.exists():
+            raise DataError("the folder does not exist", where=option, found=str(path))
+        inside = sorted(path.iterdir()) if path.is_dir() else [path]
+        known = [one for one in inside if one.is_file() and _format(one)]
+        named = [one for one in known if one.name.startswith(PREFIX)]
+        others = [one for one in known if not one.name.startswith(PREFIX)]
+        found += others if kind == "reviews" else named or others
+    if not found:
+        endings = ", ".join((*FORMATS, *(ending + PACKED for ending in list(FORMATS)[:2])))
+        raise DataError(
+            f"there are no files of {kind}",
+            where=option,
+            found=", ".join(map(str, given)),
+            expected=f"files that end in {endings}",
+        )
+    return found
+
+
+def _plain_name(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() == PACKED else path
+
+
+def _format(path: Path) -> str | None:
+    found = FORMATS.get(_plain_name(path).suffix.lower())
+    return (
+        None
+        if path.name.startswith(".") or (found == "parquet" and path.suffix == PACKED)
+        else found
+    )
+
+
+def _category(path: Path, kind: Kind) -> str:
+    name = _plain_name(path).stem
+    return name.removeprefix(PREFIX) if kind == "meta" else name
+
+
+def with_digests(found: Found, before: Sequence[Source], workers: int) -> tuple[Source, ...]:
+    """The files with their digests; DataError if a packed file is cut off.
+
+    A file of the same size and time as one of `before` is taken to be the same.
+    """
+    known = {(one.kind, one.file, one.size, one.time): one for one in before if one.digest}
+
+    def examined(source: Source) -> Source:
+        same = known.get((source.kind, source.file, source.size, source.time))
+        if same is not None:
+            return same
+        return msgspec.structs.replace(source, digest=_digest(found.path(source)))
+
+    with ThreadPoolExecutor(workers) as pool:
+        return tuple(pool.map(examined, found.sources))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if path.suffix.lower() == PACKED:  # DuckDB reads what is there of a file that is cut off
+        with unpacked(path) as stream:
+            while stream.read(_CHUNK):
+                pass
+    elif _format(path) != "parquet":
+        with path.open("rb") as file:
+            check_start(path, file.read(8))
+    return digest
+
+
+def raw_rows(engine: Engine, path: Path, kind: Kind) -> str:
+    """The query for the columns of a raw file as text, in the order of its rows.
+
+    A line that is no JSON object is a row of nulls.
+    """
+    columns, form = COLUMNS[kind], _format(path)
+    if form == "jsonl":
+        listed = ", ".join(f"{one}: 'VARCHAR'" for one in columns)
+        return (
+            f"SELECT {', '.join(columns)} FROM read_json({text(path)}, "
+            f"format='newline_delimited', columns={{{listed}}}, ignore_errors=true)"
+        )
+    if form == "csv":
+        header = _header(path)
+        listed = ", ".join(f"{text(one)}: 'VARCHAR'" for one in header)
+        read = (
+            f"read_csv({text(path)}, auto_detect=false, header=true, delim=',', quote='\"', "
+            f"escape='\"', columns={{{listed}}}, null_padding=true, strict_mode=false)"
+        )
+    else:
+        read = f"read_parquet({text(path)})"
+        header = [name for name, *_ in engine.rows(f"DESCRIBE SELECT * FROM {read}")]
+    absent = [one for one in NEEDED[kind] if one not in header]
+    if absent:
+        raise DataError(
+            f"the file has no column {', '.join(absent)}",
+            where=str(path),
+            found=", ".join(header),
+            expected=", ".join(columns),
+        )
+    chosen = (f"{one}::VARCHAR AS {one}" if one in header else f"NULL AS {one}" for one in columns)
+    return f"SELECT {', '.join(chosen)} FROM {read}"
+
+
+def _header(path: Path) -> list[str]:
+    with unpacked(path) as stream:
+        line = stream.readline().decode("utf-8-sig", "replace")
+    return next(csv.reader([line]), [])
+
+
+_BLANK = "coalesce(trim({}), '') = ''"
+
+_REVIEW_CAUSES = {
+    "no JSON object, or none of its keys": "user_id IS NULL AND parent_asin IS NULL "
+    "AND timestamp IS NULL",
+    "no user": _BLANK.format("user_id"),
+    "no item": _BLANK.format("parent_asin"),
+    "no time": _BLANK.format("timestamp"),
+    "a time that is no whole number": "time IS NULL",
+    "a time in seconds": f"time BETWEEN {SECONDS[0]} AND {SECONDS[1]}",
+    "a time before 1990 or after 2100": f"time NOT BETWEEN {SECONDS[0]}000 AND {SECONDS[1]}000",
+}
+
+_META_CAUSES = {
+    "no JSON object, or none of its keys": "parent_asin IS NULL AND title IS NULL "
+    "AND main_category IS NULL",
+    "no item": _BLANK.format("parent_asin"),
+}
+
+
+def reviews_query(engine: Engine, path: Path) -> str:
+    """The rows of a file of reviews: user, item, time, and the cause of a row that is dropped."""
+    # A cast alone would round 1.5 and take 1e12.
+    whole = "regexp_full_match(timestamp, '[0-9]{1,18}')"
+    time = f"CASE WHEN {whole} THEN TRY_CAST(timestamp AS BIGINT) END"
+    return (
+        f"SELECT user_id, parent_asin, time, {_cause(_REVIEW_CAUSES)} AS cause FROM "
+        f"(SELECT *, {time} AS time FROM ({raw_rows(engine, path, 'reviews')}))"
+    )
+
+
+def meta_query(engine: Engine, path: Path) -> str:
+    """The rows of a file of metadata: item, title or null, main category, and a cause."""
+    title = f"trim(regexp_replace(title, '{SPACES}+', ' ', 'g'))"
+    return (
+        "SELECT parent_asin, CASE WHEN title NOT IN ('', 'None') THEN title END AS title, "
+        "main_category, cause FROM (SELECT parent_asin, "
+        f"{title} AS title, main_category, {_cause(_META_CAUSES)} AS cause "
+        f"FROM ({raw_rows(engine, path, 'meta')}))"
+    )
+
+
+def _cause(causes: dict[str, str]) -> str:
+    cases = (f"WHEN {condition} THEN {text(cause)}" for cause, condition in causes.items())
+    return f"CASE {' '.join(cases)} END"
+
+
+def checked_counts(engine: Engine, file: Path, source: Source) -> dict[str, int]:
+    """The rows that were read and those dropped by cause; DataError if they are too many."""
+    found = dict(
+        engine.rows(
+            f"SELECT cause, count(*) FROM read_parquet({text(file)}) GROUP BY cause ORDER BY cause"
+        )
+    )
+    read = sum(found.values())
+    dropped = {cause: count for cause, count in found.items() if cause}
+    bad = sum(dropped.values())
+    if not read:
+        raise DataError("the file has no rows", where=source.file, expected="at least one row")
+    if bad > MOST_BAD * read:
+        raise DataError(
+            "too many rows cannot be used",
+            where=source.file,
+            found="\n      ".join(
+                (f"{bad:,} of {read:,} rows:", *(f"{n:,} with {one}" for one, n in dropped.items()))
+            ),
+            expected=f"at most {MOST_BAD:.0%}; times in milliseconds since 1970",
+        )
+    return {"read": read, **dropped}
+
+
+def disk_needed(found: Found) -> Iterator[int]:
+    """About how many bytes the work takes on the disk, at most, and how many it leaves there."""
+    rows = sum(
+        one.size * (5 if one.file.endswith(PACKED) else 1) / _ROW_BYTES[_format(Path(one.file))]
+        for one in found.of("reviews")
+    )
+    titles = sum(one.size * (5 if one.file.endswith(PACKED) else 1) for one in found.of("meta"))
+    yield round(rows * 90 + titles * 0.2)
+    yield round(rows * 15 + titles * 0.1)
+
+
+_ROW_BYTES = {"jsonl": 300, "csv": 55, "parquet": 25, None: 55}
+"""About how many bytes a review takes in a file of each format."""

@@ -1,0 +1,248 @@
+"""Who is held out, trained on and tested, and the cases of each setting.
+
+A row of cases is a user: `items` up to the last target, oldest first, with `times`, `titles` and
+`categories`; the targets begin at the place `first` (from 0), and `before` items are dated before
+2020. Rows are in the order of a hash, so that the first ones are a sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.errors import DataError
+from harness_horizon.curation.engine import text
+from harness_horizon.curation.settings import VALIDATION_YEAR, Settings
+from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS, WORK, Job
+
+TRAIN, VALIDATION = "train.parquet", "validation.parquet"
+
+LEAST_OF_HELD_OUT = 10
+"""One of so many users who may be held out is."""
+
+HELD, TRAINED, TESTED, VALIDATING = "held_out", "trained", "tested", "validating"
+
+AFTER = "interactions > before"
+IN_2019 = "before > before_2019"
+IN_2020 = "before_2021 > before"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cases:
+    """A file of cases: its users, the place of the first target, and the end of the targets."""
+
+    file: str
+    who: str
+    first: str
+    end: str
+
+
+def cases(settings: Settings) -> dict[str, Cases]:
+    """The cases of each setting, and those of validation."""
+    one_before = "before >= 2"
+    in_2019 = f"times[before - 1] >= {VALIDATION_YEAR}"
+    validating = Cases(
+        file=VALIDATION,
+        who=f"{TESTED} AND {in_2019}" if settings.by_year else TESTED,
+        first="before - 2",
+        end="before - 1",
+    )
+    if settings.published:
+        validating = Cases(
+            file=VALIDATION,
+            who=f"{VALIDATING} AND {one_before}",
+            first="before - 1",
+            end="before",
+        )
+    return {
+        "1a": Cases(file="cases-1a.parquet", who=TESTED, first="before - 1", end="before"),
+        "1b": Cases(
+            file="cases-1b.parquet",
+            who=f"{HELD} AND {one_before}",
+            first="before - 1",
+            end="before",
+        ),
+        "1c": Cases(file="cases-1c.parquet", who=TESTED, first="before", end="interactions"),
+        "1d": Cases(
+            file="cases-1d.parquet",
+            who=f"{HELD} AND interactions >= 2",
+            first="greatest(before, 1)",
+            end="interactions",
+        ),
+        "validation": validating,
+    }
+
+
+def make_splits(job: Job) -> None:
+    """Draw the users, and write users, training data and cases."""
+    chosen = job.out / WORK / "chosen.parquet"
+    every = cases(job.settings)
+    steps = ["roles", "chosen", "users", "train", *every]
+    for done, name in enumerate(steps):
+        job.progress("splits", done, len(steps))
+        if job.ledger.has(f"splits/{name}"):
+            continue
+        if name == "roles":
+            _draw(job)
+        elif name == "chosen":
+            _choose(job, chosen)
+        elif name == "users":
+            _write_users(job)
+        elif name == "train":
+            _write_train(job, chosen)
+        else:
+            _write_cases(job, chosen, name, every[name])
+    job.progress("splits", len(steps), len(steps))
+
+
+def _roles(job: Job) -> Path:
+    return job.out / WORK / "roles.parquet"
+
+
+def _users(job: Job) -> str:
+    return f"read_parquet({text(job.out / WORK / 'users' / '*.parquet')})"
+
+
+def _draw(job: Job) -> None:
+    """The users of each role, with their places in the order of a hash."""
+    engine, settings = job.engine, job.settings
+    candidates = f"{AFTER} AND {IN_2020}" if settings.published else AFTER
+    [(active, may_be_held)] = engine.rows(
+        f"SELECT count(*) FILTER ({AFTER}), count(*) FILTER ({candidates}) FROM {_users(job)}"
+    )
+    if not may_be_held:
+        raise DataError(
+            "no user is active after the cutoff, so nothing can be tested",
+            where=", ".join(map(str, settings.reviews)),
+            found=f"{active:,} users with a review dated 2020 or later",
+            expected="reviews of the calendar year 2020"
+            if settings.published
+            else "reviews dated 2020 or later",
+        )
+    held = min(settings.held_out, may_be_held // LEAST_OF_HELD_OUT)
+    _ranked(job, HELD, f"FROM {_users(job)} WHERE {candidates}", held)
+    others = f"FROM {_users(job)} ANTI JOIN {HELD} USING (user_id)"
+    validating = 0
+    if settings.published:
+        [(users,)] = engine.rows(f"SELECT count(*) {others} WHERE {IN_2019}")
+        validating = min(settings.held_out, users // LEAST_OF_HELD_OUT)
+    _ranked(job, VALIDATING, f"{others} WHERE {IN_2019}", validating)
+    trainable = "before_2019" if settings.by_year else "before"
+    _ranked(
+        job,
+        TRAINED,
+        f"{others} ANTI JOIN {VALIDATING} USING (user_id) WHERE {trainable} >= 2",
+        settings.trained,
+    )
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE {TESTED} AS SELECT * FROM {TRAINED} "
+        f"WHERE before >= 3 AND {AFTER} ORDER BY place LIMIT {settings.tested}"
+    )
+    roles = " UNION ALL ".join(
+        f"SELECT user_id, place, {', '.join(f'{one == role} AS {one}' for one in _ROLES)} "
+        f"FROM {role}"
+        for role in _ROLES
+    )
+    flags = ", ".join(f"bool_or({one}) AS {one}" for one in _ROLES)
+    file = _roles(job)
+    engine.write(
+        f"SELECT user_id, min(place) AS place, {flags} FROM ({roles}) GROUP BY user_id "
+        "ORDER BY user_id",
+        file,
+    )
+    sizes = {one: engine.rows(f"SELECT count(*) FROM {one}")[0][0] for one in _ROLES}
+    for one in _ROLES:
+        engine.run(f"DROP TABLE {one}")
+    job.ledger.finish(
+        "splits/roles", [file], {"active": active, "may_be_held_out": may_be_held} | sizes
+    )
+
+
+_ROLES = (HELD, VALIDATING, TRAINED, TESTED)
+
+
+def _ranked(job: Job, role: str, of: str, most: int) -> None:
+    """A table of the users with the smallest hashes, each with its place."""
+    # Those held out have the smallest hashes, so other roles need hashes of their own.
+    salt = text(f"{job.settings.seed}:" if role == HELD else f"{job.settings.seed}:{role}:")
+    job.engine.run(
+        f"CREATE OR REPLACE TEMP TABLE {role} AS SELECT *, (row_number() OVER () - 1)::INTEGER "
+        f"AS place FROM (SELECT user_id, before, interactions {of} "
+        f"ORDER BY md5({salt} || user_id), user_id LIMIT {most})"
+    )
+
+
+def _choose(job: Job, file: Path) -> None:
+    """The histories of all users with a role."""
+    histories = text(job.out / HISTORIES / "*.parquet")
+    job.engine.write(
+        f"SELECT roles.*, items, times, interactions, before, before_2019 "
+        f"FROM read_parquet({histories}) AS histories "
+        f"JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) "
+        f"JOIN {_users(job)} AS users USING (user_id) ORDER BY user_id",
+        file,
+    )
+    job.ledger.finish("splits/chosen", [file], {})
+
+
+def _write_users(job: Job) -> None:
+    """All users, with their numbers of interactions and their roles."""
+    file = job.out / USERS
+    flags = ", ".join(f"coalesce({one}, false) AS {one}" for one in _ROLES)
+    job.engine.write(
+        f"SELECT user_id, interactions, before, {flags} FROM {_users(job)} "
+        f"AS users LEFT JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) "
+        "ORDER BY user_id",
+        file,
+    )
+    job.ledger.finish("splits/users", [file], {})
+
+
+def _write_train(job: Job, chosen: Path) -> None:
+    """What may be trained on: of tested users, all before the targets of validation and 1a."""
+    if job.settings.by_year:
+        end = f"CASE WHEN {TESTED} THEN least(before_2019, before - 1) ELSE before_2019 END"
+    else:
+        end = f"CASE WHEN {TESTED} THEN before - 2 ELSE before END"
+    file = job.out / TRAIN
+    job.engine.write(
+        f"SELECT user_id, items[:stop] AS items, times[:stop] AS times FROM "
+        f"(SELECT *, {end} AS stop FROM read_parquet({text(chosen)}) WHERE {TRAINED}) "
+        "ORDER BY place",
+        file,
+    )
+    counts = job.engine.one(
+        "SELECT count(*) AS users, coalesce(sum(len(items)), 0)::BIGINT AS interactions "
+        f"FROM read_parquet({text(file)})"
+    )
+    job.ledger.finish("splits/train", [file], counts)
+
+
+def _write_cases(job: Job, chosen: Path, name: str, of: Cases) -> None:
+    engine, file = job.engine, job.out / of.file
+    engine.run(
+        f"CREATE OR REPLACE TEMP TABLE asked AS SELECT user_id, place, items[:stop] AS items, "
+        f"times[:stop] AS times, first, before FROM (SELECT *, ({of.first})::INTEGER AS first, "
+        f"{of.end} AS stop FROM read_parquet({text(chosen)}) WHERE {of.who})"
+    )
+    engine.write(
+        f"""
+        WITH shown AS (
+            SELECT place, generate_subscripts(items, 1) AS spot, unnest(items) AS item FROM asked
+        ),
+        texts AS (
+            SELECT place, list(title ORDER BY spot) AS titles,
+                list(category ORDER BY spot) AS categories
+            FROM shown JOIN read_parquet({text(job.out / ITEMS)}) USING (item) GROUP BY place
+        )
+        SELECT user_id, items, times, titles, categories, first, before
+        FROM asked JOIN texts USING (place) ORDER BY place
+        """,
+        file,
+    )
+    counts = engine.one(
+        "SELECT count(*) AS users, coalesce(sum(len(items) - first), 0)::BIGINT AS cases "
+        f"FROM read_parquet({text(file)})"
+    )
+    engine.run("DROP TABLE asked")
+    job.ledger.finish(f"splits/{name}", [file], counts)

@@ -1,0 +1,254 @@
+"""The stages from raw files to histories: each part is done once, alone, and recorded.
+
+work/meta/<category>.parquet      item, title or null, main category, cause
+work/reviews/<category>.parquet   user, item, time, cause; a row's place is its number
+work/used/<category>.parquet      the items of these
+items.parquet                     the items with a title that are in histories, numbered
+work/split/<category>/part=<n>/   user, item's number, time, row
+histories/part-<n>.parquet        a row for each user: items and times, oldest first
+work/users/part-<n>.parquet       a row for each user: counts by date
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.errors import DataError
+from harness_horizon.curation.engine import Engine, text, texts
+from harness_horizon.curation.ledger import Ledger
+from harness_horizon.curation.settings import AFTER_2020, TAU, VALIDATION_YEAR, Settings
+from harness_horizon.curation.sources import (
+    Found,
+    Source,
+    checked_counts,
+    meta_query,
+    reviews_query,
+)
+
+ROWS_A_PART = 4_000_000
+MOST_PARTS = 128
+
+ITEMS, USERS, HISTORIES = "items.parquet", "users.parquet", "histories"
+WORK = "work"
+
+PART_OF_USER = "('0x' || substr(md5(user_id), 1, 8))::BIGINT % {}"
+"""The part of a user; `hash` may change with a new DuckDB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What every stage needs."""
+
+    engine: Engine
+    ledger: Ledger
+    settings: Settings
+    found: Found
+    progress: Callable[[str, int, int], None]
+
+    @property
+    def out(self) -> Path:
+        """The folder of all files."""
+        return self.ledger.folder
+
+    def work(self, stage: str, name: str) -> Path:
+        """A file that only later stages read."""
+        return self.out / WORK / stage / name
+
+
+def to_do(job: Job, stage: str, names: list[str]) -> Iterator[str]:
+    """The parts of a stage that are not finished."""
+    for done, name in enumerate(names):
+        job.progress(stage, done, len(names))
+        if not job.ledger.has(f"{stage}/{name}"):
+            yield name
+    job.progress(stage, len(names), len(names))
+
+
+def make_histories(job: Job) -> None:
+    """Everything up to the histories, and the users with their counts by date."""
+    meta = {one.category: one for one in job.found.of("meta")}
+    reviews = {one.category: one for one in job.found.of("reviews")}
+    for category in to_do(job, "meta", list(meta)):
+        _read_meta(job, meta[category])
+    for category in to_do(job, "reviews", list(reviews)):
+        _read_reviews(job, reviews[category])
+    if not job.ledger.has("items"):
+        _number_items(job)
+    job.ledger.forget_files("meta", job.out / WORK / "meta")
+    for category in to_do(job, "split", list(reviews)):
+        _split(job, reviews[category], list(reviews).index(category))
+    job.ledger.forget_files("reviews", job.out / WORK / "reviews")
+    job.ledger.forget_files("reviews", job.out / WORK / "used")
+    for part in to_do(job, HISTORIES, [f"{one:03}" for one in range(partitions(job))]):
+        _order(job, part, list(reviews))
+    job.ledger.forget_files("split", job.out / WORK / "split")
+
+
+def partitions(job: Job) -> int:
+    """The number of parts of users."""
+    if job.settings.partitions is not None:
+        return job.settings.partitions
+    rows = sum(one["read"] for one in job.ledger.counts_of("reviews").values())
+    return min(1 + rows // ROWS_A_PART, MOST_PARTS)
+
+
+def _read_meta(job: Job, source: Source) -> None:
+    file = job.work("meta", f"{source.category}.parquet")
+    job.engine.write_work(meta_query(job.engine, job.found.path(source)), file)
+    counts = checked_counts(job.engine, file, source)
+    counts |= job.engine.one(
+        "SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled "
+        f"FROM read_parquet({text(file)})"
+    )
+    job.ledger.finish(f"meta/{source.category}", [file], counts)
+
+
+def _read_reviews(job: Job, source: Source) -> None:
+    file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
+    job.engine.write_work(reviews_query(job.engine, job.found.path(source)), file)
+    counts = checked_counts(job.engine, file, source)
+    job.engine.write_work(
+        f"SELECT DISTINCT parent_asin FROM read_parquet({text(file)}) WHERE cause IS NULL", used
+    )
+    job.ledger.finish(f"reviews/{source.category}", [file, used], counts)
+
+
+def _number_items(job: Job) -> None:
+    """Of an item in several files of metadata, the first title by the category's name counts."""
+    categories = [one.category for one in job.found.of("meta")]
+    files = [job.work("meta", f"{one}.parquet") for one in categories]
+    used = [job.work("used", f"{one.category}.parquet") for one in job.found.of("reviews")]
+    titled = " UNION ALL ".join(
+        f"SELECT parent_asin, title, main_category, {place} AS place, file_row_number AS row "
+        f"FROM read_parquet({text(file)}, file_row_number=true) "
+        "WHERE cause IS NULL AND title IS NOT NULL"
+        for place, file in enumerate(files)
+    )
+    wanted = (
+        f"FROM ({titled}) AS titled SEMI JOIN (SELECT DISTINCT parent_asin FROM "
+        f"read_parquet({texts(used)})) AS used USING (parent_asin)"
+    )
+    names = f"[{', '.join(map(text, categories))}]"
+    first = (
+        f"SELECT * {wanted} QUALIFY row_number() OVER (PARTITION BY parent_asin "
+        "ORDER BY place, row) = 1 ORDER BY parent_asin"
+    )
+    file = job.out / ITEMS
+    job.engine.write(
+        "SELECT (row_number() OVER () - 1)::INTEGER AS item, parent_asin, title, "
+        f"{names}[place + 1] AS category, main_category FROM ({first})",
+        file,
+    )
+    counts = job.engine.one(
+        f"SELECT count(*) AS items, count(*) FILTER (low < high) AS in_several_files FROM "
+        f"(SELECT min(place) AS low, max(place) AS high {wanted} GROUP BY parent_asin)"
+    )
+    if counts["items"] < job.settings.least_items:
+        raise DataError(
+            "there are too few items to rank",
+            where=", ".join(map(str, job.settings.meta)),
+            found=f"{counts['items']:,} items with a title that somebody reviewed",
+            expected=f"at least {job.settings.least_items:,} (--least_items)",
+        )
+    job.ledger.finish("items", [file], counts)
+
+
+def _split(job: Job, source: Source, place: int) -> None:
+    """The rows of a category by the part of their user; an item without a title is null."""
+    file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
+    own = (
+        f"SELECT item, parent_asin FROM read_parquet({text(job.out / ITEMS)}) AS items "
+        f"SEMI JOIN read_parquet({text(used)}) AS used USING (parent_asin)"
+    )
+    query = (
+        f"SELECT user_id, own.item, time, file_row_number AS row, {place}::UTINYINT AS place, "
+        f"{PART_OF_USER.format(partitions(job))} AS part "
+        f"FROM read_parquet({text(file)}, file_row_number=true) AS reviews "
+        f"LEFT JOIN ({own}) AS own USING (parent_asin) WHERE cause IS NULL"
+    )
+    folder = job.work("split", source.category)
+    job.engine.write_parts(query, folder, by="part")
+    job.ledger.finish(f"split/{source.category}", [folder], {})
+
+
+def _order(job: Job, part: str, categories: list[str]) -> None:
+    """The histories of the users of a part, ordered by time, category and row.
+
+    Of the reviews of a user and an item, the earliest of each category counts, and of these only
+    one at the same moment.
+    """
+    engine = job.engine
+    pieces = [
+        file
+        for category in categories
+        for file in sorted((job.work("split", category) / f"part={int(part)}").glob("*"))
+    ]
+    given = f"read_parquet({texts(pieces)}, hive_partitioning=false)" if pieces else _NO_ROWS
+    # A time and a row are one number, so that the earliest time has its first row.
+    engine.run(
+        f"""
+        CREATE OR REPLACE TEMP TABLE first AS
+        SELECT user_id, item, place, min((time::HUGEINT << {_ROW_BITS}) + row) AS moment,
+            count(*) AS rows
+        FROM {given} WHERE item IS NOT NULL GROUP BY user_id, item, place
+        """
+    )
+    engine.run(
+        f"""
+        CREATE OR REPLACE TEMP TABLE kept AS
+        SELECT user_id, item, (moment >> {_ROW_BITS})::BIGINT AS time, min(place) AS place,
+            arg_min(moment, place) AS moment
+        FROM first GROUP BY user_id, item, time
+        """
+    )
+    file = job.out / HISTORIES / f"part-{part}.parquet"
+    engine.write(
+        """
+        SELECT user_id, list_transform(own, lambda one: one.item) AS items,
+            list_transform(own, lambda one: one.time) AS times
+        FROM (
+            SELECT user_id, list_sort(list(
+                {'time': time, 'place': place, 'moment': moment, 'item': item}
+            )) AS own
+            FROM kept GROUP BY user_id
+        ) ORDER BY user_id
+        """,
+        file,
+    )
+    users = job.work("users", f"part-{part}.parquet")
+    dates = {"before": TAU, "before_2019": VALIDATION_YEAR, "before_2021": AFTER_2020}
+    counted = ", ".join(
+        f"len(list_filter(times, lambda time: time < {moment}))::INTEGER AS {name}"
+        for name, moment in dates.items()
+    )
+    engine.write_work(
+        f"SELECT user_id, len(times)::INTEGER AS interactions, {counted} "
+        f"FROM read_parquet({text(file)})",
+        users,
+    )
+    users_file = f"read_parquet({text(users)})"
+    counts = engine.one(
+        f"""
+        SELECT (SELECT coalesce(sum(rows), 0)::BIGINT FROM first) AS titled,
+            (SELECT count(*) FROM {given} WHERE item IS NULL) AS untitled,
+            (SELECT count(*) FROM first) AS first_of_category,
+            (SELECT count(*) FROM kept) AS interactions,
+            (SELECT count(*) FROM {users_file}) AS users,
+            (SELECT count(*) FROM (SELECT DISTINCT user_id FROM {given} WHERE item IS NULL)
+                ANTI JOIN {users_file} AS users USING (user_id)) AS users_left_without
+        """
+    )
+    for table in ("first", "kept"):
+        engine.run(f"DROP TABLE {table}")
+    job.ledger.finish(f"{HISTORIES}/{part}", [file, users], counts)
+
+
+_ROW_BITS = 40
+"""No file has as many rows as this many bits can count."""
+
+_NO_ROWS = (
+    "(SELECT '' AS user_id, 0 AS item, 0::BIGINT AS time, 0::BIGINT AS row, 0::UTINYINT AS place "
+    "WHERE false)"
+)

@@ -1,0 +1,96 @@
+"""The hooks of the plugin; its factories import the other modules at first use."""
+
+from __future__ import annotations
+
+from functools import partial
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from harness import hookimpl
+
+if TYPE_CHECKING:
+    from harness.analysis.analysis import DataTool
+    from harness.contracts.model import Model, ModelSettings
+    from harness.registry import hookspecs
+
+PACKAGE = "harness_horizon"
+
+TOOLS = {
+    "horizon": ("build", "make histories, splits and cases from raw reviews and metadata"),
+    "horizon-describe": ("describe", "describe histories, with the paper's figures"),
+}
+"""Each data tool: its module in `curation`, and what it does."""
+
+TRAIN = "train a recommender of the next item, and write its checkpoint"
+
+ANALYSES = {
+    "horizon-next-item": (
+        "next_item.result_tables.main",
+        "Tables 1 to 4 with published rows, and the drops from setting 1a",
+    ),
+}
+"""Each analysis: its function, and what it shows."""
+
+RECOMMENDER = {
+    "model": "the folder of a checkpoint, which `harness horizon train` writes",
+    "device": "auto (a GPU when there is one), cpu or cuda",
+    "concurrency": "requests in flight, which are ranked together; else --concurrency, else 256",
+}
+"""The arguments of the kind of model `recommender`."""
+
+
+@hookimpl
+def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
+    register("horizon_items", partial(resolve_name, f"{PACKAGE}.next_item.scores:HORIZON_ITEMS"))
+
+
+@hookimpl
+def register_respondents(register: hookspecs.RegisterRespondent) -> None:
+    rule = partial(resolve_name, f"{PACKAGE}.next_item.asking:repeat")
+    register("horizon_items", "next_item", "candidate", rule)
+
+
+@hookimpl
+def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
+    from harness.analysis.analysis import analysis_from
+
+    for name, (function, description) in ANALYSES.items():
+        path = f"{PACKAGE}.{function}"
+        make = partial(analysis_from, path, name=name, description=description)
+        register("horizon_items", name, make, description=description)
+
+
+@hookimpl
+def register_models(register: hookspecs.RegisterModel) -> None:
+    register(
+        "recommender",
+        _recommender,
+        description="a checkpoint that ranks items, made by `harness horizon train`",
+        arguments=RECOMMENDER,
+    )
+
+
+@hookimpl
+def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
+    for name, (module, description) in TOOLS.items():
+        make = partial(_tool, f"{PACKAGE}.curation.{module}", name, description)
+        register(name, make, description=description)
+    make = partial(_tool, f"{PACKAGE}.recommenders.train_tool", "train", TRAIN)
+    register("train", make, description=TRAIN, command="horizon")
+
+
+def _recommender(settings: ModelSettings) -> Model:
+    from harness_horizon.recommenders.model import make
+
+    return make(settings)
+
+
+def _tool(module: str, name: str, description: str) -> DataTool:
+    from harness.analysis.analysis import DataTool
+
+    return DataTool(
+        name=name,
+        description=description,
+        run=resolve_name(f"{module}:run"),
+        options=resolve_name(f"{module}:Settings"),
+    )

@@ -1,0 +1,1 @@
+"""Recommenders of the next item: training, checkpoints, and the kind of model `recommender`."""

@@ -1,0 +1,43 @@
+"""Small training data, and one thread, since the tests share their cores."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from harness_horizon.recommenders.training_data import Histories, TrainingData
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return
+    torch.set_num_threads(1)
+
+
+def histories(lists: Iterable[Iterable[int]]) -> Histories:
+    """Histories from lists of items."""
+    rows = [list(one) for one in lists]
+    offsets = np.cumsum([0, *map(len, rows)])
+    return Histories(offsets, np.array([item for row in rows for item in row], dtype=np.int64))
+
+
+@pytest.fixture
+def training_data() -> Callable[..., TrainingData]:
+    """Makes training data from lists of items; a history's validation is all of it and one more."""
+
+    def make(
+        train: list[list[int]], validation: list[list[int]] | None = None, split: str = "s"
+    ) -> TrainingData:
+        asked = train if validation is None else validation
+        return TrainingData(histories(train), histories(asked), split)
+
+    return make
+
+
+@pytest.fixture
+def walks(training_data: Callable[..., TrainingData]) -> TrainingData:
+    """Ten users who walk through things of their own; a part of this is asked."""
+    rows = [[(start * 8 + step) * 5 + 3 for step in range(8)] for start in range(10)]
+    return training_data(rows, [row[:7] for row in rows])

@@ -1,0 +1,268 @@
+"""Histories, splits and cases against plain dictionaries, and what must not change them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from random import Random
+
+import pytest
+from builders.horizon import (
+    TAU,
+    YEAR_2019,
+    built,
+    expected,
+    random_log,
+    read_build,
+    rows_of,
+    settings_of,
+    write_log,
+)
+from harness_horizon.curation import build
+
+DAY = 86_400_000
+
+PEOPLE = [f"p{number:02}" for number in range(20)]
+
+REVIEWS = {
+    "Books": [
+        ("once", "b1", TAU - 9 * DAY),
+        ("never-after", "b1", TAU - 3 * DAY),
+        ("never-after", "b2", TAU - 2 * DAY),
+        ("never-before", "b2", TAU + 2 * DAY),
+        ("never-before", "b1", TAU + 1 * DAY),
+        ("at", "b1", TAU - 1),
+        ("at", "b2", TAU),
+        ("ties", "b2", TAU - 5 * DAY),
+        ("ties", "b1", TAU - 5 * DAY),
+        ("three", "b1", TAU - 6 * DAY),
+        ("twice", "b1", TAU - 4 * DAY),
+        ("twice", "b1", TAU - 7 * DAY),
+        ("twice", "b2", TAU - 8 * DAY),
+        ("twice", "b2", TAU - 8 * DAY),
+        ("both", "shared", TAU - 2 * DAY),
+        ("again", "shared", TAU - 2 * DAY),
+        ("untitled-only", "no-title", TAU - DAY),
+        ("untitled-too", "no-title", TAU - DAY),
+        ("untitled-too", "b2", TAU - 2 * DAY),
+        *((one, "b1", TAU - 40 * DAY) for one in PEOPLE),
+        *((one, "b2", TAU - 30 * DAY) for one in PEOPLE),
+    ],
+    "Games": [
+        ("ties", "g1", TAU - 5 * DAY),
+        ("three", "g1", TAU - 7 * DAY),
+        ("both", "shared", TAU - 2 * DAY),
+        ("again", "shared", TAU + 2 * DAY),
+        *((one, "g1", TAU - 20 * DAY) for one in PEOPLE),
+        *((one, "g2", TAU - 10 * DAY) for one in PEOPLE),
+    ],
+    "Toys": [
+        ("three", "t1", TAU - 5 * DAY),
+        ("ties", "t1", TAU - 5 * DAY),
+        *((one, "t1", TAU + number * DAY) for number, one in enumerate(PEOPLE)),
+    ],
+}
+TITLES = {
+    "Books": {"b1": "Book  one\n", "b2": "Book two", "no-title": None, "shared": "Of books"},
+    "Games": {"g1": "Game one", "g2": "Game two", "no-title": "None", "shared": "Of games"},
+    "Toys": {"t1": "Toy one", "b1": "A later title", "nobody's": "Never reviewed"},
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("log")
+    write_log(folder, REVIEWS, TITLES)
+    return read_build(built(folder))
+
+
+HISTORIES = {
+    "once": ["b1"],
+    "never-after": ["b1", "b2"],
+    "never-before": ["b1", "b2"],
+    "at": ["b1", "b2"],
+    "ties": ["b2", "b1", "g1", "t1"],  # rows, then categories
+    "three": ["g1", "b1", "t1"],
+    "twice": ["b2", "b1"],
+    "both": ["shared"],
+    "again": ["shared", "shared"],
+    "untitled-too": ["b2"],
+    "p00": ["b1", "b2", "g1", "g2", "t1"],
+}
+
+
+@pytest.mark.parametrize("user", HISTORIES)
+def test_a_history_is_ordered_by_time_category_and_row(made, user):
+    assert [item for item, _ in made["histories"][user]] == HISTORIES[user]
+
+
+def test_the_earliest_review_of_a_pair_is_kept(made):
+    assert made["histories"]["twice"] == [("b2", TAU - 8 * DAY), ("b1", TAU - 7 * DAY)]
+
+
+def test_a_user_without_an_item_with_a_title_is_dropped(made):
+    assert "untitled-only" not in made["histories"]
+
+
+def test_titles_are_cleaned_and_the_first_file_by_name_counts(made):
+    assert made["items"] == {
+        "b1": ("Book one", "Books"),
+        "b2": ("Book two", "Books"),
+        "g1": ("Game one", "Games"),
+        "g2": ("Game two", "Games"),
+        "shared": ("Of books", "Books"),
+        "t1": ("Toy one", "Toys"),
+    }
+
+
+def test_what_is_dated_at_the_cutoff_is_after_it(made):
+    [before] = [row["before"] for row in made["users"] if row["user_id"] == "at"]
+    assert before == 1
+
+
+def test_a_tenth_of_the_active_users_is_held_out(made):
+    active = {"never-before", "at", "again", *PEOPLE}
+    smallest = sorted(active, key=lambda user: hashlib.md5(f"0:{user}".encode()).hexdigest())
+    assert made["held_out"] == set(smallest[:2])
+
+
+def test_those_tested_have_three_before_and_one_after(made):
+    assert made["tested"] == set(PEOPLE) - made["held_out"]
+
+
+def test_the_last_two_before_the_cutoff_are_no_training_data(made):
+    user = min(made["tested"])
+    asked = {name: {one[0]: one[1:] for one in made[name]} for name in ("1a", "1c", "validation")}
+    items = {name: [item for item, _ in asked[name][user][0]] for name in asked}
+    assert dict(made["train"])[user] == made["histories"][user][:2]
+    assert items == {
+        "1a": ["b1", "b2", "g1", "g2"],
+        "1c": ["b1", "b2", "g1", "g2", "t1"],
+        "validation": ["b1", "b2", "g1"],
+    }
+    assert {name: asked[name][user][1] for name in asked} == {"1a": 3, "1c": 4, "validation": 2}
+
+
+def test_all_of_it_is_what_plain_dictionaries_give(made):
+    assert_equal(made, expected(REVIEWS, TITLES))
+
+
+def assert_equal(made, wanted):
+    for name, value in wanted.items():
+        assert made[name] == value, name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_random_logs_give_what_plain_dictionaries_give(tmp_path, part, monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda file: None)  # most of the time of so small a build
+    for number in range(part * 25, part * 25 + 25):
+        rng = Random(number)
+        reviews, titles = random_log(rng)
+        options = {
+            "seed": rng.randrange(3),
+            "held_out": rng.choice([1, 2, 1000]),
+            "trained": rng.choice([5, 1000]),
+            "tested": rng.choice([2, 5]),
+            "validation": rng.choice(["last", "2019"]),
+            "published": rng.random() < 0.3,
+        }
+        folder = tmp_path / str(number)
+        write_log(folder, reviews, titles)
+        out = built(folder, partitions=rng.choice([1, 3]), **options)
+        assert_equal(read_build(out), expected(reviews, titles, **options))
+
+
+def sorted_digest(out):
+    """The digest of all rows, whatever the files that they are in."""
+    files = ["histories/*", "users", "items", "train", "validation", "cases-1a", "cases-1b"]
+    files += ["cases-1c", "cases-1d"]
+    every = [[name, sorted(map(json.dumps, rows_of(out / f"{name}.parquet")))] for name in files]
+    return hashlib.sha256(json.dumps(every).encode()).hexdigest()
+
+
+def test_any_number_of_partitions_gives_the_same_rows(tmp_path):
+    write_log(tmp_path, REVIEWS, TITLES)
+    digests = {
+        sorted_digest(built(tmp_path, partitions=many, out=tmp_path / str(many)))
+        for many in (1, 4, 64)
+    }
+    assert len(digests) == 1
+
+
+def test_rows_in_another_order_give_the_same_but_for_ties(tmp_path):
+    rng = Random(5)
+    shuffled = {name: rng.sample(rows, len(rows)) for name, rows in REVIEWS.items()}
+    shuffled["Books"].sort(key=lambda row: row[:2] != ("ties", "b1"))  # b1 before b2
+    write_log(tmp_path, shuffled, TITLES)
+    made, first = read_build(built(tmp_path)), expected(REVIEWS, TITLES)
+    assert [item for item, _ in made["histories"]["ties"]] == ["b1", "b2", "g1", "t1"]
+    ties = first["histories"]["ties"]
+    ties[:2] = ties[1::-1]
+    for name, value in first.items():
+        if name == "train" or isinstance(value, list):
+            wanted = [ties[: len(row[1])] if row[0] == "ties" else row[1] for row in value]
+            assert [row[1] for row in made[name]] == wanted, name
+        else:
+            assert made[name] == value, name
+
+
+def contents(out):
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_the_same_options_give_the_same_bytes(tmp_path):
+    write_log(tmp_path, REVIEWS, TITLES, packed=True)
+    one, other = (
+        contents(built(tmp_path, out=tmp_path / name, memory=memory))
+        for name, memory in {"one": "500MB", "other": "4GB"}.items()
+    )
+    assert one == other
+
+
+def test_the_second_time_nothing_is_done(tmp_path):
+    write_log(tmp_path, REVIEWS, TITLES)
+    out = built(tmp_path)
+    times = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.name != ".lock"}
+    report = build.run(settings_of(tmp_path))
+    assert report.notes[-1] == "nothing was left to do"
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert not (out / "work").exists()
+
+
+def test_progress_counts_the_parts_of_each_stage(tmp_path):
+    write_log(tmp_path, REVIEWS, TITLES)
+    shown = {}
+    build.run(
+        settings_of(tmp_path, partitions=4),
+        lambda what, done, of: shown.setdefault(what, []).append((done, of)),
+    )
+    assert {what: each[-1] for what, each in shown.items()} == {
+        "meta": (3, 3),
+        "reviews": (3, 3),
+        "split": (3, 3),
+        "histories": (4, 4),
+        "splits": (9, 9),
+    }
+    assert shown["histories"] == [(done, 4) for done in range(5)]
+
+
+def test_published_trains_before_2019_and_validates_with_others(tmp_path):
+    reviews = {
+        **REVIEWS,
+        "Old": [(one, "o1", YEAR_2019 - 9 * DAY) for one in PEOPLE]
+        + [(one, "o2", YEAR_2019 - 8 * DAY) for one in PEOPLE],
+    }
+    titles = {**TITLES, "Old": {"o1": "Old one", "o2": "Old two"}}
+    write_log(tmp_path, reviews, titles)
+    made = read_build(built(tmp_path, published=True))
+    assert_equal(made, expected(reviews, titles, published=True))
+    assert made["validating"] and not made["validating"] & made["trained"]
+    assert {time for _, rows in made["train"] for _, time in rows} == {
+        YEAR_2019 - 9 * DAY,
+        YEAR_2019 - 8 * DAY,
+    }

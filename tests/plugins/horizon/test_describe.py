@@ -1,0 +1,88 @@
+"""The figures of appendix B, from a log whose numbers are known."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from builders.horizon import TAU, built, settings_of, write_log
+from harness_horizon.curation import build, describe
+
+from harness.base.errors import DataError
+
+DAY = 86_400_000
+PEOPLE = [f"p{number:02}" for number in range(10)]
+REVIEWS = {
+    "Books": [
+        *((one, "b1", TAU - 400 * DAY) for one in PEOPLE),
+        *((one, "b2", TAU - DAY) for one in PEOPLE[:5]),
+    ],
+    "Toys": [*((one, "t1", TAU) for one in PEOPLE[:8]), ("new", "t1", TAU + DAY)],
+}
+TITLES = {"Books": {"b1": "One", "b2": "Two"}, "Toys": {"t1": "Three"}}
+
+
+@pytest.fixture
+def report(tmp_path):
+    write_log(tmp_path, REVIEWS, TITLES)
+    return describe.run(describe.Settings(data=built(tmp_path), memory="2GB"))
+
+
+def rows(report, title):
+    return next(sheet.rows for sheet in report.sheets if sheet.title == title)
+
+
+def test_the_size_stands_beside_table_7(report):
+    assert rows(report, "Size, as in Table 7") == (
+        ("users", 11e-6, 54.51),
+        ("mean length of a history", 24 / 11, 9.07),
+        ("items", 3e-6, 34.52),
+        ("interactions", 24e-6, 485.89),
+    )
+
+
+def test_means_before_and_after_the_cutoff_stand_beside_those_of_appendix_b(report):
+    assert rows(report, "Interactions of a user, as in appendix B") == (
+        ("interactions before 2020", 15 / 11, 1.5, 4.99),
+        ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
+    )
+
+
+def test_years_tails_and_categories(report):
+    assert rows(report, "Interactions a year") == (("2018", 10, 10), ("2019", 5, 5), ("2020", 9, 9))
+    assert rows(report, "Long tails") == (
+        ("interactions of a user", 2, 3, 3, 3, 3),
+        ("interactions of an item", 9, 10, 10, 10, 10),
+    )
+    assert rows(report, "Categories") == (("Books", 2, 15, 0), ("Toys", 1, 0, 9))
+
+
+def test_figures_hold_the_distributions(report):
+    lengths, years, items = (figure.marks[0] for figure in report.figures)
+    assert (lengths.x, lengths.y) == ((1.0, 2.0, 3.0), (3.0, 3.0, 5.0))
+    assert (years.x, years.y) == ((2018.0, 2019.0, 2020.0), (10.0, 5.0, 9.0))
+    assert (items.x, items.y) == ((5.0, 9.0, 10.0), (1.0, 1.0, 1.0))
+
+
+def test_a_folder_that_is_not_complete(tmp_path):
+    with pytest.raises(DataError, match="no complete build"):
+        describe.run(describe.Settings(data=tmp_path))
+    write_log(tmp_path, REVIEWS, TITLES)
+    with pytest.raises(DataError):
+        build.run(settings_of(tmp_path, least_items=100))
+    with pytest.raises(DataError, match="no complete build") as error:
+        describe.run(describe.Settings(data=tmp_path / "out"))
+    assert error.value.found == "4 finished parts"
+
+
+def test_both_tools_are_commands(tmp_path, capsys):
+    from harness.cli.main import main
+
+    write_log(tmp_path, REVIEWS, TITLES)
+    folders = [f"--{one}={tmp_path / one}" for one in ("reviews", "meta", "out")]
+    more = ["--memory", "2GB", "--least_items", "1", "--validation", "2019", "--json"]
+    assert main(["data", "horizon", *folders, *more]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["report"]["sheets"][0]["rows"][0] == ["read", 24]
+    assert main(["data", "horizon-describe", "--data", str(tmp_path / "out"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tool"] == "horizon-describe"

@@ -1,0 +1,218 @@
+"""Task 1 from cases to tables: questions, scores, refusals, runs on the sample."""
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from builders.horizon import rows_of
+from harness_horizon.next_item.asking import ask, read_ranking, repeat, suits
+from harness_horizon.next_item.cases import Case, ItemData, Options, Person, Ranked
+from harness_horizon.next_item.result_tables import main
+from harness_horizon.next_item.scores import HORIZON_ITEMS, TABLES, published, score_of
+from harness_horizon.recommenders.train_tool import Settings, run
+from harness_horizon.recommenders.training_data import SAMPLE, read_training
+
+import harness
+from harness.analysis.analysis import no_progress
+from harness.base.errors import UsageError
+from harness.contracts.identity import Identity
+from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
+from harness.contracts.records import Done
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import finished_task
+
+DATA = ItemData(
+    [Person("u", (5, 6, 7, 8), 2), Person("v", (7, 5), 1)], np.array([5, 6, 7]), "f" * 64, 0
+)
+
+
+def cases(**options: Any) -> list[Case]:
+    return list(DATA.cases(Options(**options)))
+
+
+def test_histories_roll_on_with_the_true_items() -> None:
+    found = cases()
+    assert [(one.id, one.history, one.target, one.known) for one in found] == [
+        ("u/2", (5, 6), 7, True), ("u/3", (5, 6, 7), 8, False), ("v/1", (7,), 5, True),
+    ]  # fmt: skip
+
+
+def test_frozen_histories_end_before_the_first_target() -> None:
+    assert [one.history for one in cases(prefix="frozen")] == [(5, 6), (5, 6), (7,)]
+
+
+def test_only_the_latest_items_are_asked_about() -> None:
+    assert [one.history for one in cases(length=1)] == [(6,), (7,), (7,)]
+
+
+def test_the_target_is_in_no_question() -> None:
+    for file in SAMPLE.glob("cases-*.parquet"):
+        for row in rows_of(file)[:50]:
+            data = ItemData(
+                [Person(row["user_id"], tuple(row["items"]), row["first"])], np.array([1]), "", 0
+            )
+            for case in data.cases(Options()):
+                place = int(case.id.rpartition("/")[2])
+                assert case.history == tuple(row["items"][max(0, place - 100) : place])
+
+
+def test_random_negatives_are_trained_items_and_the_same_each_time() -> None:
+    data = replace(DATA, trained=np.arange(5, 300))
+    found = list(data.cases(Options(negatives=100)))
+    assert found == list(data.cases(Options(negatives=100)))
+    for case in found:
+        assert case.among.count(case.target) == 1
+        assert len(set(case.among)) == 101
+        assert set(case.among) <= set(range(5, 300))
+    assert len({case.among.index(case.target) for case in found}) > 1
+
+
+def scored(rank: float | None, *, known: bool = True, **options: Any) -> Any:
+    case = Case(id="u/1", user="u", history=(1, 2), target=3, known=known)
+    record = SimpleNamespace(id="u/1", user="u", item=case, outcome=Done(Ranked(rank, 100)))
+    return score_of(record, Options(**options))  # type: ignore[arg-type]
+
+
+def test_a_target_without_training_is_a_miss_and_left_out_of_the_second_column() -> None:
+    assert scored(2.0).values["recall_10"] == scored(2.0).values["recall_10_known"] == 1
+    assert scored(2.0).values["mrr_10"] == 0.5
+    missed = scored(None, known=False)
+    assert missed.values["recall_100"] == 0
+    assert missed.missing["recall_100_known"] == "target_not_trained"
+    assert scored(1.0, known=False).values["recall_10"] == 0
+    assert scored(None).values["ndcg_100_known"] == 0
+
+
+def test_among_random_items_cuts_above_twenty_have_no_value() -> None:
+    found = scored(30.0, negatives=100)
+    assert found.values["recall_20"] == 0
+    assert found.missing["recall_100"] == found.missing["ndcg_50_known"] == "ranked_among_too_few"
+
+
+def test_a_failed_case_has_no_value() -> None:
+    case = Case(id="u/1", user="u", history=(1,), target=3, known=True)
+    failed = SimpleNamespace(
+        id="u/1", user="u", item=case, outcome=CallFailed(cause="server_error", detail="x")
+    )
+    found = score_of(failed, Options())  # type: ignore[arg-type]
+    assert not found.values and set(found.missing.values()) == {"next_item/server_error"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"items":[1,2],"scores":[0.5]}', '{"items":[1,1],"scores":[0.5,0.2]}', '{"items":["1"]}',
+     "none"],
+)  # fmt: skip
+def test_a_wrong_ranking_is_unreadable(text: str) -> None:
+    assert isinstance(read_ranking(text), Unreadable)
+
+
+async def test_the_rank_is_the_expected_one_among_equal_scores() -> None:
+    async def answer(*_: Any, read: Any, **__: Any) -> Any:
+        found = read('{"items":[9,3,4],"scores":[2,1,1]}')
+        assert isinstance(found, Parsed)
+        return found
+
+    case = Case(id="u/1", user="u", history=(1,), target=4, known=True)
+    assert await ask(case, SimpleNamespace(ask=answer)) == Ranked(2.5, 3)  # type: ignore[arg-type]
+
+
+def test_repeat_answers_with_the_history_the_latest_first() -> None:
+    answer = read_ranking(repeat({"history": "4 9 4 7", "among": ""}, Random(0)))
+    assert isinstance(answer, Parsed)
+    assert answer.value.items == (7, 4, 9)
+    few = read_ranking(repeat({"history": "4 9 4 7", "among": "9 1"}, Random(0)))
+    assert isinstance(few, Parsed) and few.value.items == (9,)
+
+
+def test_only_models_that_rank_items_of_this_split_suit() -> None:
+    def check(kind: str, **details: Any) -> None:
+        suits(DATA, Options(), {"candidate": Identity(kind=kind, name="x", details=details)})
+
+    check("baseline")
+    check("recommender", split="f" * 64)
+    check("openai", recorded="digest")
+    with pytest.raises(UsageError, match="another split"):
+        check("recommender", split="e" * 64)
+    with pytest.raises(UsageError, match="item numbers"):
+        check("openai")
+
+
+def test_a_checkpoint_of_another_split_ends_the_run_before_a_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = read_training(SAMPLE)
+    monkeypatch.setattr(
+        "harness_horizon.recommenders.train_tool.read_training",
+        lambda _: replace(data, split="0" * 64),
+    )
+    out = tmp_path / "popular"
+    run(Settings(model="popular", data=Path("sample"), out=out), no_progress)
+    with pytest.raises(UsageError, match="another split"):
+        harness.evaluate(
+            "horizon_next_item_1a", model=f"recommender:{out}", data="sample",
+            output_path=tmp_path / "runs",
+        )  # fmt: skip
+    assert not list((tmp_path / "runs").rglob("*.jsonl"))
+
+
+def test_the_four_settings_are_compared(tmp_path: Path) -> None:
+    for kind in ("popular", "neighbours"):
+        run(Settings(model=kind, data=Path("sample"), out=tmp_path / kind), no_progress)
+    found = [
+        harness.evaluate(
+            "horizon_next_item", model=f"recommender:{tmp_path / kind}", data="sample", limit=60,
+            output_path=tmp_path / "runs",
+        )
+        for kind in ("popular", "neighbours")
+    ]  # fmt: skip
+    values = [{one.task: one.metrics["ndcg_10"].value for one in each.summaries} for each in found]
+    assert all(values[1][task] > values[0][task] for task in values[0])
+    assert len(values[0]) == 4
+
+
+def test_the_published_tables_are_shipped_and_no_cell_of_3_4_and_10() -> None:
+    sources = {TABLES.read(name).source for name in TABLES.names()}
+    assert {"Table 1", "Table 2", "Table 7", "Table 8"} <= sources
+    assert not sources & {"Table 3", "Table 4", "Table 10"}
+    values = {(one.task[-2:], one.model, one.metric): one.value for one in published()}
+    assert len(values) == 2 * 4 * 9
+    assert values["1a", "BERT4Rec", "ndcg_10"] == pytest.approx(0.264)
+    assert values["1b", "SASRec", "recall_100"] == pytest.approx(0.346)
+    assert main((), None).sheets == ()
+
+
+def test_the_tables_have_both_denominators_and_drops_with_intervals(tmp_path: Path) -> None:
+    run(Settings(model="neighbours", data=Path("sample"), out=tmp_path / "near"), no_progress)
+    found = harness.evaluate(
+        "horizon_next_item", model=f"recommender:{tmp_path / 'near'}", data="sample", limit=80,
+        output_path=tmp_path / "runs",
+    )  # fmt: skip
+    folder = RunFolder(found.folder)
+    manifest = folder.manifest()
+    tasks = [
+        finished_task(folder, manifest, one.task, HORIZON_ITEMS, label="near")
+        for one in found.summaries
+    ]
+    sheets = {sheet.title.partition(":")[0]: sheet for sheet in main(tasks, None).sheets}
+    assert list(sheets)[:4] == ["Table 1", "Table 2", "Table 3", "Table 4"]
+    every, known, by_user = (dict(zip(sheets["Table 3"].columns, row, strict=True))
+                             for row in sheets["Table 3"].rows)  # fmt: skip
+    assert every["cases"] > known["cases"] and every["users"] == 80
+    assert every["N@10"] < known["N@10"] and every["N@10"] != by_user["N@10"]
+    assert [row[0] for row in sheets["Table 1"].rows][3:] == [
+        "paper: CORE", "paper: SASRec", "paper: BERT4Rec", "paper: GRU4Rec",
+    ]  # fmt: skip
+    drops = [row[1:] for row in sheets["Drops from setting 1a"].rows]
+    assert [row[:2] for row in drops] == [
+        (setting, metric) for setting in ("1b", "1c", "1d") for metric in ("ndcg_10", "recall_10")
+    ]
+    for _, _, before, after, drop, low, high in drops:
+        assert drop == pytest.approx(before - after)
+        assert low < drop < high
+    shared = sheets["Users with cases in 1b and in 1d"].rows
+    assert 0 < shared[0][1] <= 80

@@ -1,0 +1,81 @@
+"""Ranks and metrics, against another implementation and by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from harness_horizon.ranking import CUTS, expected_ranks, metrics_of, rank_in
+
+
+def reference(rank: int | None, cut: int) -> dict[str, float]:
+    """NDCG, MRR and Recall of one relevant item at a rank, from their definitions."""
+    hit = rank is not None and rank <= cut
+    return {
+        f"ndcg@{cut}": 1 / math.log2(1 + rank) if hit and rank else 0.0,
+        f"mrr@{cut}": 1 / rank if hit and rank else 0.0,
+        f"recall@{cut}": float(hit),
+    }
+
+
+def test_every_rank_has_the_values_of_the_definitions() -> None:
+    ranks = [*range(1, 130), None]
+    found = metrics_of([math.nan if rank is None else rank for rank in ranks])
+    for cut in CUTS:
+        for place, rank in enumerate(ranks):
+            for name, value in reference(rank, cut).items():
+                assert found[name][place] == pytest.approx(value), (name, rank)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_random_rankings_agree_with_ir_measures(ties: bool) -> None:
+    measures = pytest.importorskip("ir_measures", reason="needs ir-measures")
+    rng = np.random.default_rng(5)
+    runs, truth, ranks = {}, {}, []
+    for query in range(120):
+        scores = rng.integers(0, 40, 150) if ties else rng.permutation(150)
+        items = rng.permutation(150)
+        target = int(items[rng.integers(150)])
+        rank = rank_in(target, items, scores)
+        assert rank is not None
+        ranks.append(rank)
+        # The other one breaks ties by name, so it gets the target at the middle of those equal.
+        order = items[np.lexsort((items, -scores))].tolist()
+        order.remove(target)
+        order.insert(math.ceil(rank) - 1, target)
+        runs[f"q{query}"] = {f"d{item}": -float(place) for place, item in enumerate(order)}
+        truth[f"q{query}"] = {f"d{target}": 1}
+    whole = np.ceil(ranks)
+    found = metrics_of(whole)
+    kinds = {"ndcg": measures.nDCG, "mrr": measures.RR, "recall": measures.R}
+    for cut in CUTS:
+        for name, kind in kinds.items():
+            theirs = measures.calc_aggregate([kind @ cut], truth, runs)[kind @ cut]
+            assert found[f"{name}@{cut}"].mean() == pytest.approx(theirs), (name, cut)
+            exact = metrics_of(ranks)[f"{name}@{cut}"]
+            better = metrics_of(np.floor(ranks))[f"{name}@{cut}"]
+            assert (found[f"{name}@{cut}"] <= exact).all()
+            assert (exact <= better).all()
+    assert ties == any(rank != int(rank) for rank in ranks)
+
+
+def test_equal_scores_share_the_mean_of_their_places() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        scores = rng.integers(0, 5, 12)
+        target = int(rng.integers(12))
+        places = [
+            np.flatnonzero(np.lexsort((rng.random(12), -scores)) == target)[0] + 1 for _ in range(1)
+        ]
+        low = (scores > scores[target]).sum() + 1
+        high = (scores >= scores[target]).sum()
+        assert low <= places[0] <= high
+        assert rank_in(target, np.arange(12), scores) == (low + high) / 2
+    assert rank_in(99, [1, 2], [0.5, 0.5]) is None
+    assert expected_ranks(np.array([2]), np.array([3])).tolist() == [4.0]
+
+
+def test_random_scores_among_a_hundred_and_one_nearly_always_hit_at_a_hundred() -> None:
+    rng = np.random.default_rng(0)
+    ranks = [rank_in(0, np.arange(101), rng.random(101)) for _ in range(4000)]
+    assert metrics_of(ranks)["recall@100"].mean() == pytest.approx(100 / 101, abs=0.005)
+    assert metrics_of(ranks)["recall@10"].mean() == pytest.approx(10 / 101, abs=0.02)

@@ -1,0 +1,226 @@
+"""The kind of model `recommender`: replies, batches, identity, errors."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness_horizon.recommenders.checkpoint import MANIFEST, WEIGHTS, read_manifest
+from harness_horizon.recommenders.model import make
+from harness_horizon.recommenders.rankers import (
+    BEST,
+    MOST,
+    Ranking,
+    best_of,
+    best_of_each,
+    question_in,
+    reply_of,
+)
+from harness_horizon.recommenders.train_tool import Settings, run
+from harness_horizon.recommenders.training_data import TrainingData, Vocabulary
+
+from harness.analysis.analysis import no_progress
+from harness.base.errors import DataError, Interrupted, UsageError
+from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+
+Train = Callable[..., Path]
+
+
+@pytest.fixture
+def trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training_data: Callable[..., TrainingData]
+) -> Train:
+    """Trains a recommender on ten users of forty things."""
+    rows = [[(user * 7 + step * (user % 3 + 1)) % 40 for step in range(8)] for user in range(10)]
+
+    def train(kind: str, *, name: str = "", split: str = "a" * 64, **options: Any) -> Path:
+        if kind not in ("popular", "neighbours"):
+            pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+            options = {"preset": "small", "epochs": 1, "device": "cpu", **options}
+        monkeypatch.setattr(
+            "harness_horizon.recommenders.train_tool.read_training",
+            lambda _: training_data(rows, split=split),
+        )
+        out = tmp_path / (name or kind)
+        run(Settings(model=kind, data=tmp_path, out=out, **options), no_progress)
+        return out
+
+    return train
+
+
+def asked(folder: Path, texts: list[str], **args: str) -> list[dict[str, Any]]:
+    """The answers of a checkpoint to questions that are asked at once."""
+
+    async def ask() -> list[dict[str, Any]]:
+        model = make(ModelSettings(args={"model": str(folder), **args}))
+        await model.open()
+        requests = [
+            Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+            for text in texts
+        ]
+        replies = await asyncio.gather(*map(model.ask, requests))
+        await model.close()
+        return [json.loads(reply.text) for reply in replies]
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core", "popular", "neighbours"])
+def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained: Train, kind: str) -> None:
+    folder = trained(kind)
+    texts = [
+        " ".join(str((start + step) % 40) for step in range(start % 9 + 1)) for start in range(90)
+    ]
+    together = asked(folder, texts)
+    alone = [asked(folder, [text])[0] for text in texts[:5] + texts[-5:]]
+    assert together[:5] + together[-5:] == alone
+    for answer in together:
+        assert answer["scores"] == sorted(answer["scores"], reverse=True)
+        assert len(set(answer["items"])) == len(answer["items"]) == len(answer["scores"])
+
+
+@pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core"])
+def test_after_nothing_that_is_known_a_network_lists_nothing(trained: Train, kind: str) -> None:
+    answers = asked(trained(kind), ["999 1000", "", "999 3"])
+    assert [bool(answer["items"]) for answer in answers] == [False, False, True]
+    assert answers[2] == asked(trained(kind), ["3"])[0]
+
+
+def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained: Train) -> None:
+    for kind in ("sasrec", "neighbours"):
+        whole, few = asked(trained(kind), ["3 4", "3 4\n\namong 9 999 5 7"])
+        place = dict(zip(whole["items"], whole["scores"], strict=True))
+        assert set(few["items"]) == {9, 5, 7}
+        assert few["scores"] == [place[item] for item in few["items"]]
+
+
+def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand() -> None:
+    def sizes(scores: list[float]) -> int:
+        found = best_of(np.array(scores), Vocabulary(np.arange(len(scores))))
+        return len(found.items)
+
+    assert sizes([*range(500, 0, -1)]) == BEST
+    assert sizes([9.0] * 90 + [5.0] * 30 + [1.0] * 500) == 120
+    assert sizes([9.0] * 90 + [5.0] * 5000) == MOST
+    assert sizes([1.0, 2.0]) == 2
+
+
+def test_many_items_are_ranked_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    scores = np.stack([rng.integers(0, most, 5000).astype(np.float32) for most in (9, 99, 10**6)])
+    known = Vocabulary(np.arange(5000) * 2)
+    alone = [best_of(row, known) for row in scores]
+    monkeypatch.setattr("harness_horizon.recommenders.rankers.BLOCK", 20)
+    for one, other in zip(best_of_each(scores, known), alone, strict=True):
+        assert np.array_equal(one.items, other.items)
+        assert np.array_equal(one.scores, other.scores)
+    assert best_of_each(scores[:0], known) == []
+
+
+def test_scores_are_written_so_that_only_equal_ones_are_equal() -> None:
+    scores = np.array([1.0000001, 1.0, 1.0], dtype=np.float32)
+    assert scores[0] > scores[1]
+    read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
+    assert read["items"] == [4, 2, 7]
+    assert read["scores"][0] > read["scores"][1] == read["scores"][2]
+
+
+@pytest.mark.parametrize("text", ["Which item?", "1 2 x", "-3", "1" * 30, "3 among", "1,2"])
+def test_a_question_in_words_is_refused(trained: Train, text: str) -> None:
+    if text == "3 among":
+        assert question_in(text) is None
+    with pytest.raises(CallError, match="no history of item numbers"):
+        asked(trained("popular"), [text])
+
+
+def test_the_identity_is_that_of_weights_and_split(trained: Train) -> None:
+    def identity(folder: Path) -> Any:
+        return make(ModelSettings(args={"model": str(folder)})).identity
+
+    first = identity(trained("popular"))
+    assert first.details["split"] == "a" * 64
+    assert identity(trained("popular", name="again")) == first
+    assert identity(trained("popular", name="other", split="b" * 64)) != first
+    assert identity(trained("neighbours")) != first
+    assert first.scope == "everywhere"
+
+
+def test_a_checkpoint_without_its_manifest_is_named(trained: Train, tmp_path: Path) -> None:
+    folder = trained("popular")
+    (folder / MANIFEST).unlink()
+    with pytest.raises(DataError) as caught:
+        make(ModelSettings(args={"model": str(folder)}))
+    assert "no checkpoint" in str(caught.value) and MANIFEST in str(caught.value)
+    assert "the same command goes on" in str(caught.value)
+    with pytest.raises(DataError, match="no such folder"):
+        make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
+
+
+def test_changed_weights_are_refused(trained: Train) -> None:
+    folder = trained("popular")
+    data = bytearray((folder / WEIGHTS).read_bytes())
+    data[100] ^= 1
+    (folder / WEIGHTS).write_bytes(bytes(data))
+    with pytest.raises(DataError, match="not those that its manifest names"):
+        asked(folder, ["1"])
+
+
+def test_a_network_without_torch_names_the_package(
+    trained: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = trained("sasrec")
+    monkeypatch.setattr("harness_horizon.recommenders.model.find_spec", lambda _: None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        make(ModelSettings(args={"model": str(folder)}))
+    assert caught.value.name == "torch"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [({}, "needs its checkpoint"), ({"model": "x", "devise": "cpu"}, "did you mean 'device'"),
+     ({"model": "x", "device": "tpu"}, "no such device"),
+     ({"model": "x", "concurrency": "-1"}, "no whole number")],
+)  # fmt: skip
+def test_wrong_arguments_are_refused(args: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make(ModelSettings(args=args))
+    assert said in str(caught.value)
+
+
+def test_training_again_does_nothing_and_other_settings_are_refused(trained: Train) -> None:
+    folder = trained("sasrec")
+    before = (folder / WEIGHTS).stat().st_mtime_ns
+    manifest = read_manifest(folder)
+    assert (manifest.kind, manifest.preset, manifest.best_epoch) == ("sasrec", "small", 1)
+    assert not (folder / "training.pt").exists()
+    assert (trained("sasrec") / WEIGHTS).stat().st_mtime_ns == before
+    with pytest.raises(UsageError, match="another checkpoint") as caught:
+        trained("gru4rec", name="sasrec")
+    assert "model: sasrec, not gru4rec" in str(caught.value)
+    with pytest.raises(UsageError, match="seed: 2025, not 1"):
+        trained("sasrec", seed=1)
+    with pytest.raises(UsageError, match="split: aaaaaaaaaaaa, not bbbbbbbbbbbb"):
+        trained("sasrec", split="b" * 64)
+
+
+def test_an_interrupted_training_says_what_is_kept(
+    trained: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness_horizon.recommenders.trainer.mrr_of", stop)
+    with pytest.raises(Interrupted, match="finished epochs are kept"):
+        trained("sasrec")
+
+
+def test_options_of_networks_are_refused_for_rules(trained: Train) -> None:
+    with pytest.raises(UsageError, match="counted, not trained"):
+        trained("popular", epochs=3)
+    with pytest.raises(UsageError, match="CORE has no loss with negatives"):
+        trained("core", loss="bpr")

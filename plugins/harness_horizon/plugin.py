@@ -21,7 +21,14 @@ TOOLS = {
 }
 """Each data tool: its module in `curation`, and what it does."""
 
-TRAIN = "train a recommender of the next item, and write its checkpoint"
+COMMAND_TOOLS = {
+    "train": (
+        "recommenders.train_tool",
+        "train a recommender of the next item, and write its checkpoint",
+    ),
+    "drift": ("drift", "compare the topics of held-out users and of those tested, with a null"),
+}
+"""Each tool of `harness horizon`: its module, and what it does."""
 
 ANALYSES = {
     "horizon-next-item": (
@@ -75,8 +82,9 @@ def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
     for name, (module, description) in TOOLS.items():
         make = partial(_tool, f"{PACKAGE}.curation.{module}", name, description)
         register(name, make, description=description)
-    make = partial(_tool, f"{PACKAGE}.recommenders.train_tool", "train", TRAIN)
-    register("train", make, description=TRAIN, command="horizon")
+    for name, (module, description) in COMMAND_TOOLS.items():
+        make = partial(_tool, f"{PACKAGE}.{module}", name, description)
+        register(name, make, description=description, command="horizon")
 
 
 def _recommender(settings: ModelSettings) -> Model:

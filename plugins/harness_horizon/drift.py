@@ -25,7 +25,7 @@ from harness_horizon.curation.engine import engine, text
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.settings import memory_bytes
 from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS
-from harness_horizon.recommenders.reading import data_folder
+from harness_horizon.recommenders.training_data import data_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -28,8 +28,8 @@ RAW: Mapping[Domain, Mapping[str, str]] = {
 }
 """The tables with the log of each domain, and their files."""
 
-SAMPLE_INTERACTIONS = 50
-"""How many interactions a user of music has at least in the bundled sample, which is small."""
+IN_SAMPLE = {"min_interactions": 50, "kept": 100}
+"""The most that these parts of a recipe are in the bundled sample, which is small."""
 
 MUSIC_ONLY = ("min_users_per_country", "min_interactions", "music_item")
 """The parts of a recipe that decide nothing for movies."""
@@ -69,12 +69,12 @@ def built_prompts(dataset: Dataset) -> tuple[Record, tuple[Prompt, ...]]:
 
 
 def recipe_for(dataset: Dataset, given: Recipe) -> Recipe:
-    """The part of options that decides the prompts; the sample needs fewer interactions."""
+    """The part of options that decides the prompts; the sample needs less and gives fewer."""
     names = Recipe.__struct_fields__
     recipe = Recipe(**{name: getattr(given, name) for name in names})
     if "sample" in dataset.about:
-        least = min(recipe.min_interactions, SAMPLE_INTERACTIONS)
-        recipe = msgspec.structs.replace(recipe, min_interactions=least)
+        least = {name: min(getattr(recipe, name), most) for name, most in IN_SAMPLE.items()}
+        recipe = msgspec.structs.replace(recipe, **least)
     return recipe
 
 

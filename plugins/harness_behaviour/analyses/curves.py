@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from harness.contracts.report import Axis, Figure, Line, Panels, Points, Report, Sheet
-from harness_behaviour.analyses.results import SETTINGS, Options, Page, Panel, Ranking, pages_of
+from harness_behaviour.analyses.results import SETTINGS, Page, Panel, Ranking, pages_of
 from harness_behaviour.curve import FEWEST, Curve, NoCurve, Resampled, curve_of, resampled
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ class Found(NamedTuple):
     drawn: Resampled | None
 
 
-def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
+def run(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `behaviour-curve`: the inflection points, and a figure for each domain."""
     sheets: list[Sheet] = []
     figures: list[Panels] = []
     for page in pages_of(tasks):
-        panels = page.panels(options.window)
+        panels = page.panels()
         found = [curves_of(panel) for panel in panels]
         sheets += [inflections(page, panels, found), by_users(page, panels)]
         figures.append(
@@ -74,14 +74,14 @@ def curves_of(panel: Panel) -> list[Found]:
     """The curve of each ranking of a panel, with its resamples."""
     found = []
     for one in panel.rankings:
-        how = one.task.task.interval
+        how, window = one.task.task.interval, one.task.options.window
         prompts = *one.points, panel.edges
-        curve = curve_of(*prompts, window=one.window)
+        curve = curve_of(*prompts, window=window)
         drawn = None
         if isinstance(curve, Curve):
             drawn = resampled(
                 *prompts,
-                window=one.window,
+                window=window,
                 seed=one.seed("curve"),
                 draws=how.draws,
                 confidence=how.confidence,

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +18,7 @@ from harness.analysis.task_setting import TaskSetting
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
 from harness.scoring.stats import Undefined, pearson
-from harness_behaviour.curve import Floats, Window, edges_of
+from harness_behaviour.curve import Floats, edges_of
 from harness_behaviour.metrics import MORE_USERS, THIRDS, USERS
 from harness_behaviour.records import LENGTHS, PROXIES, Domain, Fit, Setting
 
@@ -68,14 +67,6 @@ GRID = ResultGrid[Setting](
 )
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of analyses that draw or tell the curve."""
-
-    window: Annotated[
-        Window | None, msgspec.Meta(description="the moving mean, instead of the task's own")
-    ] = None
-
-
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The prompts of a task with their scores, in the order in which intervals draw."""
@@ -116,7 +107,6 @@ class Ranking:
     name: str
     task: FinishedTask
     prompts: Answers
-    window: Window
     baseline: str = ""
 
     def column(self, quantity: Quantity) -> Floats:
@@ -196,16 +186,15 @@ class Page:
     domain: Domain
     members: Sequence[tuple[Row, Mapping[Setting, Answers]]]
 
-    def panels(self, window: Window | None = None) -> list[Panel]:
-        """A panel for each setting with prompts; `window` instead of that of the tasks."""
+    def panels(self) -> list[Panel]:
+        """A panel for each setting with prompts."""
         found = []
         for setting in SETTINGS:
             models = [
                 Ranking(
                     name=row.name,
-                    task=(task := row.tasks[setting]),
+                    task=row.tasks[setting],
                     prompts=answers[setting].of_setting(setting),
-                    window=window or task.options.window,
                 )
                 for row, answers in self.members
                 if setting in answers

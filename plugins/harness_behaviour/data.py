@@ -152,8 +152,7 @@ def _read(*given: Any) -> Log:
 
 def _build(*given: Any) -> Built:
     """All prompts of the recipe's domain, from the same."""
-    from harness_behaviour.building.cells import build_cells
-    from harness_behaviour.table1 import counts
+    from harness_behaviour.building.cells import build_cells, table1
 
     recipe: Recipe = given[-1]
-    return build_cells(_read(*given), recipe, counts(recipe.domain))
+    return build_cells(_read(*given), recipe, table1(recipe.domain))

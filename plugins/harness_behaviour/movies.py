@@ -33,28 +33,11 @@ AGES = {
 GENDERS = {"F": "Female", "M": "Male"}
 OTHER = "other"
 OCCUPATIONS = (
-    OTHER,
-    "academic/educator",
-    "artist",
-    "clerical/admin",
-    "college/grad student",
-    "customer service",
-    "doctor/health care",
-    "executive/managerial",
-    "farmer",
-    "homemaker",
-    "K-12 student",
-    "lawyer",
-    "programmer",
-    "retired",
-    "sales/marketing",
-    "scientist",
-    "self-employed",
-    "technician/engineer",
-    "tradesman/craftsman",
-    "unemployed",
-    "writer",
-)
+    OTHER, "academic/educator", "artist", "clerical/admin", "college/grad student",
+    "customer service", "doctor/health care", "executive/managerial", "farmer", "homemaker",
+    "K-12 student", "lawyer", "programmer", "retired", "sales/marketing", "scientist",
+    "self-employed", "technician/engineer", "tradesman/craftsman", "unemployed", "writer",
+)  # fmt: skip
 """The labels of the readme of MovieLens 1M."""
 
 CODES = {

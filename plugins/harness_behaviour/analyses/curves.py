@@ -125,21 +125,26 @@ def _cells(curve: Curve | NoCurve, drawn: Resampled | None) -> tuple[Cell, ...]:
 
 def by_users(page: Page, panels: Sequence[Panel]) -> Sheet:
     """A sheet with the mean cross-entropies by the number of users behind a prompt."""
-    names = dict.fromkeys(one.name for panel in panels for one in panel.rankings)
+    heads = dict.fromkeys(["H", *(one.name for panel in panels for one in panel.rankings)])
     rows: list[tuple[Cell, ...]] = []
     for panel in panels:
-        means = {one.name: by_group(panel, one.cross) for one in panel.rankings}
-        targets = by_group(panel, panel.prompts.entropy)
+        means = means_of(panel)
         for name, part in panel.prompts.by("users").items():
-            cells = (means[each].get(name) if each in means else None for each in names)
-            rows.append((panel.setting, name, int(part.sum()), targets[name], *cells))
+            cells = (means.get(head, {}).get(name) for head in heads)
+            rows.append((panel.setting, name, int(part.sum()), *cells))
     return Sheet(
         title=f"{page.title}: mean H and mean cross-entropies by |u_h|",
-        columns=("setting", "|u_h|", "prompts", "H", *names),
+        columns=("setting", "|u_h|", "prompts", *heads),
         rows=tuple(rows),
         notes=("|u_h|: users behind a prompt; unread rankings are left out",),
         digits=2,
     )
+
+
+def means_of(panel: Panel) -> dict[str, dict[str, float]]:
+    """The mean entropies, then the mean cross-entropies of each ranking, by number of users."""
+    crossed = {one.name: by_group(panel, one.cross) for one in panel.rankings}
+    return {"H": by_group(panel, panel.prompts.entropy), **crossed}
 
 
 def by_group(panel: Panel, values: Floats) -> dict[str, float]:
@@ -193,23 +198,18 @@ def _marks(found: Found) -> Iterator[Points | Line]:
 
 def over_users(page: Page, panels: Sequence[Panel]) -> Iterator[Figure]:
     """A figure for each setting with the mean cross-entropies over the number of users."""
-    means = [{one.name: by_group(panel, one.cross) for one in panel.rankings} for panel in panels]
-    targets = [by_group(panel, panel.prompts.entropy) for panel in panels]
-    heights = [y for one in (*targets, *(each for of in means for each in of.values()))
-               for y in one.values()]  # fmt: skip
-    for panel, of, target in zip(panels, means, targets, strict=True):
+    means = [means_of(panel) for panel in panels]
+    heights = [y for of in means for one in of.values() for y in one.values()]
+    for panel, of in zip(panels, means, strict=True):
         logs = by_group(panel, np.log(panel.prompts.column("users")))
         places = {name: float(np.exp(value)) for name, value in logs.items()}
-        lines = [Line(label="H", **_through(target, places), dashed=True)]
-        lines += [Line(label=name, **_through(one, places)) for name, one in of.items()]
         yield Figure(
             title=f"{page.title}, {SETTINGS[panel.setting]}",
             x=Axis(label="|u_h|, users behind a prompt", log=True),
             y=Axis(label="mean cross-entropy", low=min(heights), high=max(heights)),
-            marks=tuple(lines),
-        )
-
-
-def _through(means: dict[str, float], places: dict[str, float]) -> dict[str, tuple[float, ...]]:
-    """The coordinates of a line through means, each at the place of its group."""
-    return {"x": tuple(places[name] for name in means), "y": tuple(means.values())}
+            marks=tuple(
+                Line(label=label, x=tuple(places[name] for name in one), y=tuple(one.values()),
+                     dashed=label == "H")
+                for label, one in of.items()
+            ),
+        )  # fmt: skip

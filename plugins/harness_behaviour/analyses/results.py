@@ -40,14 +40,15 @@ BASELINES = {"random": "random", "popular": "popular", "popular_in_group": "popu
 """The rankings without a model, as in the fields of `Fit`, and as tables say them."""
 
 PROXY_NAMES: dict[str, str] = {
+    **{proxy: proxy for proxies in PROXIES.values() for proxy in proxies},
     "none": "no proxy",
     "all": "all three",
     "gender_continent": "gender & continent",
 }
-"""The proxies that headings write in another way."""
+"""The proxies of all domains as headings write them."""
 
 WAYS: dict[str, tuple[str, ...]] = {
-    "proxy": tuple(dict.fromkeys(proxy for proxies in PROXIES.values() for proxy in proxies)),
+    "proxy": tuple(PROXY_NAMES),
     "history": tuple(map(str, LENGTHS)),
     "users": (*(name for _, name in USERS), MORE_USERS),
     "entropy": THIRDS,

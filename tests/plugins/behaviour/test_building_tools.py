@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from harness_behaviour.building.describe import check_of_proxies, entropy
+from harness_behaviour.building.describe import check_of_proxies, cut, entropy
 from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Group, Log
 
@@ -92,6 +92,11 @@ def log():
 def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log):
     assert entropy(log.had, [0, 1, 2]) == pytest.approx(math.log(10))
     assert entropy(log.had, [0]) == pytest.approx(math.log(10))
+
+
+def test_random_users_are_cut_into_sets_of_the_sizes_of_the_groups():
+    groups = [Group(values=(), users=tuple(range(size))) for size in (3, 1, 4)]
+    assert cut([7, 1, 5, 0, 2, 6, 4, 3], groups) == [[7, 1, 5], [0], [2, 6, 4, 3]]
 
 
 def test_groups_of_one_taste_have_less_entropy_than_random_users(log):

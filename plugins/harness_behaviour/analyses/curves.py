@@ -32,8 +32,8 @@ BOUNDS = {"left": "≤ {:.2f}, no inversion seen", "right": "≥ {:.2f}, inverte
 """What stands for the lowest point if it is an end of the curve."""
 
 OUTSIDE = (
-    "points or bounds outside their own interval, as resamples empty bins and so move the curve; "
-    "rely on neither"
+    "the point or bound lies outside its own interval, since resamples leave bins empty, which "
+    "moves the curve and its ends; rely on neither the point nor the interval of"
 )
 NOTES = (
     "inflection: the H at which the curve is lowest; ≤: the curve is lowest at its left end, which "

@@ -82,7 +82,7 @@ def table1(record: Record) -> Sheet:
             *("proxy", "history", "groups", "tried", "prompts", "Table 1"),
             *("users behind one: 25%", "median", "75%"),
         ),
-        rows=(*rows, ("all", None, None, None, *total, None, None, None)),
+        rows=(*rows, ("total", None, None, None, *total, None, None, None)),
         notes=(
             f"{len(short)} cells have fewer prompts than the paper's Table 1: {_named(short)}"
             if short

@@ -234,7 +234,7 @@ def test_an_interval_without_its_own_point_is_told(kept):
     many = np.random.default_rng(0).uniform(1.0, 3.0, 1500)
     fits = [prompt(float(place), gap=1.0) for place in (*few, *many)]
     sheet, rows = inflections_of(kept("ada", fits))
-    assert sheet.notes[0].startswith("points or bounds outside their own interval")
+    assert sheet.notes[0].startswith("the point or bound lies outside its own interval")
     assert (
         f"a ada {float(rows['a', 'ada']['inflection'].split()[1].rstrip(',')):.2f}"
         in (sheet.notes[0])

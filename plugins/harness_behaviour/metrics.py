@@ -155,42 +155,36 @@ def _scores(
         )
 
 
-class Answered(NamedTuple):
-    """How the ranking of an answer fits, and its cross-entropy by the paper's filling."""
-
-    fits: tuple[float, ...]
-    optimistic: float
-    ranking: Ranking
-
-
 def _answered(
     part: Sequence[Record[Any, Any]], targets: Targets, drawn: Places
-) -> dict[int, Answered]:
-    """What the readable rankings of some records are worth, by the place of the record."""
+) -> dict[int, tuple[float, ...]]:
+    """How the readable rankings of some records fit, by the place of the record.
+
+    The last of the numbers is the cross-entropy by the paper's filling.
+    """
     rankings: dict[int, Ranking] = {
         place: one.outcome.value for place, one in enumerate(part) if isinstance(one.outcome, Done)
     }
-    found: dict[int, Answered] = {}
+    found: dict[int, tuple[float, ...]] = {}
     whole = [place for place, one in rankings.items() if not _empty(one)]
     short = [place for place, one in rankings.items() if _empty(one)]
     if whole:
         given = np.array([rankings[place].places for place in whole])[:, None]
         fits = Fits.of(targets.part(whole), given).by_prompt()
-        for place, fit in zip(whole, fits, strict=True):
-            found[place] = Answered(fit, fit[0], rankings[place])
+        found |= {place: (*fit, fit[0]) for place, fit in zip(whole, fits, strict=True)}
     if short:
         own, named = targets.part(short), [rankings[place].places for place in short]
         fits = Fits.of(own, entropy.filled(named, drawn[short])).by_prompt()
         in_true_order = entropy.filled(named, own.best(RANKED))
         least = entropy.crossed(own, in_true_order).at(entropy.EPSILON)[:, 0].tolist()
         for place, fit, optimistic in zip(short, fits, least, strict=True):
-            found[place] = Answered(fit, optimistic, rankings[place])
+            found[place] = (*fit, optimistic)
     return found
 
 
 def _score(
     record: Record[Any, Any],
-    answered: Answered | None,
+    answered: tuple[float, ...] | None,
     true: float,
     cuts: tuple[float, float],
     *,
@@ -198,18 +192,19 @@ def _score(
 ) -> Score[Fit]:
     item: Asked = record.item
     chance, popular, in_group = without_model
+    ranking = Ranking((), ()) if answered is None else record.outcome.value  # type: ignore[union-attr]
     fit = Fit(
         item.setting,
         item.proxy,
         item.length,
         item.users,
         true,
-        *((None,) * 4 if answered is None else (*answered.fits[:3], _empty(answered.ranking))),
+        *((None,) * 4 if answered is None else (*answered[:3], _empty(ranking))),
         *chance[:3],
         *popular[:3],
         *in_group[:3],
     )
-    counts = {} if answered is None else _counts(answered.ranking)
+    counts = _counts(ranking)
     if item.setting == "none":
         return Score(id=record.id, user=record.user, counts=counts, details=fit)
     values = {
@@ -221,9 +216,9 @@ def _score(
     worst: dict[str, float] = {}
     if answered is None:
         missing = dict.fromkeys(OF_ANSWERS, f"{STAGE}/{record.outcome.cause}")  # type: ignore[union-attr]
-        worst = _columns(chance, chance[0], true, RANKED)
+        worst = _columns((*chance, chance[0]), true, RANKED)
     else:
-        values |= _columns(answered.fits, answered.optimistic, true, _empty(answered.ranking))
+        values |= _columns(answered, true, _empty(ranking))
     return Score(
         id=record.id,
         user=record.user,
@@ -241,11 +236,9 @@ def _score(
     )
 
 
-def _columns(
-    fits: tuple[float, ...], optimistic: float, true: float, empty: int
-) -> dict[str, float]:
+def _columns(fits: tuple[float, ...], true: float, empty: int) -> dict[str, float]:
     """The columns that need a ranking, in their order."""
-    cross, cross_1e3, displaced, ndcg, seen = fits
+    cross, cross_1e3, displaced, ndcg, seen, optimistic = fits
     gaps = (cross - true, cross_1e3 - true, displaced, optimistic - true)
     return dict(zip(OF_ANSWERS, (*gaps, ndcg, seen, float(empty)), strict=True))
 

@@ -58,10 +58,10 @@ def check_of_proxies(log: Log, *, draws: int, seed: int) -> Sheet:
         if len(groups) == 1:
             continue
         own = mean_entropy(log.had, [one.users for one in groups])
+        users = [user for one in groups for user in one.users]
         rng = Random(stable_int("behaviour proxies", seed, log.domain, proxy))
         differences = [
-            own - mean_entropy(log.had, cut(shuffled(rng, _users(groups)), groups))
-            for _ in range(draws)
+            own - mean_entropy(log.had, cut(shuffled(rng, users), groups)) for _ in range(draws)
         ]
         low, high = np.quantile(differences, (0.025, 0.975)).tolist()
         rows.append((proxy, len(groups), own, float(np.mean(differences)), low, high))
@@ -96,7 +96,3 @@ def entropy(had: Had, users: Sequence[int]) -> float:
     counts = np.bincount(np.concatenate([had.of(user) for user in users]))
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
-
-
-def _users(groups: Sequence[Group]) -> list[int]:
-    return [user for one in groups for user in one.users]

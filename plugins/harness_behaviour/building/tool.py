@@ -16,11 +16,8 @@ from harness_behaviour.building.prompt_files import PROMPTS, RECORD
 from harness_behaviour.records import Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from harness.contracts.report import Cell
     from harness.data import TaskData
-    from harness_behaviour.building.prompt_files import CellCount, Record
+    from harness_behaviour.building.prompt_files import Record
 
 OUT = "--out"
 """The option with the folder of the prompts."""
@@ -73,7 +70,11 @@ def opened(domain: str, folder: Path) -> TaskData:
 
 def table1(record: Record) -> Sheet:
     """What was found of each proxy and length of history, with the paper's Table 1."""
-    rows = [_row(one) for one in record.cells]
+    rows = [
+        (one.proxy, one.length, one.groups, one.tried, one.found, one.published,
+         *(one.users or (None, None, None)))
+        for one in record.cells
+    ]  # fmt: skip
     total = sum(one.found for one in record.cells), sum(one.published for one in record.cells)
     short = [one for one in record.cells if one.found < one.published]
     return Sheet(
@@ -84,7 +85,8 @@ def table1(record: Record) -> Sheet:
         ),
         rows=(*rows, ("total", None, None, None, *total, None, None, None)),
         notes=(
-            f"{len(short)} cells have fewer prompts than the paper's Table 1: {_named(short)}"
+            f"{len(short)} cells have fewer prompts than the paper's Table 1: "
+            + ", ".join(f"{one.proxy} at {one.length}" for one in short)
             if short
             else "every cell has as many prompts as in the paper's Table 1",
             "history 0 is (Def): one prompt for each group, which is not drawn",
@@ -95,15 +97,3 @@ def table1(record: Record) -> Sheet:
 def notes(record: Record) -> tuple[str, ...]:
     """What was counted while prompts were built."""
     return tuple(f"{fact}: {number:,}" for fact, number in record.notes.items() if number)
-
-
-def _row(cell: CellCount) -> tuple[Cell, ...]:
-    users = cell.users or (None, None, None)
-    return (
-        *(cell.proxy, cell.length, cell.groups, cell.tried, cell.found, cell.published),
-        *users,
-    )
-
-
-def _named(cells: Iterable[CellCount]) -> str:
-    return ", ".join(f"{one.proxy} at {one.length}" for one in cells)

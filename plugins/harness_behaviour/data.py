@@ -59,6 +59,13 @@ def load(dataset: Dataset, options: Options) -> tuple[Prompt, ...]:
 
 def built_prompts(dataset: Dataset) -> tuple[Record, tuple[Prompt, ...]]:
     """The prompts in the data, and what they were built of."""
+    if not dataset.has("prompts"):
+        raise DataError(
+            "there are no built prompts",
+            where=str(dataset.about.get("path", f"the data of task '{dataset.task}'")),
+            expected=f"{PROMPTS} with {RECORD}",
+            hint="`harness data behaviour-prompts --from DIR --out OUT` builds them",
+        )
     if not dataset.has("built"):
         raise DataError(
             f"built prompts lack {RECORD}, which says how they were built",

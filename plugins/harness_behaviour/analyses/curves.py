@@ -28,6 +28,10 @@ CAUTION = (
     "(on real data the correlation of H with log |u_h| is about -0.9), so a low inflection point "
     "does not mean small groups; here the correlation is: {}"
 )
+TRAILING = (
+    "the moving means are trailing (window=trailing): each stands at the largest H of its bins, "
+    "so that points and curves lie to the right of where they belong, and X=Y does not bound them"
+)
 BOUNDS = {"left": "≤ {:.2f}, no inversion seen", "right": "≥ {:.2f}, inverted throughout"}
 """What stands for the lowest point if it is an end of the curve."""
 
@@ -64,7 +68,7 @@ def run(tasks: Sequence[FinishedTask], options: object) -> Report:
                 title=f"{page.title}: cross-entropy over entropy and over users",
                 figures=(*over_entropy(page, panels, found), *over_users(page, panels)),
                 across=len(panels),
-                note=f"{DRAWN}; {caution(panels)}",
+                note="; ".join((DRAWN, *_window(panels), caution(panels))),
             )
         )
     return Report(sheets=tuple(sheets), figures=tuple(figures))
@@ -106,7 +110,7 @@ def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Fo
         columns=("setting", "ranking", "bins", "inflection", "interval", "left %", "right %",
                  "none %"),
         rows=tuple(rows),
-        notes=(*doubts, *NOTES, caution(panels)),
+        notes=(*doubts, *NOTES, *_window(panels), caution(panels)),
     )  # fmt: skip
 
 
@@ -121,6 +125,12 @@ def _cells(curve: Curve | NoCurve, drawn: Resampled | None) -> tuple[Cell, ...]:
     high = f"≥ {drawn.high:.2f}" if drawn.high_at_end else f"{drawn.high:.2f}"
     shares = (100 * share for share in (drawn.left, drawn.right, drawn.without))
     return point, f"{low} to {high}", *shares
+
+
+def _window(panels: Sequence[Panel]) -> Iterator[str]:
+    """What to know of means that are not centred."""
+    if any(one.task.options.window == "trailing" for each in panels for one in each.rankings):
+        yield TRAILING
 
 
 def by_users(page: Page, panels: Sequence[Panel]) -> Sheet:

@@ -49,7 +49,10 @@ IN_GROUP_NOTES = {
     "same users; it is no result to be reached",
 }
 COUNTED = "with unread"
-COUNTED_NOTE = f"{COUNTED}: the gap with prompts that have no readable answer as ranked at random"
+COUNTED_NOTE = (
+    f"{COUNTED}: the gap with prompts that have no readable answer as ranked at random; rankings "
+    "without a model are of all prompts, so compare them with this column"
+)
 
 
 def main(tasks: Sequence[FinishedTask], options: object) -> Report:

@@ -18,6 +18,7 @@ from harness_behaviour.records import Recipe
 if TYPE_CHECKING:
     from harness.data import TaskData
     from harness_behaviour.building.prompt_files import Record
+    from harness_behaviour.records import Domain
 
 OUT = "--out"
 """The option with the folder of the prompts."""
@@ -37,14 +38,19 @@ def run(settings: Settings) -> Report:
     check_empty(settings.out, "the folder for the prompts", option=OUT)
     dataset = opened(settings.domain, settings.source)
     built = data.build(dataset, data.recipe_for(dataset, settings))
-    files = {
-        Path(one["file"]).name: str(one["sha256"])
-        for table in data.RAW[settings.domain]
-        for one in dataset.described(table)["files"]
-    }
+    files = digests(dataset, settings.domain)
     record = prompt_files.write(settings.out, built, files, option=OUT)
     written = f"written: {settings.out}, {len(built.prompts):,} prompts in {PROMPTS}, with {RECORD}"
     return Report(sheets=(table1(record),), notes=(written, *notes(record)))
+
+
+def digests(dataset: TaskData, domain: Domain) -> dict[str, str]:
+    """The digests of the files of a log, by their names."""
+    return {
+        Path(one["file"]).name: str(one["sha256"])
+        for table in data.RAW[domain]
+        for one in dataset.described(table)["files"]
+    }
 
 
 def opened(domain: str, folder: Path) -> TaskData:

@@ -49,6 +49,26 @@ def test_music_is_built_and_described(tool, write_music, tmp_path):
     assert "Entropy of the behaviour" not in described
 
 
+def test_prompts_are_described_with_their_own_log_alone(tool, write_movies, tmp_path):
+    out = tmp_path / "prompts"
+    tool("prompts", "--from", write_movies(), "--out", out, *FEW)
+    other = write_movies(name="other", shuffle=3)
+    assert tool("describe", "--data", out, "--from", other, code=2).err == (
+        f"harness: --from {other}: the prompts were not built from this log\n"
+        "  found:    other content in movies.dat, ratings.dat, users.dat\n"
+        "  expected: the files whose digests stand in prompts.json\n"
+    )
+
+
+def test_a_log_without_built_prompts_cannot_be_described(tool, write_movies):
+    folder = write_movies()
+    assert tool("describe", "--data", folder, code=1).err == (
+        f"harness: {folder}: there are no built prompts\n"
+        "  expected: prompts.parquet with prompts.json\n"
+        "  to do:    `harness data behaviour-prompts --from DIR --out OUT` builds them\n"
+    )
+
+
 def test_a_folder_that_holds_something_is_not_overwritten(tool, write_movies):
     folder = write_movies()
     failed = tool("prompts", "--from", folder, "--out", folder, code=2)

@@ -229,6 +229,12 @@ def test_a_trailing_mean_is_an_option_of_the_task(kept):
     assert points[1] - points[0] == pytest.approx(0.25, abs=0.05)
 
 
+@pytest.mark.parametrize("window", ["centred", "trailing"])
+def test_a_trailing_mean_is_named(kept, window):
+    sheet, _ = inflections_of(kept("ada", bowl(2.0), window=window))
+    assert any("window=trailing" in note for note in sheet.notes) == (window == "trailing")
+
+
 def test_an_interval_without_its_own_point_is_told(kept):
     few = np.linspace(0.0, 1.0, 60)
     many = np.random.default_rng(0).uniform(1.0, 3.0, 1500)

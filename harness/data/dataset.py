@@ -98,9 +98,13 @@ class TaskData:
             return
         if not self.known:
             yield f"{OTHER}: the task knows no digest or count of it"
+        lacking = dict.fromkeys(
+            f"'{one.table}'" for one in self.known if one.table not in self.tables
+        )
+        if lacking:
+            yield f"{OTHER}: it has no table {', '.join(lacking)}"
         for fact in self.known:
             if fact.table not in self.tables:
-                yield f"{OTHER}: it has no table '{fact.table}'"
                 continue
             try:
                 found = self._measured(fact)

@@ -83,15 +83,6 @@ class Resampled:
         return self.low <= point <= self.high
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Means:
-    """Moving means of one or several samples, a row for each; `there` are those with all bins."""
-
-    x: Floats
-    y: Floats
-    there: NDArray[np.bool_]
-
-
 def edges_of(entropy: Floats) -> Floats:
     """The ends of the bins between the lowest and the highest entropy."""
     return np.linspace(entropy.min(), entropy.max(), BINS + 1)
@@ -106,11 +97,11 @@ def curve_of(
         return NoCurve(bins=len(places))
     counts, sums = np.bincount(bins), np.bincount(bins, weights=cross)
     means = _moving(counts[None, :], sums[None, :], places, window)
-    x, y = _fitted(means)
+    x, y = _fitted(*means)
     lowest = int(y[0].argmin())
     return Curve(
         bins=len(places),
-        means=(means.x[0], means.y[0]),
+        means=(means[0][0], means[1][0]),
         course=(x[0], y[0]),
         lowest=float(x[0, lowest]),
         end={0: "left", STEPS - 1: "right"}.get(lowest),  # type: ignore[arg-type]
@@ -142,7 +133,7 @@ def resampled(
         sums = np.bincount(cells, weights=cross[drawn].ravel(), minlength=rows.size * many)
         enough = (counts > 0).sum(axis=1) >= FEWEST
         if enough.any():
-            x, y = _fitted(_moving(counts[enough], sums.reshape(shape)[enough], places, window))
+            x, y = _fitted(*_moving(counts[enough], sums.reshape(shape)[enough], places, window))
             found = y.argmin(axis=1)
             lowest.append(np.take_along_axis(x, found[:, None], axis=1)[:, 0])
             ends.append(found)
@@ -175,21 +166,22 @@ def _bins(entropy: Floats, edges: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return (edges[filled] + edges[filled + 1]) / 2.0, numbers
 
 
-def _moving(counts: NDArray[np.intp], sums: Floats, places: Floats, window: Window) -> _Means:
-    """The means over 30 bins with a prompt, for each row of counts and sums by bin.
+def _moving(
+    counts: NDArray[np.intp], sums: Floats, places: Floats, window: Window
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """The places and values of means over 30 bins with a prompt, and which means have all bins.
 
-    A mean stands at the mean place of its bins, a trailing one at the last of them.
+    There is a row for each row of counts and sums by bin. A mean stands at the mean place of its
+    bins, a trailing one at the last of them.
     """
     empty = counts == 0
     order = np.argsort(empty, axis=1, kind="stable")
     means = np.where(empty, 0.0, sums / np.maximum(counts, 1))
     x, y = places[order], np.take_along_axis(means, order, axis=1)
     number = (~empty).sum(axis=1) - WINDOW + 1
-    return _Means(
-        x=_sums(x) / WINDOW if window == "centred" else x[:, WINDOW - 1 :],
-        y=_sums(y) / WINDOW,
-        there=np.arange(x.shape[1] - WINDOW + 1) < number[:, None],
-    )
+    there = np.arange(x.shape[1] - WINDOW + 1) < number[:, None]
+    at = _sums(x) / WINDOW if window == "centred" else x[:, WINDOW - 1 :]
+    return at, _sums(y) / WINDOW, there
 
 
 def _sums(values: Floats) -> Floats:
@@ -198,22 +190,21 @@ def _sums(values: Floats) -> Floats:
     return upto[:, WINDOW:] - upto[:, :-WINDOW]
 
 
-def _fitted(means: _Means) -> tuple[Floats, Floats]:
+def _fitted(x: Floats, y: Floats, there: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """The course of the polynomial of each row, at equal steps between its first and last mean."""
-    there = means.there
     many = there.sum(axis=1, keepdims=True)
-    middle = (means.x * there).sum(axis=1, keepdims=True) / many
-    apart = np.where(there, means.x - middle, 0.0)
+    middle = (x * there).sum(axis=1, keepdims=True) / many
+    apart = np.where(there, x - middle, 0.0)
     scale = np.sqrt((apart**2).sum(axis=1, keepdims=True) / many)
     powers = np.repeat((apart / scale)[:, :, None], ORDER + 1, axis=2)
     powers[:, :, 0] = there
     powers = np.multiply.accumulate(powers, axis=2)
-    factors = np.linalg.pinv(powers) @ np.where(there, means.y, 0.0)[:, :, None]
+    factors = np.linalg.pinv(powers) @ np.where(there, y, 0.0)[:, :, None]
     first = apart[:, :1]
     last = np.take_along_axis(apart, many - 1, axis=1)
-    x = first + (last - first) * np.linspace(0.0, 1.0, STEPS)
-    scaled, y = x / scale, np.zeros_like(x)
+    course = first + (last - first) * np.linspace(0.0, 1.0, STEPS)
+    scaled, height = course / scale, np.zeros_like(course)
     for power in range(ORDER, -1, -1):
-        y *= scaled
-        y += factors[:, power]
-    return x + middle, y
+        height *= scaled
+        height += factors[:, power]
+    return course + middle, height

@@ -28,8 +28,8 @@ RAW: Mapping[Domain, Mapping[str, str]] = {
 }
 """The tables with the log of each domain, and their files."""
 
-SAMPLE_INTERACTIONS = 50
-"""How many interactions a user of music has at least in the bundled sample, which is small."""
+IN_SAMPLE = {"min_interactions": 50, "kept": 100}
+"""The most that these parts of a recipe are in the bundled sample, which is small."""
 
 MUSIC_ONLY = ("min_users_per_country", "min_interactions", "music_item")
 """The parts of a recipe that decide nothing for movies."""
@@ -59,6 +59,13 @@ def load(dataset: Dataset, options: Options) -> tuple[Prompt, ...]:
 
 def built_prompts(dataset: Dataset) -> tuple[Record, tuple[Prompt, ...]]:
     """The prompts in the data, and what they were built of."""
+    if not dataset.has("prompts"):
+        raise DataError(
+            "there are no built prompts",
+            where=str(dataset.about.get("path", f"the data of task '{dataset.task}'")),
+            expected=f"{PROMPTS} with {RECORD}",
+            hint="`harness data behaviour-prompts --from DIR --out OUT` builds them",
+        )
     if not dataset.has("built"):
         raise DataError(
             f"built prompts lack {RECORD}, which says how they were built",
@@ -69,12 +76,12 @@ def built_prompts(dataset: Dataset) -> tuple[Record, tuple[Prompt, ...]]:
 
 
 def recipe_for(dataset: Dataset, given: Recipe) -> Recipe:
-    """The part of options that decides the prompts; the sample needs fewer interactions."""
+    """The part of options that decides the prompts; the sample needs less and gives fewer."""
     names = Recipe.__struct_fields__
     recipe = Recipe(**{name: getattr(given, name) for name in names})
     if "sample" in dataset.about:
-        least = min(recipe.min_interactions, SAMPLE_INTERACTIONS)
-        recipe = msgspec.structs.replace(recipe, min_interactions=least)
+        least = {name: min(getattr(recipe, name), most) for name, most in IN_SAMPLE.items()}
+        recipe = msgspec.structs.replace(recipe, **least)
     return recipe
 
 
@@ -152,8 +159,7 @@ def _read(*given: Any) -> Log:
 
 def _build(*given: Any) -> Built:
     """All prompts of the recipe's domain, from the same."""
-    from harness_behaviour.building.cells import build_cells
-    from harness_behaviour.table1 import counts
+    from harness_behaviour.building.cells import build_cells, table1
 
     recipe: Recipe = given[-1]
-    return build_cells(_read(*given), recipe, counts(recipe.domain))
+    return build_cells(_read(*given), recipe, table1(recipe.domain))

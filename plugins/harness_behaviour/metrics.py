@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,66 +31,41 @@ OPTIMISTIC = (
     "the paper's filling, which rewards short lists: an empty one would be the ideal; "
     "never to be ranked by"
 )
-OF_GAPS = "mean of cross-entropy minus entropy"
+
+LOSS = partial(Metric, worst=None, higher_is_better=False)
+BASELINE = partial(LOSS, baseline=True)
+GAIN = partial(Metric, worst=None)
 
 METRICS: dict[str, Metric] = {
-    "gap": Metric(
-        description=f"generalisation gap: {OF_GAPS}, with epsilon 1e-6",
-        worst=None,
-        higher_is_better=False,
+    "gap": LOSS(
+        description="generalisation gap: mean of cross-entropy minus entropy, with epsilon 1e-6",
         note=UNREAD,
     ),
-    "gap_1e3": Metric(
-        description="the same with epsilon 1e-3", worst=None, higher_is_better=False, note=UNREAD
-    ),
-    "displaced": Metric(
+    "gap_1e3": LOSS(description="the same with epsilon 1e-3", note=UNREAD),
+    "displaced": LOSS(
         description="mean true probability of the candidates that the estimate rules out",
-        worst=None,
-        higher_is_better=False,
         note=UNREAD,
     ),
-    "gap_optimistic": Metric(
+    "gap_optimistic": LOSS(
         description="the gap if places that are not filled are filled in the true order",
-        worst=None,
-        higher_is_better=False,
         note=f"{OPTIMISTIC}; {UNREAD}",
     ),
-    "ndcg": Metric(
-        description="NDCG of the ten; a candidate's gain is its true probability",
-        worst=None,
-        note=UNREAD,
+    "ndcg": GAIN(
+        description="NDCG of the ten; a candidate's gain is its true probability", note=UNREAD
     ),
-    "seen": Metric(
-        description="share of the ten that somebody in the group has", worst=None, note=UNREAD
-    ),
-    "filled": Metric(
-        description="places of the ten that were filled at random",
-        worst=float(RANKED),
-        higher_is_better=False,
-    ),
-    "gap_random": Metric(
-        description="gap of random rankings, the paper's baseline",
-        worst=None,
-        higher_is_better=False,
-        baseline=True,
-    ),
-    "gap_popular": Metric(
-        description="gap of what most users have",
-        worst=None,
-        higher_is_better=False,
-        baseline=True,
-    ),
-    "gap_popular_in_group": Metric(
+    "seen": GAIN(description="share of the ten that somebody in the group has", note=UNREAD),
+    "filled": LOSS(description="places of the ten that were filled at random", worst=float(RANKED)),
+    "gap_random": BASELINE(description="gap of random rankings, the paper's baseline"),
+    "gap_popular": BASELINE(description="gap of what most users have"),
+    "gap_popular_in_group": BASELINE(
         description="gap of what most users of the demography have",
-        worst=None,
-        higher_is_better=False,
-        baseline=True,
+        note="the ideal by construction in setting c: the target counts the same users",
     ),
 }
 OF_ANSWERS = ("gap", "gap_1e3", "displaced", "gap_optimistic", "ndcg", "seen", "filled")
 """The columns that need a ranking."""
 
-USERS = ((2, "1-2"), (3, "3"), (5, "4-5"), (20, "6-20"), (100, "21-100"))
+USERS = ((3, "3"), (5, "4-5"), (20, "6-20"), (100, "21-100"))
 """The largest number of users of each slice, and its name."""
 
 MORE_USERS = "over 100"
@@ -179,42 +155,36 @@ def _scores(
         )
 
 
-class Answered(NamedTuple):
-    """How the ranking of an answer fits, and its cross-entropy by the paper's filling."""
-
-    fits: tuple[float, ...]
-    optimistic: float
-    ranking: Ranking
-
-
 def _answered(
     part: Sequence[Record[Any, Any]], targets: Targets, drawn: Places
-) -> dict[int, Answered]:
-    """What the readable rankings of some records are worth, by the place of the record."""
+) -> dict[int, tuple[float, ...]]:
+    """How the readable rankings of some records fit, by the place of the record.
+
+    The last of the numbers is the cross-entropy by the paper's filling.
+    """
     rankings: dict[int, Ranking] = {
         place: one.outcome.value for place, one in enumerate(part) if isinstance(one.outcome, Done)
     }
-    found: dict[int, Answered] = {}
+    found: dict[int, tuple[float, ...]] = {}
     whole = [place for place, one in rankings.items() if not _empty(one)]
     short = [place for place, one in rankings.items() if _empty(one)]
     if whole:
         given = np.array([rankings[place].places for place in whole])[:, None]
         fits = Fits.of(targets.part(whole), given).by_prompt()
-        for place, fit in zip(whole, fits, strict=True):
-            found[place] = Answered(fit, fit[0], rankings[place])
+        found |= {place: (*fit, fit[0]) for place, fit in zip(whole, fits, strict=True)}
     if short:
         own, named = targets.part(short), [rankings[place].places for place in short]
         fits = Fits.of(own, entropy.filled(named, drawn[short])).by_prompt()
         in_true_order = entropy.filled(named, own.best(RANKED))
         least = entropy.crossed(own, in_true_order).at(entropy.EPSILON)[:, 0].tolist()
         for place, fit, optimistic in zip(short, fits, least, strict=True):
-            found[place] = Answered(fit, optimistic, rankings[place])
+            found[place] = (*fit, optimistic)
     return found
 
 
 def _score(
     record: Record[Any, Any],
-    answered: Answered | None,
+    answered: tuple[float, ...] | None,
     true: float,
     cuts: tuple[float, float],
     *,
@@ -222,18 +192,19 @@ def _score(
 ) -> Score[Fit]:
     item: Asked = record.item
     chance, popular, in_group = without_model
+    ranking = Ranking((), ()) if answered is None else record.outcome.value  # type: ignore[union-attr]
     fit = Fit(
         item.setting,
         item.proxy,
         item.length,
         item.users,
         true,
-        *((None,) * 4 if answered is None else (*answered.fits[:3], _empty(answered.ranking))),
+        *((None,) * 4 if answered is None else (*answered[:3], _empty(ranking))),
         *chance[:3],
         *popular[:3],
         *in_group[:3],
     )
-    counts = {} if answered is None else _counts(answered.ranking)
+    counts = _counts(ranking)
     if item.setting == "none":
         return Score(id=record.id, user=record.user, counts=counts, details=fit)
     values = {
@@ -245,9 +216,9 @@ def _score(
     worst: dict[str, float] = {}
     if answered is None:
         missing = dict.fromkeys(OF_ANSWERS, f"{STAGE}/{record.outcome.cause}")  # type: ignore[union-attr]
-        worst = _columns(chance, chance[0], true, RANKED)
+        worst = _columns((*chance, chance[0]), true, RANKED)
     else:
-        values |= _columns(answered.fits, answered.optimistic, true, _empty(answered.ranking))
+        values |= _columns(answered, true, _empty(ranking))
     return Score(
         id=record.id,
         user=record.user,
@@ -265,11 +236,9 @@ def _score(
     )
 
 
-def _columns(
-    fits: tuple[float, ...], optimistic: float, true: float, empty: int
-) -> dict[str, float]:
+def _columns(fits: tuple[float, ...], true: float, empty: int) -> dict[str, float]:
     """The columns that need a ranking, in their order."""
-    cross, cross_1e3, displaced, ndcg, seen = fits
+    cross, cross_1e3, displaced, ndcg, seen, optimistic = fits
     gaps = (cross - true, cross_1e3 - true, displaced, optimistic - true)
     return dict(zip(OF_ANSWERS, (*gaps, ndcg, seen, float(empty)), strict=True))
 

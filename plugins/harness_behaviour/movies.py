@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,28 +32,11 @@ AGES = {
 GENDERS = {"F": "Female", "M": "Male"}
 OTHER = "other"
 OCCUPATIONS = (
-    OTHER,
-    "academic/educator",
-    "artist",
-    "clerical/admin",
-    "college/grad student",
-    "customer service",
-    "doctor/health care",
-    "executive/managerial",
-    "farmer",
-    "homemaker",
-    "K-12 student",
-    "lawyer",
-    "programmer",
-    "retired",
-    "sales/marketing",
-    "scientist",
-    "self-employed",
-    "technician/engineer",
-    "tradesman/craftsman",
-    "unemployed",
-    "writer",
-)
+    OTHER, "academic/educator", "artist", "clerical/admin", "college/grad student",
+    "customer service", "doctor/health care", "executive/managerial", "farmer", "homemaker",
+    "K-12 student", "lawyer", "programmer", "retired", "sales/marketing", "scientist",
+    "self-employed", "technician/engineer", "tradesman/craftsman", "unemployed", "writer",
+)  # fmt: skip
 """The labels of the readme of MovieLens 1M."""
 
 CODES = {
@@ -132,18 +114,13 @@ def demographies(users: Table) -> dict[str, Demography]:
     for row, cells in users.rows():
         if cells["user"] in found:
             raise users.bad(row, "user", cells["user"], "each user once")
+        for column, codes in CODES.items():
+            if cells[column] not in codes:
+                raise users.bad(row, column, cells[column], f"one of: {', '.join(codes)}")
         found[cells["user"]] = Demography(
-            *(label(users, row, cells, column) for column in Demography._fields)
+            *(codes[cells[column]] for column, codes in CODES.items())
         )
     return found
-
-
-def label(users: Table, row: int, cells: Mapping[str, Any], column: str) -> str:
-    """What the code in a column stands for."""
-    codes = CODES[column]
-    if cells[column] not in codes:
-        raise users.bad(row, column, cells[column], f"one of: {', '.join(codes)}")
-    return codes[cells[column]]
 
 
 def titles_of(movies: Table) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -79,15 +80,13 @@ class RankingReader:
             return Unreadable("empty")
         known = Candidates(self.candidates)
         lists = list(_lists(text))
-        if not any(known.names_one(one.titles) for one in lists):
+        if not any(known.among(one.titles) for one in lists):
             lists += [*_bare_lists(text, known), *_listed(text, known)]
         full = [one for one in lists if one.titles]
-        if not full:
-            cause = "empty_list" if lists else "no_list"
+        chosen = _chosen(full, known) if full else None
+        if chosen is None or (chosen.kind == "object" and not known.among(chosen.titles)):
+            cause = "empty_list" if lists and not full else "no_list"
             return Unreadable(cause, " ".join(text[:200].split()))
-        chosen = _chosen(full, known)
-        if chosen.kind == "object" and not known.names_one(chosen.titles):
-            return Unreadable("no_list", " ".join(text[:200].split()))
         return Parsed(_ranking(chosen.titles, known, self.similarity), chosen.rung)
 
 
@@ -114,11 +113,8 @@ class Candidates:
     @cached_property
     def _folded(self) -> dict[str, int]:
         """The places by folded name, without names that several candidates have."""
-        whole = _unique((names[0], place) for place, names in enumerate(self.full))
-        partial = _unique(
-            (name, place) for place, title in enumerate(self.titles) for name in names(title)
-        )
-        return {**partial, **whole}
+        partial = _unique(map(names, self.titles))
+        return {**partial, **_unique([whole] for whole, _ in self.full)}
 
     def find(self, title: str) -> tuple[int, How] | None:
         """The candidate that is a title, also without a number before it."""
@@ -130,10 +126,6 @@ class Candidates:
             if place is not None:
                 return place, "folded"
         return None
-
-    def names_one(self, titles: Iterable[str]) -> bool:
-        """Whether any of the titles is a candidate."""
-        return any(self.find(title) for title in titles)
 
     def among(self, titles: Iterable[str]) -> int:
         """How many of the titles are candidates."""
@@ -185,23 +177,21 @@ def names(title: str) -> set[str]:
     return {folded(one) for one in found if one.strip()}
 
 
-def _unique(named: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """The places by name, without names of several places."""
-    places: dict[str, set[int]] = {}
-    for name, place in named:
-        places.setdefault(name, set()).add(place)
-    return {name: min(own) for name, own in places.items() if len(own) == 1}
+def _unique(named: Iterable[Iterable[str]]) -> dict[str, int]:
+    """The places by name, without names of several places; `named` are the names of each."""
+    pairs = [(name, place) for place, own in enumerate(named) for name in {*own}]
+    times = Counter(name for name, _ in pairs)
+    return {name: place for name, place in pairs if times[name] == 1}
 
 
 def _ranking(titles: Sequence[str], known: Candidates, similarity: float) -> Ranking:
     """The first ten candidates among titles."""
     placed: dict[int, How] = {}
-    unknown = repeated = compared = 0
+    unknown = repeated = compared = surplus = 0
     for number, title in enumerate(titles):
         if len(placed) == RANKED:
-            return Ranking(
-                tuple(placed), tuple(placed.values()), unknown, repeated, len(titles) - number
-            )
+            surplus = len(titles) - number
+            break
         found = known.find(title)
         if found is None and compared < COMPARED and len(title) <= LONGEST:
             compared += 1
@@ -213,14 +203,14 @@ def _ranking(titles: Sequence[str], known: Candidates, similarity: float) -> Ran
             repeated += 1
         else:
             placed[found[0]] = found[1]
-    return Ranking(tuple(placed), tuple(placed.values()), unknown, repeated)
+    return Ranking(tuple(placed), tuple(placed.values()), unknown, repeated, surplus)
 
 
 def _chosen(lists: Sequence[TitleList], known: Candidates) -> TitleList:
     """The list that is the answer."""
     if len(lists) == 1:
         return lists[0]
-    short = [one for one in lists if len(one.titles) <= ECHO and known.names_one(one.titles)]
+    short = [one for one in lists if len(one.titles) <= ECHO and known.among(one.titles)]
     among = short or lists
     counted = [
         (min(known.among(one.titles[:ECHO]), RANKED), place) for place, one in enumerate(among)
@@ -285,7 +275,7 @@ def _bare_lists(text: str, known: Candidates) -> Iterator[TitleList]:
                 (one for one in joined if known.find(one[0])), (parts[start], start + 1)
             )
             titles.append(title.strip(DECORATION))
-        if known.names_one(titles):
+        if known.among(titles):
             yield TitleList([title for title in titles if title], "regex")
 
 
@@ -297,7 +287,7 @@ def _listed(text: str, known: Candidates) -> Iterator[TitleList]:
         quoted = _quoted(text)
         lines = whole if len(whole) > 1 else quoted if known.among(quoted) > 1 else []
     titles = [_without_remark(line, known) for line in lines]
-    if known.names_one(titles):
+    if known.among(titles):
         yield TitleList(titles, "regex")
 
 

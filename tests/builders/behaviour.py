@@ -47,7 +47,7 @@ def random_prompts(many: int, *, seed: int = 0) -> list[Prompt]:
                 probabilities=tuple(one / sum(had) for one in had),
                 popular=popular,
                 popular_in_group=tuple(had),
-                users=chance.choice((2, 3, 4, 20, 100, 101)),
+                users=chance.choice((3, 4, 20, 100, 101)),
             )
         )
     return found

@@ -57,6 +57,10 @@ def fact(**given: Any) -> KnownFact:
         ),
         ([fact(rows=3), fact(table="recorded", rows=9)], ["it has no table 'recorded'"]),
         (
+            [fact(table="recorded", rows=9), fact(table="recorded"), fact(table="sold", rows=1)],
+            ["it has no table 'recorded', 'sold'"],
+        ),
+        (
             [fact(rows=1), fact(column="item", values=1)],
             [
                 "table 'groups' has 3 rows, not 1",

@@ -83,7 +83,7 @@ def run(tasks: Sequence[FinishedTask], options: object) -> Report:
                 Panels(
                     title=f"{page.title}, {name}: cross-entropy of each proxy by history",
                     figures=tuple(
-                        figure(f"{page.title}, {PROXY_NAMES.get(proxy, proxy)}", both, boxes)
+                        figure(f"{page.title}, {PROXY_NAMES[proxy]}", both, boxes)
                         for proxy, boxes in each.items()
                     ),
                     note=f"{name}, by items in the history; {NOTE}",
@@ -120,7 +120,7 @@ def medians(page: Page, samples: Mapping[str, Sample], boxes: Sequence[Box]) -> 
     for proxy, length in boxes:
         values = [sample.of((proxy, length)) for sample in samples.values()]
         rows.append((
-            "every" if proxy is None else PROXY_NAMES.get(proxy, proxy),
+            "every" if proxy is None else PROXY_NAMES[proxy],
             "every" if length is None else name_of(None, length),
             len(values[0]),
             *(float(np.median(one)) if len(one) else None for one in values),
@@ -158,8 +158,8 @@ def figure(title: str, samples: Mapping[str, Sample], boxes: Mapping[str, Box]) 
 
 def name_of(proxy: str | None, length: int | None) -> str:
     """The name of a box."""
-    of = None if length is None else str(length) if length else DEFAULT
-    return " ".join(filter(None, (PROXY_NAMES.get(proxy, proxy) if proxy else None, of)))  # type: ignore[call-overload]
+    of = "" if length is None else str(length) if length else DEFAULT
+    return f"{PROXY_NAMES[proxy] if proxy else ''} {of}".strip()
 
 
 def _sample(several: Sequence[Answers], columns: Sequence[Floats]) -> Sample:

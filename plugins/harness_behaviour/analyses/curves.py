@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from harness.contracts.report import Axis, Figure, Line, Panels, Points, Report, Sheet
-from harness_behaviour.analyses.results import SETTINGS, Options, Page, Panel, Ranking, pages_of
+from harness_behaviour.analyses.results import SETTINGS, Page, Panel, Ranking, pages_of
 from harness_behaviour.curve import FEWEST, Curve, NoCurve, Resampled, curve_of, resampled
 
 if TYPE_CHECKING:
@@ -28,12 +28,16 @@ CAUTION = (
     "(on real data the correlation of H with log |u_h| is about -0.9), so a low inflection point "
     "does not mean small groups; here the correlation is: {}"
 )
+TRAILING = (
+    "the moving means are trailing (window=trailing): each stands at the largest H of its bins, "
+    "so that points and curves lie to the right of where they belong, and X=Y does not bound them"
+)
 BOUNDS = {"left": "≤ {:.2f}, no inversion seen", "right": "≥ {:.2f}, inverted throughout"}
 """What stands for the lowest point if it is an end of the curve."""
 
 OUTSIDE = (
-    "points or bounds outside their own interval, as resamples empty bins and so move the curve; "
-    "rely on neither"
+    "the point or bound lies outside its own interval, since resamples leave bins empty, which "
+    "moves the curve and its ends; rely on neither the point nor the interval of"
 )
 NOTES = (
     "inflection: the H at which the curve is lowest; ≤: the curve is lowest at its left end, which "
@@ -51,12 +55,12 @@ class Found(NamedTuple):
     drawn: Resampled | None
 
 
-def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
+def run(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `behaviour-curve`: the inflection points, and a figure for each domain."""
     sheets: list[Sheet] = []
     figures: list[Panels] = []
     for page in pages_of(tasks):
-        panels = page.panels(options.window)
+        panels = page.panels()
         found = [curves_of(panel) for panel in panels]
         sheets += [inflections(page, panels, found), by_users(page, panels)]
         figures.append(
@@ -64,7 +68,7 @@ def run(tasks: Sequence[FinishedTask], options: Options) -> Report:
                 title=f"{page.title}: cross-entropy over entropy and over users",
                 figures=(*over_entropy(page, panels, found), *over_users(page, panels)),
                 across=len(panels),
-                note=f"{DRAWN}; {caution(panels)}",
+                note="; ".join((DRAWN, *_window(panels), caution(panels))),
             )
         )
     return Report(sheets=tuple(sheets), figures=tuple(figures))
@@ -74,14 +78,14 @@ def curves_of(panel: Panel) -> list[Found]:
     """The curve of each ranking of a panel, with its resamples."""
     found = []
     for one in panel.rankings:
-        how = one.task.task.interval
+        how, window = one.task.task.interval, one.task.options.window
         prompts = *one.points, panel.edges
-        curve = curve_of(*prompts, window=one.window)
+        curve = curve_of(*prompts, window=window)
         drawn = None
         if isinstance(curve, Curve):
             drawn = resampled(
                 *prompts,
-                window=one.window,
+                window=window,
                 seed=one.seed("curve"),
                 draws=how.draws,
                 confidence=how.confidence,
@@ -106,7 +110,7 @@ def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Fo
         columns=("setting", "ranking", "bins", "inflection", "interval", "left %", "right %",
                  "none %"),
         rows=tuple(rows),
-        notes=(*doubts, *NOTES, caution(panels)),
+        notes=(*doubts, *NOTES, *_window(panels), caution(panels)),
     )  # fmt: skip
 
 
@@ -123,23 +127,34 @@ def _cells(curve: Curve | NoCurve, drawn: Resampled | None) -> tuple[Cell, ...]:
     return point, f"{low} to {high}", *shares
 
 
+def _window(panels: Sequence[Panel]) -> Iterator[str]:
+    """What to know of means that are not centred."""
+    if any(one.task.options.window == "trailing" for each in panels for one in each.rankings):
+        yield TRAILING
+
+
 def by_users(page: Page, panels: Sequence[Panel]) -> Sheet:
     """A sheet with the mean cross-entropies by the number of users behind a prompt."""
-    names = dict.fromkeys(one.name for panel in panels for one in panel.rankings)
+    heads = dict.fromkeys(["H", *(one.name for panel in panels for one in panel.rankings)])
     rows: list[tuple[Cell, ...]] = []
     for panel in panels:
-        means = {one.name: by_group(panel, one.cross) for one in panel.rankings}
-        targets = by_group(panel, panel.prompts.entropy)
+        means = means_of(panel)
         for name, part in panel.prompts.by("users").items():
-            cells = (means[each].get(name) if each in means else None for each in names)
-            rows.append((panel.setting, name, int(part.sum()), targets[name], *cells))
+            cells = (means.get(head, {}).get(name) for head in heads)
+            rows.append((panel.setting, name, int(part.sum()), *cells))
     return Sheet(
         title=f"{page.title}: mean H and mean cross-entropies by |u_h|",
-        columns=("setting", "|u_h|", "prompts", "H", *names),
+        columns=("setting", "|u_h|", "prompts", *heads),
         rows=tuple(rows),
         notes=("|u_h|: users behind a prompt; unread rankings are left out",),
         digits=2,
     )
+
+
+def means_of(panel: Panel) -> dict[str, dict[str, float]]:
+    """The mean entropies, then the mean cross-entropies of each ranking, by number of users."""
+    crossed = {one.name: by_group(panel, one.cross) for one in panel.rankings}
+    return {"H": by_group(panel, panel.prompts.entropy), **crossed}
 
 
 def by_group(panel: Panel, values: Floats) -> dict[str, float]:
@@ -193,23 +208,18 @@ def _marks(found: Found) -> Iterator[Points | Line]:
 
 def over_users(page: Page, panels: Sequence[Panel]) -> Iterator[Figure]:
     """A figure for each setting with the mean cross-entropies over the number of users."""
-    means = [{one.name: by_group(panel, one.cross) for one in panel.rankings} for panel in panels]
-    targets = [by_group(panel, panel.prompts.entropy) for panel in panels]
-    heights = [y for one in (*targets, *(each for of in means for each in of.values()))
-               for y in one.values()]  # fmt: skip
-    for panel, of, target in zip(panels, means, targets, strict=True):
+    means = [means_of(panel) for panel in panels]
+    heights = [y for of in means for one in of.values() for y in one.values()]
+    for panel, of in zip(panels, means, strict=True):
         logs = by_group(panel, np.log(panel.prompts.column("users")))
         places = {name: float(np.exp(value)) for name, value in logs.items()}
-        lines = [Line(label="H", **_through(target, places), dashed=True)]
-        lines += [Line(label=name, **_through(one, places)) for name, one in of.items()]
         yield Figure(
             title=f"{page.title}, {SETTINGS[panel.setting]}",
             x=Axis(label="|u_h|, users behind a prompt", log=True),
             y=Axis(label="mean cross-entropy", low=min(heights), high=max(heights)),
-            marks=tuple(lines),
-        )
-
-
-def _through(means: dict[str, float], places: dict[str, float]) -> dict[str, tuple[float, ...]]:
-    """The coordinates of a line through means, each at the place of its group."""
-    return {"x": tuple(places[name] for name in means), "y": tuple(means.values())}
+            marks=tuple(
+                Line(label=label, x=tuple(places[name] for name in one), y=tuple(one.values()),
+                     dashed=label == "H")
+                for label, one in of.items()
+            ),
+        )  # fmt: skip

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +18,7 @@ from harness.analysis.task_setting import TaskSetting
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
 from harness.scoring.stats import Undefined, pearson
-from harness_behaviour.curve import Floats, Window, edges_of
+from harness_behaviour.curve import Floats, edges_of
 from harness_behaviour.metrics import MORE_USERS, THIRDS, USERS
 from harness_behaviour.records import LENGTHS, PROXIES, Domain, Fit, Setting
 
@@ -41,14 +40,15 @@ BASELINES = {"random": "random", "popular": "popular", "popular_in_group": "popu
 """The rankings without a model, as in the fields of `Fit`, and as tables say them."""
 
 PROXY_NAMES: dict[str, str] = {
+    **{proxy: proxy for proxies in PROXIES.values() for proxy in proxies},
     "none": "no proxy",
     "all": "all three",
     "gender_continent": "gender & continent",
 }
-"""The proxies that headings write in another way."""
+"""The proxies of all domains as headings write them."""
 
 WAYS: dict[str, tuple[str, ...]] = {
-    "proxy": tuple(dict.fromkeys(proxy for proxies in PROXIES.values() for proxy in proxies)),
+    "proxy": tuple(PROXY_NAMES),
     "history": tuple(map(str, LENGTHS)),
     "users": (*(name for _, name in USERS), MORE_USERS),
     "entropy": THIRDS,
@@ -66,14 +66,6 @@ GRID = ResultGrid[Setting](
     setting=SETTING.describe,
     alike=lambda task: (task.entry.data.get("origin"), task.manifest.limit),
 )
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of analyses that draw or tell the curve."""
-
-    window: Annotated[
-        Window | None, msgspec.Meta(description="the moving mean, instead of the task's own")
-    ] = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +108,6 @@ class Ranking:
     name: str
     task: FinishedTask
     prompts: Answers
-    window: Window
     baseline: str = ""
 
     def column(self, quantity: Quantity) -> Floats:
@@ -196,16 +187,15 @@ class Page:
     domain: Domain
     members: Sequence[tuple[Row, Mapping[Setting, Answers]]]
 
-    def panels(self, window: Window | None = None) -> list[Panel]:
-        """A panel for each setting with prompts; `window` instead of that of the tasks."""
+    def panels(self) -> list[Panel]:
+        """A panel for each setting with prompts."""
         found = []
         for setting in SETTINGS:
             models = [
                 Ranking(
                     name=row.name,
-                    task=(task := row.tasks[setting]),
+                    task=row.tasks[setting],
                     prompts=answers[setting].of_setting(setting),
-                    window=window or task.options.window,
                 )
                 for row, answers in self.members
                 if setting in answers

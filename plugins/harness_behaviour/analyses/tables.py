@@ -18,7 +18,6 @@ from harness.scoring.stats import Interval, bootstrap_interval, relation_interva
 from harness_behaviour.analyses.curves import curves_of, inflections
 from harness_behaviour.analyses.results import (
     PROXY_NAMES,
-    Options,
     Page,
     Panel,
     Ranking,
@@ -44,15 +43,23 @@ PART_NOTE = (
     "gap with what is ruled out at 1e-6; |u_h|: users behind a prompt; thirds of H are cut over "
     "the prompts of the task"
 )
+IN_GROUP_NOTES = {
+    "b": "setting b: popular in group is popular, since no demography is shown",
+    "c": "setting c: popular in group is the ideal by construction, since the target counts the "
+    "same users; it is no result to be reached",
+}
 COUNTED = "with unread"
-COUNTED_NOTE = f"{COUNTED}: the gap with prompts that have no readable answer as ranked at random"
+COUNTED_NOTE = (
+    f"{COUNTED}: the gap with prompts that have no readable answer as ranked at random; rankings "
+    "without a model are of all prompts, so compare them with this column"
+)
 
 
-def main(tasks: Sequence[FinishedTask], options: Options) -> Report:
+def main(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `behaviour`: for each domain its gaps, gaps by part, and inflection points."""
     sheets: list[Sheet] = []
     for page in pages_of(tasks):
-        panels = page.panels(options.window)
+        panels = page.panels()
         found = [curves_of(panel) for panel in panels]
         sheets.append(gaps(page, panels))
         sheets += [parts(page, panel) for panel in panels]
@@ -79,7 +86,7 @@ def gaps(page: Page, panels: Sequence[Panel]) -> Sheet:
                  *((COUNTED,) if missing else ()), "gap 1e-3", "low", "high", "displaced %",
                  "slope", "low", "high"),
         rows=tuple(rows),
-        notes=(*GAP_NOTES, *((COUNTED_NOTE,) if missing else ()),
+        notes=(*GAP_NOTES, *_in_group(panels), *((COUNTED_NOTE,) if missing else ()),
                *(_unread(panel, one) for panel, one in missing)),
         digits=(*(0,) * 3, *(3,) * (6 + bool(missing)), 1, *(2,) * 3),
     )  # fmt: skip
@@ -99,7 +106,7 @@ def parts(page: Page, panel: Panel) -> Sheet:
         columns=("by", "part", "prompts",
                  *(head for one in panel.models for head in (one.name, "low", "high")), *baselines),
         rows=tuple(rows),
-        notes=(PART_NOTE,),
+        notes=(PART_NOTE, *_in_group([panel])),
         digits=3,
     )  # fmt: skip
 
@@ -141,6 +148,11 @@ def _mean(
     )
     bounds = (drawn.low, drawn.high) if isinstance(drawn, Interval) else (None, None)
     return float(known.mean()), *bounds
+
+
+def _in_group(panels: Sequence[Panel]) -> Iterator[str]:
+    """What `popular in group` is in settings where it is no baseline of its own."""
+    return (IN_GROUP_NOTES[one.setting] for one in panels if one.setting in IN_GROUP_NOTES)
 
 
 def _unread(panel: Panel, ranking: Ranking) -> str:

@@ -1,4 +1,4 @@
-"""All cells of a domain: each proxy with each length of history, as prompts."""
+"""All cells of a domain: each proxy with each length of history, as prompts, and Table 1."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.contracts.published import PublishedTables
 from harness_behaviour.building.draws import Cell, draw, set_of, sizes, without_history
 from harness_behaviour.building.prompt_files import Built, CellCount
 from harness_behaviour.records import CANDIDATES, LENGTHS, PROXIES, Prompt
@@ -14,9 +15,27 @@ from harness_behaviour.records import CANDIDATES, LENGTHS, PROXIES, Prompt
 if TYPE_CHECKING:
     from harness_behaviour.building.draws import Bits, Drawn
     from harness_behaviour.building.log import Log
-    from harness_behaviour.records import Proxy, Recipe, Setting
+    from harness_behaviour.records import Domain, Proxy, Recipe, Setting
 
 Counts = Mapping[tuple["Proxy", int], int]
+
+TABLES = PublishedTables("harness_behaviour")
+DOMAINS: dict[str, Domain] = {"Movie": "movies", "Music": "music"}
+NAMES: dict[str, Proxy] = {
+    "No Proxy": "none", "Age": "age", "Gender": "gender", "Occupation": "occupation",
+    "All": "all", "Country": "country", "Continent": "continent",
+    "Gen & Conti": "gender_continent",
+}  # fmt: skip
+"""The paper's names of domains and proxies → ours."""
+
+
+def table1(domain: Domain) -> Counts:
+    """The paper's number of prompts by proxy and length of history; a cell without is left out."""
+    return {
+        (NAMES[row["setting"].removesuffix(" (Def)")], row["history"]): row["prompts"]
+        for row in TABLES.read("table1").dicts()
+        if DOMAINS[row["domain"]] == domain
+    }
 
 
 def build_cells(log: Log, recipe: Recipe, published: Counts) -> Built:

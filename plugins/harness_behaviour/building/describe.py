@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated
@@ -11,16 +11,19 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from harness.base.errors import UsageError
 from harness.base.hashing import stable_int
 from harness.base.seeded_random import shuffled
 from harness.contracts.report import Report, Sheet
 from harness_behaviour import data
-from harness_behaviour.building.tool import notes, opened, table1
+from harness_behaviour.building.prompt_files import RECORD
+from harness_behaviour.building.tool import digests, notes, opened, table1
 from harness_behaviour.records import AtLeastOne, Recipe
 
 if TYPE_CHECKING:
     from harness_behaviour.building.draws import Had
     from harness_behaviour.building.log import Group, Log
+    from harness_behaviour.building.prompt_files import Record
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +45,23 @@ def run(settings: Settings) -> Report:
     recipe = msgspec.convert(record.options, Recipe)
     sheets = [table1(record)]
     if settings.source is not None:
-        log = data.read_log(opened(recipe.domain, settings.source), recipe)
+        dataset = opened(recipe.domain, settings.source)
+        log = data.read_log(dataset, recipe)
+        check_log(record, digests(dataset, recipe.domain), where=str(settings.source))
         sheets.append(check_of_proxies(log, draws=settings.random_sets, seed=recipe.seed))
     return Report(sheets=tuple(sheets), notes=notes(record))
+
+
+def check_log(record: Record, found: Mapping[str, str], *, where: str) -> None:
+    """Raise UsageError if the prompts came from other files than those with these digests."""
+    other = sorted(name for name in found if found[name] != record.files.get(name))
+    if other:
+        raise UsageError(
+            "the prompts were not built from this log",
+            where=f"--from {where}",
+            found=f"other content in {', '.join(other)}",
+            expected=f"the files whose digests stand in {RECORD}",
+        )
 
 
 def check_of_proxies(log: Log, *, draws: int, seed: int) -> Sheet:
@@ -58,10 +75,10 @@ def check_of_proxies(log: Log, *, draws: int, seed: int) -> Sheet:
         if len(groups) == 1:
             continue
         own = mean_entropy(log.had, [one.users for one in groups])
+        users = [user for one in groups for user in one.users]
         rng = Random(stable_int("behaviour proxies", seed, log.domain, proxy))
         differences = [
-            own - mean_entropy(log.had, cut(shuffled(rng, _users(groups)), groups))
-            for _ in range(draws)
+            own - mean_entropy(log.had, cut(shuffled(rng, users), groups)) for _ in range(draws)
         ]
         low, high = np.quantile(differences, (0.025, 0.975)).tolist()
         rows.append((proxy, len(groups), own, float(np.mean(differences)), low, high))
@@ -96,7 +113,3 @@ def entropy(had: Had, users: Sequence[int]) -> float:
     counts = np.bincount(np.concatenate([had.of(user) for user in users]))
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())
-
-
-def _users(groups: Sequence[Group]) -> list[int]:
-    return [user for one in groups for user in one.users]

@@ -16,11 +16,9 @@ from harness_behaviour.building.prompt_files import PROMPTS, RECORD
 from harness_behaviour.records import Recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from harness.contracts.report import Cell
     from harness.data import TaskData
-    from harness_behaviour.building.prompt_files import CellCount, Record
+    from harness_behaviour.building.prompt_files import Record
+    from harness_behaviour.records import Domain
 
 OUT = "--out"
 """The option with the folder of the prompts."""
@@ -40,14 +38,19 @@ def run(settings: Settings) -> Report:
     check_empty(settings.out, "the folder for the prompts", option=OUT)
     dataset = opened(settings.domain, settings.source)
     built = data.build(dataset, data.recipe_for(dataset, settings))
-    files = {
-        Path(one["file"]).name: str(one["sha256"])
-        for table in data.RAW[settings.domain]
-        for one in dataset.described(table)["files"]
-    }
+    files = digests(dataset, settings.domain)
     record = prompt_files.write(settings.out, built, files, option=OUT)
     written = f"written: {settings.out}, {len(built.prompts):,} prompts in {PROMPTS}, with {RECORD}"
     return Report(sheets=(table1(record),), notes=(written, *notes(record)))
+
+
+def digests(dataset: TaskData, domain: Domain) -> dict[str, str]:
+    """The digests of the files of a log, by their names."""
+    return {
+        Path(one["file"]).name: str(one["sha256"])
+        for table in data.RAW[domain]
+        for one in dataset.described(table)["files"]
+    }
 
 
 def opened(domain: str, folder: Path) -> TaskData:
@@ -73,7 +76,11 @@ def opened(domain: str, folder: Path) -> TaskData:
 
 def table1(record: Record) -> Sheet:
     """What was found of each proxy and length of history, with the paper's Table 1."""
-    rows = [_row(one) for one in record.cells]
+    rows = [
+        (one.proxy, one.length, one.groups, one.tried, one.found, one.published,
+         *(one.users or (None, None, None)))
+        for one in record.cells
+    ]  # fmt: skip
     total = sum(one.found for one in record.cells), sum(one.published for one in record.cells)
     short = [one for one in record.cells if one.found < one.published]
     return Sheet(
@@ -82,9 +89,10 @@ def table1(record: Record) -> Sheet:
             *("proxy", "history", "groups", "tried", "prompts", "Table 1"),
             *("users behind one: 25%", "median", "75%"),
         ),
-        rows=(*rows, ("all", None, None, None, *total, None, None, None)),
+        rows=(*rows, ("total", None, None, None, *total, None, None, None)),
         notes=(
-            f"{len(short)} cells have fewer prompts than the paper's Table 1: {_named(short)}"
+            f"{len(short)} cells have fewer prompts than the paper's Table 1: "
+            + ", ".join(f"{one.proxy} at {one.length}" for one in short)
             if short
             else "every cell has as many prompts as in the paper's Table 1",
             "history 0 is (Def): one prompt for each group, which is not drawn",
@@ -95,15 +103,3 @@ def table1(record: Record) -> Sheet:
 def notes(record: Record) -> tuple[str, ...]:
     """What was counted while prompts were built."""
     return tuple(f"{fact}: {number:,}" for fact, number in record.notes.items() if number)
-
-
-def _row(cell: CellCount) -> tuple[Cell, ...]:
-    users = cell.users or (None, None, None)
-    return (
-        *(cell.proxy, cell.length, cell.groups, cell.tried, cell.found, cell.published),
-        *users,
-    )
-
-
-def _named(cells: Iterable[CellCount]) -> str:
-    return ", ".join(f"{one.proxy} at {one.length}" for one in cells)

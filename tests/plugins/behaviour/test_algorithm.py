@@ -10,7 +10,8 @@ from harness_behaviour.records import LENGTHS, PROXIES, Prompt, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
 from .checker import faulty, read_movies, read_music
-from .opening import built, opened
+from .conftest import opened
+from .opening import built
 
 REAL = "movielens-1m-part"
 

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from harness_behaviour.building.describe import check_of_proxies, entropy
+from harness_behaviour.building.describe import check_of_proxies, cut, entropy
 from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Group, Log
 
@@ -47,6 +47,26 @@ def test_music_is_built_and_described(tool, write_music, tmp_path):
     described = tool("describe", "--data", out).out
     assert "gender_continent" in described
     assert "Entropy of the behaviour" not in described
+
+
+def test_prompts_are_described_with_their_own_log_alone(tool, write_movies, tmp_path):
+    out = tmp_path / "prompts"
+    tool("prompts", "--from", write_movies(), "--out", out, *FEW)
+    other = write_movies(name="other", shuffle=3)
+    assert tool("describe", "--data", out, "--from", other, code=2).err == (
+        f"harness: --from {other}: the prompts were not built from this log\n"
+        "  found:    other content in movies.dat, ratings.dat, users.dat\n"
+        "  expected: the files whose digests stand in prompts.json\n"
+    )
+
+
+def test_a_log_without_built_prompts_cannot_be_described(tool, write_movies):
+    folder = write_movies()
+    assert tool("describe", "--data", folder, code=1).err == (
+        f"harness: {folder}: there are no built prompts\n"
+        "  expected: prompts.parquet with prompts.json\n"
+        "  to do:    `harness data behaviour-prompts --from DIR --out OUT` builds them\n"
+    )
 
 
 def test_a_folder_that_holds_something_is_not_overwritten(tool, write_movies):
@@ -92,6 +112,11 @@ def log():
 def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log):
     assert entropy(log.had, [0, 1, 2]) == pytest.approx(math.log(10))
     assert entropy(log.had, [0]) == pytest.approx(math.log(10))
+
+
+def test_random_users_are_cut_into_sets_of_the_sizes_of_the_groups():
+    groups = [Group(values=(), users=tuple(range(size))) for size in (3, 1, 4)]
+    assert cut([7, 1, 5, 0, 2, 6, 4, 3], groups) == [[7, 1, 5], [0], [2, 6, 4, 3]]
 
 
 def test_groups_of_one_taste_have_less_entropy_than_random_users(log):

@@ -139,9 +139,12 @@ def test_the_recipe_is_what_decides_the_prompts(open_data, write_movies):
     assert not hasattr(recipe, "setting")
 
 
-@pytest.mark.parametrize(("about", "least"), [({"sample": "sample/music"}, 50), ({}, 5_000)])
-def test_the_small_sample_needs_fewer_interactions(about, least):
+@pytest.mark.parametrize(
+    ("about", "least", "most"), [({"sample": "sample/music"}, 50, 100), ({}, 5_000, 300)]
+)
+def test_the_small_sample_needs_fewer_interactions_and_gives_fewer_prompts(about, least, most):
     dataset = SimpleNamespace(about=about)
-    assert data.recipe_for(dataset, Options(domain="music")).min_interactions == least
-    few = Options(domain="music", min_interactions=9)
-    assert data.recipe_for(dataset, few).min_interactions == 9
+    recipe = data.recipe_for(dataset, Options(domain="music"))
+    assert (recipe.min_interactions, recipe.kept) == (least, most)
+    few = data.recipe_for(dataset, Options(domain="music", min_interactions=9, kept=8))
+    assert (few.min_interactions, few.kept) == (9, 8)

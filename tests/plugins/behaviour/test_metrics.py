@@ -165,7 +165,7 @@ def test_slices_are_proxy_history_users_and_third_of_the_entropy():
     assert {one.slices["proxy"] for one in found} == {"all"}
     assert {one.slices["history"] for one in found} == {"5"}
     users = {prompt.id: prompt.users for prompt in many}
-    names = {2: "1-2", 3: "3", 4: "4-5", 20: "6-20", 100: "21-100", 101: "over 100"}
+    names = {3: "3", 4: "4-5", 20: "6-20", 100: "21-100", 101: "over 100"}
     assert {one.slices["users"] for one in found} <= set(names.values())
     assert all(one.slices["users"] == names[users[one.id]] for one in found)
     thirds = {}
@@ -193,6 +193,21 @@ def test_the_prompt_without_context_has_details_and_enters_no_column():
     )
     assert {one.n for one in results.values()} == {1}
     assert scored((nothing, Unreadable("empty")))[nothing.id].details.cross is None
+
+
+def test_thirds_of_the_entropy_are_cut_without_prompts_of_no_setting():
+    prompts = random_prompts(30)
+    nothing = [
+        a_prompt(100 + number, setting="none", probabilities=(1.0, *(0.0,) * (CANDIDATES - 1)))
+        for number in range(30)
+    ]
+    alone, beside = (
+        scored(*((prompt, ranking(*popular(prompt))) for prompt in some))
+        for some in (prompts, [*prompts, *nothing])
+    )
+    assert {name: beside[name].slices for name in alone} == {
+        name: one.slices for name, one in alone.items()
+    }
 
 
 def test_titles_are_counted_by_how_they_were_found():

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from harness_behaviour.analyses import boxes, curves
-from harness_behaviour.analyses.results import Options
 
 from harness.cli.main import main
 from harness.contracts.report import Boxes, Line, Points
@@ -25,7 +24,7 @@ def test_settings_stand_side_by_side_with_models_baselines_and_the_target(kept):
         for setting, fits in (("a", bowl(2.0)), ("c", demography))
         for model in ("ada", "bob")
     ]
-    report = curves.run(tasks, Options())
+    report = curves.run(tasks, None)
     [panels] = report.figures
     assert panels.across == 2
     assert [figure.title for figure in panels.figures] == [

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from harness_behaviour.analyses import curves, tables
-from harness_behaviour.analyses.results import Options
 
 from harness.base.errors import DataError
 from harness.scoring.aggregate import Columns
@@ -28,8 +27,8 @@ def rows_of(sheet, *keys):
     return {tuple(row[key] for key in keys): row for row in made}
 
 
-def gaps_of(*tasks, **options):
-    sheet = sheets_of(tables.main(tasks, Options(**options)))["Movies: generalisation gap"]
+def gaps_of(*tasks):
+    sheet = sheets_of(tables.main(tasks, None))["Movies: generalisation gap"]
     return sheet, rows_of(sheet, "setting", "ranking")
 
 
@@ -51,6 +50,26 @@ def test_gaps_stand_beside_those_of_the_baselines(kept):
     assert rows["a", "random"]["gap 1e-3"] == pytest.approx(1)
     assert rows["a", "random"]["displaced %"] == pytest.approx(20)
     assert "with unread" not in sheet.columns
+
+
+def test_notes_say_where_popular_in_group_is_no_baseline_of_its_own(kept):
+    fits = {
+        one: [prompt(1 + n / 10, setting=one, proxy=proxy) for n in range(5)]
+        for one, proxy in (("a", "age"), ("b", "none"), ("c", "age"))
+    }
+    tasks = [kept("ada", own, setting=one) for one, own in fits.items()]
+    found = sheets_of(tables.main(tasks, None))
+    notes = {title: " ".join(sheet.notes) for title, sheet in found.items()}
+    for title, settings in {
+        "Movies: generalisation gap": "bc",
+        "Movies, setting a: gap by part": "",
+        "Movies, setting b: gap by part": "b",
+        "Movies, setting c: gap by part": "c",
+    }.items():
+        assert ("popular in group is popular" in notes[title]) == ("b" in settings)
+        assert ("popular in group is the ideal by construction" in notes[title]) == (
+            "c" in settings
+        )
 
 
 def test_intervals_are_those_of_the_table_of_the_run(kept):
@@ -92,7 +111,7 @@ def test_gaps_are_told_by_proxy_history_users_and_thirds(kept):
         prompt(3.0, gap=0.7, proxy="all", length=5, users=30),
     ]
     report = tables.main([kept("ada", fits, thirds=["lowest", "lowest", "middle", "highest"])],
-                         Options())  # fmt: skip
+                         None)  # fmt: skip
     sheet = sheets_of(report)["Movies, setting a: gap by part"]
     found = {(row[0], row[1]): (row[2], row[3]) for row in sheet.rows}
     assert found == {
@@ -114,7 +133,7 @@ def test_gaps_are_told_by_proxy_history_users_and_thirds(kept):
 
 def test_what_parts_nothing_is_left_out(kept):
     report = tables.main([kept("ada", [prompt(1.0, proxy="none"), prompt(2.0, proxy="none")],
-                               setting="a")], Options())  # fmt: skip
+                               setting="a")], None)  # fmt: skip
     ways = {row[0] for row in sheets_of(report)["Movies, setting a: gap by part"].rows}
     assert ways == {"third of H"}
 
@@ -130,7 +149,7 @@ def test_models_share_a_page_where_their_prompts_are_the_same(kept):
     other = [prompt(fit.entropy + 0.1) for fit in SPREAD]
     tasks = [kept("ada", SPREAD), kept("bob", [prompt(fit.entropy, 0.9) for fit in SPREAD]),
              kept("cy", other)]  # fmt: skip
-    titles = [*sheets_of(tables.main(tasks, Options()))]
+    titles = [*sheets_of(tables.main(tasks, None))]
     assert [title for title in titles if "generalisation" in title] == [
         "Movies (ada, bob): generalisation gap", "Movies (cy): generalisation gap",
     ]  # fmt: skip
@@ -139,7 +158,7 @@ def test_models_share_a_page_where_their_prompts_are_the_same(kept):
 def test_each_domain_has_its_sheets(kept):
     music = [prompt(fit.entropy, proxy="country") for fit in SPREAD]
     tasks = [kept("ada", music, domain="music"), kept("ada", SPREAD)]
-    titles = [*sheets_of(tables.main(tasks, Options()))]
+    titles = [*sheets_of(tables.main(tasks, None))]
     assert titles[0] == "Movies: generalisation gap"
     assert "Music: generalisation gap" in titles
 
@@ -152,7 +171,7 @@ def test_settings_of_several_runs_of_a_model_share_a_sheet(kept):
 
 def test_tasks_without_scores_are_an_error(kept):
     with pytest.raises(DataError, match="have no scores"):
-        tables.main([kept("ada", [])], Options())
+        tables.main([kept("ada", [])], None)
 
 
 def bowl(lowest, many=1500, **more):
@@ -164,8 +183,8 @@ def bowl(lowest, many=1500, **more):
     ]
 
 
-def inflections_of(*tasks, **options):
-    report = curves.run(tasks, Options(**options))
+def inflections_of(*tasks):
+    report = curves.run(tasks, None)
     sheet = sheets_of(report)["Movies: inflection points"]
     return sheet, rows_of(sheet, "setting", "ranking")
 
@@ -199,18 +218,21 @@ def test_too_few_bins_are_told(kept):
     assert rows["a", "ada"]["interval"] is None
 
 
-@pytest.mark.parametrize("option", ["of the task", "of the analysis"])
-def test_a_trailing_mean_is_an_option(kept, option):
-    of_task = {"window": "trailing"} if option == "of the task" else {}
-    of_analysis = {} if of_task else {"window": "trailing"}
+def test_a_trailing_mean_is_an_option_of_the_task(kept):
     points = [
         next(float(row["inflection"]) for (_, name), row in rows.items() if name.startswith("ada"))
         for _, rows in (
             inflections_of(kept("ada", bowl(2.0), run="centred")),
-            inflections_of(kept("ada", bowl(2.0), **of_task), **of_analysis),
+            inflections_of(kept("ada", bowl(2.0), window="trailing")),
         )
     ]
     assert points[1] - points[0] == pytest.approx(0.25, abs=0.05)
+
+
+@pytest.mark.parametrize("window", ["centred", "trailing"])
+def test_a_trailing_mean_is_named(kept, window):
+    sheet, _ = inflections_of(kept("ada", bowl(2.0), window=window))
+    assert any("window=trailing" in note for note in sheet.notes) == (window == "trailing")
 
 
 def test_an_interval_without_its_own_point_is_told(kept):
@@ -218,7 +240,7 @@ def test_an_interval_without_its_own_point_is_told(kept):
     many = np.random.default_rng(0).uniform(1.0, 3.0, 1500)
     fits = [prompt(float(place), gap=1.0) for place in (*few, *many)]
     sheet, rows = inflections_of(kept("ada", fits))
-    assert sheet.notes[0].startswith("points or bounds outside their own interval")
+    assert sheet.notes[0].startswith("the point or bound lies outside its own interval")
     assert (
         f"a ada {float(rows['a', 'ada']['inflection'].split()[1].rstrip(',')):.2f}"
         in (sheet.notes[0])
@@ -227,5 +249,5 @@ def test_an_interval_without_its_own_point_is_told(kept):
 
 def test_the_same_tasks_give_the_same_report(kept):
     tasks = [kept("ada", bowl(2.0, many=200))]
-    assert curves.run(tasks, Options()) == curves.run(tasks, Options())
-    assert tables.main(tasks, Options()) == tables.main(tasks, Options())
+    assert curves.run(tasks, None) == curves.run(tasks, None)
+    assert tables.main(tasks, None) == tables.main(tasks, None)

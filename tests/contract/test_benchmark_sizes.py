@@ -19,7 +19,7 @@ LIMITS = {
 }
 """Files and lines of the benchmarks that are larger; both fall with each change that allows it."""
 
-TWO_BENCHMARKS: frozenset[str] = frozenset()
+TWO_BENCHMARKS = frozenset({"harness_horizon"})
 
 
 def size(package: Path) -> tuple[int, int]:

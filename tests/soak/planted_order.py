@@ -1,6 +1,6 @@
 """SASRec finds the order that the generator of HORIZON's sample plants, and nothing without it.
 
-    make soak SOAK=planted_order.py
+make soak SOAK=planted_order.py
 """
 
 from __future__ import annotations

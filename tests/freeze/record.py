@@ -46,6 +46,7 @@ MASKS = [
     (r"tokens, [\d.]+ s\b", "tokens, DURATION"),
     (r'("(?:seconds|duration|pid|bytes_free)": ?)[\d.e-]+', r"\1NUMBER"),
     (r'("(?:python|openai|datasets|json-repair|jinja2)": )"[^"]*"', r'\1"VERSION"'),
+    (r"no transformers, (torch, )?accelerate", "no transformers, accelerate"),
     (r"\b\d+\.\d+\.\d+[\w.+-]*", "VERSION"),
     (r"[ \t]+$", ""),
 ]

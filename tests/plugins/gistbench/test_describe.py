@@ -3,6 +3,7 @@
 import pytest
 from harness_gistbench.synthesis.describe import Options, run
 
+from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, UsageError
 from harness.registry import load_plugins
 
@@ -106,7 +107,7 @@ def test_only_a_task_of_this_benchmark_is_taken(plain):
 
 def test_the_tool_describes_the_bundled_sample():
     tool = load_plugins().data_tool("describe").factory()
-    overview, *_ = tool.run(tool.options(data="sample")).sheets
+    overview, *_ = tool.run(tool.options(data="sample"), no_progress).sheets
     assert dict(overview.rows)["users"] == 40
     assert dict(overview.rows)["users with fewer than 100 engagements"] == 0
 

@@ -103,7 +103,7 @@ def main() -> None:
         whole = seconds(
             lambda: harness.evaluate(
                 "horizon_next_item_1a", model=f"recommender:{folder}",
-                data=str(data), output_path=Path(place) / "runs",
+                data=str(data), output_path=Path(place) / "runs", store=Path(place) / "store",
             )
         )  # fmt: skip
         print(f"{given.model} from question to score, {given.cases:,} cases over {given.items:,} "

@@ -9,26 +9,34 @@ from typing import TYPE_CHECKING
 from harness import hookimpl
 
 if TYPE_CHECKING:
-    from harness.analysis.analysis import DataTool
     from harness.contracts.model import Model, ModelSettings
     from harness.registry import hookspecs
 
 PACKAGE = "harness_horizon"
 
 TOOLS = {
-    "horizon": ("build", "make histories, splits and cases from raw reviews and metadata"),
-    "horizon-describe": ("describe", "describe histories, with the paper's figures"),
-}
-"""Each data tool: its module in `curation`, and what it does."""
-
-COMMAND_TOOLS = {
+    "horizon": (
+        "data",
+        "curation.build",
+        "make histories, splits and cases from raw reviews and metadata",
+    ),
+    "horizon-describe": (
+        "data",
+        "curation.describe",
+        "describe histories, with the paper's figures",
+    ),
     "train": (
+        "horizon",
         "recommenders.train_tool",
         "train a recommender of the next item, and write its checkpoint",
     ),
-    "drift": ("drift", "compare the topics of held-out users and of those tested, with a null"),
+    "drift": (
+        "horizon",
+        "drift",
+        "compare the topics of held-out users and of those tested, with a null",
+    ),
 }
-"""Each tool of `harness horizon`: its module, and what it does."""
+"""Each tool: the command that it is under, its module, and what it does."""
 
 ANALYSES = {
     "horizon-next-item": (
@@ -79,26 +87,14 @@ def register_models(register: hookspecs.RegisterModel) -> None:
 
 @hookimpl
 def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
-    for name, (module, description) in TOOLS.items():
-        make = partial(_tool, f"{PACKAGE}.curation.{module}", name, description)
-        register(name, make, description=description)
-    for name, (module, description) in COMMAND_TOOLS.items():
-        make = partial(_tool, f"{PACKAGE}.{module}", name, description)
-        register(name, make, description=description, command="horizon")
+    from harness.analysis.analysis import tool_from
+
+    for name, (command, module, description) in TOOLS.items():
+        make = partial(tool_from, f"{PACKAGE}.{module}.run", name=name, description=description)
+        register(name, make, description=description, command=command)
 
 
 def _recommender(settings: ModelSettings) -> Model:
     from harness_horizon.recommenders.model import make
 
     return make(settings)
-
-
-def _tool(module: str, name: str, description: str) -> DataTool:
-    from harness.analysis.analysis import DataTool
-
-    return DataTool(
-        name=name,
-        description=description,
-        run=resolve_name(f"{module}:run"),
-        options=resolve_name(f"{module}:Settings"),
-    )

@@ -1,14 +1,13 @@
-"""Makes histories, splits and cases from raw files, and goes on where a killed build stopped."""
+"""Makes histories, splits and cases from raw files, and continues what a killed build began."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from harness.analysis.analysis import Progress, no_progress
 from harness.base.errors import StorageError
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import remove_unfinished
@@ -36,11 +35,7 @@ SETTINGS = {
 }
 
 
-def no_progress(what: str, done: int, of: int | None = None) -> None:
-    """Shows nothing."""
-
-
-def run(settings: Settings, progress: Callable[[str, int, int], Any] = no_progress) -> Report:
+def run(settings: Settings, progress: Progress = no_progress) -> Report:
     """Write all files to the folder, and report what each rule left."""
     memory = memory_bytes(settings.memory)
     found = find(settings.reviews, settings.meta)

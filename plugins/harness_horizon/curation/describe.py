@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -30,7 +30,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     memory: Annotated[str, Meta(description="what the whole process may hold in memory")] = "8GB"
 
 
-def run(settings: Settings, *_: Any) -> Report:
+def run(settings: Settings) -> Report:
     """The histories of a complete build in tables and figures."""
     folder = settings.data
     memory = memory_bytes(settings.memory)

@@ -1,4 +1,4 @@
-"""What a build has finished, on disk after every part, so that a killed build goes on.
+"""What a build has finished, on disk after every part, so that a killed build continues.
 
 <out>/manifest.json   the inputs, the options, and the finished parts with their files and counts
 """

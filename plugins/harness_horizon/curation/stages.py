@@ -11,10 +11,11 @@ work/users/part-<n>.parquet       a row for each user: counts by date
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.analysis.analysis import Progress
 from harness.base.errors import DataError
 from harness_horizon.curation.engine import Engine, text, texts
 from harness_horizon.curation.ledger import Ledger
@@ -45,7 +46,7 @@ class Job:
     ledger: Ledger
     settings: Settings
     found: Found
-    progress: Callable[[str, int, int], None]
+    progress: Progress
 
     @property
     def out(self) -> Path:

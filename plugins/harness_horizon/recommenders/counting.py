@@ -18,8 +18,6 @@ COUNTS, FIRST, NEIGHBOURS, WEIGHTS = "counts", "first", "neighbours", "near"
 """The arrays of the rules: interactions an item; where an item's neighbours begin, which they are,
 and how near they stand. Position 0 is item 1."""
 
-Arrays = dict[str, "NDArray[np.generic]"]
-
 
 def popular(data: TrainingData) -> dict[str, NDArray[np.generic]]:
     """The number of training interactions of each item."""

@@ -29,7 +29,12 @@ PAPERS_BATCH: dict[Kind, int] = {"sasrec": 4096, "bert4rec": 8192, "gru4rec": 81
 class Hyper(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of a network and its training: by default the paper's (E, Table 8).
 
-    Those that the paper does not name are RecBole's defaults: `RECBOLE` lists them.
+    Those that the paper does not name are RecBole's defaults: `last_only` (BERT4Rec's `ft_ratio`,
+    how often only a history's last item is masked), and `temperature`, `session_dropout`
+    (`sess_dropout`) and `item_dropout` of CORE. So are: Adam without decay, the first weights
+    (normal with deviation .02; Xavier in GRU4Rec; uniform in CORE), layer norms with epsilon 1e-12,
+    a training case for each prefix of a history, and negatives that are not the target (in
+    BERT4Rec: not in the history).
     """
 
     width: Size = 256
@@ -51,17 +56,6 @@ class Hyper(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     patience: Size = 10
     seed: Annotated[int, Meta(ge=0)] = 2025
 
-
-RECBOLE = {
-    "last_only": "ft_ratio of BERT4Rec: how often only a history's last item is masked",
-    "temperature": "temperature of CORE",
-    "session_dropout": "sess_dropout of CORE",
-    "item_dropout": "item_dropout of CORE",
-}
-"""The settings whose defaults are RecBole's, since the paper does not name them. So are: Adam
-without decay, the first weights (normal with deviation .02; Xavier in GRU4Rec; uniform in CORE),
-layer norms with epsilon 1e-12, a training case for each prefix of a history, and negatives that are
-not the target (in BERT4Rec: not in the history)."""
 
 SMALL = {
     **{"width": 64, "layers": 2, "heads": 2, "inner": 128, "dropout": 0.2, "length": 50},

@@ -86,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(settings: Settings, progress: Progress) -> Report:
-    """Train a recommender, or go on after the last epoch, and report what each epoch came to."""
+    """Train a recommender, or continue after the last epoch, and report what each epoch came to."""
     hyper = settings.hyper()
     data = read_training(data_folder(settings.data))
     make_folder(settings.out, option=OUT)

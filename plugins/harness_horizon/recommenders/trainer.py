@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness_horizon.recommenders.training_data import TrainingData
 
 STATE = "training.pt"
-"""The file from which training goes on; gone when it has ended."""
+"""The file from which training continues; gone when it has ended."""
 
 SCORES_AT_ONCE = 2**28
 """The most scores that a step holds, a gigabyte; a larger batch is worked off in parts."""

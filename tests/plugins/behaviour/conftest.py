@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import harness_behaviour
-import msgspec
 import pytest
-import yaml
 from harness_behaviour import data
 from harness_behaviour.records import Options, Prompt, Recipe
 
 from harness.base.seeded_random import drawn, shuffled
 from harness.contracts.task import DataSpec
 from harness.data import TaskData, open_dataset
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
 
-TASKS = Path(__file__).parents[3] / "task_configs/behaviour"
 EVENTS = "userid-timestamp-artid-artname-traid-traname.tsv"
 PROFILE = "userid-profile.tsv"
 
@@ -32,12 +32,18 @@ class Loaded:
     notes: dict[str, int]
 
 
+@cache
+def spec_of(task: str) -> DataSpec:
+    """The data of a task, as its files say it."""
+    [found] = Catalogue(load_plugins()).select([task]).tasks
+    return found.data
+
+
 def opened(domain: str, folder: Path | str, **given: Any) -> TaskData:
     """The data in a folder as a task of the domain opens it."""
-    written = yaml.safe_load((TASKS / f"behaviourbench_{domain}.yaml").read_text("utf-8"))
     options = {"limit": None, "seed": 0, "shared": None, **given}
     return open_dataset(
-        msgspec.convert(written["data"], DataSpec),
+        spec_of(f"behaviour_{domain}_a"),
         data=str(folder),
         package=Path(harness_behaviour.__file__).parent,
         task=f"behaviour_{domain}_a",

@@ -1,4 +1,4 @@
-"""The data tool that describes built prompts, and checks what proxies tell."""
+"""The data tool that describes built prompts, and checks whether proxies help."""
 
 from __future__ import annotations
 

@@ -219,7 +219,9 @@ HOSTILE = {
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_text_is_read_soon(kind):
-    read(HOSTILE[kind])
+    found = read(HOSTILE[kind])
+    assert isinstance(found, Unreadable)
+    assert found.cause == ("empty_list" if kind == "brackets" else "no_list")
 
 
 def test_folding():

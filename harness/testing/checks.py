@@ -15,6 +15,7 @@ import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, TooManyFailures
 from harness.contracts.benchmark import Benchmark
+from harness.contracts.identity import RECORDED
 from harness.contracts.model import CallError, Reply, Request
 from harness.contracts.records import Record, record_type
 from harness.pipeline.run import RunResult
@@ -343,8 +344,8 @@ def failures(trial: SampleRuns) -> Iterator[Finding]:
     """Failed items are missing with a cause: they end no run, and become no number."""
     for sampled in trial.sampled:
         for called, answer in TROUBLE.items():
-            model = ScriptedModel(answer, name="trouble")
-            other = ScriptedModel(answer, name="other trouble")
+            model = ScriptedModel(answer, name="trouble", details=ANY_MODEL)
+            other = ScriptedModel(answer, name="other trouble", details=ANY_MODEL)
             players = sampled.others(judge=other, other=other)
             result = trial.run(sampled, called, model=model, roles=players)
             yield from _sound(result, sampled, when=called)
@@ -368,6 +369,10 @@ def _refusing(_: Request) -> Answer:
 def _nonsense(_: Request) -> Answer:
     return 'As to ]}{"0": [NaN, -1, {"": null}] and so on\u2028<<<'
 
+
+ANY_MODEL = {RECORDED: "the answers of a check"}
+"""Details of a model that stands for one of any kind, so that a benchmark which suits only some
+kinds of models lets it answer."""
 
 NONSENSE = "replies are nonsense"
 TROUBLE: Mapping[str, Callable[[Request], Answer]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
@@ -27,16 +27,21 @@ class ScriptedModel(Model):
     `CallError`, which is raised. A list answers one request at a time, and the run ends with an
     error when the list is used up or a function raises another error. `requests` holds all requests
     that arrived; `request.topic.variables` are the variables of a prompt. Models of one run need
-    different names.
+    different names. `details` are those of its identity.
     """
 
     def __init__(
-        self, answers: Answers = "ok", *, name: str = "model", concurrency: int = 4
+        self,
+        answers: Answers = "ok",
+        *,
+        name: str = "model",
+        concurrency: int = 4,
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         in_order = not isinstance(answers, str) and isinstance(answers, Sequence)
         self.answers = answers
         self.concurrency = 1 if in_order else concurrency
-        self.identity = Identity(kind=KIND, name=name, scope="run")
+        self.identity = Identity(kind=KIND, name=name, details=dict(details or {}), scope="run")
         self.requests: list[Request] = []
 
     @property

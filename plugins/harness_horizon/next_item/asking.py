@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from harness.contracts.identity import Identity
 
 BEST = 100
-ASKED = ("recommender", "baseline", "scripted")
-"""The kinds of model that rank item numbers; the last one is that of tests."""
+ASKED = ("recommender", "baseline")
+"""The kinds of model that rank item numbers."""
 
 
 class Answer(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 import math
 
+import ir_measures as measures
 import numpy as np
 import pytest
 from harness_horizon.ranking import CUTS, expected_ranks, metrics_of, rank_in
@@ -28,7 +29,6 @@ def test_every_rank_has_the_values_of_the_definitions() -> None:
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_random_rankings_agree_with_ir_measures(ties: bool) -> None:
-    measures = pytest.importorskip("ir_measures", reason="needs ir-measures")
     rng = np.random.default_rng(5)
     runs, truth, ranks = {}, {}, []
     for query in range(120):

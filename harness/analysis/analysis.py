@@ -47,13 +47,15 @@ class DataTool:
 
     `name`, `description` and `options` are the same as in `Analysis`. `run` gets an instance of
     `options` and what shows its progress, and returns a report on what it did. A tool that works
-    for long turns KeyboardInterrupt into `Interrupted`, whose hint says what is kept.
+    for long turns KeyboardInterrupt into `Interrupted`, whose hint says what is kept. If it
+    `continues`, it goes on with what it left unfinished in the folder of its option `out`.
     """
 
     name: str
     description: str
     run: Callable[[Any, Progress], Report]
     options: type[msgspec.Struct] = NoOptions
+    continues: bool = False
 
 
 def analysis_from(function: str, *, name: str, description: str) -> Analysis:
@@ -65,7 +67,9 @@ def analysis_from(function: str, *, name: str, description: str) -> Analysis:
     return Analysis(name=name, description=description, run=run, options=options)
 
 
-def tool_from(function: str, *, name: str, description: str) -> DataTool:
+def tool_from(
+    function: str, *, name: str, description: str, continues: bool = False
+) -> DataTool:
     """The data tool that a function makes; its options are of the type that it annotates.
 
     The function is `run(options, progress)`, or `run(options)` if its work is short.
@@ -73,10 +77,13 @@ def tool_from(function: str, *, name: str, description: str) -> DataTool:
     tool_from("harness_mine.logs.describe.run", name="mine-describe", description="…")
     """
     run, options = _imported(function)
-    if "progress" in run.__annotations__:
-        return DataTool(name=name, description=description, run=run, options=options)
+    shows = "progress" in run.__annotations__
     return DataTool(
-        name=name, description=description, run=lambda given, _: run(given), options=options
+        name=name,
+        description=description,
+        run=run if shows else lambda given, _: run(given),
+        options=options,
+        continues=continues,
     )
 
 

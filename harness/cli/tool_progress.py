@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harness.analysis.analysis import no_progress
+from harness.data.progress_lines import ProgressLines
 from harness.reporting.text import clean_text
 
 if TYPE_CHECKING:
     from harness.analysis.analysis import Progress
-
-REPORT_SECONDS = 60.0
 
 
 @contextmanager
@@ -32,22 +31,11 @@ def shown_progress(
         with _bars() as progress:
             yield progress
     else:
-        yield _Lines(clock)
+        yield ProgressLines(_print, clock)
 
 
-class _Lines:
-    """Prints a line for each minute of work; short work has none."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._reported = clock()
-
-    def __call__(self, what: str, done: int, of: int | None = None) -> None:
-        now = self._clock()
-        if now - self._reported >= REPORT_SECONDS:
-            self._reported = now
-            share = "" if of is None else f" of {of:,}"
-            print(f"  {clean_text(what)}: {done:,}{share}", file=sys.stderr, flush=True)
+def _print(line: str) -> None:
+    print(clean_text(line), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 <downloads>/built/<digest>/data/…        what the tool wrote; always whole
 <downloads>/built/<digest>/record.json   the tool, its options, and the digests of its inputs
 <downloads>/built/<asked>.json           the digest of what a task asked for
-<downloads>/built/<asked>/               what is being built
+<downloads>/built/<asked>/<digest>/      what is being built
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from harness.base.hashing import digest
 from harness.base.redaction import without_query
 from harness.data.downloads import VARIABLE, downloads_folder, fetched, locked
 from harness.data.fetching import BuildTool, Fetching
+from harness.data.progress_lines import ProgressLines
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _build(
     if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
         fetching.say(f"building data from {count} files, once: harness data {spec.tool}")
-        _run(tool, record, files, folder, asked.with_suffix(""))
+        _run(tool, record, files, folder, asked.with_suffix(""), fetching.say)
         fetching.say(f"  built, kept in {folder}")
     atomic_write(asked, msgspec.json.encode(key), option=VARIABLE)
     return Built(folder=folder / "data", digest=key, record=record)
@@ -123,20 +124,30 @@ def _run(
     files: Mapping[str, Sequence[Path]],
     folder: Path,
     work: Path,
+    say: Callable[[str], None],
 ) -> None:
-    """Make the folder, which appears in one step; until then, all is in `work`."""
-    shutil.rmtree(work, ignore_errors=True)
-    make_folder(work, option=VARIABLE)
+    """Make the folder, which appears in one step; until then, all is in `work`.
+
+    What a tool that continues left unfinished stays there for the same inputs.
+    """
+    begun = work / folder.name
+    for old in work.glob("*"):
+        if old != begun or not tool.continues:
+            shutil.rmtree(old, ignore_errors=True)
+    make_folder(begun, option=VARIABLE)
+    ended = False
     try:
-        tool.run(files, work / "data")
-        atomic_write(work / "record.json", msgspec.json.encode(record), option=VARIABLE)
+        tool.run(files, begun / "data", ProgressLines(say))
+        atomic_write(begun / "record.json", msgspec.json.encode(record), option=VARIABLE)
         if not (folder / "data").is_dir():
             shutil.rmtree(folder, ignore_errors=True)  # a person removed the data alone
-            work.replace(folder)
+            begun.replace(folder)
+        ended = True
     except OSError as error:
         raise storage_error(folder, error, option=VARIABLE) from error
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if ended or not tool.continues:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _files(source: InputSpec, task: str, fetching: Fetching) -> Iterator[tuple[Path, InputFile]]:

@@ -94,7 +94,7 @@ class TaskData:
         if self.settled:
             return
         if self.built:
-            yield "groups built, not the published ones"
+            yield "data built here, not the published data"
             return
         if not self.known:
             yield f"{OTHER}: the task knows no digest or count of it"

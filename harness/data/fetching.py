@@ -27,12 +27,15 @@ def _print(line: str) -> None:
 class BuildTool:
     """A data tool with all its options, except its inputs and its folder.
 
-    `run` writes the data into a folder that does not exist yet, from the files of each input.
+    `run` writes the data into a folder that does not exist yet, from the files of each input, and
+    calls its last argument with what is done. If it `continues`, it goes on in a folder that it
+    left unfinished.
     """
 
     plugin: str
     options: Mapping[str, Any]
-    run: Callable[[Mapping[str, Sequence[Path]], Path], None]
+    run: Callable[[Mapping[str, Sequence[Path]], Path, Callable[..., None]], None]
+    continues: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

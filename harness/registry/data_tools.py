@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from harness.analysis.analysis import no_progress
 from harness.base.errors import HarnessError, PluginError, TaskError, did_you_mean
 from harness.data.fetching import BuildTool
 from harness.registry.missing_packages import hint_for
 
 if TYPE_CHECKING:
-    from harness.analysis.analysis import DataTool
+    from harness.analysis.analysis import DataTool, Progress
     from harness.contracts.report import Report
     from harness.contracts.task import BuildSpec
     from harness.registry.registrations import Registration
@@ -59,14 +58,14 @@ def build_tool(plugins: Plugins, spec: BuildSpec) -> BuildTool:
         if name not in {*spec.inputs, OUT}
     }
 
-    def run(inputs: Mapping[str, Sequence[Path]], out: Path) -> None:
+    def run(inputs: Mapping[str, Sequence[Path]], out: Path, progress: Progress) -> None:
         settings = _settings(tool, spec, inputs, out)
-        run_tool(registration, partial(tool.run, settings, no_progress))
+        run_tool(registration, partial(tool.run, settings, progress))
 
     origin = registration.origin
     versions = {one.distribution: one.version for one in plugins.loaded}
     named = f"{origin} {versions.get(origin.distribution, '')}".rstrip()
-    return BuildTool(plugin=named, options=options, run=run)
+    return BuildTool(plugin=named, options=options, run=run, continues=tool.continues)
 
 
 def _settings(

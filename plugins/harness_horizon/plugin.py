@@ -38,6 +38,9 @@ TOOLS = {
 }
 """Each tool: the command that it is under, its module, and what it does."""
 
+CONTINUES = ("horizon", "train")
+"""The tools that go on in a folder that they left unfinished."""
+
 ANALYSES = {
     "horizon-next-item": (
         "next_item.result_tables.main",
@@ -90,7 +93,13 @@ def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
     from harness.analysis.analysis import tool_from
 
     for name, (command, module, description) in TOOLS.items():
-        make = partial(tool_from, f"{PACKAGE}.{module}.run", name=name, description=description)
+        make = partial(
+            tool_from,
+            f"{PACKAGE}.{module}.run",
+            name=name,
+            description=description,
+            continues=name in CONTINUES,
+        )
         register(name, make, description=description, command=command)
 
 

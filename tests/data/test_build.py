@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from harness.contracts.task import (
     TableSpec,
     UrlSpec,
 )
-from harness.data import TaskData, open_dataset, web_file
+from harness.data import TaskData, open_dataset, progress_lines, web_file
 from harness.data.fetching import OFFLINE, BuildTool, Fetching
 
 MORE = b"user,x\nu3,3\n"
@@ -52,7 +53,7 @@ class Tool:
     def __call__(self, spec: BuildSpec) -> BuildTool:
         return BuildTool(plugin=self.plugin, options={"seed": 0, **spec.options}, run=self.run)
 
-    def run(self, inputs: Mapping[str, Sequence[Path]], out: Path) -> None:
+    def run(self, inputs: Mapping[str, Sequence[Path]], out: Path, _: Any) -> None:
         self.runs.append({name: [path.name for path in paths] for name, paths in inputs.items()})
         (out / "deep").mkdir(parents=True)
         rows = [
@@ -126,7 +127,7 @@ def test_the_manifest_says_of_what_and_how_the_data_was_built(web: Web, spec: Da
 def test_results_on_built_data_are_marked(spec: DataSpec) -> None:
     data = opened(spec, Tool())
     assert data.built
-    assert data.why_incomparable == ("groups built, not the published ones",)
+    assert data.why_incomparable == ("data built here, not the published data",)
 
 
 def test_other_options_or_inputs_are_another_build(web: Web, spec: DataSpec) -> None:
@@ -160,6 +161,47 @@ def test_what_a_tool_did_not_finish_is_no_build(
     tool = Tool()
     assert len(users(opened(spec, tool))) == 4
     assert len(tool.runs) == 1
+
+
+class Slow(Tool):
+    """A tool that goes on in its folder: each run adds a line and fails unless it is the third."""
+
+    def __call__(self, spec: BuildSpec) -> BuildTool:
+        return replace(super().__call__(spec), continues=True)
+
+    def run(self, inputs: Mapping[str, Sequence[Path]], out: Path, progress: Any) -> None:
+        (out / "deep").mkdir(parents=True, exist_ok=True)
+        people = out / "deep/people.csv"
+        people.write_text((people.read_text() if people.exists() else "user,x\n") + "u1,1\n")
+        progress("lines", len(people.read_text().splitlines()) - 1, 3)
+        if people.read_text().count("u1") < 3:
+            raise KeyboardInterrupt
+
+
+def test_a_tool_that_continues_goes_on_with_what_it_left(
+    web: Web, spec: DataSpec, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress_lines, "REPORT_SECONDS", 0.0)
+    said: list[str] = []
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            opened(spec, Slow(), say=said.append)
+        with pytest.raises(Unavailable, match="was not built yet"):
+            opened(spec, Slow(), look=True)
+    assert users(opened(spec, Slow(), say=said.append)) == ["u1", "u1", "u1"]
+    assert [one for one in said if "lines" in one] == [f"  lines: {n} of 3" for n in (1, 2, 3)]
+    assert len([path for path in (cache / "built").iterdir() if path.is_dir()]) == 1
+
+
+def test_what_was_begun_with_other_inputs_is_removed(web: Web, spec: DataSpec, cache: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        opened(spec, Slow())
+    shutil.rmtree(cache / "sources")
+    web.pages["/a.csv"] = Page(MORE, etag='"two"')
+    with pytest.raises(KeyboardInterrupt):
+        opened(spec, Slow())
+    (begun,) = (cache / "built").glob("*/*/data/deep/people.csv")
+    assert begun.read_text().count("u1") == 1
 
 
 def test_inputs_that_cannot_be_had_are_told(web: Web, spec: DataSpec) -> None:
@@ -226,7 +268,7 @@ from harness.data import open_dataset
 from harness.data.fetching import OFFLINE, BuildTool, Fetching
 from harness.data.fetching import Fetching
 
-def run(inputs, out):
+def run(inputs, out, progress):
     out.mkdir()
     (out / "half.csv").write_text("user")
     print("began", flush=True)

@@ -129,11 +129,12 @@ def _train(
     import torch
 
     from harness_horizon.recommenders.networks import device_of
-    from harness_horizon.recommenders.trainer import STATE, train
+    from harness_horizon.recommenders.trainer import STATE, kept_epochs, train
 
     device = device_of(settings.device)
     trained = train(kind, hyper, data, out, progress, device=device)
-    weights = write_weights(out, {**known, **trained.weights})
+    with kept_epochs(len(trained.epochs)):
+        weights = write_weights(out, {**known, **trained.weights})
     (out / STATE).unlink(missing_ok=True)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     return Manifest(

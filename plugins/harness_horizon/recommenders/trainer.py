@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ import msgspec
 import numpy as np
 import torch
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, StorageError
 from harness.base.hashing import digest, stable_int
 from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_horizon.ranking import expected_ranks
@@ -66,8 +68,21 @@ def train(
     training.resume(folder / STATE)
     while not training.ended:
         training.run_epoch(progress)
-        training.save(folder / STATE)
+        with kept_epochs(len(training.epochs) - 1):
+            training.save(folder / STATE)
     return Trained(training.kept, training.best, tuple(training.epochs), len(training.cases))
+
+
+@contextmanager
+def kept_epochs(number: int) -> Iterator[None]:
+    """Have the error of a file that cannot be written say which epochs are kept."""
+    try:
+        yield
+    except StorageError as error:
+        kept = {0: "no epoch is", 1: "epoch 1 is"}.get(number, f"epochs 1 to {number} are")
+        goes_on = "training goes on after that" if number else "training begins again"
+        error.hint = f"{error.hint}: {kept} kept, and {goes_on}"
+        raise
 
 
 class _Training:
@@ -149,7 +164,10 @@ class _Training:
             "kept": {name: torch.from_numpy(value) for name, value in self.kept.items()},
         }
         with atomic_writer(path, option=OUT) as file:
-            torch.save(state, file)
+            try:
+                torch.save(state, file)
+            except RuntimeError as error:  # what it makes of an error of the file
+                raise error.__context__ or error from None
 
     def resume(self, path: Path) -> None:
         """Go on after the epochs that a file holds, if there is one."""

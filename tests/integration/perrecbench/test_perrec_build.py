@@ -123,7 +123,7 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     for summary in ended.json["summaries"]:
         assert summary["units"] == 4
         assert summary["metrics"]["higher_average_first"]["value"] == 1.0
-        assert "groups built, not the published ones" in summary["not_comparable_because"]
+        assert "data built here, not the published data" in summary["not_comparable_because"]
     manifest = json.loads((perrec.folder(ended) / "manifest.json").read_text())
     data = manifest["tasks"]["small_listwise"]["data"]
     assert (data["origin"], data["tool"], data["comparable"]) == ("build", "perrec-groups", False)

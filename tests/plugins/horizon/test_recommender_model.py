@@ -2,7 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from harness_horizon.recommenders.train_tool import Settings, run
 from harness_horizon.recommenders.training_data import TrainingData, Vocabulary
 
 from harness.analysis.analysis import no_progress
-from harness.base.errors import DataError, Interrupted, UsageError
+from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 
 Train = Callable[..., Path]
@@ -217,6 +219,58 @@ def test_an_interrupted_training_says_what_is_kept(
     monkeypatch.setattr("harness_horizon.recommenders.trainer.mrr_of", stop)
     with pytest.raises(Interrupted, match="finished epochs are kept"):
         trained("sasrec")
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file of this process may be longer than a few bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    ("full_in", "kept"),
+    [
+        (1, "no epoch is kept, and training begins again"),
+        (2, "epoch 1 is kept, and training goes on after that"),
+        (3, "epochs 1 to 2 are kept, and training goes on after that"),
+        (4, "epochs 1 to 3 are kept, and training goes on after that"),
+    ],
+)
+def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_on(
+    trained: Train, monkeypatch: pytest.MonkeyPatch, full_in: int, kept: str
+) -> None:
+    pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+    from harness_horizon.recommenders import train_tool, trainer
+
+    whole = read_manifest(trained("sasrec", name="whole", epochs=3))
+    save, write = trainer._Training.save, train_tool.write_weights
+    saved = 0
+
+    def full_at_last(folder: Path, arrays: Any) -> str:
+        with full_disk():
+            return write(folder, arrays)
+
+    def saving(training: Any, path: Path) -> None:
+        nonlocal saved
+        saved += 1
+        with full_disk() if saved == full_in else nullcontext():
+            save(training, path)
+
+    monkeypatch.setattr(trainer._Training, "save", saving)
+    if full_in == 4:
+        monkeypatch.setattr(train_tool, "write_weights", full_at_last)
+    with pytest.raises(StorageError, match="cannot write") as error:
+        trained("sasrec", epochs=3)
+    assert error.value.hint == f"free some space, then repeat the same command: {kept}"
+    monkeypatch.setattr(train_tool, "write_weights", write)
+    again = read_manifest(trained("sasrec", epochs=3))
+    assert saved == (3 if full_in == 4 else 4)
+    assert (again.weights, again.epochs) == (whole.weights, whole.epochs)
 
 
 def test_options_of_networks_are_refused_for_rules(trained: Train) -> None:

@@ -1,0 +1,106 @@
+"""Task 1 on a bare machine: reviews and metadata come from the hub, and are built once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from builders.horizon import TAU
+from builders.hub_server import Hub, environment, serving_hub
+
+REPO = "McAuley-Lab/Amazon-Reviews-2023"
+CATEGORIES = (
+    "All_Beauty Amazon_Fashion Appliances Arts_Crafts_and_Sewing Automotive Baby_Products "
+    "Beauty_and_Personal_Care Books CDs_and_Vinyl Cell_Phones_and_Accessories "
+    "Clothing_Shoes_and_Jewelry Digital_Music Electronics Gift_Cards Grocery_and_Gourmet_Food "
+    "Handmade_Products Health_and_Household Health_and_Personal_Care Home_and_Kitchen "
+    "Industrial_and_Scientific Kindle_Store Magazine_Subscriptions Movies_and_TV "
+    "Musical_Instruments Office_Products Patio_Lawn_and_Garden Pet_Supplies Software "
+    "Sports_and_Outdoors Subscription_Boxes Tools_and_Home_Improvement Toys_and_Games Video_Games"
+).split()
+DAY = 86_400_000
+TASK = "horizon_next_item"
+
+
+def files() -> dict[str, bytes]:
+    """All that the data set has of its categories, of "Unknown" and of another kind, but small."""
+    rng = Random(4)
+    found = {"README.md": b"reviews", "raw/review_categories/Books.jsonl": b"{}\n"}
+    for name in (*CATEGORIES, "Unknown"):
+        rows = ["user_id,parent_asin,rating,timestamp"]
+        for user in rng.sample(range(40), 12):
+            time = TAU + rng.randrange(-600, 600) * DAY
+            rows.append(f"u{user:02},{name[:6]}-{rng.randrange(5)},4.0,{time}")
+        items = [{"parent_asin": f"{name[:6]}-{n}", "title": f"{name} {n}"} for n in range(5)]
+        found[f"benchmark/0core/rating_only/{name}.csv"] = "\n".join(rows).encode()
+        meta = "".join(json.dumps(item) + "\n" for item in items)
+        found[f"raw/meta_categories/meta_{name}.jsonl"] = meta.encode()
+    return found
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with serving_hub() as hub:
+        hub.repos[REPO] = {"3" * 40: files()}
+        yield hub
+
+
+def harness(folder: Path, hub: Hub, *words: str) -> Any:
+    """A process of the command with caches of its own."""
+    own = {
+        "HARNESS_DOWNLOADS": str(folder / "downloads"),
+        "HARNESS_CACHE": str(folder / "calls"),
+        "COLUMNS": "400",
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *words],
+        env={**environment(folder, hub.url), **own}, cwd=folder,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub) -> None:
+    def run(*more: str) -> Any:
+        words = ("--model", "baseline", "--tasks", TASK, "--output_path", "runs", *more)
+        ended = harness(tmp_path, hub, *words)
+        assert ended.returncode == 0, ended.stderr
+        return ended
+
+    first = run()
+    assert first.stderr.count("building data from 66 files, once: harness data horizon") == 1
+    assert "fetching 33 files of the hub's McAuley-Lab/Amazon-Reviews-2023" in first.stderr
+    assert "horizon_next_item_1d" in first.stdout
+    assert "data built here, not the published data" in first.stdout
+    [manifest] = (tmp_path / "runs").glob("*/manifest.json")
+    tasks = json.loads(manifest.read_text())["tasks"]
+    assert len(tasks) == 4
+    for task in tasks.values():
+        data = task["data"]
+        assert (data["origin"], data["tool"]) == ("build", "horizon")
+        assert [one["file"].rpartition("/")[2] for one in data["inputs"]["reviews"]] == [
+            f"{name}.csv" for name in CATEGORIES
+        ]
+    hub.asked.clear()
+    again = json.loads(run("--offline", "--json").stdout)["summaries"]
+    assert all(one["metrics"]["ndcg_10"]["n"] > 0 for one in again)
+    assert hub.asked == []
+
+    where = harness(tmp_path, hub, "data", "where", f"{TASK}_1a")
+    train = next(line.split()[1] for line in where.stdout.splitlines() if "train" in line)
+    popular = harness(
+        tmp_path, hub, "horizon", "train", "--model", "popular", "--data",
+        str(Path(train).parent), "--out", "popular",
+    )  # fmt: skip
+    assert popular.returncode == 0, popular.stderr
+    ranked = harness(
+        tmp_path, hub, "--model", "recommender:popular", "--tasks", TASK, "--offline",
+        "--output_path", "runs",
+    )  # fmt: skip
+    assert ranked.returncode == 0, ranked.stderr

@@ -31,6 +31,14 @@ MEANING: dict[Setting, str] = {
     "1d": "users held out, every item from 2020",
 }
 
+NEEDED: dict[Setting, str] = {
+    "1a": "somebody with three items before 2020 and one after",
+    "1b": "somebody held out with two items before 2020",
+    "1c": "somebody with three items before 2020 and one after",
+    "1d": "somebody held out with two items, one of them from 2020",
+}
+"""Without whom a setting has no case."""
+
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The options of a task file."""
@@ -123,8 +131,16 @@ class ItemData:
 
 
 def load(dataset: Dataset, options: Options) -> ItemData:
-    """The chosen users with their cases; DataError if the data's build is not complete."""
-    split = complete_manifest(dataset.path("manifest").parent).digest
+    """The chosen users with their cases; DataError if the data has none or is not complete."""
+    folder = dataset.path("manifest").parent
+    build = complete_manifest(folder)
+    if not build.parts[f"splits/{options.setting}"].counts["cases"]:
+        raise DataError(
+            f"this data has no case of setting {options.setting}",
+            where=str(folder),
+            expected=f"{MEANING[options.setting]}: {NEEDED[options.setting]}",
+            hint="leave this task out, or curate more reviews",
+        )
     trained = dataset.once("train", read_trained)
     table = dataset.table("cases")
     users = [user for batch in table.batches("user_id") for user in batch.columns["user_id"]]
@@ -132,7 +148,7 @@ def load(dataset: Dataset, options: Options) -> ItemData:
     people = [one for one in _people(table) if one.user in chosen]
     targets = np.array([item for one in people for item in one.items[one.first :]], dtype=np.int64)
     dataset.note(NOT_TRAINED, int((~np.isin(targets, trained)).sum()))
-    return ItemData(people, trained, split, dataset.seed)
+    return ItemData(people, trained, build.digest, dataset.seed)
 
 
 def read_trained(table: Table) -> NDArray[np.int64]:

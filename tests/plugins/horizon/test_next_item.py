@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders.horizon import rows_of
+from builders.horizon import TAU, built, rows_of, write_log
 from harness_horizon.next_item.asking import ask, read_ranking, repeat, suits
 from harness_horizon.next_item.cases import Case, ItemData, Options, Person, Ranked
 from harness_horizon.next_item.result_tables import main
 from harness_horizon.next_item.scores import HORIZON_ITEMS, TABLES, published, score_of
 from harness_horizon.recommenders.train_tool import Settings, run
 from harness_horizon.recommenders.training_data import SAMPLE, read_training
+from inline_snapshot import snapshot
 
 import harness
 from harness.analysis.analysis import no_progress
-from harness.base.errors import UsageError
+from harness.base.errors import DataError, UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
 from harness.contracts.records import Done
@@ -159,6 +160,21 @@ def test_a_checkpoint_of_another_split_ends_the_run_before_a_question(
             output_path=tmp_path / "runs",
         )  # fmt: skip
     assert not list((tmp_path / "runs").rglob("*.jsonl"))
+
+
+def test_a_setting_without_cases_is_named(tmp_path: Path) -> None:
+    late = [(f"late{n}", f"b{k}", TAU - 1 + k) for n in range(20) for k in range(3)]
+    early = [(f"early{n}", f"b{k}", TAU - 9 + k) for n in range(5) for k in range(3)]
+    titles = {f"b{k}": f"Book {k}" for k in range(3)}
+    write_log(tmp_path, {"Books": late + early}, {"Books": titles})
+    data = built(tmp_path)
+    with pytest.raises(DataError) as error:
+        harness.evaluate("horizon_next_item_1b", model="baseline", data=str(data))
+    assert str(error.value).replace(str(data), "DATA") == snapshot("""\
+DATA: this data has no case of setting 1b
+  expected: users held out, last item before 2020: somebody held out with two items before 2020
+  to do:    leave this task out, or curate more reviews\
+""")
 
 
 def test_the_four_settings_are_compared(tmp_path: Path) -> None:

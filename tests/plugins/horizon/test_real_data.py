@@ -1,4 +1,4 @@
-"""Curation of real reviews: a smoke test, not numbers."""
+"""Real reviews from raw files to a table of Task 1: a smoke test, not numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from builders.horizon import TAU, built, read_build, write_lines
 from harness_horizon.curation.ledger import read_manifest
+
+from harness.cli.main import main
 
 pytestmark = pytest.mark.real_data
 
@@ -112,3 +114,48 @@ def test_users_of_many_categories_have_one_history(amazon, tmp_path, untitled, c
     assert {user for user, *_ in made["1a"]} == {user for user, *_ in made["1c"]} == made["tested"]
     shutil.rmtree(out)
     assert read_build(built(tmp_path, least_items=100, partitions=7)) == made
+
+
+SETTINGS = {"All_Beauty": ("1a", "1c", "1d"), "multicat": ("1a", "1b", "1c", "1d")}
+"""The settings that have cases: nobody held out of All_Beauty has two items before 2020."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", SETTINGS)
+def test_real_reviews_end_in_a_table(amazon, tmp_path, monkeypatch, capsys, log):
+    pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "calls"))
+    monkeypatch.setenv("COLUMNS", "200")
+    folders = {"reviews": "reviews", "meta": "meta"}
+    if log == "All_Beauty":
+        folders = dict.fromkeys(folders, str(amazon / "All_Beauty" / "raw"))
+    else:
+        write_multicat(amazon, tmp_path, untitled="A thing")
+
+    def harness(*words, fails=False):
+        code = main(words)
+        out, err = capsys.readouterr()
+        assert bool(code) == fails, err
+        return err if fails else out
+
+    inputs = (f"--{name}={folder}" for name, folder in folders.items())
+    harness("data", "horizon", *inputs, "--out", "data", "--memory", "2GB")
+    assert "Table 7" in harness("data", "horizon-describe", "--data", "data")
+    small = ("--preset", "small", "--epochs", "2", "--device", "cpu")
+    for model, options in {"popular": (), "sasrec": small}.items():
+        given = ("--model", model, "--data", "data", "--out", model)
+        assert "next: harness --model" in harness("horizon", "train", *given, *options)
+        run = ("--model", f"recommender:{model}", "--data", "data")
+        tasks = ",".join(f"horizon_next_item_{setting}" for setting in SETTINGS[log])
+        harness(*run, "--tasks", tasks, "--output_path", f"runs-{model}")
+    if "1b" not in SETTINGS[log]:
+        said = harness(*run, "--tasks", "horizon_next_item", fails=True)
+        assert "this data has no case of setting 1b" in said
+    runs = [str(next(Path(f"runs-{model}").iterdir())) for model in ("popular", "sasrec")]
+    shown = harness("analyse", "horizon-next-item", *runs)
+    for number, setting in enumerate(("1a", "1b", "1c", "1d"), 1):
+        assert (f"Table {number}: setting {setting}" in shown) == (setting in SETTINGS[log])
+    assert "Drops from setting 1a" in shown
+    for model in ("popular", "sasrec"):
+        assert shown.count(f"{model} ") >= 3 * len(SETTINGS[log])

@@ -14,7 +14,7 @@ from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import reasons as counted
 from harness_horizon.next_item.cases import MEANING, SETTINGS, Setting
-from harness_horizon.next_item.scores import KNOWN, PUBLISHED, TABLES, UNTRAINED
+from harness_horizon.next_item.scores import COMPARABLE_IF, KNOWN, PUBLISHED, TABLES, UNTRAINED
 from harness_horizon.ranking import CUTS, NAMES
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _table(setting: Setting, results: Mapping[str, Result]) -> Sheet:
             (f"paper: {row['model']}", "all", None, None, *(row.get(name) for name in COLUMNS))
             for row in table.dicts()
         ]
-        notes += table.notes
+        notes += (*table.notes, f"the paper's rows are of {COMPARABLE_IF}")
     return Sheet(
         title=f"{TABLE[setting]}: setting {setting}, {MEANING[setting]}",
         columns=("model", "targets", "cases", "users", *HEADS),

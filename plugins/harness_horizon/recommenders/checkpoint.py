@@ -66,10 +66,11 @@ def read_manifest(folder: Path) -> Manifest:
             hint=f"let its training end: the same command goes on; or {TRAIN}",
         ) from error
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        data = (folder / "train.parquet").exists()
         raise DataError(
             "the manifest of this checkpoint cannot be read",
             where=str(path),
-            found=str(error),
+            found="curated data, which is for --data" if data else str(error),
             hint=TRAIN,
         ) from error
     if found.format != FORMAT:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from harness.base.errors import UsageError
 from harness_horizon.recommenders.bert4rec import BERT4Rec
 from harness_horizon.recommenders.causal_nets import GRU4Rec, SASRec
 from harness_horizon.recommenders.core_net import CORE
@@ -27,9 +28,20 @@ KINDS: dict[Kind, type[Recommender]] = {
 
 
 def device_of(name: str = "auto") -> torch.device:
-    """The device of that name; with `auto` a GPU when there is one, and the CPU otherwise."""
+    """The device of that name; with `auto` a GPU when there is one, and the CPU otherwise.
+
+    UsageError if it is a GPU that PyTorch does not see.
+    """
+    usable = torch.cuda.is_available()
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
+        name = "cuda" if usable else "cpu"
+    elif name == "cuda" and not usable:
+        raise UsageError(
+            "there is no GPU that PyTorch can use",
+            where="device cuda",
+            found=f"torch {torch.__version__}",
+            expected="auto or cpu, or a GPU with a build of PyTorch for it",
+        )
     return torch.device(name)
 
 

@@ -93,7 +93,7 @@ def run(settings: Settings, progress: Progress) -> Report:
     if (settings.out / MANIFEST).exists():
         manifest = read_manifest(settings.out)
         _check_same(settings, hyper, data, manifest)
-        return report(manifest, settings.out, notes=("nothing was left to do",))
+        return report(manifest, settings, notes=("nothing was left to do",))
     try:
         manifest = _train(settings, hyper, data, progress)
     except KeyboardInterrupt as error:
@@ -103,7 +103,7 @@ def run(settings: Settings, progress: Progress) -> Report:
             hint="the finished epochs are kept: the same command goes on after them",
         ) from error
     write_manifest(settings.out, manifest)
-    return report(manifest, settings.out)
+    return report(manifest, settings)
 
 
 def _train(
@@ -157,9 +157,10 @@ def _check_same(
     differs = []
     if before.kind != settings.model:
         differs.append(f"model: {before.kind}, not {settings.model}")
-    was, now = (msgspec.to_builtins(one) or {} for one in (before.options, hyper))
-    differs += [f"{name}: {was.get(name)}, not {now.get(name)}"
-                for name in {**was, **now} if was.get(name) != now.get(name)]  # fmt: skip
+    else:
+        was, now = (msgspec.to_builtins(one) or {} for one in (before.options, hyper))
+        differs += [f"{name}: {was[name]}, not {now[name]}"
+                    for name in was if was[name] != now[name]]  # fmt: skip
     if before.split != data.split:
         differs.append(f"split: {before.split[:12]}, not {data.split[:12]}")
     if differs:
@@ -171,7 +172,7 @@ def _check_same(
         )
 
 
-def report(manifest: Manifest, folder: Path, *, notes: tuple[str, ...] = ()) -> Report:
+def report(manifest: Manifest, settings: Settings, *, notes: tuple[str, ...] = ()) -> Report:
     """What was trained, and the loss and MRR of each epoch."""
     options = manifest.options
     about = [
@@ -196,5 +197,5 @@ def report(manifest: Manifest, folder: Path, *, notes: tuple[str, ...] = ()) -> 
                 digits=(0, 4, 4, 0),
             )
         )
-    use = f"harness --model recommender:{folder} --tasks horizon_next_item --data DATA"
-    return Report(sheets=tuple(sheets), notes=(f"next: {use}", *notes))
+    use = f"--model recommender:{settings.out} --tasks horizon_next_item --data {settings.data}"
+    return Report(sheets=tuple(sheets), notes=(f"next: harness {use}", *notes))

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.base.errors import DataError
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.splits import TRAIN, VALIDATION
+from harness_horizon.recommenders.checkpoint import WEIGHTS, digest_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -151,13 +153,36 @@ def validation_cases(data: TrainingData) -> Cases:
 
 
 def data_folder(data: Path) -> Path:
-    """The folder of curated data that an option names."""
-    return SAMPLE if data == Path("sample") else data
+    """The folder of curated data that an option names; DataError if it can be none."""
+    if data == Path("sample"):
+        return SAMPLE
+    if not data.is_dir() or (data / WEIGHTS).exists():
+        raise DataError(
+            "this is no folder of curated data",
+            where="--data",
+            found=f"{data}, a checkpoint" if data.is_dir() else f"no folder {data}",
+            expected="a folder that `harness data horizon` wrote, or sample for the sample",
+        )
+    return data
 
 
 def read_training(folder: Path) -> TrainingData:
-    """The training data in a folder of curated data; DataError if its build is not complete."""
-    split = complete_manifest(folder).digest
+    """The training data in a folder of curated data.
+
+    DataError if its build is not complete, or if one of the files was changed since.
+    """
+    manifest = complete_manifest(folder)
+    written = {name: file for part in manifest.parts.values() for name, file in part.files.items()}
+    for name in (TRAIN, VALIDATION):
+        path = folder / name
+        if not path.is_file() or digest_of(path) != written[name].digest:
+            raise DataError(
+                "a file of this data is gone or was changed",
+                where=str(path),
+                expected=f"{written[name].size:,} bytes of the digest in its manifest",
+                hint="build the data again: harness data horizon",
+            )
+    split = manifest.digest
     train, _ = read_histories(folder / TRAIN)
     asked, first = read_histories(folder / VALIDATION, "first")
     return TrainingData(train, cut(asked, first + 1), split)

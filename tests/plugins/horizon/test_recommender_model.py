@@ -3,6 +3,7 @@
 import asyncio
 import json
 import resource
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -22,7 +23,12 @@ from harness_horizon.recommenders.rankers import (
     reply_of,
 )
 from harness_horizon.recommenders.train_tool import Settings, run
-from harness_horizon.recommenders.training_data import TrainingData, Vocabulary
+from harness_horizon.recommenders.training_data import (
+    SAMPLE,
+    TrainingData,
+    Vocabulary,
+    data_folder,
+)
 
 from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, Interrupted, StorageError, UsageError
@@ -278,3 +284,41 @@ def test_options_of_networks_are_refused_for_rules(trained: Train) -> None:
         trained("popular", epochs=3)
     with pytest.raises(UsageError, match="CORE has no loss with negatives"):
         trained("core", loss="bpr")
+
+
+def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained: Train, tmp_path: Path) -> None:
+    assert data_folder(Path("sample")) == SAMPLE
+    with pytest.raises(DataError, match="no folder of curated data") as caught:
+        data_folder(trained("popular"))
+    assert "popular, a checkpoint" in str(caught.value.found)
+    with pytest.raises(DataError, match="no folder of curated data") as caught:
+        data_folder(tmp_path / "nowhere")
+    assert str(caught.value.found).startswith("no folder")
+    with pytest.raises(DataError, match="manifest of this checkpoint") as caught:
+        make(ModelSettings(args={"model": str(SAMPLE)}))
+    assert caught.value.found == "curated data, which is for --data"
+
+
+@pytest.mark.parametrize("name", ["train.parquet", "validation.parquet"])
+def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path: Path, name: str) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(SAMPLE, data)
+    settings = Settings(model="popular", data=data, out=tmp_path / "popular")
+    whole = (data / name).read_bytes()
+    (data / name).write_bytes(whole[:1000])
+    with pytest.raises(DataError, match="is gone or was changed") as caught:
+        run(settings, no_progress)
+    assert caught.value.where == str(data / name)
+    assert caught.value.expected == f"{len(whole):,} bytes of the digest in its manifest"
+    (data / name).unlink()
+    with pytest.raises(DataError, match="is gone or was changed"):
+        run(settings, no_progress)
+
+
+def test_a_gpu_that_is_not_there_is_refused(
+    trained: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(UsageError, match="no GPU that PyTorch can use"):
+        trained("sasrec", device="cuda")

@@ -67,9 +67,7 @@ def analysis_from(function: str, *, name: str, description: str) -> Analysis:
     return Analysis(name=name, description=description, run=run, options=options)
 
 
-def tool_from(
-    function: str, *, name: str, description: str, continues: bool = False
-) -> DataTool:
+def tool_from(function: str, *, name: str, description: str, continues: bool = False) -> DataTool:
     """The data tool that a function makes; its options are of the type that it annotates.
 
     The function is `run(options, progress)`, or `run(options)` if its work is short.

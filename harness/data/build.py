@@ -112,7 +112,7 @@ def _build(
     if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
         fetching.say(f"building data from {count} files, once: harness data {spec.tool}")
-        _run(tool, record, files, folder, asked.with_suffix(""), fetching.say)
+        _run(tool, record, files, folder, work=asked.with_suffix(""), say=fetching.say)
         fetching.say(f"  built, kept in {folder}")
     atomic_write(asked, msgspec.json.encode(key), option=VARIABLE)
     return Built(folder=folder / "data", digest=key, record=record)
@@ -123,6 +123,7 @@ def _run(
     record: BuildRecord,
     files: Mapping[str, Sequence[Path]],
     folder: Path,
+    *,
     work: Path,
     say: Callable[[str], None],
 ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from builders.horizon import TAU
 from builders.hub_server import Hub, environment, serving_hub
+from harness_horizon.curation.ledger import complete_manifest
 
 REPO = "McAuley-Lab/Amazon-Reviews-2023"
 CATEGORIES = [
@@ -52,16 +55,21 @@ def hub() -> Iterator[Hub]:
         yield hub
 
 
-def harness(folder: Path, hub: Hub, *words: str) -> Any:
-    """A process of the command with caches of its own."""
-    own = {
+def variables(folder: Path, hub: Hub) -> dict[str, str]:
+    """The variables of a process that has caches of its own."""
+    return {
+        **environment(folder, hub.url),
         "HARNESS_DOWNLOADS": str(folder / "downloads"),
         "HARNESS_CACHE": str(folder / "calls"),
         "COLUMNS": "400",
     }
+
+
+def harness(folder: Path, hub: Hub, *words: str) -> Any:
+    """A process of the command."""
     return subprocess.run(
         [sys.executable, "-m", "harness", *words],
-        env={**environment(folder, hub.url), **own}, cwd=folder,
+        env=variables(folder, hub), cwd=folder,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
@@ -105,3 +113,23 @@ def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub)
         "--output_path", "runs",
     )  # fmt: skip
     assert ranked.returncode == 0, ranked.stderr
+
+
+@pytest.mark.slow
+def test_a_build_that_was_killed_goes_on_with_the_same_command(tmp_path: Path, hub: Hub) -> None:
+    command = [sys.executable, "-m", "harness", "data", "fetch", f"{TASK}_1a"]
+    settings = variables(tmp_path, hub)
+    killed = subprocess.Popen(command, env=settings, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    while killed.poll() is None:
+        begun = [*(tmp_path / "downloads/built").glob("*/*/data/manifest.json")]
+        if begun and len(json.loads(begun[0].read_text())["parts"]) > 10:
+            killed.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.005)
+    assert killed.wait() == -signal.SIGKILL
+    folder = begun[0].parent.stat().st_ino
+    ended = harness(tmp_path, hub, "data", "fetch", f"{TASK}_1a")
+    assert ended.returncode == 0, ended.stderr
+    [data] = (tmp_path / "downloads/built").glob("*/data")
+    assert data.stat().st_ino == folder
+    assert complete_manifest(data).complete

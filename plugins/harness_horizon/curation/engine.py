@@ -30,7 +30,8 @@ MOST_THREADS = 16
 SMALL_ROW_GROUPS = 20_480
 """Rows of a group in a file of many written at once: each holds a group in memory."""
 
-_FAST = "COMPRESSION snappy, PARQUET_VERSION V2"
+_FAST = "COMPRESSION snappy, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 5000"
+"""A dictionary of users or items that differ in nearly every row would be for nothing."""
 
 _DISK_FULL = ("no space left", "file too large", "disk quota", "max_temp_directory_size")
 

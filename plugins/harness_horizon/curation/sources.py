@@ -221,7 +221,8 @@ def _header(path: Path) -> list[str]:
     return next(csv.reader([line]), [])
 
 
-_BLANK = "coalesce(trim({}), '') = ''"
+# Nearly all cells begin like this, and trimming takes five times as long.
+_BLANK = "CASE WHEN {0} BETWEEN '!' AND '~' THEN false ELSE coalesce(trim({0}), '') = '' END"
 
 _REVIEW_CAUSES = {
     "no JSON object, or none of its keys": "user_id IS NULL AND parent_asin IS NULL "
@@ -254,7 +255,11 @@ def reviews_query(engine: Engine, path: Path) -> str:
 
 def meta_query(engine: Engine, path: Path) -> str:
     """The rows of a file of metadata: item, title or null, main category, and a cause."""
-    title = f"trim(regexp_replace(title, '{SPACES}+', ' ', 'g'))"
+    # Most titles are plain; replacing takes three times as long as finding that out.
+    title = (
+        "trim(CASE WHEN regexp_matches(title, ' {2}|[^ -~]') "
+        f"THEN regexp_replace(title, '{SPACES}+', ' ', 'g') ELSE title END)"
+    )
     return (
         "SELECT parent_asin, CASE WHEN title NOT IN ('', 'None') THEN title END AS title, "
         "main_category, cause FROM (SELECT parent_asin, "

@@ -187,34 +187,23 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
         for file in sorted((job.work("split", category) / f"part={int(part)}").glob("*"))
     ]
     given = f"read_parquet({texts(pieces)}, hive_partitioning=false)" if pieces else _NO_ROWS
-    # A time and a row are one number, so that the earliest time has its first row.
-    engine.run(
-        f"""
-        CREATE OR REPLACE TEMP TABLE first AS
-        SELECT user_id, item, place, min((time::HUGEINT << {_ROW_BITS}) + row) AS moment,
-            count(*) AS rows
-        FROM {given} WHERE item IS NOT NULL GROUP BY user_id, item, place
-        """
-    )
     engine.run(
         f"""
         CREATE OR REPLACE TEMP TABLE kept AS
-        SELECT user_id, item, (moment >> {_ROW_BITS})::BIGINT AS time, min(place) AS place,
-            arg_min(moment, place) AS moment
-        FROM first GROUP BY user_id, item, time
+        SELECT user_id, min(review) AS review, count(*) AS categories, sum(rows)::BIGINT AS rows
+        FROM (
+            SELECT user_id, item, min({_REVIEW}) AS review, count(*) AS rows
+            FROM {given} WHERE item IS NOT NULL GROUP BY user_id, item, place
+        ) GROUP BY user_id, item, {_TIME}
         """
     )
     file = job.out / HISTORIES / f"part-{part}.parquet"
     engine.write(
-        """
-        SELECT user_id, list_transform(own, lambda one: one.item) AS items,
-            list_transform(own, lambda one: one.time) AS times
-        FROM (
-            SELECT user_id, list_sort(list(
-                {'time': time, 'place': place, 'moment': moment, 'item': item}
-            )) AS own
-            FROM kept GROUP BY user_id
-        ) ORDER BY user_id
+        f"""
+        SELECT user_id, list_transform(own, lambda review: {_ITEM}) AS items,
+            list_transform(own, lambda review: {_TIME}) AS times
+        FROM (SELECT user_id, list_sort(list(review)) AS own FROM kept GROUP BY user_id)
+        ORDER BY user_id
         """,
         file,
     )
@@ -232,22 +221,23 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
     users_file = f"read_parquet({text(users)})"
     counts = engine.one(
         f"""
-        SELECT (SELECT coalesce(sum(rows), 0)::BIGINT FROM first) AS titled,
+        SELECT (SELECT coalesce(sum(rows), 0)::BIGINT FROM kept) AS titled,
             (SELECT count(*) FROM {given} WHERE item IS NULL) AS untitled,
-            (SELECT count(*) FROM first) AS first_of_category,
+            (SELECT coalesce(sum(categories), 0)::BIGINT FROM kept) AS first_of_category,
             (SELECT count(*) FROM kept) AS interactions,
             (SELECT count(*) FROM {users_file}) AS users,
             (SELECT count(*) FROM (SELECT DISTINCT user_id FROM {given} WHERE item IS NULL)
                 ANTI JOIN {users_file} AS users USING (user_id)) AS users_left_without
         """
     )
-    for table in ("first", "kept"):
-        engine.run(f"DROP TABLE {table}")
+    engine.run("DROP TABLE kept")
     job.ledger.finish(f"{HISTORIES}/{part}", [file, users], counts)
 
 
-_ROW_BITS = 40
-"""No file has as many rows as this many bits can count."""
+_REVIEW = "(time::HUGEINT << 80) + (place::HUGEINT << 72) + (row::HUGEINT << 32) + item"
+"""A review as one number, which sorts by time, category (8 bits) and row (40); the item is last."""
+
+_TIME, _ITEM = "(review >> 80)::BIGINT", f"(review & {2**32 - 1})::INTEGER"
 
 _NO_ROWS = (
     "(SELECT '' AS user_id, 0 AS item, 0::BIGINT AS time, 0::BIGINT AS row, 0::UTINYINT AS place "

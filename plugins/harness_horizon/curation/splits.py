@@ -145,10 +145,8 @@ def _draw(job: Job) -> None:
     )
     flags = ", ".join(f"bool_or({one}) AS {one}" for one in _ROLES)
     file = _roles(job)
-    engine.write(
-        f"SELECT user_id, min(place) AS place, {flags} FROM ({roles}) GROUP BY user_id "
-        "ORDER BY user_id",
-        file,
+    engine.write_work(
+        f"SELECT user_id, min(place) AS place, {flags} FROM ({roles}) GROUP BY user_id", file
     )
     sizes = {one: engine.rows(f"SELECT count(*) FROM {one}")[0][0] for one in _ROLES}
     for one in _ROLES:
@@ -175,11 +173,11 @@ def _ranked(job: Job, role: str, of: str, most: int) -> None:
 def _choose(job: Job, file: Path) -> None:
     """The histories of all users with a role."""
     histories = text(job.out / HISTORIES / "*.parquet")
-    job.engine.write(
+    job.engine.write_work(
         f"SELECT roles.*, items, times, interactions, before, before_2019 "
         f"FROM read_parquet({histories}) AS histories "
         f"JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) "
-        f"JOIN {_users(job)} AS users USING (user_id) ORDER BY user_id",
+        f"JOIN {_users(job)} AS users USING (user_id)",
         file,
     )
     job.ledger.finish("splits/chosen", [file], {})

@@ -34,10 +34,6 @@ MOST_PARTS = 128
 ITEMS, USERS, HISTORIES = "items.parquet", "users.parquet", "histories"
 WORK = "work"
 
-PART_OF_USER = "('0x' || substr(md5(user_id), 1, 8))::BIGINT % {}"
-"""The part of a user; `hash` may change with a new DuckDB."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What every stage needs."""
@@ -163,9 +159,12 @@ def _split(job: Job, source: Source, place: int) -> None:
         f"SELECT item, parent_asin FROM read_parquet({text(job.out / ITEMS)}) AS items "
         f"SEMI JOIN read_parquet({text(used)}) AS used USING (parent_asin)"
     )
+    parts = partitions(job)
+    # `hash` may change with a new DuckDB, and md5 takes a third of the time of this query.
+    part = f"('0x' || substr(md5(user_id), 1, 8))::BIGINT % {parts}" if parts > 1 else "0"
     query = (
         f"SELECT user_id, own.item, time, file_row_number AS row, {place}::UTINYINT AS place, "
-        f"{PART_OF_USER.format(partitions(job))} AS part "
+        f"{part} AS part "
         f"FROM read_parquet({text(file)}, file_row_number=true) AS reviews "
         f"LEFT JOIN ({own}) AS own USING (parent_asin) WHERE cause IS NULL"
     )

@@ -34,6 +34,7 @@ MOST_PARTS = 128
 ITEMS, USERS, HISTORIES = "items.parquet", "users.parquet", "histories"
 WORK = "work"
 
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """What every stage needs."""

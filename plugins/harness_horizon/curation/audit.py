@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.base.errors import DataError
-from harness_horizon.curation.engine import Engine, text
+from harness_horizon.curation.engine import Engine, parquet
 from harness_horizon.curation.settings import Settings
 from harness_horizon.curation.splits import TRAIN, VALIDATION, cases
 from harness_horizon.curation.stages import USERS
@@ -23,28 +23,25 @@ def audit(engine: Engine, folder: Path, settings: Settings) -> dict[str, int]:
     """What was looked at, and no leak; DataError if a training row is one that may not be."""
     files = {name: one.file for name, one in cases(settings).items()}
 
-    def read(file: str) -> str:
-        return f"read_parquet({text(folder / file)})"
-
     def targets(*names: str) -> str:
         return " UNION ALL ".join(
             f"SELECT user_id, unnest(items[first + 1:]) AS item, unnest(times[first + 1:]) AS time "
-            f"FROM {read(files[name])}"
+            f"FROM {parquet(folder / files[name])}"
             for name in names
         )
 
     engine.run(
         "CREATE OR REPLACE TEMP TABLE rows AS SELECT user_id, unnest(items) AS item, "
-        f"unnest(times) AS time FROM {read(TRAIN)}"
+        f"unnest(times) AS time FROM {parquet(folder / TRAIN)}"
     )
     found = engine.one(
         f"""
         SELECT (SELECT count(*) FROM rows) AS training_rows,
             (SELECT count(*) FROM ({targets("1a", "1b")})) AS looked_for_targets,
-            (SELECT count(*) FROM {read(VALIDATION)}) AS looked_for_validation_targets,
+            (SELECT count(*) FROM {parquet(folder / VALIDATION)}) AS looked_for_validation_targets,
             (SELECT count(*) FROM rows SEMI JOIN
-                (SELECT user_id FROM {read(USERS)} WHERE held_out) AS held USING (user_id)
-            ) AS of_held_out_users,
+                (SELECT user_id FROM {parquet(folder / USERS)} WHERE held_out) AS held
+                USING (user_id)) AS of_held_out_users,
             (SELECT count(*) FROM rows WHERE time >= {settings.end_of_training}) AS too_late,
             (SELECT count(*) FROM rows SEMI JOIN ({targets("1a", "1b")}) AS targets
                 USING (user_id, item, time)) AS targets,

@@ -17,7 +17,7 @@ import msgspec
 from harness.base.errors import DataError
 from harness.data.opening import check_start, unpacked
 from harness.data.sql_rules import SPACES
-from harness_horizon.curation.engine import Engine, text
+from harness_horizon.curation.engine import Engine, parquet, text
 
 Kind = Literal["reviews", "meta"]
 
@@ -201,7 +201,7 @@ def raw_rows(engine: Engine, path: Path, kind: Kind) -> str:
             f"escape='\"', columns={{{listed}}}, null_padding=true, strict_mode=false)"
         )
     else:
-        read = f"read_parquet({text(path)})"
+        read = parquet(path)
         header = [name for name, *_ in engine.rows(f"DESCRIBE SELECT * FROM {read}")]
     absent = [one for one in NEEDED[kind] if one not in header]
     if absent:
@@ -276,9 +276,7 @@ def _cause(causes: dict[str, str]) -> str:
 def checked_counts(engine: Engine, file: Path, source: Source) -> dict[str, int]:
     """The rows that were read and those dropped by cause; DataError if they are too many."""
     found = dict(
-        engine.rows(
-            f"SELECT cause, count(*) FROM read_parquet({text(file)}) GROUP BY cause ORDER BY cause"
-        )
+        engine.rows(f"SELECT cause, count(*) FROM {parquet(file)} GROUP BY cause ORDER BY cause")
     )
     read = sum(found.values())
     dropped = {cause: count for cause, count in found.items() if cause}

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.analysis.analysis import Progress
 from harness.base.errors import DataError
-from harness_horizon.curation.engine import Engine, text, texts
+from harness_horizon.curation.engine import Engine, parquet, text
 from harness_horizon.curation.ledger import Ledger
 from harness_horizon.curation.settings import AFTER_2020, TAU, VALIDATION_YEAR, Settings
 from harness_horizon.curation.sources import (
@@ -97,8 +97,7 @@ def _read_meta(job: Job, source: Source) -> None:
     job.engine.write_work(meta_query(job.engine, job.found.path(source)), file)
     counts = checked_counts(job.engine, file, source)
     counts |= job.engine.one(
-        "SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled "
-        f"FROM read_parquet({text(file)})"
+        f"SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled FROM {parquet(file)}"
     )
     job.ledger.finish(f"meta/{source.category}", [file], counts)
 
@@ -108,7 +107,7 @@ def _read_reviews(job: Job, source: Source) -> None:
     job.engine.write_work(reviews_query(job.engine, job.found.path(source)), file)
     counts = checked_counts(job.engine, file, source)
     job.engine.write_work(
-        f"SELECT DISTINCT parent_asin FROM read_parquet({text(file)}) WHERE cause IS NULL", used
+        f"SELECT DISTINCT parent_asin FROM {parquet(file)} WHERE cause IS NULL", used
     )
     job.ledger.finish(f"reviews/{source.category}", [file, used], counts)
 
@@ -120,13 +119,13 @@ def _number_items(job: Job) -> None:
     used = [job.work("used", f"{one.category}.parquet") for one in job.found.of("reviews")]
     titled = " UNION ALL ".join(
         f"SELECT parent_asin, title, main_category, {place} AS place, file_row_number AS row "
-        f"FROM read_parquet({text(file)}, file_row_number=true) "
+        f"FROM {parquet(file, numbered=True)} "
         "WHERE cause IS NULL AND title IS NOT NULL"
         for place, file in enumerate(files)
     )
     wanted = (
         f"FROM ({titled}) AS titled SEMI JOIN (SELECT DISTINCT parent_asin FROM "
-        f"read_parquet({texts(used)})) AS used USING (parent_asin)"
+        f"{parquet(*used)}) AS used USING (parent_asin)"
     )
     names = f"[{', '.join(map(text, categories))}]"
     first = (
@@ -157,8 +156,8 @@ def _split(job: Job, source: Source, place: int) -> None:
     """The rows of a category by the part of their user; an item without a title is null."""
     file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
     own = (
-        f"SELECT item, parent_asin FROM read_parquet({text(job.out / ITEMS)}) AS items "
-        f"SEMI JOIN read_parquet({text(used)}) AS used USING (parent_asin)"
+        f"SELECT item, parent_asin FROM {parquet(job.out / ITEMS)} AS items "
+        f"SEMI JOIN {parquet(used)} AS used USING (parent_asin)"
     )
     parts = partitions(job)
     # `hash` may change with a new DuckDB, and md5 takes a third of the time of this query.
@@ -166,7 +165,7 @@ def _split(job: Job, source: Source, place: int) -> None:
     query = (
         f"SELECT user_id, own.item, time, file_row_number AS row, {place}::UTINYINT AS place, "
         f"{part} AS part "
-        f"FROM read_parquet({text(file)}, file_row_number=true) AS reviews "
+        f"FROM {parquet(file, numbered=True)} AS reviews "
         f"LEFT JOIN ({own}) AS own USING (parent_asin) WHERE cause IS NULL"
     )
     folder = job.work("split", source.category)
@@ -186,7 +185,7 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
         for category in categories
         for file in sorted((job.work("split", category) / f"part={int(part)}").glob("*"))
     ]
-    given = f"read_parquet({texts(pieces)}, hive_partitioning=false)" if pieces else _NO_ROWS
+    given = parquet(*pieces) if pieces else _NO_ROWS
     engine.run(
         f"""
         CREATE OR REPLACE TEMP TABLE kept AS
@@ -214,11 +213,10 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
         for name, moment in dates.items()
     )
     engine.write_work(
-        f"SELECT user_id, len(times)::INTEGER AS interactions, {counted} "
-        f"FROM read_parquet({text(file)})",
+        f"SELECT user_id, len(times)::INTEGER AS interactions, {counted} FROM {parquet(file)}",
         users,
     )
-    users_file = f"read_parquet({text(users)})"
+    users_file = parquet(users)
     counts = engine.one(
         f"""
         SELECT (SELECT coalesce(sum(rows), 0)::BIGINT FROM kept) AS titled,

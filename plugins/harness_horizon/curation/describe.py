@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -128,14 +130,8 @@ def _quantiles(lengths: list[tuple[int, int]], items: list[tuple[int, int]]) -> 
 
 
 def _at_most(counts: list[tuple[int, int]]) -> list[int]:
-    every = sum(many for _, many in counts)
-    found, below, shares = [], 0, list(SHARES)
-    for value, many in counts:
-        below += many
-        while shares and below >= shares[0] * every:
-            found.append(value)
-            shares.pop(0)
-    return [*found, counts[-1][0]]
+    values, below = [value for value, _ in counts], list(accumulate(many for _, many in counts))
+    return [*(values[bisect_left(below, share * below[-1])] for share in SHARES), values[-1]]
 
 
 def _years(database: Engine, folder: Path) -> list[tuple[int, int, int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from harness.runs.atomic_files import (
     sealed_file,
 )
 from harness_horizon.curation.engine import OUT
-from harness_horizon.curation.sources import Source
+from harness_horizon.curation.sources import Source, sha256_of
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -100,14 +101,13 @@ class Ledger:
         """What was counted in a finished part."""
         return self.manifest.parts[part].counts
 
-    def counts_of(self, stage: str) -> dict[str, dict[str, int]]:
-        """What was counted in each part of a stage, by what follows the stage in its name."""
-        start = f"{stage}/"
-        return {
-            name.removeprefix(start): part.counts
-            for name, part in self.manifest.parts.items()
-            if name.startswith(start)
-        }
+    def sums(self, stage: str) -> dict[str, int]:
+        """What was counted in all parts of a stage together."""
+        found: Counter[str] = Counter()
+        for name, part in self.manifest.parts.items():
+            if name.startswith(f"{stage}/"):
+                found.update(part.counts)
+        return dict(found)
 
     def finish(self, part: str, files: Sequence[Path], counts: Mapping[str, int]) -> None:
         """Record that a part is finished."""
@@ -221,9 +221,7 @@ def _each(files: Sequence[Path]) -> Iterator[Path]:
 
 
 def _file(path: Path) -> File:
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return File(size=path.stat().st_size, digest=digest)
+    return File(size=path.stat().st_size, digest=sha256_of(path))
 
 
 def _is_same(path: Path, file: File) -> bool:

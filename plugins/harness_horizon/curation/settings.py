@@ -91,12 +91,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def rules(self) -> dict[str, Any]:
         """The options that decide what is written."""
+        others = ("reviews", "meta", "out", "memory")
         every = msgspec.structs.asdict(self)
-        return {
-            name: one
-            for name, one in every.items()
-            if name not in ("reviews", "meta", "out", "memory")
-        }
+        return {name: one for name, one in every.items() if name not in others}
 
 
 def memory_bytes(memory: str) -> int:

@@ -22,7 +22,6 @@ from harness_horizon.curation.ledger import Ledger
 from harness_horizon.curation.settings import AFTER_2020, TAU, VALIDATION_YEAR, Settings
 from harness_horizon.curation.sources import (
     Found,
-    Source,
     checked_counts,
     meta_query,
     reviews_query,
@@ -66,21 +65,20 @@ def to_do(job: Job, stage: str, names: list[str]) -> Iterator[str]:
 
 def make_histories(job: Job) -> None:
     """Everything up to the histories, and the users with their counts by date."""
-    meta = {one.category: one for one in job.found.of("meta")}
-    reviews = {one.category: one for one in job.found.of("reviews")}
+    meta, reviews = job.found["meta"], list(job.found["reviews"])
     for category in to_do(job, "meta", list(meta)):
-        _read_meta(job, meta[category])
-    for category in to_do(job, "reviews", list(reviews)):
-        _read_reviews(job, reviews[category])
+        _read_meta(job, category)
+    for category in to_do(job, "reviews", reviews):
+        _read_reviews(job, category)
     if not job.ledger.has("items"):
         _number_items(job)
     job.ledger.forget_files("meta", job.out / WORK / "meta")
-    for category in to_do(job, "split", list(reviews)):
-        _split(job, reviews[category], list(reviews).index(category))
+    for category in to_do(job, "split", reviews):
+        _split(job, category, reviews.index(category))
     job.ledger.forget_files("reviews", job.out / WORK / "reviews")
     job.ledger.forget_files("reviews", job.out / WORK / "used")
     for part in to_do(job, HISTORIES, [f"{one:03}" for one in range(partitions(job))]):
-        _order(job, part, list(reviews))
+        _order(job, part)
     job.ledger.forget_files("split", job.out / WORK / "split")
 
 
@@ -88,35 +86,35 @@ def partitions(job: Job) -> int:
     """The number of parts of users."""
     if job.settings.partitions is not None:
         return job.settings.partitions
-    rows = sum(one["read"] for one in job.ledger.counts_of("reviews").values())
-    return min(1 + rows // ROWS_A_PART, MOST_PARTS)
+    return min(1 + job.ledger.sums("reviews")["read"] // ROWS_A_PART, MOST_PARTS)
 
 
-def _read_meta(job: Job, source: Source) -> None:
-    file = job.work("meta", f"{source.category}.parquet")
-    job.engine.write_work(meta_query(job.engine, job.found.path(source)), file)
-    counts = checked_counts(job.engine, file, source)
+def _read_meta(job: Job, category: str) -> None:
+    raw, file = job.found["meta"][category], job.work("meta", f"{category}.parquet")
+    job.engine.write_work(meta_query(job.engine, raw), file)
+    counts = checked_counts(job.engine, file, raw)
     counts |= job.engine.one(
         f"SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled FROM {parquet(file)}"
     )
-    job.ledger.finish(f"meta/{source.category}", [file], counts)
+    job.ledger.finish(f"meta/{category}", [file], counts)
 
 
-def _read_reviews(job: Job, source: Source) -> None:
-    file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
-    job.engine.write_work(reviews_query(job.engine, job.found.path(source)), file)
-    counts = checked_counts(job.engine, file, source)
+def _read_reviews(job: Job, category: str) -> None:
+    raw = job.found["reviews"][category]
+    file, used = (job.work(one, f"{category}.parquet") for one in ("reviews", "used"))
+    job.engine.write_work(reviews_query(job.engine, raw), file)
+    counts = checked_counts(job.engine, file, raw)
     job.engine.write_work(
         f"SELECT DISTINCT parent_asin FROM {parquet(file)} WHERE cause IS NULL", used
     )
-    job.ledger.finish(f"reviews/{source.category}", [file, used], counts)
+    job.ledger.finish(f"reviews/{category}", [file, used], counts)
 
 
 def _number_items(job: Job) -> None:
     """Of an item in several files of metadata, the first title by the category's name counts."""
-    categories = [one.category for one in job.found.of("meta")]
+    categories = list(job.found["meta"])
     files = [job.work("meta", f"{one}.parquet") for one in categories]
-    used = [job.work("used", f"{one.category}.parquet") for one in job.found.of("reviews")]
+    used = [job.work("used", f"{one}.parquet") for one in job.found["reviews"]]
     titled = " UNION ALL ".join(
         f"SELECT parent_asin, title, main_category, {place} AS place, file_row_number AS row "
         f"FROM {parquet(file, numbered=True)} "
@@ -152,9 +150,9 @@ def _number_items(job: Job) -> None:
     job.ledger.finish("items", [file], counts)
 
 
-def _split(job: Job, source: Source, place: int) -> None:
+def _split(job: Job, category: str, place: int) -> None:
     """The rows of a category by the part of their user; an item without a title is null."""
-    file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
+    file, used = (job.work(one, f"{category}.parquet") for one in ("reviews", "used"))
     own = (
         f"SELECT item, parent_asin FROM {parquet(job.out / ITEMS)} AS items "
         f"SEMI JOIN {parquet(used)} AS used USING (parent_asin)"
@@ -168,23 +166,19 @@ def _split(job: Job, source: Source, place: int) -> None:
         f"FROM {parquet(file, numbered=True)} AS reviews "
         f"LEFT JOIN ({own}) AS own USING (parent_asin) WHERE cause IS NULL"
     )
-    folder = job.work("split", source.category)
+    folder = job.work("split", category)
     job.engine.write_parts(query, folder, by="part")
-    job.ledger.finish(f"split/{source.category}", [folder], {})
+    job.ledger.finish(f"split/{category}", [folder], {})
 
 
-def _order(job: Job, part: str, categories: list[str]) -> None:
+def _order(job: Job, part: str) -> None:
     """The histories of the users of a part, ordered by time, category and row.
 
     Of the reviews of a user and an item, the earliest of each category counts, and of these only
     one at the same moment.
     """
     engine = job.engine
-    pieces = [
-        file
-        for category in categories
-        for file in sorted((job.work("split", category) / f"part={int(part)}").glob("*"))
-    ]
+    pieces = sorted(job.work("split", "").glob(f"*/part={int(part)}/*"))
     given = parquet(*pieces) if pieces else _NO_ROWS
     engine.run(
         f"""

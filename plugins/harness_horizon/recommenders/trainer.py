@@ -44,7 +44,6 @@ class Trained:
     weights: dict[str, NDArray[np.float32]]
     best: Epoch
     epochs: tuple[Epoch, ...]
-    cases: int
 
 
 def train(
@@ -67,7 +66,7 @@ def train(
     while not training.ended:
         training.run_epoch(progress)
         training.save(folder / STATE)
-    return Trained(training.kept, training.best, tuple(training.epochs), len(training.cases))
+    return Trained(training.kept, training.best, tuple(training.epochs))
 
 
 class _Training:
@@ -76,7 +75,13 @@ class _Training:
     def __init__(self, kind: Kind, hyper: Hyper, data: TrainingData, device: torch.device) -> None:
         self.hyper, self.device = hyper, device
         self.cases, self.validation = training_cases(data), validation_cases(data)
-        _check(self.cases, self.validation)
+        if not len(self.cases) or not len(self.validation):
+            raise DataError(
+                "there is too little to train with",
+                found=f"{len(self.cases):,} training cases, "
+                f"{len(self.validation):,} validation cases",
+                expected="users with two training items, and users with a validation item",
+            )
         self.network = new_network(kind, len(data.vocabulary), hyper).to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=hyper.learning_rate)
         self.epochs: list[Epoch] = []
@@ -179,16 +184,6 @@ def _read(path: Path, device: torch.device) -> dict[str, Any]:
             hint="delete it: training begins again",
         ) from error
     return state
-
-
-def _check(cases: Cases, validation: Cases) -> None:
-    """DataError unless there is something to learn and something to validate with."""
-    if not len(cases) or not len(validation):
-        raise DataError(
-            "there is too little to train with",
-            found=f"{len(cases):,} training cases, {len(validation):,} validation cases",
-            expected="users with two training items, and users with a validation item",
-        )
 
 
 @torch.no_grad()

@@ -12,7 +12,6 @@ from harness.base.errors import StorageError
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import remove_unfinished
 from harness_horizon.curation import stages
-from harness_horizon.curation.audit import LEAKS, audit
 from harness_horizon.curation.engine import OUT, engine
 from harness_horizon.curation.ledger import (
     Ledger,
@@ -24,7 +23,7 @@ from harness_horizon.curation.ledger import (
 )
 from harness_horizon.curation.settings import Settings, memory_bytes
 from harness_horizon.curation.sources import Found, disk_needed, find, with_digests
-from harness_horizon.curation.splits import make_splits
+from harness_horizon.curation.splits import LEAKS, audit, make_splits
 
 SETTINGS = {
     "1a": "last item before 2020 of tested users",

@@ -23,8 +23,8 @@ from harness_horizon.recommenders.checkpoint import (
     write_manifest,
     write_weights,
 )
-from harness_horizon.recommenders.counting import neighbours, popular
 from harness_horizon.recommenders.presets import NETWORKS, Hyper, Kind, Loss, Preset, hyper_of
+from harness_horizon.recommenders.rankers import neighbours, popular
 from harness_horizon.recommenders.training_data import data_folder, read_training, training_cases
 
 if TYPE_CHECKING:
@@ -174,14 +174,14 @@ def _check_same(
 def report(manifest: Manifest, folder: Path, *, notes: tuple[str, ...] = ()) -> Report:
     """What was trained, and the loss and MRR of each epoch."""
     options = manifest.options
-    about = [
+    about = (
         ("model", manifest.kind),
         ("items that it can recommend", manifest.items),
         ("training cases", manifest.cases),
         ("weights", manifest.weights[:12]),
         ("split", manifest.split[:12]),
-    ]
-    sheets = [Sheet(title="Checkpoint", columns=("", "value"), rows=tuple(about))]
+    )
+    sheets = [Sheet(title="Checkpoint", columns=("", "value"), rows=about)]
     if options is not None:
         best = manifest.best_epoch
         rows = tuple(

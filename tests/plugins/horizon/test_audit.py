@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from builders.horizon import built, settings_of, write_log
 from harness_horizon.curation import build, splits
-from harness_horizon.curation.audit import audit
 from harness_horizon.curation.engine import engine
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.settings import TAU
+from harness_horizon.curation.splits import audit
 
 from harness.base.errors import DataError
 

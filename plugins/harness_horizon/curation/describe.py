@@ -46,7 +46,14 @@ def run(settings: Settings) -> Report:
         users = parquet(folder / USERS)
         lengths = database.rows(f"SELECT interactions, count(*) FROM {users} GROUP BY 1 ORDER BY 1")
         items = database.rows("SELECT n, count(*) FROM frequencies GROUP BY 1 ORDER BY 1")
-        years = _years(database, folder)
+        years = database.rows(
+            f"""
+            SELECT year, count(*), count(DISTINCT user_id) FROM (
+                SELECT user_id, year(make_timestamp(unnest(times) * 1000)) AS year
+                FROM {parquet(folder / HISTORIES / "*.parquet")}
+            ) GROUP BY year ORDER BY year
+            """
+        )
         sheets = (
             _table7(database, users),
             _means(database, users),
@@ -132,18 +139,6 @@ def _quantiles(lengths: list[tuple[int, int]], items: list[tuple[int, int]]) -> 
 def _at_most(counts: list[tuple[int, int]]) -> list[int]:
     values, below = [value for value, _ in counts], list(accumulate(many for _, many in counts))
     return [*(values[bisect_left(below, share * below[-1])] for share in SHARES), values[-1]]
-
-
-def _years(database: Engine, folder: Path) -> list[tuple[int, int, int]]:
-    """Each year with its interactions and the users who are active in it."""
-    return database.rows(
-        f"""
-        SELECT year, count(*), count(DISTINCT user_id) FROM (
-            SELECT user_id, year(make_timestamp(unnest(times) * 1000)) AS year
-            FROM {parquet(folder / HISTORIES / "*.parquet")}
-        ) GROUP BY year ORDER BY year
-        """
-    )
 
 
 def _domains(database: Engine, folder: Path) -> Sheet:

@@ -111,7 +111,8 @@ class Ledger:
 
     def finish(self, part: str, files: Sequence[Path], counts: Mapping[str, int]) -> None:
         """Record that a part is finished."""
-        written = {str(one.relative_to(self.folder)): _file(one) for one in _each(files)}
+        paths = (path for one in files for path in (one, *sorted(one.rglob("*"))))
+        written = {str(one.relative_to(self.folder)): _file(one) for one in paths if one.is_file()}
         done = Part(files=written, counts=dict(counts))
         self._write(parts={**self.manifest.parts, part: done})
 
@@ -127,16 +128,14 @@ class Ledger:
 
     def complete(self, totals: dict[str, dict[str, int]], *, without: str) -> None:
         """Record that everything is finished; files in the folder `without` are no longer there."""
-        parts = {
-            name: Part(
-                files={
-                    path: one for path, one in part.files.items() if Path(path).parts[0] != without
-                },
-                counts=part.counts,
-            )
-            for name, part in self.manifest.parts.items()
-        }
-        digests = {path: one.digest for part in parts.values() for path, one in part.files.items()}
+        parts: dict[str, Part] = {}
+        digests: dict[str, str] = {}
+        for name, part in self.manifest.parts.items():
+            files = {
+                path: one for path, one in part.files.items() if Path(path).parts[0] != without
+            }
+            parts[name] = Part(files=files, counts=part.counts)
+            digests |= {path: one.digest for path, one in files.items()}
         listed = "".join(f"{path} {digests[path]}\n" for path in sorted(digests))
         digest = hashlib.sha256(listed.encode()).hexdigest()
         self._write(complete=True, parts=parts, totals=totals, digest=digest)
@@ -175,7 +174,9 @@ def opened(
         )
     for part in before.parts.values():
         for path, file in part.files.items():
-            if not _is_same(folder / path, file):
+            there = folder / path
+            same_size = there.is_file() and there.stat().st_size == file.size
+            if not same_size or _file(there) != file:
                 raise DataError(
                     "a finished file is gone or was changed",
                     where=str(folder / path),
@@ -213,19 +214,8 @@ def check_usable(folder: Path, before: Manifest | None) -> None:
         )
 
 
-def _each(files: Sequence[Path]) -> Iterator[Path]:
-    for one in files:
-        yield from (
-            sorted(path for path in one.rglob("*") if path.is_file()) if one.is_dir() else [one]
-        )
-
-
 def _file(path: Path) -> File:
     return File(size=path.stat().st_size, digest=sha256_of(path))
-
-
-def _is_same(path: Path, file: File) -> bool:
-    return path.is_file() and path.stat().st_size == file.size and _file(path) == file
 
 
 def _other_options(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

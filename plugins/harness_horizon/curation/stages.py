@@ -179,7 +179,8 @@ def _order(job: Job, part: str) -> None:
     """
     engine = job.engine
     pieces = sorted(job.work("split", "").glob(f"*/part={int(part)}/*"))
-    given = parquet(*pieces) if pieces else _NO_ROWS
+    every = job.work("split", "*/*/*.parquet")
+    given = parquet(*pieces) if pieces else f"(FROM {parquet(every)} LIMIT 0)"
     engine.run(
         f"""
         CREATE OR REPLACE TEMP TABLE kept AS
@@ -230,8 +231,3 @@ _REVIEW = "(time::HUGEINT << 80) + (place::HUGEINT << 72) + (row::HUGEINT << 32)
 """A review as one number, which sorts by time, category (8 bits) and row (40); the item is last."""
 
 _TIME, _ITEM = "(review >> 80)::BIGINT", f"(review & {2**32 - 1})::INTEGER"
-
-_NO_ROWS = (
-    "(SELECT '' AS user_id, 0 AS item, 0::BIGINT AS time, 0::BIGINT AS row, 0::UTINYINT AS place "
-    "WHERE false)"
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -160,7 +160,15 @@ class _Training:
         """Go on after the epochs that a file holds, if there is one."""
         if not path.exists():
             return
-        state = _read(path, self.device)
+        try:
+            state = torch.load(path, map_location=self.device, weights_only=True)
+        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise DataError(
+                "the state of an unfinished training cannot be read",
+                where=str(path),
+                found=str(error).partition("\n")[0],
+                hint="delete it: training begins again",
+            ) from error
         if state.get("settings") != self.settings:
             raise DataError(
                 "this folder holds an unfinished training with other settings or another split",
@@ -171,19 +179,6 @@ class _Training:
         self.optimizer.load_state_dict(state["optimizer"])
         self.epochs = [Epoch(*one) for one in state["epochs"]]
         self.kept = {name: value.cpu().numpy() for name, value in state["kept"].items()}
-
-
-def _read(path: Path, device: torch.device) -> dict[str, Any]:
-    try:
-        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise DataError(
-            "the state of an unfinished training cannot be read",
-            where=str(path),
-            found=str(error).partition("\n")[0],
-            hint="delete it: training begins again",
-        ) from error
-    return state
 
 
 @torch.no_grad()

@@ -21,7 +21,7 @@ from harness.base.errors import DataError, Interrupted
 from harness.base.seeded_random import shuffled
 from harness.contracts.published import PublishedTables
 from harness.contracts.report import Axis, Figure, Points, Report, Sheet
-from harness_horizon.curation.engine import engine, text
+from harness_horizon.curation.engine import engine, parquet, text
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.settings import memory_bytes
 from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS
@@ -129,7 +129,7 @@ def random_splits(
 
 def _documents(settings: Settings, folder: Path) -> list[Document]:
     """The group, interactions and document of the users of each group with the smallest hashes."""
-    users, items = (f"read_parquet({text(folder / one)})" for one in (USERS, ITEMS))
+    users, items = (parquet(folder / one) for one in (USERS, ITEMS))
     place = f"md5({text(f'{settings.seed}:drift:')} || user_id), user_id"
     chosen = " UNION ALL ".join(
         f"(SELECT user_id, {text(name)} AS name FROM {users} WHERE {role} "
@@ -144,7 +144,7 @@ def _documents(settings: Settings, folder: Path) -> list[Document]:
             f"""
             WITH chosen AS ({chosen}), shown AS (
                 SELECT user_id, name, generate_subscripts(items, 1) AS spot, unnest(items) AS item
-                FROM read_parquet({text(folder / HISTORIES / "*.parquet")})
+                FROM {parquet(folder / HISTORIES / "*.parquet")}
                 JOIN chosen USING (user_id)
             )
             SELECT name, count(*), string_agg(title || ' ' || category, ' ' ORDER BY spot)

@@ -12,7 +12,6 @@ from harness.base.errors import StorageError
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import remove_unfinished
 from harness_horizon.curation import stages
-from harness_horizon.curation.audit import LEAKS, audit
 from harness_horizon.curation.engine import OUT, engine
 from harness_horizon.curation.ledger import (
     Ledger,
@@ -24,7 +23,7 @@ from harness_horizon.curation.ledger import (
 )
 from harness_horizon.curation.settings import Settings, memory_bytes
 from harness_horizon.curation.sources import Found, disk_needed, find, with_digests
-from harness_horizon.curation.splits import make_splits
+from harness_horizon.curation.splits import LEAKS, audit, make_splits
 
 SETTINGS = {
     "1a": "last item before 2020 of tested users",
@@ -48,7 +47,7 @@ def run(settings: Settings, progress: Progress = no_progress) -> Report:
         if ledger.manifest.complete:
             shutil.rmtree(out / stages.WORK, ignore_errors=True)
             return report(ledger.manifest, notes=("nothing was left to do",))
-        _remove_unfinished(out)
+        remove_unfinished(out)
         if before is None:
             _say_disk(found, out)
         with engine(out, memory) as database:
@@ -62,12 +61,6 @@ def run(settings: Settings, progress: Progress = no_progress) -> Report:
         ledger.complete(totals(ledger), without=stages.WORK)
         shutil.rmtree(out / stages.WORK, ignore_errors=True)
     return report(ledger.manifest)
-
-
-def _remove_unfinished(out: Path) -> None:
-    remove_unfinished(out)
-    for folder in (out / stages.WORK).glob("*"):
-        remove_unfinished(folder)
 
 
 def _say_disk(found: Found, out: Path) -> None:
@@ -92,12 +85,10 @@ def _size(count: int) -> str:
 
 def totals(ledger: Ledger) -> dict[str, dict[str, int]]:
     """The sums over all parts, with what each rule dropped."""
-    rows = _summed(ledger.counts_of("reviews"))
-    history = _summed(ledger.counts_of(stages.HISTORIES))
-    metadata = _summed(ledger.counts_of("meta"))
+    history = ledger.sums(stages.HISTORIES)
     return {
         "rows": {
-            **rows,
+            **ledger.sums("reviews"),
             "of an item without a title": history["untitled"],
             "again in the category": history["titled"] - history["first_of_category"],
             "again in another category": history["first_of_category"] - history["interactions"],
@@ -108,54 +99,38 @@ def totals(ledger: Ledger) -> dict[str, dict[str, int]]:
             "left without an item": history["users_left_without"],
             "left": history["users"],
         },
-        "metadata": {**metadata, **ledger.counts("items")},
+        "metadata": ledger.sums("meta") | ledger.counts("items"),
         "roles": ledger.counts("splits/roles"),
         "audit": ledger.counts("audit"),
     }
 
 
-def _summed(parts: dict[str, dict[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for counts in parts.values():
-        for name, count in counts.items():
-            found[name] = found.get(name, 0) + count
-    return found
-
-
 def report(manifest: Manifest, *, notes: tuple[str, ...] = ()) -> Report:
     """What a complete build read, dropped and made."""
     named = {"rows": "Reviews", "users": "Users", "metadata": "Metadata", "roles": "Users by role"}
-    sheets = [
+    counts = (
         Sheet(
             title=title,
             columns=("", "count"),
             rows=tuple((one.replace("_", " "), n) for one, n in manifest.totals[name].items()),
         )
         for name, title in named.items()
-    ]
-    splits = {name: manifest.parts[f"splits/{name}"].counts for name in SETTINGS}
-    train = manifest.parts["splits/train"].counts
-    sheets.append(
-        Sheet(
-            title="Splits",
-            columns=("", "what", "users", "cases"),
-            rows=(
-                ("train", "what may be trained on", train["users"], train["interactions"]),
-                *(
-                    (name, what, splits[name]["users"], splits[name]["cases"])
-                    for name, what in SETTINGS.items()
-                ),
-            ),
-        )
+    )
+    of_splits = {"train": "what may be trained on", **SETTINGS}
+    splits = Sheet(
+        title="Splits",
+        columns=("", "what", "users", "cases"),
+        rows=tuple(
+            (name, what, *manifest.parts[f"splits/{name}"].counts.values())
+            for name, what in of_splits.items()
+        ),
     )
     checked = manifest.totals["audit"]
-    sheets.append(
-        Sheet(
-            title=f"Audit of {checked['training_rows']:,} training rows",
-            columns=("rows", "count"),
-            rows=tuple((what, checked[name]) for name, what in LEAKS.items()),
-        )
+    leaks = Sheet(
+        title=f"Audit of {checked['training_rows']:,} training rows",
+        columns=("rows", "count"),
+        rows=tuple((what, checked[name]) for name, what in LEAKS.items()),
     )
-    files = [path for part in manifest.parts.values() for path in part.files]
-    split = f"split {manifest.digest[:12]}: {len(files)} files, named with digests in the manifest"
-    return Report(sheets=tuple(sheets), notes=(split, *notes))
+    files = sum(len(part.files) for part in manifest.parts.values())
+    split = f"split {manifest.digest[:12]}: {files} files, named with digests in the manifest"
+    return Report(sheets=(*counts, splits, leaks), notes=(split, *notes))

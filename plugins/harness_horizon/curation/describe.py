@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -11,7 +13,7 @@ from msgspec import Meta
 
 from harness.contracts.published import PublishedTables
 from harness.contracts.report import Axis, Figure, Line, Report, Sheet
-from harness_horizon.curation.engine import Engine, engine, text
+from harness_horizon.curation.engine import Engine, engine, parquet
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.settings import TAU, memory_bytes
 from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS
@@ -38,13 +40,20 @@ def run(settings: Settings) -> Report:
     with TemporaryDirectory() as scratch, engine(Path(scratch), memory) as database:
         database.run(
             "CREATE TEMP TABLE frequencies AS SELECT item, count(*) AS n FROM (SELECT "
-            f"unnest(items) AS item FROM read_parquet({text(folder / HISTORIES / '*.parquet')})) "
+            f"unnest(items) AS item FROM {parquet(folder / HISTORIES / '*.parquet')}) "
             "GROUP BY item"
         )
-        users = f"read_parquet({text(folder / USERS)})"
+        users = parquet(folder / USERS)
         lengths = database.rows(f"SELECT interactions, count(*) FROM {users} GROUP BY 1 ORDER BY 1")
         items = database.rows("SELECT n, count(*) FROM frequencies GROUP BY 1 ORDER BY 1")
-        years = _years(database, folder)
+        years = database.rows(
+            f"""
+            SELECT year, count(*), count(DISTINCT user_id) FROM (
+                SELECT user_id, year(make_timestamp(unnest(times) * 1000)) AS year
+                FROM {parquet(folder / HISTORIES / "*.parquet")}
+            ) GROUP BY year ORDER BY year
+            """
+        )
         sheets = (
             _table7(database, users),
             _means(database, users),
@@ -52,7 +61,7 @@ def run(settings: Settings) -> Report:
             Sheet(
                 title="Interactions a year",
                 columns=("year", "interactions", "users"),
-                rows=tuple((str(year), n, active) for year, n, active in years),
+                rows=tuple((str(year), *counts) for year, *counts in years),
             ),
             _domains(database, folder),
         )
@@ -128,29 +137,8 @@ def _quantiles(lengths: list[tuple[int, int]], items: list[tuple[int, int]]) -> 
 
 
 def _at_most(counts: list[tuple[int, int]]) -> list[int]:
-    every = sum(many for _, many in counts)
-    found, below, shares = [], 0, list(SHARES)
-    for value, many in counts:
-        below += many
-        while shares and below >= shares[0] * every:
-            found.append(value)
-            shares.pop(0)
-    return [*found, counts[-1][0]]
-
-
-def _years(database: Engine, folder: Path) -> list[tuple[int, int, int]]:
-    """Each year with its interactions and the users who are active in it."""
-    return [
-        (year, n, users)
-        for year, n, users in database.rows(
-            f"""
-            SELECT year, count(*), count(DISTINCT user_id) FROM (
-                SELECT user_id, year(make_timestamp(unnest(times) * 1000)) AS year
-                FROM read_parquet({text(folder / HISTORIES / "*.parquet")})
-            ) GROUP BY year ORDER BY year
-            """
-        )
-    ]
+    values, below = [value for value, _ in counts], list(accumulate(many for _, many in counts))
+    return [*(values[bisect_left(below, share * below[-1])] for share in SHARES), values[-1]]
 
 
 def _domains(database: Engine, folder: Path) -> Sheet:
@@ -161,8 +149,8 @@ def _domains(database: Engine, folder: Path) -> Sheet:
             count(*) FILTER (time >= {TAU})
         FROM (
             SELECT unnest(items) AS item, unnest(times) AS time
-            FROM read_parquet({text(folder / HISTORIES / "*.parquet")})
-        ) JOIN read_parquet({text(folder / ITEMS)}) USING (item)
+            FROM {parquet(folder / HISTORIES / "*.parquet")}
+        ) JOIN {parquet(folder / ITEMS)} USING (item)
         GROUP BY category ORDER BY category
         """
     )

@@ -30,7 +30,8 @@ MOST_THREADS = 16
 SMALL_ROW_GROUPS = 20_480
 """Rows of a group in a file of many written at once: each holds a group in memory."""
 
-_FAST = "COMPRESSION snappy, PARQUET_VERSION V2"
+_FAST = "COMPRESSION snappy, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 5000"
+"""A dictionary of users or items that differ in nearly every row would be for nothing."""
 
 _DISK_FULL = ("no space left", "file too large", "disk quota", "max_temp_directory_size")
 
@@ -83,9 +84,11 @@ def text(value: str | Path) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
-def texts(values: list[Path]) -> str:
-    """A list of texts as SQL writes it."""
-    return f"[{', '.join(map(text, values))}]"
+def parquet(*files: Path, numbered: bool = False) -> str:
+    """The rows of Parquet files, for SQL; with `numbered`, each has its `file_row_number`."""
+    listed = ", ".join(map(text, files))
+    row = ", file_row_number=true" if numbered else ""
+    return f"read_parquet([{listed}], hive_partitioning=false{row})"
 
 
 @contextmanager
@@ -113,7 +116,7 @@ def engine(out: Path, memory: int) -> Iterator[Engine]:
         raise Interrupted(  # in a query, Ctrl-C is a RuntimeError
             "stopped",
             where=str(out),
-            hint="all finished parts are kept: the same command goes on from there",
+            hint="all finished parts are kept: the same command continues from there",
         ) from error
     except duckdb.Error as error:
         raise _said(error, out, memory) from error
@@ -132,14 +135,14 @@ def _said(error: duckdb.Error, out: Path, memory: int) -> Exception:
             "cannot write",
             where=str(out),
             found=said,
-            hint="free some space, then repeat the same command: it goes on where it stopped",
+            hint="free some space, then repeat the same command: it continues where it stopped",
         )
     if isinstance(error, duckdb.OutOfMemoryException):
         return DataError(
             "the memory is not enough for this work",
             where="--memory",
             found=f"{memory / 1e9:.1f} GB; {said}",
-            hint="repeat the command with more memory: it goes on where it stopped",
+            hint="repeat the command with more memory: it continues where it stopped",
         )
     return DataError("the data cannot be read or written", where=str(out), found=said)
 

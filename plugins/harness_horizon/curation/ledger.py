@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ from harness.runs.atomic_files import (
     sealed_file,
 )
 from harness_horizon.curation.engine import OUT
-from harness_horizon.curation.sources import Source
+from harness_horizon.curation.sources import Source, sha256_of
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -100,18 +101,18 @@ class Ledger:
         """What was counted in a finished part."""
         return self.manifest.parts[part].counts
 
-    def counts_of(self, stage: str) -> dict[str, dict[str, int]]:
-        """What was counted in each part of a stage, by what follows the stage in its name."""
-        start = f"{stage}/"
-        return {
-            name.removeprefix(start): part.counts
-            for name, part in self.manifest.parts.items()
-            if name.startswith(start)
-        }
+    def sums(self, stage: str) -> dict[str, int]:
+        """What was counted in all parts of a stage together."""
+        found: Counter[str] = Counter()
+        for name, part in self.manifest.parts.items():
+            if name.startswith(f"{stage}/"):
+                found.update(part.counts)
+        return dict(found)
 
     def finish(self, part: str, files: Sequence[Path], counts: Mapping[str, int]) -> None:
         """Record that a part is finished."""
-        written = {str(one.relative_to(self.folder)): _file(one) for one in _each(files)}
+        paths = (path for one in files for path in (one, *sorted(one.rglob("*"))))
+        written = {str(one.relative_to(self.folder)): _file(one) for one in paths if one.is_file()}
         done = Part(files=written, counts=dict(counts))
         self._write(parts={**self.manifest.parts, part: done})
 
@@ -127,16 +128,14 @@ class Ledger:
 
     def complete(self, totals: dict[str, dict[str, int]], *, without: str) -> None:
         """Record that everything is finished; files in the folder `without` are no longer there."""
-        parts = {
-            name: Part(
-                files={
-                    path: one for path, one in part.files.items() if Path(path).parts[0] != without
-                },
-                counts=part.counts,
-            )
-            for name, part in self.manifest.parts.items()
-        }
-        digests = {path: one.digest for part in parts.values() for path, one in part.files.items()}
+        parts: dict[str, Part] = {}
+        digests: dict[str, str] = {}
+        for name, part in self.manifest.parts.items():
+            files = {
+                path: one for path, one in part.files.items() if Path(path).parts[0] != without
+            }
+            parts[name] = Part(files=files, counts=part.counts)
+            digests |= {path: one.digest for path, one in files.items()}
         listed = "".join(f"{path} {digests[path]}\n" for path in sorted(digests))
         digest = hashlib.sha256(listed.encode()).hexdigest()
         self._write(complete=True, parts=parts, totals=totals, digest=digest)
@@ -175,7 +174,9 @@ def opened(
         )
     for part in before.parts.values():
         for path, file in part.files.items():
-            if not _is_same(folder / path, file):
+            there = folder / path
+            same_size = there.is_file() and there.stat().st_size == file.size
+            if not same_size or _file(there) != file:
                 raise DataError(
                     "a finished file is gone or was changed",
                     where=str(folder / path),
@@ -213,21 +214,8 @@ def check_usable(folder: Path, before: Manifest | None) -> None:
         )
 
 
-def _each(files: Sequence[Path]) -> Iterator[Path]:
-    for one in files:
-        yield from (
-            sorted(path for path in one.rglob("*") if path.is_file()) if one.is_dir() else [one]
-        )
-
-
 def _file(path: Path) -> File:
-    with path.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return File(size=path.stat().st_size, digest=digest)
-
-
-def _is_same(path: Path, file: File) -> bool:
-    return path.is_file() and path.stat().st_size == file.size and _file(path) == file
+    return File(size=path.stat().st_size, digest=sha256_of(path))
 
 
 def _other_options(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:

@@ -20,7 +20,7 @@ VALIDATION_YEAR = 1_546_300_800_000
 AFTER_2020 = 1_609_459_200_000
 """2021-01-01 UTC."""
 
-LEAST_MEMORY = "500MB"
+LEAST_MEMORY = 500_000_000
 """The least memory with which the work can be done."""
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
@@ -91,32 +91,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def rules(self) -> dict[str, Any]:
         """The options that decide what is written."""
+        others = ("reviews", "meta", "out", "memory")
         every = msgspec.structs.asdict(self)
-        return {
-            name: one
-            for name, one in every.items()
-            if name not in ("reviews", "meta", "out", "memory")
-        }
+        return {name: one for name, one in every.items() if name not in others}
 
 
 def memory_bytes(memory: str) -> int:
     """The bytes that the process may hold; UsageError if that is no size or too small."""
-    given, least = (_bytes(one) for one in (memory, LEAST_MEMORY))
-    if given is None:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?|)b?", memory.strip(), re.IGNORECASE)
+    if found is None:
         raise UsageError(
             "the value of --memory is not valid", found=memory, expected="8GB, 500MB …"
         )
-    assert least is not None
-    if given < least:
+    given = round(float(found[1]) * _UNITS[found[2].lower()])
+    if given < LEAST_MEMORY:
         raise UsageError(
             "the memory is too small for this work",
             where="--memory",
             found=memory,
-            expected=f"{LEAST_MEMORY} or more",
+            expected=f"{LEAST_MEMORY // 10**6}MB or more",
         )
     return given
-
-
-def _bytes(text: str) -> int | None:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmg]i?|)b?", text.strip(), re.IGNORECASE)
-    return round(float(found[1]) * _UNITS[found[2].lower()]) if found else None

@@ -1,4 +1,4 @@
-"""Who is held out, trained on and tested, and the cases of each setting.
+"""Who is held out, trained on and tested, the cases of each setting, and their audit.
 
 A row of cases is a user: `items` up to the last target, oldest first, with `times`, `titles` and
 `categories`; the targets begin at the place `first` (from 0), and `before` items are dated before
@@ -7,28 +7,38 @@ A row of cases is a user: `items` up to the last target, oldest first, with `tim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base.errors import DataError
-from harness_horizon.curation.engine import text
+from harness_horizon.curation.engine import Engine, parquet, text
 from harness_horizon.curation.settings import VALIDATION_YEAR, Settings
-from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS, WORK, Job
+from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS, WORK, Job, to_do
 
 TRAIN, VALIDATION = "train.parquet", "validation.parquet"
 
 LEAST_OF_HELD_OUT = 10
 """One of so many users who may be held out is."""
 
+Written = tuple[Path, dict[str, int]]
+"""A file that a step wrote, and what was counted."""
+
 HELD, TRAINED, TESTED, VALIDATING = "held_out", "trained", "tested", "validating"
+
+LEAKS = {
+    "of_held_out_users": "of users who are held out",
+    "too_late": "dated at or after the end of training",
+    "targets": "that are targets of 1a or 1b",
+    "validation_targets": "that are targets of validation",
+}
+"""Training rows of which there may be none."""
 
 AFTER = "interactions > before"
 IN_2019 = "before > before_2019"
 IN_2020 = "before_2021 > before"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cases:
+class Cases(NamedTuple):
     """A file of cases: its users, the place of the first target, and the end of the targets."""
 
     file: str
@@ -39,60 +49,37 @@ class Cases:
 
 def cases(settings: Settings) -> dict[str, Cases]:
     """The cases of each setting, and those of validation."""
-    one_before = "before >= 2"
-    in_2019 = f"times[before - 1] >= {VALIDATION_YEAR}"
-    validating = Cases(
-        file=VALIDATION,
-        who=f"{TESTED} AND {in_2019}" if settings.by_year else TESTED,
-        first="before - 2",
-        end="before - 1",
-    )
+    validation = Cases(VALIDATION, TESTED, "before - 2", "before - 1")
     if settings.published:
-        validating = Cases(
-            file=VALIDATION,
-            who=f"{VALIDATING} AND {one_before}",
-            first="before - 1",
-            end="before",
-        )
+        who = f"{VALIDATING} AND before >= 2"
+        validation = Cases(VALIDATION, who, "before - 1", "before")
+    elif settings.by_year:
+        who = f"{TESTED} AND times[before - 1] >= {VALIDATION_YEAR}"
+        validation = validation._replace(who=who)
+    held_before, held_two = f"{HELD} AND before >= 2", f"{HELD} AND interactions >= 2"
     return {
-        "1a": Cases(file="cases-1a.parquet", who=TESTED, first="before - 1", end="before"),
-        "1b": Cases(
-            file="cases-1b.parquet",
-            who=f"{HELD} AND {one_before}",
-            first="before - 1",
-            end="before",
-        ),
-        "1c": Cases(file="cases-1c.parquet", who=TESTED, first="before", end="interactions"),
-        "1d": Cases(
-            file="cases-1d.parquet",
-            who=f"{HELD} AND interactions >= 2",
-            first="greatest(before, 1)",
-            end="interactions",
-        ),
-        "validation": validating,
+        "1a": Cases("cases-1a.parquet", TESTED, "before - 1", "before"),
+        "1b": Cases("cases-1b.parquet", held_before, "before - 1", "before"),
+        "1c": Cases("cases-1c.parquet", TESTED, "before", "interactions"),
+        "1d": Cases("cases-1d.parquet", held_two, "greatest(before, 1)", "interactions"),
+        "validation": validation,
     }
 
 
 def make_splits(job: Job) -> None:
     """Draw the users, and write users, training data and cases."""
-    chosen = job.out / WORK / "chosen.parquet"
+    steps = {"roles": _draw, "chosen": _choose, "users": _write_users, "train": _write_train}
     every = cases(job.settings)
-    steps = ["roles", "chosen", "users", "train", *every]
-    for done, name in enumerate(steps):
-        job.progress("splits", done, len(steps))
-        if job.ledger.has(f"splits/{name}"):
-            continue
-        if name == "roles":
-            _draw(job)
-        elif name == "chosen":
-            _choose(job, chosen)
-        elif name == "users":
-            _write_users(job)
-        elif name == "train":
-            _write_train(job, chosen)
+    for name in to_do(job, "splits", [*steps, *every]):
+        if name in steps:
+            file, counts = steps[name](job)
         else:
-            _write_cases(job, chosen, name, every[name])
-    job.progress("splits", len(steps), len(steps))
+            file, counts = _write_cases(job, every[name])
+        job.ledger.finish(f"splits/{name}", [file], counts)
+
+
+def _chosen(job: Job) -> Path:
+    return job.out / WORK / "chosen.parquet"
 
 
 def _roles(job: Job) -> Path:
@@ -100,10 +87,10 @@ def _roles(job: Job) -> Path:
 
 
 def _users(job: Job) -> str:
-    return f"read_parquet({text(job.out / WORK / 'users' / '*.parquet')})"
+    return parquet(job.work("users", "*.parquet"))
 
 
-def _draw(job: Job) -> None:
+def _draw(job: Job) -> Written:
     """The users of each role, with their places in the order of a hash."""
     engine, settings = job.engine, job.settings
     candidates = f"{AFTER} AND {IN_2020}" if settings.published else AFTER
@@ -145,17 +132,13 @@ def _draw(job: Job) -> None:
     )
     flags = ", ".join(f"bool_or({one}) AS {one}" for one in _ROLES)
     file = _roles(job)
-    engine.write(
-        f"SELECT user_id, min(place) AS place, {flags} FROM ({roles}) GROUP BY user_id "
-        "ORDER BY user_id",
-        file,
+    engine.write_work(
+        f"SELECT user_id, min(place) AS place, {flags} FROM ({roles}) GROUP BY user_id", file
     )
     sizes = {one: engine.rows(f"SELECT count(*) FROM {one}")[0][0] for one in _ROLES}
     for one in _ROLES:
         engine.run(f"DROP TABLE {one}")
-    job.ledger.finish(
-        "splits/roles", [file], {"active": active, "may_be_held_out": may_be_held} | sizes
-    )
+    return file, {"active": active, "may_be_held_out": may_be_held} | sizes
 
 
 _ROLES = (HELD, VALIDATING, TRAINED, TESTED)
@@ -172,33 +155,32 @@ def _ranked(job: Job, role: str, of: str, most: int) -> None:
     )
 
 
-def _choose(job: Job, file: Path) -> None:
+def _choose(job: Job) -> Written:
     """The histories of all users with a role."""
-    histories = text(job.out / HISTORIES / "*.parquet")
-    job.engine.write(
+    file = _chosen(job)
+    job.engine.write_work(
         f"SELECT roles.*, items, times, interactions, before, before_2019 "
-        f"FROM read_parquet({histories}) AS histories "
-        f"JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) "
-        f"JOIN {_users(job)} AS users USING (user_id) ORDER BY user_id",
+        f"FROM {parquet(job.out / HISTORIES / '*.parquet')} AS histories "
+        f"JOIN {parquet(_roles(job))} AS roles USING (user_id) "
+        f"JOIN {_users(job)} AS users USING (user_id)",
         file,
     )
-    job.ledger.finish("splits/chosen", [file], {})
+    return file, {}
 
 
-def _write_users(job: Job) -> None:
+def _write_users(job: Job) -> Written:
     """All users, with their numbers of interactions and their roles."""
     file = job.out / USERS
     flags = ", ".join(f"coalesce({one}, false) AS {one}" for one in _ROLES)
     job.engine.write(
-        f"SELECT user_id, interactions, before, {flags} FROM {_users(job)} "
-        f"AS users LEFT JOIN read_parquet({text(_roles(job))}) AS roles USING (user_id) "
-        "ORDER BY user_id",
+        f"SELECT user_id, interactions, before, {flags} FROM {_users(job)} AS users "
+        f"LEFT JOIN {parquet(_roles(job))} AS roles USING (user_id) ORDER BY user_id",
         file,
     )
-    job.ledger.finish("splits/users", [file], {})
+    return file, {}
 
 
-def _write_train(job: Job, chosen: Path) -> None:
+def _write_train(job: Job) -> Written:
     """What may be trained on: of tested users, all before the targets of validation and 1a."""
     if job.settings.by_year:
         end = f"CASE WHEN {TESTED} THEN least(before_2019, before - 1) ELSE before_2019 END"
@@ -207,23 +189,20 @@ def _write_train(job: Job, chosen: Path) -> None:
     file = job.out / TRAIN
     job.engine.write(
         f"SELECT user_id, items[:stop] AS items, times[:stop] AS times FROM "
-        f"(SELECT *, {end} AS stop FROM read_parquet({text(chosen)}) WHERE {TRAINED}) "
+        f"(SELECT *, {end} AS stop FROM {parquet(_chosen(job))} WHERE {TRAINED}) "
         "ORDER BY place",
         file,
     )
-    counts = job.engine.one(
-        "SELECT count(*) AS users, coalesce(sum(len(items)), 0)::BIGINT AS interactions "
-        f"FROM read_parquet({text(file)})"
-    )
-    job.ledger.finish("splits/train", [file], counts)
+    return file, _counts(job, file, "len(items)", "interactions")
 
 
-def _write_cases(job: Job, chosen: Path, name: str, of: Cases) -> None:
+def _write_cases(job: Job, of: Cases) -> Written:
+    """The histories of a setting with the titles and categories of their items."""
     engine, file = job.engine, job.out / of.file
     engine.run(
         f"CREATE OR REPLACE TEMP TABLE asked AS SELECT user_id, place, items[:stop] AS items, "
         f"times[:stop] AS times, first, before FROM (SELECT *, ({of.first})::INTEGER AS first, "
-        f"{of.end} AS stop FROM read_parquet({text(chosen)}) WHERE {of.who})"
+        f"{of.end} AS stop FROM {parquet(_chosen(job))} WHERE {of.who})"
     )
     engine.write(
         f"""
@@ -233,16 +212,63 @@ def _write_cases(job: Job, chosen: Path, name: str, of: Cases) -> None:
         texts AS (
             SELECT place, list(title ORDER BY spot) AS titles,
                 list(category ORDER BY spot) AS categories
-            FROM shown JOIN read_parquet({text(job.out / ITEMS)}) USING (item) GROUP BY place
+            FROM shown JOIN {parquet(job.out / ITEMS)} USING (item) GROUP BY place
         )
         SELECT user_id, items, times, titles, categories, first, before
         FROM asked JOIN texts USING (place) ORDER BY place
         """,
         file,
     )
-    counts = engine.one(
-        "SELECT count(*) AS users, coalesce(sum(len(items) - first), 0)::BIGINT AS cases "
-        f"FROM read_parquet({text(file)})"
-    )
     engine.run("DROP TABLE asked")
-    job.ledger.finish(f"splits/{name}", [file], counts)
+    return file, _counts(job, file, "len(items) - first", "cases")
+
+
+def _counts(job: Job, file: Path, of_user: str, name: str) -> dict[str, int]:
+    """The users of a file, and the sum of what each has."""
+    return job.engine.one(
+        f"SELECT count(*) AS users, coalesce(sum({of_user}), 0)::BIGINT AS {name} "
+        f"FROM {parquet(file)}"
+    )
+
+
+def audit(engine: Engine, folder: Path, settings: Settings) -> dict[str, int]:
+    """What was looked at in the files alone; DataError if a training row is one that may not be."""
+    files = {name: one.file for name, one in cases(settings).items()}
+
+    def targets(*names: str) -> str:
+        return " UNION ALL ".join(
+            f"SELECT user_id, unnest(items[first + 1:]) AS item, unnest(times[first + 1:]) AS time "
+            f"FROM {parquet(folder / files[name])}"
+            for name in names
+        )
+
+    engine.run(
+        "CREATE OR REPLACE TEMP TABLE rows AS SELECT user_id, unnest(items) AS item, "
+        f"unnest(times) AS time FROM {parquet(folder / TRAIN)}"
+    )
+    found = engine.one(
+        f"""
+        SELECT (SELECT count(*) FROM rows) AS training_rows,
+            (SELECT count(*) FROM ({targets("1a", "1b")})) AS looked_for_targets,
+            (SELECT count(*) FROM {parquet(folder / VALIDATION)}) AS looked_for_validation_targets,
+            (SELECT count(*) FROM rows SEMI JOIN
+                (SELECT user_id FROM {parquet(folder / USERS)} WHERE held_out) AS held
+                USING (user_id)) AS of_held_out_users,
+            (SELECT count(*) FROM rows WHERE time >= {settings.end_of_training}) AS too_late,
+            (SELECT count(*) FROM rows SEMI JOIN ({targets("1a", "1b")}) AS targets
+                USING (user_id, item, time)) AS targets,
+            (SELECT count(*) FROM rows SEMI JOIN ({targets("validation")}) AS targets
+                USING (user_id, item, time)) AS validation_targets
+        """
+    )
+    engine.run("DROP TABLE rows")
+    leaks = [f"{found[name]:,} {what}" for name, what in LEAKS.items() if found[name]]
+    if leaks:
+        raise DataError(
+            "the audit failed: training rows leak what is tested",
+            where=str(folder / TRAIN),
+            found=f"of {found['training_rows']:,} training rows: {'; '.join(leaks)}",
+            expected="none",
+            hint="report this to the developers; the folder is not complete and is not used",
+        )
+    return found

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from harness.analysis.analysis import Progress
 from harness.base.errors import DataError
-from harness_horizon.curation.engine import Engine, text, texts
+from harness_horizon.curation.engine import Engine, parquet, text
 from harness_horizon.curation.ledger import Ledger
 from harness_horizon.curation.settings import AFTER_2020, TAU, VALIDATION_YEAR, Settings
 from harness_horizon.curation.sources import (
     Found,
-    Source,
     checked_counts,
     meta_query,
     reviews_query,
@@ -33,9 +32,6 @@ MOST_PARTS = 128
 
 ITEMS, USERS, HISTORIES = "items.parquet", "users.parquet", "histories"
 WORK = "work"
-
-PART_OF_USER = "('0x' || substr(md5(user_id), 1, 8))::BIGINT % {}"
-"""The part of a user; `hash` may change with a new DuckDB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,21 +65,20 @@ def to_do(job: Job, stage: str, names: list[str]) -> Iterator[str]:
 
 def make_histories(job: Job) -> None:
     """Everything up to the histories, and the users with their counts by date."""
-    meta = {one.category: one for one in job.found.of("meta")}
-    reviews = {one.category: one for one in job.found.of("reviews")}
+    meta, reviews = job.found["meta"], list(job.found["reviews"])
     for category in to_do(job, "meta", list(meta)):
-        _read_meta(job, meta[category])
-    for category in to_do(job, "reviews", list(reviews)):
-        _read_reviews(job, reviews[category])
+        _read_meta(job, category)
+    for category in to_do(job, "reviews", reviews):
+        _read_reviews(job, category)
     if not job.ledger.has("items"):
         _number_items(job)
     job.ledger.forget_files("meta", job.out / WORK / "meta")
-    for category in to_do(job, "split", list(reviews)):
-        _split(job, reviews[category], list(reviews).index(category))
+    for category in to_do(job, "split", reviews):
+        _split(job, category, reviews.index(category))
     job.ledger.forget_files("reviews", job.out / WORK / "reviews")
     job.ledger.forget_files("reviews", job.out / WORK / "used")
     for part in to_do(job, HISTORIES, [f"{one:03}" for one in range(partitions(job))]):
-        _order(job, part, list(reviews))
+        _order(job, part)
     job.ledger.forget_files("split", job.out / WORK / "split")
 
 
@@ -91,45 +86,44 @@ def partitions(job: Job) -> int:
     """The number of parts of users."""
     if job.settings.partitions is not None:
         return job.settings.partitions
-    rows = sum(one["read"] for one in job.ledger.counts_of("reviews").values())
-    return min(1 + rows // ROWS_A_PART, MOST_PARTS)
+    return min(1 + job.ledger.sums("reviews")["read"] // ROWS_A_PART, MOST_PARTS)
 
 
-def _read_meta(job: Job, source: Source) -> None:
-    file = job.work("meta", f"{source.category}.parquet")
-    job.engine.write_work(meta_query(job.engine, job.found.path(source)), file)
-    counts = checked_counts(job.engine, file, source)
+def _read_meta(job: Job, category: str) -> None:
+    raw, file = job.found["meta"][category], job.work("meta", f"{category}.parquet")
+    job.engine.write_work(meta_query(job.engine, raw), file)
+    counts = checked_counts(job.engine, file, raw)
     counts |= job.engine.one(
-        "SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled "
-        f"FROM read_parquet({text(file)})"
+        f"SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled FROM {parquet(file)}"
     )
-    job.ledger.finish(f"meta/{source.category}", [file], counts)
+    job.ledger.finish(f"meta/{category}", [file], counts)
 
 
-def _read_reviews(job: Job, source: Source) -> None:
-    file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
-    job.engine.write_work(reviews_query(job.engine, job.found.path(source)), file)
-    counts = checked_counts(job.engine, file, source)
+def _read_reviews(job: Job, category: str) -> None:
+    raw = job.found["reviews"][category]
+    file, used = (job.work(one, f"{category}.parquet") for one in ("reviews", "used"))
+    job.engine.write_work(reviews_query(job.engine, raw), file)
+    counts = checked_counts(job.engine, file, raw)
     job.engine.write_work(
-        f"SELECT DISTINCT parent_asin FROM read_parquet({text(file)}) WHERE cause IS NULL", used
+        f"SELECT DISTINCT parent_asin FROM {parquet(file)} WHERE cause IS NULL", used
     )
-    job.ledger.finish(f"reviews/{source.category}", [file, used], counts)
+    job.ledger.finish(f"reviews/{category}", [file, used], counts)
 
 
 def _number_items(job: Job) -> None:
     """Of an item in several files of metadata, the first title by the category's name counts."""
-    categories = [one.category for one in job.found.of("meta")]
+    categories = list(job.found["meta"])
     files = [job.work("meta", f"{one}.parquet") for one in categories]
-    used = [job.work("used", f"{one.category}.parquet") for one in job.found.of("reviews")]
+    used = [job.work("used", f"{one}.parquet") for one in job.found["reviews"]]
     titled = " UNION ALL ".join(
         f"SELECT parent_asin, title, main_category, {place} AS place, file_row_number AS row "
-        f"FROM read_parquet({text(file)}, file_row_number=true) "
+        f"FROM {parquet(file, numbered=True)} "
         "WHERE cause IS NULL AND title IS NOT NULL"
         for place, file in enumerate(files)
     )
     wanted = (
         f"FROM ({titled}) AS titled SEMI JOIN (SELECT DISTINCT parent_asin FROM "
-        f"read_parquet({texts(used)})) AS used USING (parent_asin)"
+        f"{parquet(*used)}) AS used USING (parent_asin)"
     )
     names = f"[{', '.join(map(text, categories))}]"
     first = (
@@ -156,65 +150,54 @@ def _number_items(job: Job) -> None:
     job.ledger.finish("items", [file], counts)
 
 
-def _split(job: Job, source: Source, place: int) -> None:
+def _split(job: Job, category: str, place: int) -> None:
     """The rows of a category by the part of their user; an item without a title is null."""
-    file, used = (job.work(one, f"{source.category}.parquet") for one in ("reviews", "used"))
+    file, used = (job.work(one, f"{category}.parquet") for one in ("reviews", "used"))
     own = (
-        f"SELECT item, parent_asin FROM read_parquet({text(job.out / ITEMS)}) AS items "
-        f"SEMI JOIN read_parquet({text(used)}) AS used USING (parent_asin)"
+        f"SELECT item, parent_asin FROM {parquet(job.out / ITEMS)} AS items "
+        f"SEMI JOIN {parquet(used)} AS used USING (parent_asin)"
     )
+    parts = partitions(job)
+    # `hash` may change with a new DuckDB, and md5 takes a third of the time of this query.
+    part = f"('0x' || substr(md5(user_id), 1, 8))::BIGINT % {parts}" if parts > 1 else "0"
     query = (
         f"SELECT user_id, own.item, time, file_row_number AS row, {place}::UTINYINT AS place, "
-        f"{PART_OF_USER.format(partitions(job))} AS part "
-        f"FROM read_parquet({text(file)}, file_row_number=true) AS reviews "
+        f"{part} AS part "
+        f"FROM {parquet(file, numbered=True)} AS reviews "
         f"LEFT JOIN ({own}) AS own USING (parent_asin) WHERE cause IS NULL"
     )
-    folder = job.work("split", source.category)
+    folder = job.work("split", category)
     job.engine.write_parts(query, folder, by="part")
-    job.ledger.finish(f"split/{source.category}", [folder], {})
+    job.ledger.finish(f"split/{category}", [folder], {})
 
 
-def _order(job: Job, part: str, categories: list[str]) -> None:
+def _order(job: Job, part: str) -> None:
     """The histories of the users of a part, ordered by time, category and row.
 
     Of the reviews of a user and an item, the earliest of each category counts, and of these only
     one at the same moment.
     """
     engine = job.engine
-    pieces = [
-        file
-        for category in categories
-        for file in sorted((job.work("split", category) / f"part={int(part)}").glob("*"))
-    ]
-    given = f"read_parquet({texts(pieces)}, hive_partitioning=false)" if pieces else _NO_ROWS
-    # A time and a row are one number, so that the earliest time has its first row.
-    engine.run(
-        f"""
-        CREATE OR REPLACE TEMP TABLE first AS
-        SELECT user_id, item, place, min((time::HUGEINT << {_ROW_BITS}) + row) AS moment,
-            count(*) AS rows
-        FROM {given} WHERE item IS NOT NULL GROUP BY user_id, item, place
-        """
-    )
+    pieces = sorted(job.work("split", "").glob(f"*/part={int(part)}/*"))
+    every = job.work("split", "*/*/*.parquet")
+    given = parquet(*pieces) if pieces else f"(FROM {parquet(every)} LIMIT 0)"
     engine.run(
         f"""
         CREATE OR REPLACE TEMP TABLE kept AS
-        SELECT user_id, item, (moment >> {_ROW_BITS})::BIGINT AS time, min(place) AS place,
-            arg_min(moment, place) AS moment
-        FROM first GROUP BY user_id, item, time
+        SELECT user_id, min(review) AS review, count(*) AS categories, sum(rows)::BIGINT AS rows
+        FROM (
+            SELECT user_id, item, min({_REVIEW}) AS review, count(*) AS rows
+            FROM {given} WHERE item IS NOT NULL GROUP BY user_id, item, place
+        ) GROUP BY user_id, item, {_TIME}
         """
     )
     file = job.out / HISTORIES / f"part-{part}.parquet"
     engine.write(
-        """
-        SELECT user_id, list_transform(own, lambda one: one.item) AS items,
-            list_transform(own, lambda one: one.time) AS times
-        FROM (
-            SELECT user_id, list_sort(list(
-                {'time': time, 'place': place, 'moment': moment, 'item': item}
-            )) AS own
-            FROM kept GROUP BY user_id
-        ) ORDER BY user_id
+        f"""
+        SELECT user_id, list_transform(own, lambda review: {_ITEM}) AS items,
+            list_transform(own, lambda review: {_TIME}) AS times
+        FROM (SELECT user_id, list_sort(list(review)) AS own FROM kept GROUP BY user_id)
+        ORDER BY user_id
         """,
         file,
     )
@@ -225,31 +208,26 @@ def _order(job: Job, part: str, categories: list[str]) -> None:
         for name, moment in dates.items()
     )
     engine.write_work(
-        f"SELECT user_id, len(times)::INTEGER AS interactions, {counted} "
-        f"FROM read_parquet({text(file)})",
+        f"SELECT user_id, len(times)::INTEGER AS interactions, {counted} FROM {parquet(file)}",
         users,
     )
-    users_file = f"read_parquet({text(users)})"
+    users_file = parquet(users)
     counts = engine.one(
         f"""
-        SELECT (SELECT coalesce(sum(rows), 0)::BIGINT FROM first) AS titled,
+        SELECT (SELECT coalesce(sum(rows), 0)::BIGINT FROM kept) AS titled,
             (SELECT count(*) FROM {given} WHERE item IS NULL) AS untitled,
-            (SELECT count(*) FROM first) AS first_of_category,
+            (SELECT coalesce(sum(categories), 0)::BIGINT FROM kept) AS first_of_category,
             (SELECT count(*) FROM kept) AS interactions,
             (SELECT count(*) FROM {users_file}) AS users,
             (SELECT count(*) FROM (SELECT DISTINCT user_id FROM {given} WHERE item IS NULL)
                 ANTI JOIN {users_file} AS users USING (user_id)) AS users_left_without
         """
     )
-    for table in ("first", "kept"):
-        engine.run(f"DROP TABLE {table}")
+    engine.run("DROP TABLE kept")
     job.ledger.finish(f"{HISTORIES}/{part}", [file, users], counts)
 
 
-_ROW_BITS = 40
-"""No file has as many rows as this many bits can count."""
+_REVIEW = "(time::HUGEINT << 80) + (place::HUGEINT << 72) + (row::HUGEINT << 32) + item"
+"""A review as one number, which sorts by time, category (8 bits) and row (40); the item is last."""
 
-_NO_ROWS = (
-    "(SELECT '' AS user_id, 0 AS item, 0::BIGINT AS time, 0::BIGINT AS row, 0::UTINYINT AS place "
-    "WHERE false)"
-)
+_TIME, _ITEM = "(review >> 80)::BIGINT", f"(review & {2**32 - 1})::INTEGER"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from harness.base.errors import DataError
 from harness.runs.atomic_files import atomic_write, atomic_writer
+from harness_horizon.curation.sources import sha256_of
 from harness_horizon.recommenders.presets import Hyper, Kind, Preset
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def write_weights(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> str:
     """Write arrays as the weights of a checkpoint; their digest."""
     with atomic_writer(folder / WEIGHTS, option=OUT) as file:
         np.savez(file, **dict(arrays))  # type: ignore[arg-type]
-    return digest_of(folder / WEIGHTS)
+    return sha256_of(folder / WEIGHTS)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
@@ -106,7 +106,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 def read_weights(folder: Path, manifest: Manifest) -> dict[str, NDArray[Any]]:
     """The arrays of a checkpoint; DataError if they are not those that its manifest names."""
     path = folder / WEIGHTS
-    found = digest_of(path) if path.is_file() else "no such file"
+    found = sha256_of(path) if path.is_file() else "no such file"
     if found != manifest.weights:
         raise DataError(
             "the weights of this checkpoint are not those that its manifest names",
@@ -117,9 +117,3 @@ def read_weights(folder: Path, manifest: Manifest) -> dict[str, NDArray[Any]]:
         )
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
-
-
-def digest_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -25,12 +25,11 @@ class Recommender(nn.Module):
     Histories are rows of item numbers from 1, oldest first, with `PADDING` at the end.
     """
 
-    items: nn.Embedding
-
-    def __init__(self, known: int, hyper: Hyper) -> None:
+    def __init__(self, known: int, hyper: Hyper, *, masks: int = 0) -> None:
         super().__init__()
         self.known = known
         self.hyper = hyper
+        self.items = nn.Embedding(known + 1 + masks, hyper.width, padding_idx=PADDING)
 
     def encode(self, histories: Tensor) -> Tensor:
         """A vector for each history; its products with `table` are the scores."""

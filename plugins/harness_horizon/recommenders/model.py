@@ -77,7 +77,9 @@ class RecommenderModel(Model):
             while self._waiting:
                 together, self._waiting = self._waiting, []
                 try:
-                    rankings = await asyncio.to_thread(self._rank, [one for one, _ in together])
+                    assert self._ranker is not None, "the model is open"
+                    questions = [one for one, _ in together]
+                    rankings = await asyncio.to_thread(self._ranker.rank, questions)
                 except Exception as error:
                     failed = CallError("server_error", f"{type(error).__name__}: {error}")
                     for _, answer in together:
@@ -89,10 +91,6 @@ class RecommenderModel(Model):
                         answer.set_result(ranking)
         finally:
             self._work = None
-
-    def _rank(self, questions: list[Question]) -> list[Ranking]:
-        assert self._ranker is not None, "the model is open"
-        return self._ranker.rank(questions)
 
 
 def make(settings: ModelSettings) -> Model:

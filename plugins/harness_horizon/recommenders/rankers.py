@@ -1,4 +1,4 @@
-"""Checkpoints that rank: the best items after each of several histories, and their texts."""
+"""Checkpoints that rank: by a network or by counts, the best items after each history."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from harness_horizon.recommenders.checkpoint import VOCABULARY, Manifest, read_weights
-from harness_horizon.recommenders.counting import scores_after
 from harness_horizon.recommenders.presets import NETWORKS
-from harness_horizon.recommenders.training_data import PADDING, Vocabulary, padded
+from harness_horizon.recommenders.training_data import PADDING, TrainingData, Vocabulary, padded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +29,12 @@ TOGETHER = 64
 """Histories are ranked so many at a time, empty ones added: how a sum of products is rounded
 depends on the shape of the whole, and no answer may depend on what else is asked."""
 
+REACH = 10
+"""How far behind an item another may stand and still be its neighbour."""
+
+COUNTS, FIRST, NEIGHBOURS, WEIGHTS = "counts", "first", "neighbours", "near"
+"""The arrays of the rules: interactions an item; where an item's neighbours begin, which they are,
+and how near they stand. Position 0 is item 1."""
 
 _NUMBERS = r"(?:[0-9]{1,18}(?: [0-9]{1,18})*)?"
 _QUESTION = re.compile(rf"\s*({_NUMBERS})\s*(?:among ({_NUMBERS})\s*)?")
@@ -214,3 +219,49 @@ def _ordered(
 ) -> Ranking:
     order = np.lexsort((places, -scores))[:MOST]
     return Ranking(vocabulary.items[places[order]], scores[order])
+
+
+def popular(data: TrainingData) -> dict[str, NDArray[np.generic]]:
+    """The number of training interactions of each item."""
+    counts = np.bincount(data.numbers, minlength=len(data.vocabulary) + 1)[1:]
+    return {COUNTS: counts.astype(np.int64)}
+
+
+def neighbours(data: TrainingData) -> dict[str, NDArray[np.generic]]:
+    """The items that follow each item within `REACH` places, weighted by one over the distance.
+
+    Weights are added up over all training histories.
+    """
+    known, places = len(data.vocabulary), len(data.numbers)
+    user = np.repeat(np.arange(len(data.train.sizes)), data.train.sizes)
+    pairs, near = [], []
+    for distance in range(1, REACH + 1):
+        together = np.flatnonzero(user[: max(0, places - distance)] == user[distance:])
+        before, after = data.numbers[together] - 1, data.numbers[together + distance] - 1
+        other = before != after
+        pairs.append((before * known + after)[other])
+        near.append(np.full(int(other.sum()), 1 / distance))
+    found, place = np.unique(np.concatenate(pairs), return_inverse=True)
+    weights = np.bincount(place, weights=np.concatenate(near), minlength=len(found))
+    first = np.searchsorted(found // known, np.arange(known + 1))
+    return {
+        **popular(data),
+        FIRST: first.astype(np.int64),
+        NEIGHBOURS: (found % known).astype(np.int64),
+        WEIGHTS: weights,
+    }
+
+
+def scores_after(last: int | None, arrays: dict[str, NDArray[np.generic]]) -> NDArray[np.float64]:
+    """The score of each item after an item with this number, or by popularity alone.
+
+    Among items that are as near, the more popular one comes first: the popularity is scaled so that
+    it decides nothing else.
+    """
+    counts = arrays[COUNTS].astype(np.float64)
+    if last is None or FIRST not in arrays:
+        return counts
+    scores: NDArray[np.float64] = counts / (counts.max() + 1) * 1e-4
+    begin, end = arrays[FIRST][last - 1 : last + 1]
+    scores[arrays[NEIGHBOURS][begin:end]] += arrays[WEIGHTS][begin:end]
+    return scores

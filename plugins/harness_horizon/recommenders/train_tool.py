@@ -23,8 +23,8 @@ from harness_horizon.recommenders.checkpoint import (
     write_manifest,
     write_weights,
 )
-from harness_horizon.recommenders.counting import neighbours, popular
 from harness_horizon.recommenders.presets import NETWORKS, Hyper, Kind, Loss, Preset, hyper_of
+from harness_horizon.recommenders.rankers import neighbours, popular
 from harness_horizon.recommenders.training_data import data_folder, read_training, training_cases
 
 if TYPE_CHECKING:
@@ -114,18 +114,20 @@ def _train(
     if not len(data.train.items):
         raise DataError("there are no training interactions", where=str(settings.data))
     known = {VOCABULARY: data.vocabulary.items}
-    of_all = {"format": FORMAT, "kind": kind, "split": data.split, "items": len(data.vocabulary)}
+    counted = Manifest(
+        format=FORMAT,
+        kind=kind,
+        preset=None,
+        options=None,
+        weights="",
+        split=data.split,
+        items=len(data.vocabulary),
+        cases=len(training_cases(data)),
+        software={"numpy": np.__version__},
+    )
     if hyper is None:
         arrays = popular(data) if kind == "popular" else neighbours(data)
-        weights = write_weights(out, {**known, **arrays})
-        return Manifest(
-            **of_all,  # type: ignore[arg-type]
-            preset=None,
-            options=None,
-            weights=weights,
-            cases=len(training_cases(data)),
-            software={"numpy": np.__version__},
-        )
+        return replace(counted, weights=write_weights(out, {**known, **arrays}))
     import torch
 
     from harness_horizon.recommenders.networks import device_of
@@ -137,12 +139,11 @@ def _train(
         weights = write_weights(out, {**known, **trained.weights})
     (out / STATE).unlink(missing_ok=True)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    return Manifest(
-        **of_all,  # type: ignore[arg-type]
+    return replace(
+        counted,
         preset=settings.preset,
         options=hyper,
         weights=weights,
-        cases=trained.cases,
         best_epoch=trained.best.number,
         epochs=trained.epochs,
         device=name,
@@ -175,14 +176,14 @@ def _check_same(
 def report(manifest: Manifest, settings: Settings, *, notes: tuple[str, ...] = ()) -> Report:
     """What was trained, and the loss and MRR of each epoch."""
     options = manifest.options
-    about = [
+    about = (
         ("model", manifest.kind),
         ("items that it can recommend", manifest.items),
         ("training cases", manifest.cases),
         ("weights", manifest.weights[:12]),
         ("split", manifest.split[:12]),
-    ]
-    sheets = [Sheet(title="Checkpoint", columns=("", "value"), rows=tuple(about))]
+    )
+    sheets = [Sheet(title="Checkpoint", columns=("", "value"), rows=about)]
     if options is not None:
         best = manifest.best_epoch
         rows = tuple(

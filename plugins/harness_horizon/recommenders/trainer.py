@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -46,7 +46,6 @@ class Trained:
     weights: dict[str, NDArray[np.float32]]
     best: Epoch
     epochs: tuple[Epoch, ...]
-    cases: int
 
 
 def train(
@@ -70,7 +69,7 @@ def train(
         training.run_epoch(progress)
         with kept_epochs(len(training.epochs) - 1):
             training.save(folder / STATE)
-    return Trained(training.kept, training.best, tuple(training.epochs), len(training.cases))
+    return Trained(training.kept, training.best, tuple(training.epochs))
 
 
 @contextmanager
@@ -91,7 +90,13 @@ class _Training:
     def __init__(self, kind: Kind, hyper: Hyper, data: TrainingData, device: torch.device) -> None:
         self.hyper, self.device = hyper, device
         self.cases, self.validation = training_cases(data), validation_cases(data)
-        _check(self.cases, self.validation)
+        if not len(self.cases) or not len(self.validation):
+            raise DataError(
+                "there is too little to train with",
+                found=f"{len(self.cases):,} training cases, "
+                f"{len(self.validation):,} validation cases",
+                expected="users with two training items, and users with a validation item",
+            )
         self.network = new_network(kind, len(data.vocabulary), hyper).to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=hyper.learning_rate)
         self.epochs: list[Epoch] = []
@@ -173,7 +178,15 @@ class _Training:
         """Go on after the epochs that a file holds, if there is one."""
         if not path.exists():
             return
-        state = _read(path, self.device)
+        try:
+            state = torch.load(path, map_location=self.device, weights_only=True)
+        except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise DataError(
+                "the state of an unfinished training cannot be read",
+                where=str(path),
+                found=str(error).partition("\n")[0],
+                hint="delete it: training begins again",
+            ) from error
         if state.get("settings") != self.settings:
             raise DataError(
                 "this folder holds an unfinished training with other settings or another split",
@@ -184,29 +197,6 @@ class _Training:
         self.optimizer.load_state_dict(state["optimizer"])
         self.epochs = [Epoch(*one) for one in state["epochs"]]
         self.kept = {name: value.cpu().numpy() for name, value in state["kept"].items()}
-
-
-def _read(path: Path, device: torch.device) -> dict[str, Any]:
-    try:
-        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-    except (OSError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise DataError(
-            "the state of an unfinished training cannot be read",
-            where=str(path),
-            found=str(error).partition("\n")[0],
-            hint="delete it: training begins again",
-        ) from error
-    return state
-
-
-def _check(cases: Cases, validation: Cases) -> None:
-    """DataError unless there is something to learn and something to validate with."""
-    if not len(cases) or not len(validation):
-        raise DataError(
-            "there is too little to train with",
-            found=f"{len(cases):,} training cases, {len(validation):,} validation cases",
-            expected="users with two training items, and users with a validation item",
-        )
 
 
 @torch.no_grad()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from builders.horizon import built, settings_of, write_log
 from harness_horizon.curation import build, splits
-from harness_horizon.curation.audit import audit
 from harness_horizon.curation.engine import engine
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.settings import TAU
+from harness_horizon.curation.splits import audit
 
 from harness.base.errors import DataError
 
@@ -66,11 +66,13 @@ def test_a_planted_leak_is_found(tmp_path, leak):
 def test_a_build_that_leaks_is_not_complete(tmp_path, monkeypatch):
     write = splits._write_train
     query = f"SELECT user_id, [0], [{TAU}] FROM '{{}}/users.parquet' LIMIT 1"
-    monkeypatch.setattr(
-        splits,
-        "_write_train",
-        lambda job, chosen: (write(job, chosen), plant(job.engine, job.out, query)),
-    )
+
+    def write_and_plant(job):
+        written = write(job)
+        plant(job.engine, job.out, query)
+        return written
+
+    monkeypatch.setattr(splits, "_write_train", write_and_plant)
     write_log(tmp_path, REVIEWS, TITLES)
     settings = settings_of(tmp_path)
     with pytest.raises(DataError, match="the audit failed"):

@@ -206,7 +206,7 @@ def test_a_full_disk(log, request):
         [sys.executable, "-c", FULL, str(log), tests], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[0] == f"{log}/out: cannot write"
-    assert "repeat the same command: it goes on where it stopped" in done.stdout
+    assert "repeat the same command: it continues where it stopped" in done.stdout
     assert len(read_build(built(log))["histories"]) == 20_000
 
 

@@ -19,10 +19,10 @@ from harness.base.errors import DataError
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
 
-from harness_horizon.recommenders.bert4rec import BERT4Rec  # noqa: E402
 from harness_horizon.recommenders.layers import Recommender, negatives  # noqa: E402
 from harness_horizon.recommenders.networks import (  # noqa: E402
     KINDS,
+    BERT4Rec,
     network_from,
     new_network,
     weights_of,

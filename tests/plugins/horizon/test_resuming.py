@@ -1,4 +1,4 @@
-"""A build that is killed goes on and ends in the same bytes; another build is refused."""
+"""A build that is killed continues and ends in the same bytes; another build is refused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def contents(out):
         ("before a part is recorded", 17),
     ],
 )
-def test_a_killed_build_goes_on_and_ends_in_the_same_bytes(log, moment, number):
+def test_a_killed_build_continues_and_ends_in_the_same_bytes(log, moment, number):
     command = [sys.executable, "-c", KILLER, str(log), moment, str(number)]
     out = log / "killed"
     killed = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -181,7 +181,7 @@ def test_two_builds_in_one_folder_are_refused(log):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
-def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(log, monkeypatch, error):
+def test_ctrl_c_says_what_is_kept_and_the_same_command_continues(log, monkeypatch, error):
     out = log / "interrupted"
     write = Engine.write
 
@@ -193,7 +193,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(log, monkeypatch,
     monkeypatch.setattr(Engine, "write", interrupted)
     with pytest.raises(Interrupted) as raised:
         build.run(settings_of(log, out=out, partitions=3))
-    assert raised.value.hint == "all finished parts are kept: the same command goes on from there"
+    assert raised.value.hint == "all finished parts are kept: the same command continues from there"
     monkeypatch.undo()
     build.run(settings_of(log, out=out, partitions=3))
     assert contents(out) == contents(log / "out")

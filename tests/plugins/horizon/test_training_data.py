@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from harness_horizon.recommenders.counting import neighbours, popular, scores_after
+from harness_horizon.recommenders.rankers import neighbours, popular, scores_after
 from harness_horizon.recommenders.training_data import (
     TrainingData,
     Vocabulary,

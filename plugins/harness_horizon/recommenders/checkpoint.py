@@ -63,7 +63,7 @@ def read_manifest(folder: Path) -> Manifest:
             where=str(folder),
             found=_inside(folder),
             expected=f"{MANIFEST}, which training writes last",
-            hint=f"let its training end: the same command goes on; or {TRAIN}",
+            hint=f"let its training end: the same command continues; or {TRAIN}",
         ) from error
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         data = (folder / "train.parquet").exists()

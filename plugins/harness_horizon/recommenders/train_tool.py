@@ -100,7 +100,7 @@ def run(settings: Settings, progress: Progress) -> Report:
         raise Interrupted(
             "training was interrupted",
             where=str(settings.out),
-            hint="the finished epochs are kept: the same command goes on after them",
+            hint="the finished epochs are kept: the same command continues after them",
         ) from error
     write_manifest(settings.out, manifest)
     return report(manifest, settings)

@@ -79,8 +79,8 @@ def kept_epochs(number: int) -> Iterator[None]:
         yield
     except StorageError as error:
         kept = {0: "no epoch is", 1: "epoch 1 is"}.get(number, f"epochs 1 to {number} are")
-        goes_on = "training goes on after that" if number else "training begins again"
-        error.hint = f"{error.hint}: {kept} kept, and {goes_on}"
+        continues = "training continues after that" if number else "training begins again"
+        error.hint = f"{error.hint}: {kept} kept, and {continues}"
         raise
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from harness.base.errors import DataError
 from harness_horizon.curation.ledger import complete_manifest
+from harness_horizon.curation.sources import sha256_of
 from harness_horizon.curation.splits import TRAIN, VALIDATION
-from harness_horizon.recommenders.checkpoint import WEIGHTS, digest_of
+from harness_horizon.recommenders.checkpoint import WEIGHTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,7 +176,7 @@ def read_training(folder: Path) -> TrainingData:
     written = {name: file for part in manifest.parts.values() for name, file in part.files.items()}
     for name in (TRAIN, VALIDATION):
         path = folder / name
-        if not path.is_file() or digest_of(path) != written[name].digest:
+        if not path.is_file() or sha256_of(path) != written[name].digest:
             raise DataError(
                 "a file of this data is gone or was changed",
                 where=str(path),

@@ -162,7 +162,7 @@ def test_a_checkpoint_without_its_manifest_is_named(trained: Train, tmp_path: Pa
     with pytest.raises(DataError) as caught:
         make(ModelSettings(args={"model": str(folder)}))
     assert "no checkpoint" in str(caught.value) and MANIFEST in str(caught.value)
-    assert "the same command goes on" in str(caught.value)
+    assert "the same command continues" in str(caught.value)
     with pytest.raises(DataError, match="no such folder"):
         make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
 
@@ -242,9 +242,9 @@ def full_disk() -> Iterator[None]:
     ("full_in", "kept"),
     [
         (1, "no epoch is kept, and training begins again"),
-        (2, "epoch 1 is kept, and training goes on after that"),
-        (3, "epochs 1 to 2 are kept, and training goes on after that"),
-        (4, "epochs 1 to 3 are kept, and training goes on after that"),
+        (2, "epoch 1 is kept, and training continues after that"),
+        (3, "epochs 1 to 2 are kept, and training continues after that"),
+        (4, "epochs 1 to 3 are kept, and training continues after that"),
     ],
 )
 def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_on(

@@ -17,6 +17,7 @@ from harness.registry.hookspecs import (
     AnalysisFactory,
     BenchmarkFactory,
     DataToolFactory,
+    EmbedderFactory,
     JudgeFactory,
     ModelFactory,
     Respondent,
@@ -24,6 +25,7 @@ from harness.registry.hookspecs import (
 from harness.registry.registrations import (
     AnalysisRegistration,
     DataToolRegistration,
+    EmbedderRegistration,
     JudgeRegistration,
     ModelRegistration,
     Origin,
@@ -76,6 +78,19 @@ def registered_by(
         )  # fmt: skip
         found["judges"].append((name, registration))
 
+    def add_embedder(
+        name: str,
+        factory: EmbedderFactory,
+        *,
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
+        registration = EmbedderRegistration(
+            name=name, factory=factory, origin=origin, description=description,
+            arguments=dict(arguments or {}),
+        )  # fmt: skip
+        found["embedders"].append((name, registration))
+
     def add_respondent(
         benchmark: str,
         prompt: str,
@@ -112,6 +127,7 @@ def registered_by(
         "benchmarks": add_benchmark,
         "models": add_model,
         "judges": add_judge,
+        "embedders": add_embedder,
         "respondents": add_respondent,
         "analyses": add_analysis,
         "data_tools": add_data_tool,

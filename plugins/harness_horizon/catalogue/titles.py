@@ -1,0 +1,116 @@
+"""Titles as they are compared: cleaned, distinct and numbered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
+
+import numpy as np
+
+from harness.base.errors import DataError
+from harness_horizon.curation.ledger import complete_manifest
+from harness_horizon.curation.stages import ITEMS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SETTINGS = ("1a", "1b", "1c", "1d")
+
+
+def cleaned(title: str | None) -> str:
+    """A title as it is compared: NFC, and one blank for any blanks; empty if there is none.
+
+    >>> cleaned(" A\\n thing "), cleaned("None"), cleaned(None)
+    ('A thing', '', '')
+    """
+    text = " ".join(normalize("NFC", title or "").split())
+    return "" if text == "None" else text
+
+
+def items_digest(data: Path) -> str:
+    """The digest of the items of curated data, which stands for its catalogue."""
+    for part in complete_manifest(data).parts.values():
+        if ITEMS in part.files:
+            return part.files[ITEMS].digest
+    raise DataError("the curated data has no items", where=str(data), expected=ITEMS)
+
+
+def distinct_titles(data: Path) -> Any:
+    """The distinct cleaned titles of curated data as an Arrow array: `row` is the place in it."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(data / ITEMS)
+    parts = [pa.array(["" if one is None else cleaned(one) for one in batch.column(0).to_pylist()],
+                      pa.large_string()) for batch in file.iter_batches(columns=["title"])]  # fmt: skip
+    found = pc.unique(pa.chunked_array(parts, pa.large_string()))
+    return found.filter(pc.not_equal(found, ""))
+
+
+def true_titles(data: Path) -> set[str]:
+    """The cleaned titles of all targets of all cases."""
+    import pyarrow.parquet as pq
+
+    found: set[str] = set()
+    for setting in SETTINGS:
+        file = pq.ParquetFile(data / f"cases-{setting}.parquet")
+        for batch in file.iter_batches(columns=["titles", "first"]):
+            for titles, first in zip(*map(_listed, batch.columns), strict=True):
+                found.update(map(cleaned, titles[first:]))
+    return found - {""}
+
+
+def _listed(column: Any) -> Iterable[Any]:
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+class Titles:
+    """The titles of an index by position, their rows in the catalogue, and where each title is."""
+
+    def __init__(self, table: Any) -> None:
+        self.titles = table.column("title").chunk(0)
+        self.rows, self._keys, self._places = (
+            table.column(name).chunk(0).to_numpy() for name in ("row", "key", "place")
+        )
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def position(self, title: str) -> int | None:
+        """Where a cleaned title is; None if the catalogue lacks it."""
+        key = np.uint64(_key(title))
+        place = int(np.searchsorted(self._keys, key))
+        while place < len(self) and self._keys[place] == key:
+            found = int(self._places[place])
+            if self.titles[found].as_py() == title:
+                return found
+            place += 1
+        return None
+
+
+def table_of(titles: Any, rows: NDArray[np.int64]) -> Any:
+    """The table of an index's titles: those in the given rows of the catalogue."""
+    import pyarrow as pa
+
+    kept = titles.take(pa.array(rows))
+    keys = np.fromiter((_key(one.as_py()) for one in kept), np.uint64, len(kept))
+    places = np.argsort(keys, kind="stable")
+    return pa.table({"title": kept, "row": rows, "key": keys[places], "place": places})
+
+
+def sampled(titles: Any, true: set[str], size: int) -> NDArray[np.int64]:
+    """The rows of `size` titles: all true ones, and others by the hash of their text."""
+    keys = np.fromiter(
+        (0 if (title := one.as_py()) in true else _key(title) for one in titles),
+        np.uint64, len(titles),
+    )  # fmt: skip
+    most = max(size, int((keys == 0).sum()))
+    return np.sort(np.argsort(keys, kind="stable")[:most])
+
+
+def _key(title: str) -> int:
+    return int.from_bytes(hashlib.blake2b(title.encode(), digest_size=8).digest(), "little")

@@ -1,0 +1,117 @@
+"""What an index takes of memory, of disk and of a GPU, worked out from its numbers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.base.errors import DataError, StorageError
+from harness_horizon.curation.engine import OUT
+
+M, BUILDING, SEARCHING = 64, 256, 256
+"""The published parameters of HNSW: links of a node, efConstruction and efSearch."""
+
+LINKS = 4 * (2 * M + 2) + 12
+"""The bytes of a node: its links at the bottom and above, its level and where its links begin."""
+
+TITLE = 100
+"""The bytes of a title of ordinary length, with its number and its key."""
+
+GPU_PIECE = 1 << 20
+"""The rows that are copied to a GPU together; faiss may hold a piece twice while it grows."""
+
+GPU_SCRATCH = 2_000_000_000
+"""What faiss and CUDA take on a GPU besides vectors."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """The bytes that an index takes: of memory, and of disk while it is built and afterwards."""
+
+    memory: int
+    building: int
+    disk: int
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The same in words and rounded numbers."""
+        return [
+            ("memory to build or search it", size(self.memory)),
+            ("disk while it is built", size(self.building)),
+            ("disk when it is done", size(self.disk)),
+        ]
+
+
+def room_of(titles: int, dimensions: int, number: int, *, graph: bool) -> Room:
+    """What an index of so many titles takes, with numbers of so many bytes.
+
+    >>> room_of(35_000_000, 768, 4, graph=True).memory // 10**9
+    126
+    """
+    vectors = titles * dimensions * number
+    index = vectors + titles * LINKS * graph
+    return Room(index, vectors + index + titles * TITLE, index + titles * TITLE)
+
+
+def gpu_needs(titles: int, dimensions: int) -> int:
+    """The bytes of a GPU that exact search in fp16 takes.
+
+    >>> gpu_needs(35_000_000, 768) // 10**9
+    57
+    """
+    row = 2 * dimensions
+    return titles * row + min(titles, GPU_PIECE) * row + GPU_SCRATCH
+
+
+def check_gpu(titles: int, dimensions: int, free: int | None) -> None:
+    """Raise DataError if a GPU with so many free bytes has no room; None is not known."""
+    needed = gpu_needs(titles, dimensions)
+    if free is not None and needed > free:
+        raise DataError(
+            "the GPU has too little room for exact search",
+            found=f"{size(free)} free",
+            expected=f"{size(needed)}: {titles:,} x {dimensions} numbers in fp16, and room to work",
+            hint="search on the CPU: device=cpu; or free the GPU",
+        )
+
+
+def check_room(room: Room, out: Path) -> str:
+    """What it takes beside what there is; StorageError or DataError where that is too little."""
+    disk = shutil.disk_usage(out).free
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if room.building > disk:
+        raise StorageError(
+            "the disk has too little room",
+            where=str(out),
+            found=f"{size(disk)} free",
+            expected=size(room.building),
+            hint=f"free some space, or name another folder ({OUT})",
+        )
+    if room.memory > memory:
+        raise DataError(
+            "the memory is too little for this index",
+            found=size(memory),
+            expected=size(room.memory),
+            hint="--dtype fp16, or fewer titles: --catalog_sample N",
+        )
+    needs = ", ".join(f"{what} {much}" for what, much in room.lines())
+    return f"{needs}; there are {size(memory)} of memory and {size(disk)} of free disk"
+
+
+def free_on_gpu() -> int | None:
+    """The free bytes of the first GPU; None if nvidia-smi does not say."""
+    try:
+        found = subprocess.run(
+            ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"],
+            capture_output=True, text=True, timeout=60, check=True,
+        ).stdout.split()  # fmt: skip
+        return int(found[0]) << 20
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""`harness models`, `harness judges` and `harness embedders`: what is told of a kind is what it takes."""
+"""`harness models`, `judges` and `embedders`: what is told of a kind is what it takes."""
 
 import json
 

@@ -38,6 +38,12 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     top_p: float | None = None
     """The share of probability that tokens are sampled from; None for the server's default."""
 
+    top_k: int | None = None
+    """How many of the likeliest tokens are sampled from; None for the server's default."""
+
+    presence_penalty: float | None = None
+    """How much less likely a token becomes once it has occurred; None for the server's default."""
+
     stop: tuple[str, ...] = ()
     """Texts that end a reply."""
 
@@ -49,6 +55,12 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def limit(self) -> int:
         """The longest reply, in tokens: answer and reasoning."""
         return self.max_tokens + self.reasoning_tokens
+
+    @property
+    def seldom_set(self) -> dict[str, Any]:
+        """The fields that are in requests and keys only where they are set."""
+        given = {"top_k": self.top_k, "presence_penalty": self.presence_penalty}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):

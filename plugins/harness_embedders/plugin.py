@@ -14,18 +14,30 @@ if TYPE_CHECKING:
 
 HASHING = {"dimensions": "the numbers of a vector (384)"}
 
+SENTENCES = {
+    "model": "a folder of weights or a repository of the hub",
+    "revision": "a branch, tag or commit of the hub",
+    "pooling": "cls or mean; else as the weights' own settings say, cls if they have none",
+    "max_length": "the tokens of a text that are read; else as the weights' own settings say, at "
+    "most 512 if they have none",
+    "dtype": "float32, float16 or bfloat16 (float32)",
+    "device": "cpu, cuda, cuda:1 …; else a GPU if there is one",
+    "batch": "the texts that are read at once (64)",
+}
+
 KINDS = {
     "hashing": ("hashes of words and their parts, without weights: for demos and tests", HASHING),
+    "sentence-transformers": ("weights in this process, on a GPU if there is one", SENTENCES),
 }
 """Kind of embedder → its description and its arguments."""
 
-MODULES = {"hashing": "hashing"}
+MODULES = {"hashing": "hashing", "sentence-transformers": "sentences"}
 """Kind of embedder → the module that makes it."""
 
 
 @hookimpl
 def register_embedders(register: RegisterEmbedder) -> None:
-    """Adds `hashing`."""
+    """Adds `hashing` and `sentence-transformers`."""
     for kind, (description, arguments) in KINDS.items():
         register(kind, partial(make, kind), description=description, arguments=arguments)
 

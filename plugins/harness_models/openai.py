@@ -29,6 +29,7 @@ from harness_models.openai_args import (
     OpenAIArgs,
     address_of,
     base_url_of,
+    check_sampling,
     host_of,
     identity_of,
     logprob_fields,
@@ -97,7 +98,8 @@ class OpenAIModel(Model):
     """One served model; `open` makes the client, `ask` sends one request once.
 
     `own` means that the harness started the server, which then gets neither key nor proxy, and is
-    reached over `socket` if there is one. `fields` gives additional fields of a request.
+    reached over `socket` if there is one. `fields` gives additional fields of a request, with None
+    for those that are left out.
     """
 
     takes_batches = True
@@ -315,6 +317,7 @@ class OpenAIModel(Model):
         return OpenAIBatches(args, self._key(), token, screen, trusted=self._trusted)
 
     def _body(self, request: Request) -> dict[str, Any]:
+        check_sampling(self._args, request.sampling)
         body = request_body(
             request,
             model=self._args.model,
@@ -326,7 +329,10 @@ class OpenAIModel(Model):
             stop=self.stop,
             added=self._added,
         )
-        return body | self._fields(request)
+        fields = self._fields(request)
+        return {
+            name: one for name, one in (body | fields).items() if fields.get(name, one) is not None
+        }
 
     def _refused(self, error: CallError) -> bool:
         return refuses_system(error.status, error.detail)

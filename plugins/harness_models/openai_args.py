@@ -17,7 +17,7 @@ import msgspec
 from harness.base.errors import UsageError, did_you_mean
 from harness.base.redaction import keep_out
 from harness.contracts.identity import Identity
-from harness.contracts.model import ModelSettings
+from harness.contracts.model import ModelSettings, Sampling
 from harness_models.arguments import bad, count_of, json_or_text, reject_constant, template_kwargs
 from harness_models.openai_wire import LARGEST_BODY
 
@@ -437,6 +437,27 @@ def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageEr
         expected=expected,
         hint=hint,
     )
+
+
+def check_sampling(args: OpenAIArgs, sampling: Sampling) -> None:
+    """Raise UsageError for sampling that OpenAI's own servers refuse, or that is set twice."""
+    twice = sampling.seldom_set.keys() & args.extra_body.keys()
+    if sampling.top_k is None and not twice:
+        return
+    name = min(twice, default="top_k")
+    problem = None
+    if twice:
+        problem, found = f"{name} is set by the sampling and by {EXTRA}", args.extra_body[name]
+    elif host_of(args) == DEFAULT_HOST:
+        problem, found = "OpenAI's own servers have no top_k", sampling.top_k
+    if problem is not None:
+        raise UsageError(
+            problem,
+            where=f"{KIND}:{args.model}",
+            found=f"{name}={found}",
+            expected=f"sampling without {name}",
+            hint=f"--gen_kwargs {name}=null leaves it out for the candidate",
+        )
 
 
 def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:

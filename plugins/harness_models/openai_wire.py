@@ -127,6 +127,7 @@ def request_body(
     body[tokens_field] = sampling.limit
     if sampling.top_p is not None:
         body["top_p"] = sampling.top_p
+    body.update(sampling.seldom_set)
     if sampling.stop or stop:
         body["stop"] = list(dict.fromkeys((*sampling.stop, *stop)))
     if seeded and sampling.temperature > 0:

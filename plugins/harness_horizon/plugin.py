@@ -30,6 +30,11 @@ TOOLS = {
         "recommenders.train_tool",
         "train a recommender of the next item, and write its checkpoint",
     ),
+    "sft-export": (
+        "horizon",
+        "text.sft_export",
+        "write training data for a language model: the next item of a history, as chat",
+    ),
     "drift": (
         "horizon",
         "drift",
@@ -40,11 +45,31 @@ TOOLS = {
 
 ANALYSES = {
     "horizon-next-item": (
+        "horizon_items",
         "next_item.result_tables.main",
         "Tables 1 to 4 with published rows, and the drops from setting 1a",
     ),
+    "horizon-text": (
+        "horizon_text",
+        "text.text_tables.main",
+        "Tables 5 and 6 with published rows, and Table 10's layout for single queries",
+    ),
+    "horizon-recall": (
+        "horizon_text",
+        "text.recall_curves.main",
+        "recall over the length of the list, of the title itself and by cosine",
+    ),
 }
-"""Each analysis: its function, and what it shows."""
+"""Each analysis: its benchmark, its function, and what it shows."""
+
+RULES = {
+    ("horizon_items", "next_item"): "next_item.asking:repeat",
+    **{
+        ("horizon_text", prompt): "text.searching:of_the_history"
+        for prompt in ("next", "next_code", "long", "long_code", "one")
+    },
+}
+"""The rule with which `--model baseline` answers each prompt of a benchmark's candidate."""
 
 RECOMMENDER = {
     "model": "the folder of a checkpoint, which `harness horizon train` writes",
@@ -57,22 +82,24 @@ RECOMMENDER = {
 @hookimpl
 def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
     register("horizon_items", partial(resolve_name, f"{PACKAGE}.next_item.scores:HORIZON_ITEMS"))
+    register("horizon_text", partial(resolve_name, f"{PACKAGE}.text.finding:HORIZON_TEXT"))
 
 
 @hookimpl
 def register_respondents(register: hookspecs.RegisterRespondent) -> None:
-    rule = partial(resolve_name, f"{PACKAGE}.next_item.asking:repeat")
-    register("horizon_items", "next_item", "candidate", rule)
+    for (benchmark, prompt), rule in RULES.items():
+        make = partial(resolve_name, f"{PACKAGE}.{rule}")
+        register(benchmark, prompt, "candidate", make)
 
 
 @hookimpl
 def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     from harness.analysis.analysis import analysis_from
 
-    for name, (function, description) in ANALYSES.items():
+    for name, (benchmark, function, description) in ANALYSES.items():
         path = f"{PACKAGE}.{function}"
         make = partial(analysis_from, path, name=name, description=description)
-        register("horizon_items", name, make, description=description)
+        register(benchmark, name, make, description=description)
 
 
 @hookimpl

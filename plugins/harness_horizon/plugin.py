@@ -56,7 +56,7 @@ ANALYSES = {
     ),
     "horizon-recall": (
         "horizon_text",
-        "text.recall_curves.main",
+        "text.text_tables.curves",
         "recall over the length of the list, of the title itself and by cosine",
     ),
 }

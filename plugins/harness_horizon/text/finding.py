@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -19,99 +20,81 @@ if TYPE_CHECKING:
 
 TABLES = PublishedTables("harness_horizon")
 
-COSINE = "_cosine"
-WHOLE = "_whole"
-USER = "_user"
-
+COSINE, WHOLE, USER, PUBLISHED_RECALL = "_cosine", "_whole", "_user", "published_recall"
+WAYS = {"": "", COSINE: f", or one with a cosine of at least {RELEVANT} to it"}
 ABOUT = {
     "recall": "share of the true titles that are among the first {}",
     "precision": "share of the first {} places with a true title",
     "ndcg": "NDCG of the true titles in the first {}",
 }
-WAYS = {"": "", COSINE: f", or one with a cosine of at least {RELEVANT} to it"}
-UNITS = {"": "", WHOLE: "; cases with all queries", USER: "; mean over users"}
-PUBLISHED_RECALL = "published_recall"
-BOUNDED = "next item: at most 1 / K, since one title can be right"
+UNITS = {"": ("", (*ABOUT, PUBLISHED_RECALL)),
+         WHOLE: ("; cases with all queries", ("recall", "precision", PUBLISHED_RECALL)),
+         USER: ("; mean over users", ("recall", "ndcg"))}  # fmt: skip
+"""What a unit's columns end with, what is said of them, and which it has."""
 
+ABOVE = "places of the first {} near a true title, by true titles; can pass 1"
+BOUND = "for the next item the exact precision is at most 1 / K: one title can be right"
 COLUMNS = tuple(f"{name}_{cut}{way}" for way in WAYS for name in ABOUT for cut in CUTS)
 
-
-def _metric(text: str, unit: str, note: str = "") -> Metric:
-    counted = "left_out" if unit == WHOLE else "counted"
-    return Metric(description=text + UNITS[unit], missing=counted, note=note)  # type: ignore[arg-type]
-
-
 METRICS = {
-    **{
-        f"{name}_{cut}{way}{unit}": _metric(
-            f"{ABOUT[name].format(cut)}{WAYS[way]}",
-            unit,
-            BOUNDED if name == "precision" and not way else "",
-        )
-        for unit in UNITS
-        for way in WAYS
-        for name in ABOUT
-        for cut in CUTS
-    },
-    **{
-        f"{PUBLISHED_RECALL}_{cut}{unit}": _metric(
-            f"places of the first {cut} near a true title, by true titles; can pass 1", unit
-        )
-        for unit in ("", WHOLE)
-        for cut in CUTS
-    },
+    f"{name}_{cut}{way}{unit}": Metric(
+        description={**ABOUT, PUBLISHED_RECALL: ABOVE}[name].format(cut) + WAYS[way] + words,
+        missing="left_out" if unit == WHOLE else "counted",
+        note=BOUND if name == "precision" and not way else "",
+    )
+    for unit, (words, names) in UNITS.items()
+    for way in WAYS
+    for name in names
+    for cut in CUTS
+    if name != PUBLISHED_RECALL or not way
+} | {
     "cosine_mean": Metric(description="mean cosine of queries and true titles", worst=None),
-    "cosine_best": Metric(
-        description="mean cosine of each true title and its nearest query", worst=None
-    ),
+    "cosine_best": Metric(description="mean cosine of true titles and nearest query", worst=None),
 }
 
-LENGTHS = ((5, "1-5"), (20, "6-20"), (50, "21-50"))
+OTHERS = f"{RETRIEVE.name}/"
+"""What begins the cause of a failure that is not the candidate's."""
+
+LENGTHS = ((5, "1-5"), (20, "6-20"), (50, "21-50"), (sys.maxsize, "51 or more"))
 
 
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Any]]:
     """One score a case; and one a user where users have several cases."""
-    for user, cases in joined(records):
-        scores = [score_of(asked, searched, options) for asked, searched in cases]
+    searches = records["retrieve"].by_user()
+    ahead = next(searches, None)
+    for user, asked in records["generate"].with_items(Asked).by_user():
+        found: dict[str, Any] = {}
+        if ahead is not None and ahead[0] == user:
+            found = {record.id: record for record in ahead[1]}
+            ahead = next(searches, None)
+        scores = [score_of(found.get(record.id, record), options) for record in asked]
         yield from scores
         if options.ask == "next":
             yield user_score(user, scores)
 
 
-def joined(
-    records: Mapping[str, Records[Any, Any]],
-) -> Iterator[tuple[str, list[tuple[Record[Any, Any], Record[Any, Any] | None]]]]:
-    """Each user's cases with their searches; None where nothing was searched."""
-    searches = records["retrieve"].by_user()
-    ahead = next(searches, None)
-    for user, asked in records["generate"].with_items(Asked).by_user():
-        found: dict[str, Record[Any, Any]] = {}
-        if ahead is not None and ahead[0] == user:
-            found = {record.id: record for record in ahead[1]}
-            ahead = next(searches, None)
-        yield user, [(record, found.get(record.id)) for record in asked]
-
-
-def score_of(
-    asked: Record[Any, Any], searched: Record[Any, Any] | None, options: Options
-) -> Score[Any]:
-    """The score of a case at all cuts."""
-    columns = [*COLUMNS, "cosine_mean", "cosine_best"]
-    if options.ask == "long":
-        columns += [f"{PUBLISHED_RECALL}_{cut}" for cut in CUTS]
-    slices = {"history": length_of(asked.item.shown)}
-    last = searched or asked
-    if isinstance(last.outcome, FAILURES):
-        missing = dict.fromkeys(columns, f"{last.stage}/{last.outcome.cause}")
-        return Score(id=asked.id, user=asked.user, missing=missing, slices=slices)
-    search: Search = last.item
-    values = values_of(last.outcome.value, len(search.truths), len(search.queries), options)
-    whole = len(search.queries) == options.wanted
+def score_of(record: Record[Any, Any], options: Options) -> Score[Any]:
+    """The score of a case at all cuts, from the last record that it has."""
+    size = record.item.shown
+    slices = {"history": next(name for most, name in LENGTHS if size <= most)}
+    if isinstance(record.outcome, FAILURES):
+        columns = [*COLUMNS, "cosine_mean", "cosine_best"]
+        if options.ask == "long":
+            columns += [f"{PUBLISHED_RECALL}_{cut}" for cut in CUTS]
+        missing = dict.fromkeys(columns, f"{record.stage}/{record.outcome.cause}")
+        return Score(id=record.id, user=record.user, missing=missing, slices=slices)
+    search: Search = record.item
+    queries = len(search.queries.texts)
+    values = values_of(record.outcome.value, len(search.truths), queries, options)
+    whole = queries == options.wanted
     if whole:
         values |= {f"{name}{WHOLE}": values[name] for name in values if f"{name}{WHOLE}" in METRICS}
     slices["queries"] = "all" if whole else "fewer"
-    counts = {"fewer queries than asked for": int(not whole), "cut replies": int(search.cut)}
-    return Score(id=asked.id, user=asked.user, values=values, slices=slices, counts=counts)
+    counts = {
+        "fewer queries than asked for": int(not whole),
+        "cut replies": int(search.queries.cut),
+    }
+    return Score(id=record.id, user=record.user, values=values, slices=slices, counts=counts)
 
 
 def values_of(hits: Hits, truths: int, queries: int, options: Options) -> dict[str, float]:
@@ -120,15 +103,12 @@ def values_of(hits: Hits, truths: int, queries: int, options: Options) -> dict[s
     Of several places relevant to one truth, the first counts in recall and NDCG.
     """
     values = {"cosine_mean": hits.mean, "cosine_best": hits.best}
-    marked = {"": dict(hits.exact), COSINE: dict(hits.near)}
     for cut in CUTS:
         listed = at(range(hits.listed), cut, options.merge, queries)
         ideal = sum(map(_gain, range(1, min(cut, truths) + 1)))
-        for way, marks in marked.items():
+        for way, marks in (("", dict(hits.exact)), (COSINE, dict(hits.near))):
             relevant = [(rank, marks[one]) for rank, one in enumerate(listed, 1) if one in marks]
-            first: dict[int, int] = {}
-            for rank, truth in relevant:
-                first.setdefault(truth, rank)
+            first = {truth: rank for rank, truth in reversed(relevant)}
             values[f"recall_{cut}{way}"] = len(first) / truths
             values[f"precision_{cut}{way}"] = len(relevant) / cut
             values[f"ndcg_{cut}{way}"] = sum(map(_gain, first.values())) / ideal
@@ -141,25 +121,16 @@ def _gain(rank: int) -> float:
     return 1 / log2(1 + rank)
 
 
-def user_score(user: str, scores: Iterable[Score[Any]]) -> Score[Any]:
-    """The means of a user's cases; one that the candidate failed counts 0."""
-    scores = [one for one in scores if not _of_others(one)]
-    if not scores:
-        missing = dict.fromkeys((f"{name}{USER}" for name in COLUMNS), "retrieve/every_case")
+def user_score(user: str, scores: Sequence[Score[Any]]) -> Score[Any]:
+    """The means of a user's cases; one without queries counts 0, one not searched is left out."""
+    names = [name for name in COLUMNS if f"{name}{USER}" in METRICS]
+    causes = [next(iter(one.missing.values()), "") for one in scores]
+    kept = [one for one, why in zip(scores, causes, strict=True) if not why.startswith(OTHERS)]
+    if not kept:
+        missing = dict.fromkeys((f"{name}{USER}" for name in names), causes[0])
         return Score(id=f"user {user}", user=user, missing=missing)
-    means = {
-        f"{name}{USER}": fmean(one.values.get(name, 0.0) for one in scores) for name in COLUMNS
-    }
+    means = {f"{name}{USER}": fmean(one.values.get(name, 0.0) for one in kept) for name in names}
     return Score(id=f"user {user}", user=user, values=means)
-
-
-def _of_others(score: Score[Any]) -> bool:
-    return next(iter(score.missing.values()), "").startswith("retrieve/")
-
-
-def length_of(shown: int) -> str:
-    """The length of a history, as a slice."""
-    return next((name for most, name in LENGTHS if shown <= most), "51 or more")
 
 
 PUBLISHED = {"horizon_query": "table5", "horizon_long": "table6"}

@@ -81,20 +81,6 @@ class TitleData:
     folder: Path
     items: str
 
-    def cases(self, options: Options) -> Iterator[Case]:
-        """The cases, user by user, oldest first."""
-        for user, titles, first in self.people(options.ask):
-            truths = [title for title in titles[first:] if title]
-            if options.ask == "long":
-                wanted = tuple(dict.fromkeys(truths))[:MANY]
-                if wanted and any(titles[:first]):
-                    yield _case(user, user, titles[:first], wanted, options)
-                continue
-            places = [place for place in range(first, len(titles)) if titles[place]]
-            for place in places[: options.first_k]:
-                if any(titles[:place]):
-                    yield _case(f"{user}/{place}", user, titles[:place], (titles[place],), options)
-
     def people(self, ask: str) -> Iterator[tuple[str, list[str], int]]:
         """Each chosen user with cleaned titles ("" for none) and the place of the first target."""
         names = ("user_id", "titles", "first", "before")
@@ -110,11 +96,18 @@ class TitleData:
                 yield user, [cleaned(title) for title in titles], place
 
 
-def _case(
-    name: str, user: str, before: Sequence[str], truths: tuple[str, ...], options: Options
-) -> Case:
-    history = recent([title for title in before if title], options.history_characters)
-    return Case(id=name, user=user, shown=len(history), history=history, truths=truths)
+def questions(_upstreams: Any, data: TitleData, options: Options) -> Iterator[Case]:
+    """The items of the stage `generate`: the cases, user by user, oldest first."""
+    for user, titles, first in data.people(options.ask):
+        asked = {place: title for place, title in enumerate(titles) if title and place >= first}
+        if options.ask == "long":
+            wanted = [(user, first, tuple(dict.fromkeys(asked.values()))[:MANY])]
+        else:
+            wanted = [(f"{user}/{place}", place, (title,)) for place, title in asked.items()]
+        for name, place, truths in wanted[: options.first_k]:
+            history = recent([one for one in titles[:place] if one], options.history_characters)
+            if history and truths:
+                yield Case(id=name, user=user, shown=len(history), history=history, truths=truths)
 
 
 def recent(titles: Sequence[str], most: int) -> tuple[str, ...]:
@@ -151,17 +144,11 @@ def load(dataset: Dataset, options: Options) -> TitleData:
     ]
     asked = [user for user, before in rows if before or options.ask == "next"]
     data = TitleData(table, frozenset(dataset.choose(asked)), folder, items_digest(folder))
-    dataset.note(NO_HISTORY, len(rows) - len(asked))
     without = cut = 0
     for _, titles, first in data.people(options.ask):
-        without += sum(not title for title in titles[first:])
-        last = [title for title in titles[: -1 if options.ask == "next" else first] if title]
-        cut += sum(map(len, last)) + len(SEPARATOR) * (len(last) - 1) > options.history_characters
-    dataset.note(NO_TITLE, without)
-    dataset.note(CUT, cut)
+        without += titles[first:].count("")
+        shown = [one for one in titles[: -1 if options.ask == "next" else first] if one]
+        cut += recent(shown, options.history_characters) != tuple(shown)
+    for fact, number in ((NO_HISTORY, len(rows) - len(asked)), (NO_TITLE, without), (CUT, cut)):
+        dataset.note(fact, number)
     return data
-
-
-def questions(_upstreams: Any, data: TitleData, options: Options) -> Iterator[Case]:
-    """The items of the stage `generate`."""
-    return data.cases(options)

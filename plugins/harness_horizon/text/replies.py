@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from harness import JsonReader, Parsed, Unreadable
@@ -31,39 +30,24 @@ class QueriesReader:
     @property
     def schema(self) -> dict[str, Any]:
         """What a server may be asked to hold its answer to."""
-        texts = {"type": "array", "items": {"type": "string"}}
-        return {
-            "type": "object",
-            "properties": {self.field: texts},
-            "required": [self.field],
-            "additionalProperties": False,
-        }
-
-    @cached_property
-    def _objects(self) -> JsonReader[list[str]]:
-        return JsonReader(kind="object", convert=self._texts)
-
-    @cached_property
-    def _others(self) -> JsonReader[list[str]]:
-        return JsonReader(kind="any", convert=self._texts)
+        texts = {self.field: {"type": "array", "items": {"type": "string"}}}
+        return {"type": "object", "properties": texts, "required": [self.field],
+                "additionalProperties": False}  # fmt: skip
 
     def __call__(self, text: str) -> Parsed[tuple[str, ...]] | Unreadable:
         """The texts of a reply, or why it has none."""
         text = whole_characters(text).strip()
-        found = self._objects(text)
+        found = JsonReader(kind="object", convert=self._texts)(text)
         if isinstance(found, Unreadable):
-            found = self._others(text)
-        if isinstance(found, Parsed):
-            texts = found.value
-            if found.rung == "repaired" and _ends_inside(text, texts[-1]):
-                texts = texts[:-1]
-            if texts:
-                return Parsed(tuple(texts[: self.most]), found.rung)
-        elif found.cause == "empty":
-            return found
-        if texts := list(self._quoted(text)):
-            return Parsed(tuple(texts[: self.most]), "regex")
-        return Unreadable("no_list", NOTHING)
+            found = JsonReader(kind="any", convert=self._texts)(text)
+        texts, rung = ([], "") if isinstance(found, Unreadable) else (found.value, found.rung)
+        if rung == "repaired" and _ends_inside(text, texts[-1]):
+            del texts[-1]
+        if not texts:
+            texts, rung = list(self._quoted(text)), "regex"
+        if not texts:
+            return Unreadable("no_list" if text else "empty", NOTHING)
+        return Parsed(tuple(texts[: self.most]), rung)
 
     def _texts(self, value: Any) -> list[str]:
         """The texts in JSON; ValueError without any.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from random import Random
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +24,6 @@ FIELDS = {"next": "queries", "long": "item_descriptions_timewise"}
 """What the JSON of a reply calls its texts."""
 
 PROMPTS = ("next", "next_code", "long", "long_code", "one")
-
 RELEVANT = 0.9
 """The cosine from which on a title counts as relevant in the columns of cosine."""
 
@@ -41,13 +41,15 @@ class Queries(msgspec.Struct, frozen=True, omit_defaults=True):
 class Search(Asked, frozen=True, kw_only=True):
     """Item of the stage `retrieve`: the queries of a case, and the titles that are to be found."""
 
-    queries: tuple[str, ...]
+    queries: Queries
     truths: tuple[str, ...]
-    cut: bool
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The catalogue's answer, as the README of the plugin describes it."""
+    """The catalogue's answer: of each title its row and cosine, the nearest truth and its cosine.
+
+    `truths` are the rows of the true titles; `cosines` has a row for each query.
+    """
 
     found: tuple[tuple[int, float, int, float], ...]
     truths: tuple[int, ...]
@@ -57,9 +59,8 @@ class Answer(msgspec.Struct, frozen=True):
 class Hits(msgspec.Struct, frozen=True):
     """Value of the stage `retrieve`: the places of an answer that are relevant, and its cosines.
 
-    `exact` and `near` are pairs of a place among the `listed` titles and the number of a truth: the
-    title itself, and the nearest truth if its cosine is at least RELEVANT. `mean` is the mean
-    cosine of all queries and truths, and `best` that of each truth's nearest query.
+    `exact` and `near` are pairs of a place among the `listed` titles and the number of a truth.
+    `mean` is the mean cosine of queries and truths, and `best` that of each truth's nearest query.
     """
 
     listed: int
@@ -78,16 +79,10 @@ def prompt_of(options: Any) -> str:
 
 async def generate(case: Case, desk: Desk) -> Queries | Failure:
     """The candidate's queries; a cut reply gives those that are whole."""
-    read = QueriesReader(
-        field=FIELDS[desk.options.ask], most=1 if desk.options.prompt == "one" else MANY
-    )
-    answer = await desk.ask(
-        "candidate",
-        prompt_of(desk.options),
-        {"history": list(case.history)},
-        read=read,
-        truncated="read",
-    )
+    options = desk.options
+    read = QueriesReader(field=FIELDS[options.ask], most=1 if options.prompt == "one" else MANY)
+    variables = {"history": list(case.history)}
+    answer = await desk.ask("candidate", prompt_of(options), variables, read=read, truncated="read")
     return Queries(answer.value, answer.truncated) if isinstance(answer, Parsed) else answer
 
 
@@ -97,12 +92,7 @@ def searches(
     """An item for each case that has queries."""
     for case, queries in upstreams["generate"].values():
         yield Search(
-            id=case.id,
-            user=case.user,
-            shown=case.shown,
-            queries=queries.texts,
-            truths=case.truths,
-            cut=queries.cut,
+            id=case.id, user=case.user, shown=case.shown, queries=queries, truths=case.truths
         )
 
 
@@ -111,32 +101,32 @@ read_answer = JsonReader(type=Answer)
 
 async def retrieve(item: Search, desk: Desk) -> Hits | Failure:
     """Where the catalogue's answer has titles that are relevant."""
-    request = {"queries": item.queries, "truths": item.truths, "k": CUTS[-1]}
-    text = json.dumps({**request, "merge": desk.options.merge}, ensure_ascii=False)
-    answer = await desk.ask("retriever", "retrieve", {"request": text}, read=read_answer)
+    request = {"queries": item.queries.texts, "truths": item.truths, "k": CUTS[-1],
+               "merge": desk.options.merge}  # fmt: skip
+    variables = {"request": json.dumps(request, ensure_ascii=False)}
+    answer = await desk.ask("retriever", "retrieve", variables, read=read_answer)
     if not isinstance(answer, Parsed):
         return answer
     found = answer.value
     sizes = {len(row) for row in found.cosines} | {len(found.truths)}
-    if len(found.cosines) != len(item.queries) or sizes != {len(item.truths)}:
+    if len(found.cosines) != len(item.queries.texts) or sizes != {len(item.truths)}:
         return Unreadable("schema", "there must be a cosine for each query and truth")
     return hits_of(found)
 
 
-def hits_of(found: Answer) -> Hits:
+def hits_of(answer: Answer) -> Hits:
     """The relevant places of an answer; the title of a truth is also near to it."""
-    numbers = {row: number for number, row in enumerate(found.truths)}
+    numbers = {row: number for number, row in enumerate(answer.truths)}
     exact, near = [], []
-    for place, (row, _, nearest, cosine) in enumerate(found.found):
+    for place, (row, _, nearest, cosine) in enumerate(answer.found):
         if row in numbers:
             exact.append((place, numbers[row]))
             near.append((place, numbers[row]))
         elif cosine >= RELEVANT:
             near.append((place, nearest))
-    best = [max(column) for column in zip(*found.cosines, strict=True)]
-    every = [cosine for row in found.cosines for cosine in row]
+    best = fmean(map(max, zip(*answer.cosines, strict=True)))
     return Hits(
-        len(found.found), tuple(exact), tuple(near), sum(every) / len(every), sum(best) / len(best)
+        len(answer.found), tuple(exact), tuple(near), fmean(map(fmean, answer.cosines)), best
     )
 
 
@@ -168,25 +158,20 @@ RETRIEVE = Stage(
 def suits(data: TitleData, _options: Options, identities: Mapping[str, Identity]) -> None:
     """Raise UsageError if the retriever is no catalogue, or one of other items than the data's."""
     retriever = identities["retriever"]
+    items = str(retriever.details.get("items"))
     if retriever.recorded or retriever.kind == OF_TESTS:
         return
-    if retriever.kind != SEARCHER:
+    if retriever.kind != SEARCHER or items != data.items:
+        catalogue = retriever.kind == SEARCHER
         raise UsageError(
-            "the retriever searches a catalogue of titles, which this model does not do",
+            "this catalogue is of other items than the data, so it may lack what is to be found"
+            if catalogue
+            else "the retriever searches a catalogue of titles, which this model does not do",
             where="role retriever",
-            found=retriever.label,
-            expected="--role retriever=catalogue:INDEX",
-        )
-    items = str(retriever.details.get("items"))
-    if items != data.items:
-        raise UsageError(
-            "this catalogue is not that of the data, so what is to be found may not be in it",
-            where="role retriever",
-            found=f"{retriever.label}, of items {items[:12]}",
-            expected=f"an index of items {data.items[:12]}",
+            found=f"{retriever.label}, of items {items[:12]}" if catalogue else retriever.label,
+            expected=f"--role retriever=catalogue:INDEX, an index of items {data.items[:12]}",
             hint=f"harness horizon index --data {data.folder} --embedder "
-            "sentence-transformers:hyp1231/blair-roberta-base,pooling=cls --out INDEX, then "
-            "--role retriever=catalogue:INDEX",
+            "sentence-transformers:hyp1231/blair-roberta-base,pooling=cls --out INDEX",
         )
 
 

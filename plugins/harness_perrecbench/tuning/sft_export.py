@@ -14,10 +14,9 @@ import msgspec
 from msgspec import Meta
 
 from harness import DataError
-from harness.base.errors import UsageError
+from harness.analysis.chat_lines import chat_line, check_new, write_lines
 from harness.base.hashing import digest_bytes, stable_int
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_perrecbench import questions
 from harness_perrecbench.data import layout, load
 from harness_perrecbench.paper import WAYS
@@ -198,12 +197,7 @@ class Export:
                 fate = UNANSWERED
             else:
                 template = self.templates.need("perrecbench", example.prompt, "candidate")
-                asked = [(one.role, one.content) for one in template.render(example.variables)]
-                messages = [
-                    {"role": role, "content": content}
-                    for role, content in (*asked, ("assistant", example.answer))
-                ]
-                line = json.dumps({"messages": messages}).encode("ascii") + b"\n"
+                line = chat_line(template.render(example.variables), example.answer)
                 key = digest_bytes(line)
                 fate = REPEATED if key in lines else WRITTEN
                 lines[key] = line
@@ -285,14 +279,7 @@ def run(settings: Settings) -> Report:
 
 def export_from(source: Source, templates: Templates, settings: Settings) -> Report:
     """The report of an export from an open folder, after its files are written."""
-    there = [settings.file(name) for name in (*WAYS, MIXED) if settings.file(name).exists()]
-    if there:
-        raise UsageError(
-            "the folder already contains training data",
-            where=str(settings.out),
-            found=", ".join(file.name for file in there),
-            expected="--out: a folder without training data, or one that does not exist yet",
-        )
+    check_new((settings.file(name) for name in (*WAYS, MIXED)), settings.out)
     options = Options(profile=settings.profile, k=settings.k)
     tested = [group for _, group in source.groups("test", Options(profile="none", k=1))]
     export = Export(tested=requested_ratings(tested), templates=templates)
@@ -302,11 +289,7 @@ def export_from(source: Source, templates: Templates, settings: Settings) -> Rep
                 export.add(group, form, level, options)
     audit = export.audit()
     files = {settings.file(name): lines for name, lines in export.files(settings).items()}
-    make_folder(settings.out, option="--out")
-    for place, lines in files.items():
-        with atomic_writer(place, option="--out") as file:
-            file.writelines(lines)
-    notes = [f"written: {', '.join(map(str, files))}"]
+    notes = [write_lines(files, settings.out)]
     if settings.profile != "none":
         notes.append(
             "Averages, most common ratings and published profiles come from whole histories, which "

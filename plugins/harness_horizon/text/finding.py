@@ -67,21 +67,26 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
         if ahead is not None and ahead[0] == user:
             found = {record.id: record for record in ahead[1]}
             ahead = next(searches, None)
-        scores = [score_of(found.get(record.id, record), options) for record in asked]
+        scores = [
+            score_of(found[one.id], RETRIEVE.name, options)
+            if one.id in found
+            else score_of(one, GENERATE.name, options)
+            for one in asked
+        ]
         yield from scores
         if options.ask == "next":
             yield user_score(user, scores)
 
 
-def score_of(record: Record[Any, Any], options: Options) -> Score[Any]:
-    """The score of a case at all cuts, from the last record that it has."""
+def score_of(record: Record[Any, Any], stage: str, options: Options) -> Score[Any]:
+    """The score of a case at all cuts, from its record in the last stage that it reached."""
     size = record.item.shown
     slices = {"history": next(name for most, name in LENGTHS if size <= most)}
     if isinstance(record.outcome, FAILURES):
         columns = [*COLUMNS, "cosine_mean", "cosine_best"]
         if options.ask == "long":
             columns += [f"{PUBLISHED_RECALL}_{cut}" for cut in CUTS]
-        missing = dict.fromkeys(columns, f"{record.stage}/{record.outcome.cause}")
+        missing = dict.fromkeys(columns, f"{stage}/{record.outcome.cause}")
         return Score(id=record.id, user=record.user, missing=missing, slices=slices)
     search: Search = record.item
     queries = len(search.queries.texts)

@@ -13,6 +13,7 @@ from harness.parsing.decode import NotJson, decode, whole_characters
 QUOTED = re.compile(r'"((?:[^"\\\n]++|\\.)*+)"(?!\s*+:)|]')
 """A whole text in quotation marks that is no key, or the end of a list."""
 
+QUOTES = tuple("\"'“‘`")
 NOTHING = "no list of texts under the name that was asked for"
 
 
@@ -62,15 +63,14 @@ class QueriesReader:
                 raise ValueError(NOTHING)
             value = named[-1] if named else lists[0]
         entries = value if isinstance(value, list) else [value]
-        texts = []
+        texts: list[str] = []
         for entry in entries:
-            if isinstance(entry, dict) and len(entry) == 1:
-                [entry] = entry.values()
-            if isinstance(entry, str) and (text := self._sound(entry)):
-                texts.append(text)
-        if not texts:
+            inside = [*entry.values()] if isinstance(entry, dict) else [entry]
+            if len(inside) == 1 and isinstance(inside[0], str):
+                texts.append(self._sound(inside[0]))
+        if not any(texts):
             raise ValueError(NOTHING)
-        return texts
+        return [*filter(None, texts)]
 
     def _sound(self, text: str) -> str:
         """The text with single blanks; empty where it is the field's name."""
@@ -95,5 +95,6 @@ class QueriesReader:
 
 def _ends_inside(text: str, last: str) -> bool:
     """Whether a reply ends with its last text, without the quotation mark behind it."""
-    end = " ".join(text.rstrip("`\n ").replace("\\", "").split())
-    return end.endswith(last.replace("\\", "")[-20:].strip())
+    end = text.rstrip("`\n ").replace("\\n", " ").replace("\\", "")
+    before, found, behind = " ".join(end.split()).rpartition(last.replace("\\", "").strip())
+    return bool(found) and not behind and before.rstrip()[-1:] in QUOTES

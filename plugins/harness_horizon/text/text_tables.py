@@ -57,7 +57,9 @@ def main(tasks: Sequence[FinishedTask], options: object) -> Report:
 def _kind(task: FinishedTask) -> tuple[str, str]:
     """The task with the published table that a task belongs to, and its setting."""
     given = task.options
-    name = "" if given.prompt == "one" else "horizon_long" if given.ask == "long" else "horizon_query"
+    name = (
+        "" if given.prompt == "one" else "horizon_long" if given.ask == "long" else "horizon_query"
+    )
     return name, given.setting
 
 
@@ -140,7 +142,9 @@ def curves(tasks: Sequence[FinishedTask], options: object) -> Report:
             rows.append((task.label, task.task.name, named, *values))
             there = [(cut, y) for cut, y in zip(CUTS, values, strict=True) if y is not None]
             x, y = tuple(float(cut) for cut, _ in there), tuple(y for _, y in there)
-            lines.setdefault(task.task.name, []).append(Line(label=f"{task.label} {named}", x=x, y=y))
+            lines.setdefault(task.task.name, []).append(
+                Line(label=f"{task.label} {named}", x=x, y=y)
+            )
     sheet = Sheet(
         title="Recall at K",
         columns=("model", "task", "relevant", *map(str, CUTS)),
@@ -149,7 +153,9 @@ def curves(tasks: Sequence[FinishedTask], options: object) -> Report:
         digits=2,
     )
     figures = tuple(
-        Figure(title=name, x=Axis(label="K"), y=Axis(label="recall, %", low=0.0), marks=tuple(marks))
+        Figure(
+            title=name, x=Axis(label="K"), y=Axis(label="recall, %", low=0.0), marks=tuple(marks)
+        )
         for name, marks in lines.items()
     )
     panels = (Panels(title="Recall over K", figures=figures, across=2),) if figures else ()

@@ -30,6 +30,11 @@ TOOLS = {
         "recommenders.train_tool",
         "train a recommender of the next item, and write its checkpoint",
     ),
+    "index": (
+        "horizon",
+        "catalogue.index_tool",
+        "embed the titles of a catalogue, and build the index that tasks in words search",
+    ),
     "drift": (
         "horizon",
         "drift",
@@ -52,6 +57,14 @@ RECOMMENDER = {
     "concurrency": "requests in flight, which are ranked together; else --concurrency, else 256",
 }
 """The arguments of the kind of model `recommender`."""
+
+CATALOGUE = {
+    "model": "the folder of an index, of `harness horizon index`; else the bundled sample",
+    "embedder": "the SPEC of the same embedder elsewhere, instead of the one that the index names",
+    "device": "auto (exact search on a GPU that has room, else the index's own), cpu or cuda",
+    "concurrency": "requests in flight, which are searched together; else --concurrency, else 256",
+}
+"""The arguments of the kind of model `catalogue`."""
 
 
 @hookimpl
@@ -83,6 +96,12 @@ def register_models(register: hookspecs.RegisterModel) -> None:
         description="a checkpoint that ranks items, made by `harness horizon train`",
         arguments=RECOMMENDER,
     )
+    register(
+        "catalogue",
+        _catalogue,
+        description="the titles nearest to queries, from an index made by `harness horizon index`",
+        arguments=CATALOGUE,
+    )
 
 
 @hookimpl
@@ -96,5 +115,11 @@ def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
 
 def _recommender(settings: ModelSettings) -> Model:
     from harness_horizon.recommenders.model import make
+
+    return make(settings)
+
+
+def _catalogue(settings: ModelSettings) -> Model:
+    from harness_horizon.catalogue.retriever import make
 
     return make(settings)

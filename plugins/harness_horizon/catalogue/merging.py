@@ -45,9 +45,9 @@ def round_robin(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]
 
 
 def published(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]:
-    """The query and the place of each of the first results of each query, one query after the other.
+    """The query and the place of the first results of each query, one query after the other.
 
-    Results may be there twice. With more than ten queries the list is longer than `k`: `at` cuts it.
+    Results may be there twice. With more than ten queries there are more than `k`: `at` cuts them.
 
     >>> published([[7, 8], [7, 9]], 10)
     [(0, 0), (1, 0)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +32,7 @@ def checked_faiss() -> bool:
 
     ModuleNotFoundError without faiss, DataError with two, which share a folder.
     """
-    there = [name for name in PACKAGES if _installed(name)]
+    there = [name for name in PACKAGES if any(distributions(name=name))]
     if len(there) > 1:
         raise DataError(
             "two packages of faiss are installed, which overwrite each other's files",
@@ -43,13 +43,6 @@ def checked_faiss() -> bool:
     if find_spec("faiss") is None:
         raise ModuleNotFoundError("No module named 'faiss'", name="faiss")
     return there not in ([], [ON_CPU])
-
-
-def _installed(name: str) -> bool:
-    try:
-        return bool(version(name))
-    except PackageNotFoundError:
-        return False
 
 
 def build(

@@ -8,15 +8,10 @@ import numpy as np
 
 from harness.base.errors import DataError
 from harness.runs.atomic_files import atomic_writer
-from harness_horizon.catalogue.titles import (
-    Titles,
-    distinct_titles,
-    sampled,
-    table_of,
-    true_titles,
-)
+from harness_horizon.catalogue.titles import Titles, distinct_titles, sampled, table_of
 from harness_horizon.curation.engine import OUT
 from harness_horizon.curation.ledger import MANIFEST, Manifest, read_manifest
+from harness_horizon.recommenders.checkpoint import inside
 
 TITLES, INDEX = "titles.arrow", "index.faiss"
 COMMAND = "harness horizon index --data DATA --embedder SPEC --out INDEX"
@@ -26,13 +21,10 @@ def read_index(folder: Path) -> Manifest:
     """The manifest of a finished index; DataError if there is none, or if a file is cut."""
     manifest = read_manifest(folder) if folder.is_dir() else None
     if manifest is None or not manifest.complete or "identity" not in manifest.options:
-        inside = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else None
         raise DataError(
             "this is no finished index of a catalogue",
             where=str(folder),
-            found="no such folder"
-            if inside is None
-            else ", ".join(inside[:5]) or "an empty folder",
+            found=inside(folder),
             expected=f"{MANIFEST} of an index, which is completed last",
             hint=f"let its build end, the same command goes on; or build one: {COMMAND}",
         )
@@ -57,7 +49,7 @@ def write_titles(data: Path, folder: Path, size: int | None) -> None:
     titles = distinct_titles(data)
     if not len(titles):
         raise DataError("the curated data has no titles", where=str(data))
-    rows = np.arange(len(titles)) if size is None else sampled(titles, true_titles(data), size)
+    rows = np.arange(len(titles)) if size is None else sampled(titles, data, size)
     table = table_of(titles, rows)
     with (
         atomic_writer(folder / TITLES, option=OUT) as file,

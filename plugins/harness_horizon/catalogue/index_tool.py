@@ -18,9 +18,9 @@ from harness.runs.atomic_files import remove_unfinished, storage_error
 from harness_horizon.catalogue import vectors
 from harness_horizon.catalogue.faiss_index import FaissIndex, build, checked_faiss, recall
 from harness_horizon.catalogue.index_folder import INDEX, TITLES, read_titles, write_titles
-from harness_horizon.catalogue.room import BUILDING, SEARCHING, M, check_room, room_of, size
+from harness_horizon.catalogue.room import BUILDING, SEARCHING, M, room_of
 from harness_horizon.catalogue.titles import items_digest
-from harness_horizon.curation.engine import OUT
+from harness_horizon.curation.engine import OUT, say_disk, size
 from harness_horizon.curation.ledger import (
     Ledger,
     Manifest,
@@ -116,7 +116,8 @@ async def _embed(
     try:
         number = vectors.numbers(settings.dtype).itemsize
         room = room_of(len(titles), embedder.dimensions, number)
-        print(check_room(room, ledger.folder), file=sys.stderr)
+        print(f"memory to build or search it: {size(room.memory)}", file=sys.stderr)
+        say_disk(ledger.folder, room.working, room.disk, least=room.working)
         said = partial(progress, "titles embedded")
         await vectors.embed(ledger, embedder, titles, settings.dtype, said)
     finally:
@@ -132,7 +133,8 @@ def report(manifest: Manifest, folder: Path, *, notes: tuple[str, ...] = ()) -> 
         ("titles", about["titles"]),
         ("embedder", options["embedder"]),
         ("vectors", f"{about['dimensions']} numbers each, {options['dtype']}"),
-        *((what, size(much)) for what, much in room.items()),
+        ("memory to build or search it", size(room.memory)),
+        ("disk", size(room.disk)),
         ("digest", manifest.digest[:12]),
         ("recall@10 against exact search", f"{found['found'] / (found['of'] or 1):.4f}"),
         ("… nearest titles found, of", f"{found['found']:,} of {found['of']:,}"),

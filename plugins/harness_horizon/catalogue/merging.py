@@ -31,17 +31,12 @@ def round_robin(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]
     >>> round_robin([[7, 8], [7, 9, 5]], 3)
     [(0, 0), (1, 1), (0, 1)]
     """
-    taken: set[int] = set()
-    kept: list[tuple[int, int]] = []
-    by_rank = zip_longest(*lists)
-    for place, results in enumerate(by_rank):
+    kept: dict[int, tuple[int, int]] = {}
+    for place, results in enumerate(zip_longest(*lists)):
         for query, result in enumerate(results):
-            if len(kept) == k:
-                return kept
-            if result is not None and result not in taken:
-                taken.add(result)
-                kept.append((query, place))
-    return kept
+            if result is not None:
+                kept.setdefault(result, (query, place))
+    return list(kept.values())[:k]
 
 
 def published(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]:

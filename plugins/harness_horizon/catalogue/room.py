@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from harness.base.errors import DataError, StorageError
-from harness_horizon.curation.engine import OUT
+from harness.base.errors import DataError
+from harness_horizon.curation.engine import size
 
 M, BUILDING, SEARCHING = 64, 256, 256
 """The published parameters of HNSW: links of a node, efConstruction and efSearch."""
@@ -27,19 +24,24 @@ GPU_SCRATCH = 2_000_000_000
 """What faiss and CUDA take on a GPU besides vectors."""
 
 
-MEMORY, WORKING, DISK = "memory to build or search it", "disk while it is built", "disk"
+class Room(NamedTuple):
+    """The bytes that an index takes: of memory, of disk while it is built, and afterwards."""
+
+    memory: int
+    working: int
+    disk: int
 
 
-def room_of(titles: int, dimensions: int, number: int) -> dict[str, int]:
-    """The bytes that an index of so many titles takes, with numbers of so many bytes.
+def room_of(titles: int, dimensions: int, number: int) -> Room:
+    """What an index of so many titles takes, with numbers of so many bytes.
 
-    >>> room_of(35_000_000, 768, 4)[MEMORY] // 10**9
+    >>> room_of(35_000_000, 768, 4).memory // 10**9
     126
     """
     vectors = titles * dimensions * number
     index = vectors + titles * LINKS
     disk = index + titles * TITLE
-    return {MEMORY: index, WORKING: disk + vectors, DISK: disk}
+    return Room(index, disk + vectors, disk)
 
 
 def gpu_needs(titles: int, dimensions: int) -> int:
@@ -64,22 +66,6 @@ def check_gpu(titles: int, dimensions: int, free: int | None) -> None:
         )
 
 
-def check_room(room: dict[str, int], out: Path) -> str:
-    """What an index takes and what there is; StorageError where the disk has too little."""
-    disk = shutil.disk_usage(out).free
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if room[WORKING] > disk:
-        raise StorageError(
-            "the disk has too little room",
-            where=str(out),
-            found=f"{size(disk)} free",
-            expected=size(room[WORKING]),
-            hint=f"free some space, or name another folder ({OUT})",
-        )
-    needs = ", ".join(f"{what} {size(much)}" for what, much in room.items())
-    return f"{needs}; there are {size(memory)} of memory and {size(disk)} of free disk"
-
-
 def gpu_memory(which: Literal["free", "total"]) -> int | None:
     """The bytes of the first GPU; None if nvidia-smi does not say."""
     try:
@@ -90,8 +76,3 @@ def gpu_memory(which: Literal["free", "total"]) -> int | None:
         return int(found[0]) << 20
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
-
-
-def size(count: int) -> str:
-    """A number of bytes for people."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -100,14 +100,12 @@ def table_of(titles: Any, rows: NDArray[np.int64]) -> Any:
     return pa.table({"title": kept, "row": rows, "key": keys[places], "place": places})
 
 
-def sampled(titles: Any, true: set[str], size: int) -> NDArray[np.int64]:
+def sampled(titles: Any, data: Path, size: int) -> NDArray[np.int64]:
     """The rows of `size` titles: all true ones, and others by the hash of their text."""
-    keys = np.fromiter(
-        (0 if (title := one.as_py()) in true else _key(title) for one in titles),
-        np.uint64, len(titles),
-    )  # fmt: skip
-    most = max(size, int((keys == 0).sum()))
-    return np.sort(np.argsort(keys, kind="stable")[:most])
+    true = true_titles(data)
+    texts = (one.as_py() for one in titles)
+    keys = np.fromiter((0 if one in true else _key(one) for one in texts), np.uint64, len(titles))
+    return np.sort(np.argsort(keys, kind="stable")[: max(size, int((keys == 0).sum()))])
 
 
 def _key(title: str) -> int:

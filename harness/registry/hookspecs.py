@@ -27,8 +27,8 @@ ANY_BENCHMARK = "*"
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
     "batch", "export", "new-plugin", "run", "runs", "ls",
-    "plugins", "models", "judges", "prompts",
-    "compare", "report", "suite", "leaderboard", "embedders",
+    "plugins", "models", "judges", "embedders", "prompts",
+    "compare", "report", "suite", "leaderboard",
     "help", "version",
 )  # fmt: skip
 """The commands of `harness` that data tools cannot belong to, with those that it will have."""

@@ -29,6 +29,7 @@ from harness_models.openai_args import (
     OpenAIArgs,
     address_of,
     base_url_of,
+    check_sampling,
     host_of,
     identity_of,
     logprob_fields,
@@ -64,6 +65,7 @@ from harness_models.openai_wire import (
     SYSTEM_HINT,
     headers_with,
     hint_for,
+    read_reply,
     read_response,
     read_status,
     refuses_system,
@@ -90,14 +92,24 @@ at that moment would be lost."""
 
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; it is not open yet."""
-    return OpenAIModel(read_args(settings), settings)
+    return kind_for(settings)(read_args(settings), settings)
+
+
+def kind_for(settings: ModelSettings) -> type[OpenAIModel]:
+    """The class of models that answer, or of those that embed."""
+    if not settings.embeds:
+        return OpenAIModel
+    from harness_models.openai_embeddings import EmbeddingModel
+
+    return EmbeddingModel
 
 
 class OpenAIModel(Model):
     """One served model; `open` makes the client, `ask` sends one request once.
 
     `own` means that the harness started the server, which then gets neither key nor proxy, and is
-    reached over `socket` if there is one. `fields` gives additional fields of a request.
+    reached over `socket` if there is one. `fields` gives additional fields of a request, with None
+    for those that are left out.
     """
 
     takes_batches = True
@@ -105,6 +117,7 @@ class OpenAIModel(Model):
     thinking_switch = (
         "extra_body.chat_template_kwargs.enable_thinking=false or extra_body.reasoning_effort=…"
     )
+    _read = staticmethod(read_reply)
 
     def __init__(
         self,
@@ -315,6 +328,7 @@ class OpenAIModel(Model):
         return OpenAIBatches(args, self._key(), token, screen, trusted=self._trusted)
 
     def _body(self, request: Request) -> dict[str, Any]:
+        check_sampling(self._args, request.sampling)
         body = request_body(
             request,
             model=self._args.model,
@@ -326,7 +340,10 @@ class OpenAIModel(Model):
             stop=self.stop,
             added=self._added,
         )
-        return body | self._fields(request)
+        fields = self._fields(request)
+        return {
+            name: one for name, one in (body | fields).items() if fields.get(name, one) is not None
+        }
 
     def _refused(self, error: CallError) -> bool:
         return refuses_system(error.status, error.detail)
@@ -369,6 +386,7 @@ class OpenAIModel(Model):
             received,
             content_type=response.content_type,
             screen=self._screen,
+            read=self._read,
         )
 
     def _secrets(self) -> list[str]:
@@ -411,7 +429,7 @@ class OpenAIModel(Model):
 
 def form_of(args: OpenAIArgs) -> Form | None:
     """The form that renders messages to one text; None if they are sent as messages."""
-    if args.endpoint == "chat":
+    if args.endpoint != "completions":
         return None
     if args.chat_template is None:
         return plain_form()

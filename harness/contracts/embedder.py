@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -16,11 +17,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Ask: TypeAlias = Callable[[Model, Request], Awaitable[Reply]]
-"""Asks a model with the store, the limits and the retries of a run; ModelError without a reply."""
-
 LENGTH_SLACK = 1e-3
 """How far from 1 the length of a row may be: that of half-precision numbers."""
+
+
+class Asker(Protocol):
+    """Asks models as a run does, with its limits, retries and store."""
+
+    async def ask(self, model: Model, request: Request) -> Reply:
+        """The model's reply; ModelError if it gives none."""
+        ...
+
+    async def close(self) -> None:
+        """Close every model that was asked."""
+        ...
 
 
 class EmbedderSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +48,7 @@ class EmbedderSettings(msgspec.Struct, frozen=True, kw_only=True):
     given_hosts: frozenset[str] | None = None
     """As for models: the hosts that the user's own command names, None for no limit."""
 
-    ask: Ask | None = None
+    asker: Asker | None = None
     """Asks the server of an embedder that has one; None if no server may be asked."""
 
 
@@ -65,6 +75,9 @@ class Embedder(ABC):
 
     occupies: str | None = None
     """The resource that only one open engine may hold at a time, such as "gpu"."""
+
+    tokens: int = 0
+    """The tokens that its server has counted so far; 0 without a server."""
 
     async def open(self) -> None:  # noqa: B027 - most need nothing
         """Load what is needed and set `dimensions`; called once, before the first `embed`.
@@ -112,6 +125,19 @@ def checked_rows(
         )
         raise _wrong(embedder, f"{length} for {texts[place]!r}", "finite numbers, of length 1")
     return found
+
+
+def vectors_text(rows: NDArray[np.float32]) -> str:
+    """The text in which a model's reply holds vectors, a row for each message of the request."""
+    return f"{len(rows)}:{b64encode(rows.astype('<f4').tobytes()).decode('ascii')}"
+
+
+def vectors_in(text: str) -> NDArray[np.float32]:
+    """The rows that `vectors_text` wrote into a reply."""
+    import numpy as np
+
+    many, _, numbers = text.partition(":")
+    return np.frombuffer(b64decode(numbers), dtype="<f4").reshape(int(many), -1)
 
 
 def _wrong(embedder: Embedder, found: str, expected: str) -> ModelError:

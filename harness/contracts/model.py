@@ -215,6 +215,10 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     structured: bool = False
     """Whether requests may carry a JSON schema."""
 
+    embeds: bool = False
+    """Whether each message of a request is a text to embed, and the text of a reply is what
+    `harness.contracts.embedder.vectors_in` reads; kinds of model that cannot embed ignore it."""
+
     given_hosts: frozenset[str] | None = None
     """The hosts, each with its port if the address has one, that the user's own command names.
 

@@ -22,10 +22,10 @@ PART = 4
 """The letters of a word's parts."""
 
 
-def make(settings: EmbedderSettings) -> Embedder:
+def make(kind: str, settings: EmbedderSettings) -> Embedder:
     """The embedder that the arguments describe."""
-    check_known(KIND, settings.args, ("dimensions",))
-    return HashingEmbedder(count_of(KIND, settings.args, "dimensions", DIMENSIONS))
+    check_known(kind, settings.args, ("dimensions",))
+    return HashingEmbedder(count_of(kind, settings.args, "dimensions", DIMENSIONS))
 
 
 class HashingEmbedder(Embedder):

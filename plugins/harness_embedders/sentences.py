@@ -55,7 +55,7 @@ class SentenceArgs:
     batch: int
 
 
-def make(settings: EmbedderSettings) -> Embedder:
+def make(kind: str, settings: EmbedderSettings) -> Embedder:
     """The embedder that the arguments describe; weights are loaded by `open`."""
     return SentenceEmbedder(read_args(settings))
 

@@ -35,6 +35,11 @@ TOOLS = {
         "text.sft_export",
         "write training data for a language model: the next item of a history, as chat",
     ),
+    "index": (
+        "horizon",
+        "catalogue.index_tool",
+        "embed the titles of a catalogue, and build the index that tasks in words search",
+    ),
     "drift": (
         "horizon",
         "drift",
@@ -78,6 +83,14 @@ RECOMMENDER = {
 }
 """The arguments of the kind of model `recommender`."""
 
+CATALOGUE = {
+    "model": "the folder of an index, of `harness horizon index`; else the bundled sample",
+    "embedder": "the SPEC of the same embedder elsewhere, instead of the one that the index names",
+    "device": "auto (exact search on a GPU that has room, else the index's own), cpu or cuda",
+    "concurrency": "requests in flight, which are searched together; else --concurrency, else 256",
+}
+"""The arguments of the kind of model `catalogue`."""
+
 
 @hookimpl
 def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
@@ -110,6 +123,12 @@ def register_models(register: hookspecs.RegisterModel) -> None:
         description="a checkpoint that ranks items, made by `harness horizon train`",
         arguments=RECOMMENDER,
     )
+    register(
+        "catalogue",
+        _catalogue,
+        description="the titles nearest to queries, from an index made by `harness horizon index`",
+        arguments=CATALOGUE,
+    )
 
 
 @hookimpl
@@ -123,5 +142,11 @@ def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
 
 def _recommender(settings: ModelSettings) -> Model:
     from harness_horizon.recommenders.model import make
+
+    return make(settings)
+
+
+def _catalogue(settings: ModelSettings) -> Model:
+    from harness_horizon.catalogue.retriever import make
 
     return make(settings)

@@ -65,6 +65,7 @@ from harness_models.openai_wire import (
     SYSTEM_HINT,
     headers_with,
     hint_for,
+    read_reply,
     read_response,
     read_status,
     refuses_system,
@@ -91,7 +92,16 @@ at that moment would be lost."""
 
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; it is not open yet."""
-    return OpenAIModel(read_args(settings), settings)
+    return kind_for(settings)(read_args(settings), settings)
+
+
+def kind_for(settings: ModelSettings) -> type[OpenAIModel]:
+    """The class of models that answer, or of those that embed."""
+    if not settings.embeds:
+        return OpenAIModel
+    from harness_models.openai_embeddings import EmbeddingModel
+
+    return EmbeddingModel
 
 
 class OpenAIModel(Model):
@@ -107,6 +117,7 @@ class OpenAIModel(Model):
     thinking_switch = (
         "extra_body.chat_template_kwargs.enable_thinking=false or extra_body.reasoning_effort=…"
     )
+    _read = staticmethod(read_reply)
 
     def __init__(
         self,
@@ -375,6 +386,7 @@ class OpenAIModel(Model):
             received,
             content_type=response.content_type,
             screen=self._screen,
+            read=self._read,
         )
 
     def _secrets(self) -> list[str]:
@@ -417,7 +429,7 @@ class OpenAIModel(Model):
 
 def form_of(args: OpenAIArgs) -> Form | None:
     """The form that renders messages to one text; None if they are sent as messages."""
-    if args.endpoint == "chat":
+    if args.endpoint != "completions":
         return None
     if args.chat_template is None:
         return plain_form()

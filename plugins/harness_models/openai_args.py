@@ -28,7 +28,10 @@ AZURE_KEY_ENV = "AZURE_OPENAI_API_KEY"
 AZURE_TOKEN_ENV = "AZURE_OPENAI_AD_TOKEN"
 BASE_URL_ENV = "OPENAI_BASE_URL"
 DEFAULT_HOST = "api.openai.com"
-PATHS = {"chat": "chat/completions", "completions": "completions"}
+ENDPOINTS = ("chat", "completions")
+"""The endpoints that an argument may name; an embedder's is always the other."""
+
+PATHS = {"chat": "chat/completions", "completions": "completions", "embeddings": "embeddings"}
 
 EXTRA = "extra_body"
 
@@ -82,7 +85,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens_field: str | None = None
     seed: bool = True
     system_role: bool | Literal["auto"] = True
-    endpoint: Literal["chat", "completions"] = "chat"
+    endpoint: Literal["chat", "completions", "embeddings"] = "chat"
     chat_template: str | None = None
     chat_template_kwargs: dict[str, Any] = {}
     stop: tuple[str, ...] = ()
@@ -483,8 +486,8 @@ def _choice(choices: Mapping[str, Any], expected: str, name: str, text: str) -> 
 
 
 def _endpoint(name: str, text: str) -> str:
-    if text not in PATHS:
-        raise _bad(name, text, " or ".join(PATHS))
+    if text not in ENDPOINTS:
+        raise _bad(name, text, " or ".join(ENDPOINTS))
     return text
 
 

@@ -1,1 +1,1 @@
-"""The catalogue: distinct titles, their vectors and an index, behind the kind of model `catalogue`."""
+"""The catalogue: distinct titles, their index, and the kind of model `catalogue`."""

@@ -31,23 +31,18 @@ def round_robin(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]
     >>> round_robin([[7, 8], [7, 9, 5]], 3)
     [(0, 0), (1, 1), (0, 1)]
     """
-    taken: set[int] = set()
-    kept: list[tuple[int, int]] = []
-    by_rank = zip_longest(*lists)
-    for place, results in enumerate(by_rank):
+    kept: dict[int, tuple[int, int]] = {}
+    for place, results in enumerate(zip_longest(*lists)):
         for query, result in enumerate(results):
-            if len(kept) == k:
-                return kept
-            if result is not None and result not in taken:
-                taken.add(result)
-                kept.append((query, place))
-    return kept
+            if result is not None:
+                kept.setdefault(result, (query, place))
+    return list(kept.values())[:k]
 
 
 def published(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]:
-    """The query and the place of each of the first results of each query, one query after the other.
+    """The query and the place of the first results of each query, one query after the other.
 
-    Results may be there twice. With more than ten queries the list is longer than `k`: `at` cuts it.
+    Results may be there twice. With more than ten queries there are more than `k`: `at` cuts them.
 
     >>> published([[7, 8], [7, 9]], 10)
     [(0, 0), (1, 0)]

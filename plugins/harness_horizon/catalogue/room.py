@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Literal, NamedTuple
 
-from harness.base.errors import DataError, StorageError
-from harness_horizon.curation.engine import OUT
+from harness.base.errors import DataError
+from harness_horizon.curation.engine import size
 
 M, BUILDING, SEARCHING = 64, 256, 256
 """The published parameters of HNSW: links of a node, efConstruction and efSearch."""
@@ -27,32 +24,24 @@ GPU_SCRATCH = 2_000_000_000
 """What faiss and CUDA take on a GPU besides vectors."""
 
 
-@dataclass(frozen=True)
-class Room:
-    """The bytes that an index takes: of memory, and of disk while it is built and afterwards."""
+class Room(NamedTuple):
+    """The bytes that an index takes: of memory, of disk while it is built, and afterwards."""
 
     memory: int
-    building: int
+    working: int
     disk: int
 
-    def lines(self) -> list[tuple[str, str]]:
-        """The same in words and rounded numbers."""
-        return [
-            ("memory to build or search it", size(self.memory)),
-            ("disk while it is built", size(self.building)),
-            ("disk when it is done", size(self.disk)),
-        ]
 
-
-def room_of(titles: int, dimensions: int, number: int, *, graph: bool) -> Room:
+def room_of(titles: int, dimensions: int, number: int) -> Room:
     """What an index of so many titles takes, with numbers of so many bytes.
 
-    >>> room_of(35_000_000, 768, 4, graph=True).memory // 10**9
+    >>> room_of(35_000_000, 768, 4).memory // 10**9
     126
     """
     vectors = titles * dimensions * number
-    index = vectors + titles * LINKS * graph
-    return Room(index, vectors + index + titles * TITLE, index + titles * TITLE)
+    index = vectors + titles * LINKS
+    disk = index + titles * TITLE
+    return Room(index, disk + vectors, disk)
 
 
 def gpu_needs(titles: int, dimensions: int) -> int:
@@ -77,41 +66,13 @@ def check_gpu(titles: int, dimensions: int, free: int | None) -> None:
         )
 
 
-def check_room(room: Room, out: Path) -> str:
-    """What it takes beside what there is; StorageError or DataError where that is too little."""
-    disk = shutil.disk_usage(out).free
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if room.building > disk:
-        raise StorageError(
-            "the disk has too little room",
-            where=str(out),
-            found=f"{size(disk)} free",
-            expected=size(room.building),
-            hint=f"free some space, or name another folder ({OUT})",
-        )
-    if room.memory > memory:
-        raise DataError(
-            "the memory is too little for this index",
-            found=size(memory),
-            expected=size(room.memory),
-            hint="--dtype fp16, or fewer titles: --catalog_sample N",
-        )
-    needs = ", ".join(f"{what} {much}" for what, much in room.lines())
-    return f"{needs}; there are {size(memory)} of memory and {size(disk)} of free disk"
-
-
-def free_on_gpu() -> int | None:
-    """The free bytes of the first GPU; None if nvidia-smi does not say."""
+def gpu_memory(which: Literal["free", "total"]) -> int | None:
+    """The bytes of the first GPU; None if nvidia-smi does not say."""
     try:
         found = subprocess.run(
-            ["nvidia-smi", "--query-gpu=memory.free", "--format=csv,noheader,nounits"],
+            ["nvidia-smi", f"--query-gpu=memory.{which}", "--format=csv,noheader,nounits"],
             capture_output=True, text=True, timeout=60, check=True,
         ).stdout.split()  # fmt: skip
         return int(found[0]) << 20
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
-
-
-def size(count: int) -> str:
-    """A number of bytes for people."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -45,9 +44,12 @@ def distinct_titles(data: Path) -> Any:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(data / ITEMS)
-    parts = [pa.array(["" if one is None else cleaned(one) for one in batch.column(0).to_pylist()],
-                      pa.large_string()) for batch in file.iter_batches(columns=["title"])]  # fmt: skip
-    found = pc.unique(pa.chunked_array(parts, pa.large_string()))
+    text = pa.large_string()
+    parts = [
+        pa.array(map(cleaned, batch.column(0).to_pylist()), text)
+        for batch in file.iter_batches(columns=["title"])
+    ]
+    found = pc.unique(pa.chunked_array(parts, text))
     return found.filter(pc.not_equal(found, ""))
 
 
@@ -59,13 +61,9 @@ def true_titles(data: Path) -> set[str]:
     for setting in SETTINGS:
         file = pq.ParquetFile(data / f"cases-{setting}.parquet")
         for batch in file.iter_batches(columns=["titles", "first"]):
-            for titles, first in zip(*map(_listed, batch.columns), strict=True):
-                found.update(map(cleaned, titles[first:]))
+            for row in batch.to_pylist():
+                found.update(map(cleaned, row["titles"][row["first"] :]))
     return found - {""}
-
-
-def _listed(column: Any) -> Iterable[Any]:
-    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 class Titles:
@@ -102,14 +100,12 @@ def table_of(titles: Any, rows: NDArray[np.int64]) -> Any:
     return pa.table({"title": kept, "row": rows, "key": keys[places], "place": places})
 
 
-def sampled(titles: Any, true: set[str], size: int) -> NDArray[np.int64]:
+def sampled(titles: Any, data: Path, size: int) -> NDArray[np.int64]:
     """The rows of `size` titles: all true ones, and others by the hash of their text."""
-    keys = np.fromiter(
-        (0 if (title := one.as_py()) in true else _key(title) for one in titles),
-        np.uint64, len(titles),
-    )  # fmt: skip
-    most = max(size, int((keys == 0).sum()))
-    return np.sort(np.argsort(keys, kind="stable")[:most])
+    true = true_titles(data)
+    texts = (one.as_py() for one in titles)
+    keys = np.fromiter((0 if one in true else _key(one) for one in texts), np.uint64, len(titles))
+    return np.sort(np.argsort(keys, kind="stable")[: max(size, int((keys == 0).sum()))])
 
 
 def _key(title: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,6 +87,26 @@ def text(value: str | Path) -> str:
 def texts(values: list[Path]) -> str:
     """A list of texts as SQL writes it."""
     return f"[{', '.join(map(text, values))}]"
+
+
+def say_disk(out: Path, most: int, left: int, *, least: int) -> None:
+    """Print what some work takes on the disk; StorageError if `least` has no room."""
+    free = shutil.disk_usage(out).free
+    sizes = f"about {size(most)} while it works, {size(left)} when it is done"
+    if least > free:
+        raise StorageError(
+            "the disk has too little room",
+            where=str(out),
+            found=f"{size(free)} free",
+            expected=sizes,
+            hint=f"free some space, or name another folder ({OUT})",
+        )
+    print(f"disk: {sizes}; {size(free)} are free in {out}", file=sys.stderr)
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 @contextmanager

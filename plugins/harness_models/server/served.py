@@ -30,7 +30,7 @@ from harness.contracts.model import (
     Request,
     Sampling,
 )
-from harness_models.openai import OpenAIModel
+from harness_models.openai import OpenAIModel, kind_for
 from harness_models.openai_args import OpenAIArgs
 from harness_models.server.ports import HOST, free_port, held_by
 
@@ -456,7 +456,7 @@ class ServedModel(Model):
             concurrency=self.concurrency,
             **self.engine.requests,
         )
-        client = OpenAIModel(
+        client = kind_for(self._settings)(
             args,
             self._settings,
             own=True,

@@ -128,7 +128,7 @@ def test_more_tokens_than_the_weights_have_positions_for_are_refused(roberta, em
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(sentences, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match=r"\[embed\]"):
-        sentences.make(EmbedderSettings(args={"model": "org/name"}))
+        sentences.make(sentences.KIND, EmbedderSettings(args={"model": "org/name"}))
 
 
 def test_weights_that_are_nowhere_are_named(monkeypatch, tmp_path):
@@ -136,10 +136,10 @@ def test_weights_that_are_nowhere_are_named(monkeypatch, tmp_path):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ModelError, match="at the hub or in its cache") as caught:
-        sentences.make(EmbedderSettings(args={"model": "nobody/nothing"}))
+        sentences.make(sentences.KIND, EmbedderSettings(args={"model": "nobody/nothing"}))
     assert "nobody/nothing" in str(caught.value)
     with pytest.raises(UsageError, match="an existing folder"):
-        sentences.make(EmbedderSettings(args={"model": "./nowhere"}))
+        sentences.make(sentences.KIND, EmbedderSettings(args={"model": "./nowhere"}))
 
 
 @pytest.mark.skipif(

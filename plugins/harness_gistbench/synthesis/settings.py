@@ -27,9 +27,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     embedding: Annotated[
         str | None,
         Meta(
-            description="module:function, from a list of texts to an array with a row a text, for "
-            "k-means; without it TF-IDF and a singular value decomposition, which need no model. "
-            "Modules are looked for in the current folder too"
+            description="the vectors of texts for k-means, by an embedder as "
+            "sentence-transformers:NAME (`harness embedders` lists the kinds), or by "
+            "module:function, from a list of texts to an array with a row a text; without it "
+            "TF-IDF and a singular value decomposition, which need no model. Modules are looked "
+            "for in the current folder too"
         ),
     ] = None
     clusters_together: Annotated[

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness import FAILURES, Benchmark, Metric, Score
-from harness.contracts.published import PublishedResult, PublishedTables
 from harness_horizon.catalogue.merging import at
+from harness_horizon.next_item.scores import length_of, results_of
 from harness_horizon.ranking import CUTS
 from harness_horizon.text.histories import Asked, Options, load
 from harness_horizon.text.searching import GENERATE, RELEVANT, RETRIEVE, Hits, Search, suits
 
 if TYPE_CHECKING:
     from harness import Record, Records
-
-TABLES = PublishedTables("harness_horizon")
 
 COSINE, WHOLE, USER, PUBLISHED_RECALL = "_cosine", "_whole", "_user", "published_recall"
 WAYS = {"": "", COSINE: f", or one with a cosine of at least {RELEVANT} to it"}
@@ -52,10 +49,9 @@ METRICS = {
     "cosine_best": Metric(description="mean cosine of true titles and nearest query", worst=None),
 }
 
+FEWER, CUT_REPLIES = "fewer queries than asked for", "cut replies"
 OTHERS = f"{RETRIEVE.name}/"
 """What begins the cause of a failure that is not the candidate's."""
-
-LENGTHS = ((5, "1-5"), (20, "6-20"), (50, "21-50"), (sys.maxsize, "51 or more"))
 
 
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Any]]:
@@ -67,26 +63,21 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
         if ahead is not None and ahead[0] == user:
             found = {record.id: record for record in ahead[1]}
             ahead = next(searches, None)
-        scores = [
-            score_of(found[one.id], RETRIEVE.name, options)
-            if one.id in found
-            else score_of(one, GENERATE.name, options)
-            for one in asked
-        ]
+        scores = [score_of(found.get(one.id, one), one.id in found, options) for one in asked]
         yield from scores
         if options.ask == "next":
             yield user_score(user, scores)
 
 
-def score_of(record: Record[Any, Any], stage: str, options: Options) -> Score[Any]:
+def score_of(record: Record[Any, Any], searched: bool, options: Options) -> Score[Any]:
     """The score of a case at all cuts, from its record in the last stage that it reached."""
-    size = record.item.shown
-    slices = {"history": next(name for most, name in LENGTHS if size <= most)}
+    slices = {"history": length_of(record.item.shown)}
     if isinstance(record.outcome, FAILURES):
         columns = [*COLUMNS, "cosine_mean", "cosine_best"]
         if options.ask == "long":
             columns += [f"{PUBLISHED_RECALL}_{cut}" for cut in CUTS]
-        missing = dict.fromkeys(columns, f"{stage}/{record.outcome.cause}")
+        stage = RETRIEVE if searched else GENERATE
+        missing = dict.fromkeys(columns, f"{stage.name}/{record.outcome.cause}")
         return Score(id=record.id, user=record.user, missing=missing, slices=slices)
     search: Search = record.item
     queries = len(search.queries.texts)
@@ -95,10 +86,7 @@ def score_of(record: Record[Any, Any], stage: str, options: Options) -> Score[An
     if whole:
         values |= {f"{name}{WHOLE}": values[name] for name in values if f"{name}{WHOLE}" in METRICS}
     slices["queries"] = "all" if whole else "fewer"
-    counts = {
-        "fewer queries than asked for": int(not whole),
-        "cut replies": int(search.queries.cut),
-    }
+    counts = {FEWER: int(not whole), CUT_REPLIES: int(search.queries.cut)}
     return Score(id=record.id, user=record.user, values=values, slices=slices, counts=counts)
 
 
@@ -158,24 +146,6 @@ def column_of(task: str, printed: str) -> str:
     return printed + COSINE
 
 
-def published() -> tuple[PublishedResult, ...]:
-    """The results of Tables 5 and 6, as shares."""
-    return tuple(
-        PublishedResult(
-            task=task,
-            metric=column_of(task, column),
-            model=row["model"],
-            value=row[column] / 100,
-            source=table.source,
-            comparable_if=COMPARABLE_IF,
-        )
-        for task, name in PUBLISHED.items()
-        for table in (TABLES.read(name),)
-        for row in table.dicts()
-        for column in table.columns[1:]
-    )
-
-
 HORIZON_TEXT = Benchmark(
     name="horizon_text",
     version=1,
@@ -188,5 +158,5 @@ HORIZON_TEXT = Benchmark(
     metrics=METRICS,
     main=("recall_10", "recall_10_cosine"),
     suits=suits,
-    published=published,
+    published=lambda: results_of(PUBLISHED, column_of, COMPARABLE_IF),
 )

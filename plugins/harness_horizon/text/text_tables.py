@@ -9,9 +9,15 @@ from harness.analysis.percentages import percent
 from harness.analysis.task_setting import TaskSetting
 from harness.contracts.report import Axis, Figure, Line, Panels, Report, Sheet
 from harness.reporting.text import reasons
+from harness_horizon.next_item.scores import TABLES
 from harness_horizon.ranking import CUTS
 from harness_horizon.text.finding import (
-    BOUND, COSINE, PUBLISHED, TABLES, UNITS, WHOLE, column_of,
+    BOUND,
+    COSINE,
+    PUBLISHED,
+    UNITS,
+    WHOLE,
+    column_of,
 )  # fmt: skip
 
 if TYPE_CHECKING:

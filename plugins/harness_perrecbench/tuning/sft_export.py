@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from harness import DataError
-from harness.analysis.chat_lines import chat_line, check_new, write_lines
+from harness.analysis.chat_lines import audit, chat_line, check_new, write_lines
 from harness.base.hashing import digest_bytes, stable_int
 from harness.contracts.report import Report, Sheet
 from harness_perrecbench import questions
@@ -206,22 +206,12 @@ class Export:
 
     def audit(self) -> Sheet:
         """The number of ratings that training data and tests share; DataError unless it is 0."""
-        shared = self.tested & self.traces
-        named = [sum(len(one) == 3 for one in traces) for traces in (self.tested, self.traces)]
-        if shared:
-            raise DataError(
-                "the training data contains test ratings, so nothing was written",
-                found=f"{len(shared)}, such as {min(map(str, shared))}",
-                expected="training data without any rating of the tests",
-            )
-        return Sheet(
-            title="Audit of users and things",
-            columns=("in tests", "in training data", "shared"),
-            rows=((*named, len(shared)),),
-            notes=(
-                "Training data contains the ratings that it asks for and those that it shows. "
-                "Pairs are compared by the item's id, and by title and author.",
-            ),
+        return audit(
+            self.tested,
+            self.traces,
+            "rating",
+            "Training data contains the ratings that it asks for and those that it shows. "
+            "Pairs are compared by the item's id, and by title and author.",
         )
 
     def counts(self) -> Sheet:
@@ -287,7 +277,7 @@ def export_from(source: Source, templates: Templates, settings: Settings) -> Rep
         for form in WAYS:
             if settings.format in ("all", form):
                 export.add(group, form, level, options)
-    audit = export.audit()
+    shared = export.audit()
     files = {settings.file(name): lines for name, lines in export.files(settings).items()}
     notes = [write_lines(files, settings.out)]
     if settings.profile != "none":
@@ -295,4 +285,4 @@ def export_from(source: Source, templates: Templates, settings: Settings) -> Rep
             "Averages, most common ratings and published profiles come from whole histories, which "
             "may include test ratings; the audit covers single ratings only."
         )
-    return Report(sheets=(export.counts(), audit), notes=tuple(notes))
+    return Report(sheets=(export.counts(), shared), notes=tuple(notes))

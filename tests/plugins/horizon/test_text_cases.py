@@ -7,10 +7,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from harness_horizon.text.histories import (
-    CUT, NO_HISTORY, NO_TITLE, Case, Options, TitleData, load, questions, recent,
-)  # fmt: skip
 from harness_horizon.recommenders.training_data import SAMPLE
+from harness_horizon.text.histories import (
+    CUT,
+    NO_HISTORY,
+    NO_TITLE,
+    Case,
+    Options,
+    TitleData,
+    load,
+    questions,
+    recent,
+)  # fmt: skip
 
 from harness.base.errors import DataError, UsageError
 

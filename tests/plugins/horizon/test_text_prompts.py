@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from harness_horizon.text.finding import TABLES
+from harness_horizon.next_item.scores import TABLES
 from harness_horizon.text.searching import PROMPTS
 
 from harness.prompts import Templates

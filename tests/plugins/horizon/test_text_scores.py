@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from builders.records import make_records
+from harness_horizon.next_item.scores import TABLES
 from harness_horizon.text.finding import (
-    COLUMNS, HORIZON_TEXT, METRICS, TABLES, column_of, published, score, values_of,
+    COLUMNS,
+    HORIZON_TEXT,
+    METRICS,
+    column_of,
+    score,
+    values_of,
 )  # fmt: skip
 from harness_horizon.text.histories import Case, Options
 from harness_horizon.text.searching import Answer, Hits, Queries, Search, hits_of
@@ -165,10 +171,12 @@ def test_the_published_tables_are_those_of_the_page() -> None:
         assert table.source == source
         rows = [line.split() for line in PRINTED[source].splitlines()]
         assert [(row[0], *map(float, row[1:])) for row in rows] == [*table.rows]
-    every = {(one.task, one.model, one.metric): one.value for one in published()}
+    assert HORIZON_TEXT.published is not None
+    results = HORIZON_TEXT.published()
+    every = {(one.task, one.model, one.metric): one.value for one in results}
     assert len(every) == 2 * 3 * 6
     assert every["horizon_query", "Qwen3-8B", "recall_10_cosine"] == pytest.approx(0.0206)
     assert every["horizon_long", "Gemma2-9B", "published_recall_100"] == pytest.approx(0.1039)
     assert every["horizon_long", "Qwen3-8B", "precision_50_cosine"] == pytest.approx(0.0065)
-    assert {one.metric for one in published()} <= set(METRICS)
+    assert {one.metric for one in results} <= set(METRICS)
     assert column_of("horizon_query", "recall_10") == "recall_10_cosine"

@@ -11,23 +11,19 @@ from harness.contracts.report import Axis, Figure, Line, Panels, Report, Sheet
 from harness.reporting.text import reasons
 from harness_horizon.next_item.scores import TABLES
 from harness_horizon.ranking import CUTS
-from harness_horizon.text.finding import (
-    BOUND,
-    COSINE,
-    PUBLISHED,
-    UNITS,
-    WHOLE,
-    column_of,
-)  # fmt: skip
+from harness_horizon.text.finding import BOUND, COSINE, PUBLISHED, UNITS, WHOLE, column_of
 
 if TYPE_CHECKING:
     from harness import FinishedTask
     from harness.contracts.report import Cell
 
-SETTING = TaskSetting(
-    passed_over={"ask", "setting"}, sampling={"temperature": 0.7, "top_p": 0.95},
-    words={("max_tokens", 220): "", ("max_tokens", 350): ""},
-)  # fmt: skip
+SETTING = {
+    ask: TaskSetting(
+        passed_over={"ask", "setting"},
+        sampling={"temperature": 0.7, "top_p": 0.95, "max_tokens": most},
+    )
+    for ask, most in (("next", 220), ("long", 350))
+}
 PRINTED = tuple(f"{name}_{cut}" for name in ("recall", "precision") for cut in (10, 50, 100))
 SETTINGS = {"1c": "users trained on", "1d": "users held out"}
 COUNTED = dict(zip(UNITS, ("all", "whole", "by user"), strict=True))
@@ -50,23 +46,17 @@ TABLE_10 = "the cells of the paper's Table 10 cannot be placed in our text, so n
 
 def main(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `horizon-text`."""
-    sheets = []
-    for name in PUBLISHED:
-        for setting in reversed(SETTINGS):
-            if found := [one for one in tasks if _kind(one) == (name, setting)]:
-                sheets.append(_table(found, name, setting))
+    several = [one for one in tasks if one.options.prompt != "one"]
+    sheets = [
+        _table(found, name, setting)
+        for ask, name in zip(SETTING, PUBLISHED, strict=True)
+        for setting in reversed(SETTINGS)
+        if (found := [one for one in several
+                      if (one.options.ask, one.options.setting) == (ask, setting)])
+    ]  # fmt: skip
     if single := [one for one in tasks if one.options.prompt == "one"]:
         sheets.append(_single(single))
     return Report(sheets=tuple(sheets))
-
-
-def _kind(task: FinishedTask) -> tuple[str, str]:
-    """The task with the published table that a task belongs to, and its setting."""
-    given = task.options
-    name = (
-        "" if given.prompt == "one" else "horizon_long" if given.ask == "long" else "horizon_query"
-    )
-    return name, given.setting
 
 
 def _table(tasks: Sequence[FinishedTask], name: str, setting: str) -> Sheet:
@@ -103,19 +93,22 @@ def _rows(task: FinishedTask, columns: Sequence[str]) -> Iterator[tuple[Cell, ..
         if first is not None and first.n:
             values = (one and percent(one.value) for one in found)
             n = first.n + (0 if end == WHOLE else sum(first.missing.values()))
-            yield (task.label, _setting(task), counted, n, *values, *cosines)
+            yield (
+                task.label,
+                SETTING[task.options.ask].describe(task),
+                counted,
+                n,
+                *values,
+                *cosines,
+            )
             cosines = [None, None]
-
-
-def _setting(task: FinishedTask) -> str:
-    return ", ".join(one for one in SETTING.describe(task).split(", ") if one)
 
 
 def _problems(tasks: Sequence[FinishedTask]) -> Iterator[str]:
     """The replies of each task that were short, cut or not read."""
     for task in tasks:
         if text := reasons({**task.summary.counts, **task.summary.metrics["recall_10"].missing}):
-            yield f"{task.label} {_setting(task)}".rstrip() + f": {text}"
+            yield f"{task.label} {SETTING[task.options.ask].describe(task)}".rstrip() + f": {text}"
 
 
 def _single(tasks: Sequence[FinishedTask]) -> Sheet:

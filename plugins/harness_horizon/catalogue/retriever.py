@@ -13,7 +13,7 @@ from msgspec import Meta
 from harness.base.errors import DataError, UsageError
 from harness.contracts.embedder import Embedder, checked_rows
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
+from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request, Usage
 from harness_horizon.arguments import read_arguments
 from harness_horizon.catalogue.faiss_index import FaissIndex, checked_faiss
 from harness_horizon.catalogue.index_folder import COMMAND, INDEX, read_index, read_titles
@@ -66,6 +66,13 @@ class CatalogueModel(Model):
     async def open(self) -> None:
         """Open the embedder, and map the index after checking its digests."""
         await self._embedder.open()
+        try:
+            await self._open_index()
+        except BaseException:
+            await self._embedder.close()
+            raise
+
+    async def _open_index(self) -> None:
         if self._folder is None:
             titles = distinct_titles(SAMPLE)
             self._titles = Titles(table_of(titles, np.arange(len(titles))))
@@ -95,22 +102,29 @@ class CatalogueModel(Model):
         for title, place in zip(asked.truths, truths, strict=True):
             if place is None:
                 raise CallError("bad_request", f"the catalogue lacks the true title {title!r}")
-        return Reply(text=await self._together.ask((asked, np.array(truths, dtype=np.int64))))
+        return await self._together.ask((asked, np.array(truths, dtype=np.int64)))
 
-    async def _answers(self, together: list[tuple[Asked, NDArray[np.int64]]]) -> list[str]:
-        """The replies to several requests, from one embedding and one search."""
+    async def _answers(self, together: list[tuple[Asked, NDArray[np.int64]]]) -> list[Reply]:
+        """The replies to several requests, from one embedding and one search.
+
+        The first reply counts the tokens of all.
+        """
+        before = self._embedder.tokens
         texts = list(dict.fromkeys(text for asked, _ in together for text in asked.queries))
         place = {text: number for number, text in enumerate(texts)}
         rows = await self._embedded(texts)
         most = max(taken_of_each(one.merge, one.k, len(one.queries)) for one, _ in together)
 
-        def found() -> list[str]:
+        used = Usage(prompt_tokens=self._embedder.tokens - before)
+
+        def found() -> list[Reply]:
             near = self._index.search(rows, max(most, 1))
             own = [[place[text] for text in asked.queries] for asked, _ in together]
-            return [
+            texts = [
                 self._reply(asked, truths, rows[lines], near[lines])
                 for (asked, truths), lines in zip(together, own, strict=True)
             ]
+            return [Reply(text=one, usage=Usage() if at else used) for at, one in enumerate(texts)]
 
         return await asyncio.to_thread(found)
 

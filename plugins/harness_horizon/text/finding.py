@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log2
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
 
 from harness import FAILURES, Benchmark, Metric, Score
 from harness_horizon.catalogue.merging import at
@@ -50,8 +52,8 @@ METRICS = {
 }
 
 FEWER, CUT_REPLIES = "fewer queries than asked for", "cut replies"
-OTHERS = f"{RETRIEVE.name}/"
-"""What begins the cause of a failure that is not the candidate's."""
+FEWER_CAUSE = "fewer_queries"
+"""The cause of a missing value over cases with all queries."""
 
 
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Any]]:
@@ -76,18 +78,25 @@ def score_of(record: Record[Any, Any], searched: bool, options: Options) -> Scor
         columns = [*COLUMNS, "cosine_mean", "cosine_best"]
         if options.ask == "long":
             columns += [f"{PUBLISHED_RECALL}_{cut}" for cut in CUTS]
-        stage = RETRIEVE if searched else GENERATE
-        missing = dict.fromkeys(columns, f"{stage.name}/{record.outcome.cause}")
+        cause = f"{(RETRIEVE if searched else GENERATE).name}/{record.outcome.cause}"
+        missing = dict.fromkeys((*columns, *_whole(columns)), cause)
         return Score(id=record.id, user=record.user, missing=missing, slices=slices)
     search: Search = record.item
     queries = len(search.queries.texts)
     values = values_of(record.outcome.value, len(search.truths), queries, options)
-    whole = queries == options.wanted
-    if whole:
-        values |= {f"{name}{WHOLE}": values[name] for name in values if f"{name}{WHOLE}" in METRICS}
-    slices["queries"] = "all" if whole else "fewer"
-    counts = {FEWER: int(not whole), CUT_REPLIES: int(search.queries.cut)}
-    return Score(id=record.id, user=record.user, values=values, slices=slices, counts=counts)
+    fewer = queries < options.wanted
+    missing = dict.fromkeys(_whole(values), FEWER_CAUSE) if fewer else {}
+    values |= {} if fewer else {name: values[one] for name, one in _whole(values).items()}
+    slices["queries"] = "fewer" if fewer else "all"
+    return Score(
+        id=record.id, user=record.user, values=values, missing=missing, slices=slices,
+        counts={FEWER: int(fewer), CUT_REPLIES: int(search.queries.cut)},
+    )  # fmt: skip
+
+
+def _whole(columns: Iterable[str]) -> dict[str, str]:
+    """The columns over cases with all queries, each with the column that it is of."""
+    return {f"{one}{WHOLE}": one for one in columns if f"{one}{WHOLE}" in METRICS}
 
 
 def values_of(hits: Hits, truths: int, queries: int, options: Options) -> dict[str, float]:
@@ -115,15 +124,17 @@ def _gain(rank: int) -> float:
 
 
 def user_score(user: str, scores: Sequence[Score[Any]]) -> Score[Any]:
-    """The means of a user's cases; one without queries counts 0, one not searched is left out."""
+    """The means of a user's cases; those without queries are lost, those not searched left out."""
     names = [name for name in COLUMNS if f"{name}{USER}" in METRICS]
-    causes = [next(iter(one.missing.values()), "") for one in scores]
-    kept = [one for one, why in zip(scores, causes, strict=True) if not why.startswith(OTHERS)]
-    if not kept:
+    causes = [one.missing[names[0]] for one in scores if names[0] in one.missing]
+    found = [one.values for one in scores if names[0] in one.values]
+    if not found:
         missing = dict.fromkeys((f"{name}{USER}" for name in names), causes[0])
         return Score(id=f"user {user}", user=user, missing=missing)
-    means = {f"{name}{USER}": fmean(one.values.get(name, 0.0) for one in kept) for name in names}
-    return Score(id=f"user {user}", user=user, values=means)
+    failed = sum(not cause.startswith(f"{RETRIEVE.name}/") for cause in causes)
+    means = {f"{name}{USER}": fmean(one[name] for one in found) for name in names}
+    lost = dict.fromkeys(means, failed / (failed + len(found)))
+    return Score(id=f"user {user}", user=user, values=means, lost=lost if failed else UNSET)
 
 
 PUBLISHED = {"horizon_query": "table5", "horizon_long": "table6"}
@@ -151,12 +162,7 @@ HORIZON_TEXT = Benchmark(
     version=1,
     description="What somebody buys next and over the years, in words that find it.",
     licence="Amazon Reviews 2023: no licence is stated",
-    stages=(GENERATE, RETRIEVE),
-    options=Options,
-    load=load,
-    score=score,
-    metrics=METRICS,
-    main=("recall_10", "recall_10_cosine"),
-    suits=suits,
+    stages=(GENERATE, RETRIEVE), options=Options, load=load, suits=suits,
+    score=score, metrics=METRICS, main=("recall_10", "recall_10_cosine"),
     published=lambda: results_of(PUBLISHED, column_of, COMPARABLE_IF),
-)
+)  # fmt: skip

@@ -131,17 +131,13 @@ def load(dataset: Dataset, options: Options) -> TitleData:
     if options.ask == "long" and (options.prompt == "one" or options.first_k):
         raise UsageError(
             "a single query, and the first items alone, are asked for with the next item",
-            where=f"task {dataset.task}",
-            found="ask=long with prompt=one or first_k",
+            found=f"ask=long with prompt=one or first_k in {dataset.task}",
             expected="ask=next, or neither",
         )
     folder = dataset.path("manifest").parent
     table = dataset.table(f"cases_{options.setting}")
-    rows = [
-        row
-        for batch in table.batches("user_id", "before")
-        for row in zip(batch.columns["user_id"], batch.columns["before"], strict=True)
-    ]
+    columns = (batch.columns for batch in table.batches("user_id", "before"))
+    rows = [row for one in columns for row in zip(one["user_id"], one["before"], strict=True)]
     asked = [user for user, before in rows if before or options.ask == "next"]
     data = TitleData(table, frozenset(dataset.choose(asked)), folder, items_digest(folder))
     without = cut = 0

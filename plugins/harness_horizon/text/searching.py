@@ -91,9 +91,8 @@ def searches(
 ) -> Iterator[Search]:
     """An item for each case that has queries."""
     for case, queries in upstreams["generate"].values():
-        yield Search(
-            id=case.id, user=case.user, shown=case.shown, queries=queries, truths=case.truths
-        )
+        known = {"id": case.id, "user": case.user, "shown": case.shown, "truths": case.truths}
+        yield Search(**known, queries=queries)
 
 
 read_answer = JsonReader(type=Answer)
@@ -124,35 +123,21 @@ def hits_of(answer: Answer) -> Hits:
             near.append((place, numbers[row]))
         elif cosine >= RELEVANT:
             near.append((place, nearest))
+    mean = fmean(map(fmean, answer.cosines))
     best = fmean(map(max, zip(*answer.cosines, strict=True)))
-    return Hits(
-        len(answer.found), tuple(exact), tuple(near), fmean(map(fmean, answer.cosines)), best
-    )
+    return Hits(len(answer.found), tuple(exact), tuple(near), mean, best)
 
 
 GENERATE = Stage(
-    name="generate",
-    item=Case,
-    value=Queries,
-    items=questions,
-    work=generate,
-    roles=("candidate",),
-    prompts=PROMPTS,
-    asks=lambda options: (prompt_of(options),),
+    "generate", item=Case, value=Queries, items=questions, work=generate, roles=("candidate",),
+    prompts=PROMPTS, asks=lambda options: (prompt_of(options),),
     options=("ask", "prompt", "history_characters", "first_k"),
-)
-
+)  # fmt: skip
 RETRIEVE = Stage(
-    name="retrieve",
-    item=Search,
-    value=Hits,
-    items=searches,
-    work=retrieve,
-    roles=("retriever",),
-    options=("merge",),
-    after=("generate",),
+    "retrieve", item=Search, value=Hits, items=searches, work=retrieve, roles=("retriever",),
+    options=("merge",), after=("generate",),
     role_hint="--role retriever=catalogue:INDEX, which `harness horizon index` builds",
-)
+)  # fmt: skip
 
 
 def suits(data: TitleData, _options: Options, identities: Mapping[str, Identity]) -> None:
@@ -162,13 +147,10 @@ def suits(data: TitleData, _options: Options, identities: Mapping[str, Identity]
     if retriever.recorded or retriever.kind == OF_TESTS:
         return
     if retriever.kind != SEARCHER or items != data.items:
-        catalogue = retriever.kind == SEARCHER
         raise UsageError(
-            "this catalogue is of other items than the data, so it may lack what is to be found"
-            if catalogue
-            else "the retriever searches a catalogue of titles, which this model does not do",
+            "the retriever is no catalogue of the items of the data",
             where="role retriever",
-            found=f"{retriever.label}, of items {items[:12]}" if catalogue else retriever.label,
+            found=f"{retriever.label}, items {items[:12]}",
             expected=f"--role retriever=catalogue:INDEX, an index of items {data.items[:12]}",
             hint=f"harness horizon index --data {data.folder} --embedder "
             "sentence-transformers:hyp1231/blair-roberta-base,pooling=cls --out INDEX",

@@ -78,12 +78,9 @@ def run(settings: Settings) -> Report:
         )
         for pair in kept
     )
-    counts = Sheet(
-        title="Items of training histories",
-        columns=("written", "contain a test item"),
-        rows=((len(kept), len(pairs) - len(kept)),),
-        notes=("All but the first count are left out.",),
-    )
+    counts = Sheet(title="Items of training histories", columns=("written", "contain a test item"),
+                   rows=((len(kept), len(pairs) - len(kept)),),
+                   notes=("All but the first count are left out.",))  # fmt: skip
     notes = (f"split {split[:12]}", write_lines({place: lines}, settings.out))
     return Report(sheets=(counts, shared), notes=notes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness.analysis.percentages import percent
@@ -83,24 +83,25 @@ def _table(tasks: Sequence[FinishedTask], name: str, setting: str) -> Sheet:
     )
 
 
+def _percents(task: FinishedTask, columns: Iterable[str]) -> list[float | None]:
+    found = map(task.summary.metrics.get, columns)
+    return [one and percent(one.value) for one in found]
+
+
+def _setting(task: FinishedTask) -> str:
+    return SETTING[task.options.ask].describe(task)
+
+
 def _rows(task: FinishedTask, columns: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
     """The values of a task by what is counted."""
     metrics = task.summary.metrics
     cosines = [one and one.value for one in map(metrics.get, ("cosine_mean", "cosine_best"))]
     for end, counted in COUNTED.items():
-        found = [metrics.get(f"{column}{end}") for column in columns]
-        first = found[0]
-        if first is not None and first.n:
-            values = (one and percent(one.value) for one in found)
+        first = metrics.get(f"{columns[0]}{end}")
+        if first is not None and (first.n or end != WHOLE):
             n = first.n + (0 if end == WHOLE else sum(first.missing.values()))
-            yield (
-                task.label,
-                SETTING[task.options.ask].describe(task),
-                counted,
-                n,
-                *values,
-                *cosines,
-            )
+            values = _percents(task, (f"{column}{end}" for column in columns))
+            yield (task.label, _setting(task), counted, n, *values, *cosines)
             cosines = [None, None]
 
 
@@ -108,26 +109,24 @@ def _problems(tasks: Sequence[FinishedTask]) -> Iterator[str]:
     """The replies of each task that were short, cut or not read."""
     for task in tasks:
         if text := reasons({**task.summary.counts, **task.summary.metrics["recall_10"].missing}):
-            yield f"{task.label} {SETTING[task.options.ask].describe(task)}".rstrip() + f": {text}"
+            yield f"{task.label} {_setting(task)}".rstrip() + f": {text}"
 
 
 def _single(tasks: Sequence[FinishedTask]) -> Sheet:
     """The layout of Table 10: a section for each setting, in which K goes down."""
     columns = [f"{name}_{{}}{way}" for way in ("", COSINE) for name in ("recall", "precision")]
-    rows: list[tuple[Cell, ...]] = []
-    for setting, users in SETTINGS.items():
-        for cut in (10, 100):
-            for task in (one for one in tasks if one.options.setting == setting):
-                found = (task.summary.metrics.get(column.format(cut)) for column in columns)
-                values = (one and percent(one.value) for one in found)
-                rows.append((f"{setting}: {users}", f"K={cut}", task.label, *values))
-    return Sheet(
-        title="In the layout of Table 10: a single query",
-        columns=("setting", "", "model", "R", "P", "~R", "~P"),
-        rows=tuple(rows),
-        notes=(NOTES[0], BOUND, TABLE_10),
-        digits=2,
-    )
+    rows = [
+        (f"{setting}: {users}", f"K={cut}", task.label,
+         *_percents(task, (column.format(cut) for column in columns)))
+        for setting, users in SETTINGS.items()
+        for cut in (10, 100)
+        for task in tasks
+        if task.options.setting == setting
+    ]  # fmt: skip
+    heads = ("setting", "", "model", "R", "P", "~R", "~P")
+    notes = (NOTES[0], BOUND, TABLE_10)
+    title = "In the layout of Table 10: a single query"
+    return Sheet(title=title, columns=heads, rows=tuple(rows), notes=notes, digits=2)
 
 
 def curves(tasks: Sequence[FinishedTask], options: object) -> Report:
@@ -136,26 +135,16 @@ def curves(tasks: Sequence[FinishedTask], options: object) -> Report:
     lines: dict[str, list[Line]] = {}
     for task in tasks:
         for way, named in (("", "exact"), (COSINE, "cosine")):
-            found = [task.summary.metrics.get(f"recall_{cut}{way}") for cut in CUTS]
-            values = [percent(one and one.value) for one in found]
+            values = _percents(task, (f"recall_{cut}{way}" for cut in CUTS))
             rows.append((task.label, task.task.name, named, *values))
-            there = [(cut, y) for cut, y in zip(CUTS, values, strict=True) if y is not None]
-            x, y = tuple(float(cut) for cut, _ in there), tuple(y for _, y in there)
-            lines.setdefault(task.task.name, []).append(
-                Line(label=f"{task.label} {named}", x=x, y=y)
-            )
-    sheet = Sheet(
-        title="Recall at K",
-        columns=("model", "task", "relevant", *map(str, CUTS)),
-        rows=tuple(rows),
-        notes=("in per cent, over all cases: one without queries counts 0",),
-        digits=2,
-    )
-    figures = tuple(
-        Figure(
-            title=name, x=Axis(label="K"), y=Axis(label="recall, %", low=0.0), marks=tuple(marks)
-        )
-        for name, marks in lines.items()
-    )
-    panels = (Panels(title="Recall over K", figures=figures, across=2),) if figures else ()
-    return Report(sheets=(sheet,), figures=panels)
+            y = tuple(value for value in values if value is not None)
+            line = Line(label=f"{task.label} {named}", x=CUTS[: len(y)], y=y)
+            lines.setdefault(task.task.name, []).append(line)
+    heads = ("model", "task", "relevant", *map(str, CUTS))
+    notes = ("in per cent, over all cases: one without queries counts 0",)
+    sheet = Sheet(title="Recall at K", columns=heads, rows=tuple(rows), notes=notes, digits=2)
+    x, y_axis = Axis(label="K"), Axis(label="recall, %", low=0.0)
+    figures = [Figure(title=name, x=x, y=y_axis, marks=tuple(marks))
+               for name, marks in lines.items()]  # fmt: skip
+    panels = [Panels(title="Recall over K", figures=tuple(figures), across=2)] if figures else []
+    return Report(sheets=(sheet,), figures=tuple(panels))

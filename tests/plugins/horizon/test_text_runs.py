@@ -172,16 +172,16 @@ def check(kind: str, **details: Any) -> None:
 def test_only_a_catalogue_of_the_same_items_suits() -> None:
     check("catalogue", items="a" * 64)
     check("openai", recorded="digest")
-    with pytest.raises(UsageError, match="of other items than the data") as error:
+    with pytest.raises(UsageError, match="no catalogue of the items") as error:
         check("catalogue", items="b" * 64)
     assert "harness horizon index --data DATA --embedder" in str(error.value)
     assert "an index of items aaaaaaaaaaaa" in str(error.value)
-    with pytest.raises(UsageError, match="searches a catalogue of titles"):
+    with pytest.raises(UsageError, match="no catalogue of the items"):
         check("openai")
 
 
 def test_a_retriever_that_is_no_catalogue_ends_the_run_before_a_question(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="searches a catalogue of titles"):
+    with pytest.raises(UsageError, match="no catalogue of the items"):
         harness.evaluate(
             "horizon_query", model="baseline", role={"retriever": "baseline"}, data="sample",
             output_path=tmp_path, quiet=True,

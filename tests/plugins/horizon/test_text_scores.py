@@ -19,8 +19,11 @@ from harness_horizon.text.finding import (
 )  # fmt: skip
 from harness_horizon.text.histories import Case, Options
 from harness_horizon.text.searching import Answer, Hits, Queries, Search, hits_of
+from msgspec import UNSET
 
 from harness.contracts.outcomes import CallFailed, Unreadable
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import Columns
 
 NEXT, LONG = Options(), Options(ask="long")
 
@@ -130,11 +133,21 @@ def test_cases_and_users_are_units_with_both_denominators() -> None:
     assert list(found) == ["u/0", "u/1", "u/2", "user u", "v/3", "user v", "w/4", "user w"]
     assert found["u/0"].values["recall_10_whole"] == 1
     assert found["u/0"].slices == {"history": "1-5", "queries": "all"}
-    assert "recall_10_whole" not in found["u/1"].values
+    assert found["u/1"].missing["recall_10_whole"] == "fewer_queries"
     assert found["u/1"].counts == {"fewer queries than asked for": 1, "cut replies": 1}
     assert found["u/2"].missing["recall_10_cosine"] == "generate/no_list"
+    assert found["u/2"].missing["recall_10_whole"] == "generate/no_list"
     assert "recall_10" not in found["user u"].values
-    assert found["user u"].values["recall_10_user"] == pytest.approx(1 / 3)
+    assert found["user u"].values["recall_10_user"] == pytest.approx(1 / 2)
+    assert found["user u"].lost == dict.fromkeys(found["user u"].values, pytest.approx(1 / 3))
+    assert found["user v"].lost is UNSET
+    results = Columns(METRICS, found.values(), of_others=HORIZON_TEXT.stages_of_others).results(
+        interval=IntervalSpec(draws=20), seed=0, task="t"
+    )
+    # A case without queries counts 0 in the mean of its user, and one not searched does not count.
+    assert results["recall_10_user"].value == pytest.approx((1 / 3 + 0) / 2)
+    assert results["recall_10"].value == pytest.approx(1 / 4)
+    assert results["recall_10_whole"].value == 1
     assert found["user w"].missing["recall_10_user"] == "retrieve/timeout"
     assert found["w/4"].missing["cosine_best"] == "retrieve/timeout"
 

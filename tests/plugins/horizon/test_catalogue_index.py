@@ -289,7 +289,7 @@ def test_what_it_takes_is_said_before_and_a_full_disk_is_refused(
 
 
 def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch,
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def installed(*names: str) -> None:
         monkeypatch.setattr(faiss_index, "distributions", lambda name: [1] if name in names else [])
@@ -299,7 +299,7 @@ def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(
         assert checked_faiss() is gpu
     installed("faiss-gpu", "faiss-cpu")
     with pytest.raises(DataError) as caught:
-        checked_faiss()
+        indexed(data, tmp_path / "out")
     assert "found:    faiss-cpu, faiss-gpu" in str(caught.value)
     assert "the extra [cpu] or [gpu]" in str(caught.value)
     installed()

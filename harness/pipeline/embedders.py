@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from harness.base.errors import ModelError, PluginError
+from harness.base.named_functions import named_function
 from harness.calls.client import Client
 from harness.calls.policy import Patience
 from harness.calls.store import Store, default_path
-from harness.contracts.embedder import Asker, Embedder, EmbedderSettings
+from harness.contracts.embedder import Asker, Embedder, EmbedderSettings, checked_rows
 from harness.contracts.model import Model, Reply, Request
 from harness.pipeline.roles import made
 from harness.pipeline.specs import hosts_in, parse_spec
 from harness.registry import load_plugins
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _log = logging.getLogger(__name__)
 
@@ -62,6 +71,27 @@ class ToolAsker(Asker):
             store=self._store, run_id=uuid4().hex, patience=self._patience, announce=_log.warning
         )
         return self._client
+
+
+def embed_texts(spec: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """A row for each text by the embedder that a SPEC names, opened and closed for them."""
+    embedder = named_embedder(spec)
+
+    async def rows() -> NDArray[np.float32]:
+        try:
+            await embedder.open()
+            return checked_rows(await embedder.embed(texts), texts, embedder)
+        finally:
+            await embedder.close()
+
+    return asyncio.run(rows())
+
+
+def embedding_of(named: str, *, option: str) -> Callable[[Sequence[str]], Any]:
+    """What an option names: an embedder by its SPEC, or else a function as `module:function`."""
+    if named.partition(":")[0] in load_plugins().embedders:
+        return partial(embed_texts, named)
+    return named_function(named, option=option)
 
 
 def named_embedder(

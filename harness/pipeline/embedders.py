@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from harness.base.errors import ModelError, PluginError
+from harness.base.named_functions import named_function
 from harness.calls.client import Client
 from harness.calls.policy import Patience
 from harness.calls.store import Store, default_path
@@ -83,6 +85,13 @@ def embed_texts(spec: str, texts: Sequence[str]) -> NDArray[np.float32]:
             await embedder.close()
 
     return asyncio.run(rows())
+
+
+def embedding_of(named: str, *, option: str) -> Callable[[Sequence[str]], Any]:
+    """What an option names: an embedder by its SPEC, or else a function as `module:function`."""
+    if named.partition(":")[0] in load_plugins().embedders:
+        return partial(embed_texts, named)
+    return named_function(named, option=option)
 
 
 def named_embedder(

@@ -7,6 +7,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,12 +97,12 @@ class SentenceEmbedder(Embedder):
     """Loads the weights into this process; one batch of texts is embedded at a time."""
 
     def __init__(self, args: SentenceArgs) -> None:
-        pinned = {"revision": args.commit} if args.commit else {"weights": weights_digest(args)}
+        weights = {} if args.folder is None else {"weights": weights_digest(args.folder)}
         self.identity = Identity(
             kind=KIND,
             name=args.name,
             details={
-                **pinned,
+                **(weights or {"revision": args.commit}),
                 "pooling": args.pooling or "default",
                 "max_length": args.max_length or "default",
                 "dtype": args.dtype,
@@ -155,19 +156,22 @@ class SentenceEmbedder(Embedder):
     def _failed(self, problem: str, error: Exception) -> HarnessError:
         if isinstance(error, HarnessError):
             return error
-        line = " ".join(str(error).split())
-        found = f"{type(error).__name__}: {line}"
+        found = f"{type(error).__name__}: {' '.join(str(error).split())}"
         return ModelError(problem, where=self.identity.label, found=found)
 
 
 def load(args: SentenceArgs) -> SentenceTransformer:
     """The model of the arguments, in evaluation mode; code in its folder is not run."""
+    from huggingface_hub import snapshot_download
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    folder = args.folder or _fetched(args.name, args.commit)
+    folder = args.folder
+    if folder is None:
+        fetched = snapshot_download(args.name, revision=args.commit, ignore_patterns=NOT_NEEDED)
+        folder = Path(fetched)
     weights: dict[str, Any] = {"dtype": args.dtype}
     plain = not (folder / SETTINGS).is_file()
     if plain:
@@ -208,13 +212,12 @@ def occupied_by(device: str | None) -> str | None:
     return None if name != "cuda" else f"gpu:{number}" if number else "gpu"
 
 
-def weights_digest(args: SentenceArgs) -> str:
+def weights_digest(folder: Path) -> str:
     """A digest of all files in a folder of weights, with their names."""
-    assert args.folder is not None
     found = hashlib.blake2b(digest_size=16)
-    for path in sorted(args.folder.rglob("*")):
+    for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith(".") and path.suffix != ".md":
-            found.update(path.relative_to(args.folder).as_posix().encode() + b"\0")
+            found.update(path.relative_to(folder).as_posix().encode() + b"\0")
             with path.open("rb") as file:
                 found.update(hashlib.file_digest(file, "blake2b").digest())
     return found.hexdigest()
@@ -227,18 +230,11 @@ def commit_of(name: str, revision: str | None) -> str:
     try:
         return str(HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS).sha)
     except Exception as error:  # no network, or no such repository
-        try:
+        with suppress(Exception):
             return Path(snapshot_download(name, revision=revision, local_files_only=True)).name
-        except Exception:
-            raise ModelError(
-                "the weights are in no folder of this name, at the hub or in its cache",
-                where=f"{KIND}:{name}",
-                found=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
-                hint="for private repositories, set HF_TOKEN in the environment",
-            ) from error
-
-
-def _fetched(name: str, commit: str | None) -> Path:
-    from huggingface_hub import snapshot_download
-
-    return Path(snapshot_download(name, revision=commit, ignore_patterns=NOT_NEEDED))
+        raise ModelError(
+            "the weights are in no folder of this name, at the hub or in its cache",
+            where=f"{KIND}:{name}",
+            found=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}",
+            hint="for private repositories, set HF_TOKEN in the environment",
+        ) from error

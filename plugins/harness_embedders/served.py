@@ -89,14 +89,9 @@ class ServedEmbedder(Embedder):
 
     async def _rows(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """The server's vectors of a batch."""
-        reply = await self._asker.ask(
-            self._model,
-            Request(
-                messages=tuple(Message("user", text) for text in texts),
-                sampling=Sampling(),
-                seed=0,
-            ),
-        )
+        messages = tuple(Message("user", text) for text in texts)
+        request = Request(messages=messages, sampling=Sampling(), seed=0)
+        reply = await self._asker.ask(self._model, request)
         self.tokens += 0 if reply.usage is None else reply.usage.prompt_tokens
         rows = vectors_in(reply.text)
         if self.dimensions and rows.shape[1] != self.dimensions:

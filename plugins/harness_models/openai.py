@@ -92,16 +92,7 @@ at that moment would be lost."""
 
 def make(settings: ModelSettings) -> Model:
     """The model that the arguments describe; it is not open yet."""
-    return kind_for(settings)(read_args(settings), settings)
-
-
-def kind_for(settings: ModelSettings) -> type[OpenAIModel]:
-    """The class of models that answer, or of those that embed."""
-    if not settings.embeds:
-        return OpenAIModel
-    from harness_models.openai_embeddings import EmbeddingModel
-
-    return EmbeddingModel
+    return OpenAIModel(read_args(settings), settings)
 
 
 class OpenAIModel(Model):

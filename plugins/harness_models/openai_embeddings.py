@@ -11,13 +11,23 @@ import msgspec
 from harness.contracts.embedder import vectors_in, vectors_text
 from harness.contracts.model import CallError, ModelSettings, Reply, Request
 from harness_models.openai import OpenAIModel
-from harness_models.openai_args import OpenAIArgs
+from harness_models.openai_args import OpenAIArgs, read_args
 from harness_models.openai_screen import NO_SCREEN, Screen
 from harness_models.openai_wire import usage_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+def make(settings: ModelSettings) -> OpenAIModel:
+    """The embedder that the arguments of an `openai` model describe; it is not open yet."""
+    return EmbeddingModel(read_args(settings), settings)
+
+
+def kind_for(settings: ModelSettings) -> type[OpenAIModel]:
+    """The class of models that answer, or of those that embed."""
+    return EmbeddingModel if settings.embeds else OpenAIModel
 
 
 def read_embeddings(body: object, screen: Screen = NO_SCREEN) -> Reply:

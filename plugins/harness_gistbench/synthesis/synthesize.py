@@ -5,9 +5,8 @@ The report is a table for people and a JSON value for programs; neither names a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -20,6 +19,7 @@ from harness.analysis.tool_report import settings_without, write_json
 from harness.base.errors import DataError
 from harness.base.named_functions import named_function
 from harness.contracts.report import Report, Sheet
+from harness.pipeline.embedders import embedding_of
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
@@ -93,7 +93,7 @@ def find_clusters(dataset: Dataset, log: LogIndex, real: Real, settings: Setting
     """The cluster of each object in the window."""
     if settings.clusters_column is not None:
         return from_column(dataset.table(TABLE), settings.clusters_column, real.objects)
-    embed = embedding_of(settings.embedding) if settings.embedding else None
+    embed = embedding_of(settings.embedding, option="--embedding") if settings.embedding else None
     texts = texts_of(log, real.objects)
     return by_k_means(
         [texts[thing] for thing in real.objects],
@@ -101,16 +101,6 @@ def find_clusters(dataset: Dataset, log: LogIndex, real: Real, settings: Setting
         seed=settings.seed % (1 << 32),
         embed=embed,
     )
-
-
-def embedding_of(named: str) -> Callable[[list[str]], Any]:
-    """What --embedding names: a kind of embedder with its arguments, or else a function."""
-    from harness.pipeline.embedders import embed_texts
-    from harness.registry import load_plugins
-
-    if named.partition(":")[0] in load_plugins().embedders:
-        return partial(embed_texts, named)
-    return named_function(named, option="--embedding")
 
 
 def form(real: Real, clusters: Clusters, settings: Settings) -> list[Cohort]:

@@ -47,7 +47,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     embedder: Annotated[str, Meta(description="the SPEC of an embedder: see `harness embedders`")]
     out: Annotated[Path, Meta(description="the folder of the index")]
     catalog_sample: Annotated[
-        Given, Meta(description="only so many titles: all true items of the cases, others by hash")
+        Given,
+        Meta(description="only so many titles: all true items of the cases, others by chance"),
     ] = None
     dtype: Annotated[vectors.Dtype, Meta(description="the numbers of stored vectors")] = "fp16"
     threads: Annotated[Given, Meta(description="threads that build the graph, instead of all")] = (

@@ -41,21 +41,19 @@ def round_robin(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]
     return list(kept.values())[:k]
 
 
-def published(lists: Sequence[Sequence[int]], k: int) -> list[tuple[int, int]]:
-    """The query and the place of the first results of each query, one query after the other.
+def merged(lists: Sequence[Sequence[int]], k: int, merge: Merge) -> list[tuple[int, int]]:
+    """The query and the place of each result of the merged list.
 
-    Results may be there twice. With more than ten queries there are more than `k`: `at` cuts them.
+    `published` has the first results of each query, one query after the other, some of them twice;
+    with more than ten queries it is longer than `k`, and `at` cuts it.
 
-    >>> published([[7, 8], [7, 9]], 10)
+    >>> merged([[7, 8], [7, 9]], 10, "published")
     [(0, 0), (1, 0)]
     """
-    each = taken_of_each("published", k, len(lists))
+    if merge == "round_robin":
+        return round_robin(lists, k)
+    each = taken_of_each(merge, k, len(lists))
     return [(query, place) for query, one in enumerate(lists) for place in range(len(one[:each]))]
-
-
-def merged(lists: Sequence[Sequence[int]], k: int, merge: Merge) -> list[tuple[int, int]]:
-    """The query and the place of each result of the merged list."""
-    return round_robin(lists, k) if merge == "round_robin" else published(lists, k)
 
 
 def at(found: Sequence[T], k: int, merge: Merge, queries: int) -> list[T]:

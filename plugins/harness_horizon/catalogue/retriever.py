@@ -114,7 +114,6 @@ class CatalogueModel(Model):
         place = {text: number for number, text in enumerate(texts)}
         rows = await self._embedded(texts)
         most = max(taken_of_each(one.merge, one.k, len(one.queries)) for one, _ in together)
-
         used = Usage(prompt_tokens=self._embedder.tokens - before)
 
         def found() -> list[Reply]:
@@ -139,8 +138,7 @@ class CatalogueModel(Model):
         near: NDArray[np.int64],
     ) -> str:
         """The reply to a request, from the positions that are near to each of its queries."""
-        take = taken_of_each(asked.merge, asked.k, len(asked.queries))
-        lists = [[one for one in own[:take].tolist() if one >= 0] for own in near]
+        lists = [[one for one in own.tolist() if one >= 0] for own in near]
         kept = merged(lists, asked.k, asked.merge)
         places = np.array([lists[query][rank] for query, rank in kept], dtype=np.int64)
         there, true = (_unit(self._index.vectors(rows)) for rows in (places, truths))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
@@ -67,46 +67,37 @@ def true_titles(data: Path) -> set[str]:
 
 
 class Titles:
-    """The titles of an index by position, their rows in the catalogue, and where each title is."""
+    """The titles of an index by position, and their rows in the catalogue."""
 
     def __init__(self, table: Any) -> None:
         self.titles = table.column("title").chunk(0)
-        self.rows, self._keys, self._places = (
-            table.column(name).chunk(0).to_numpy() for name in ("row", "key", "place")
-        )
+        self.rows, self._order = (table.column(one).chunk(0).to_numpy() for one in ("row", "order"))
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def position(self, title: str) -> int | None:
         """Where a cleaned title is; None if the catalogue lacks it."""
-        key = np.uint64(_key(title))
-        place = int(np.searchsorted(self._keys, key))
-        while place < len(self) and self._keys[place] == key:
-            found = int(self._places[place])
-            if self.titles[found].as_py() == title:
-                return found
-            place += 1
-        return None
+        place = bisect_left(self._order, title, key=lambda one: self.titles[one].as_py())
+        found = int(self._order[min(place, len(self) - 1)])
+        return found if self.titles[found].as_py() == title else None
 
 
 def table_of(titles: Any, rows: NDArray[np.int64]) -> Any:
-    """The table of an index's titles: those in the given rows of the catalogue."""
+    """The table of an index's titles, those in the given rows, with the order of their texts."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     kept = titles.take(pa.array(rows))
-    keys = np.fromiter((_key(one.as_py()) for one in kept), np.uint64, len(kept))
-    places = np.argsort(keys, kind="stable")
-    return pa.table({"title": kept, "row": rows, "key": keys[places], "place": places})
+    return pa.table({"title": kept, "row": rows, "order": pc.sort_indices(kept)})
 
 
 def sampled(titles: Any, data: Path, size: int) -> NDArray[np.int64]:
-    """The rows of `size` titles: all true ones, and others by the hash of their text."""
-    true = true_titles(data)
-    texts = (one.as_py() for one in titles)
-    keys = np.fromiter((0 if one in true else _key(one) for one in texts), np.uint64, len(titles))
-    return np.sort(np.argsort(keys, kind="stable")[: max(size, int((keys == 0).sum()))])
+    """The rows of `size` titles: all true ones, and others by chance."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-
-def _key(title: str) -> int:
-    return int.from_bytes(hashlib.blake2b(title.encode(), digest_size=8).digest(), "little")
+    true = pa.array(sorted(true_titles(data)), titles.type)
+    among = pc.is_in(titles, value_set=true).to_numpy(zero_copy_only=False)
+    by_chance = np.where(among, -1.0, np.random.default_rng(0).random(len(titles)))
+    return np.sort(np.argsort(by_chance, kind="stable")[: max(size, int(among.sum()))])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness.contracts.embedder import LENGTH_SLACK, Embedder, checked_rows
+from harness.contracts.embedder import Embedder, checked_rows
 from harness_horizon.curation.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -45,8 +44,9 @@ async def embed(
             continue
         path = ledger.folder / part
         with path.open("ab") as file:
-            done = _whole_rows(path, embedder.dimensions, dtype)
-            file.truncate(done * embedder.dimensions * numbers(dtype).itemsize)
+            row = embedder.dimensions * numbers(dtype).itemsize
+            done = path.stat().st_size // row
+            file.truncate(done * row)
             while done < len(own):
                 texts = own[done : done + TOGETHER].to_pylist()
                 rows = checked_rows(await embedder.embed(texts), texts, embedder)
@@ -67,15 +67,6 @@ def shards(ledger: Ledger, dtype: Dtype) -> list[NDArray[Any]]:
         )
         for name, counts in sorted(ledger.counts_of(FOLDER).items())
     ]  # fmt: skip
-
-
-def _whole_rows(path: Path, dimensions: int, dtype: Dtype) -> int:
-    """The rows that a killed process left whole: all before the first that has another length."""
-    found = np.fromfile(path, numbers(dtype))
-    rows = found[: len(found) // dimensions * dimensions].reshape(-1, dimensions)
-    lengths = np.linalg.norm(rows.astype(np.float32), axis=1)
-    wrong = np.flatnonzero(~(np.abs(lengths - 1) <= 2 * LENGTH_SLACK))
-    return int(wrong[0]) if len(wrong) else len(rows)
 
 
 def cosines(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float32]:

@@ -1,12 +1,13 @@
 """Cleaned titles, merging, and the arithmetic of memory, disk and GPU."""
 
 import doctest
+from functools import partial
 from pathlib import Path
 
 import pytest
 from builders.catalogue import write_curated
 from harness_horizon.catalogue import merging, room, titles
-from harness_horizon.catalogue.merging import at, published, round_robin, taken_of_each
+from harness_horizon.catalogue.merging import at, merged, round_robin, taken_of_each
 from harness_horizon.catalogue.room import check_gpu, gpu_needs, room_of
 from harness_horizon.catalogue.titles import (
     Titles,
@@ -45,19 +46,8 @@ def test_titles_are_distinct_and_numbered_in_their_order(tmp_path: Path) -> None
     found = distinct_titles(write_curated(tmp_path / "data", raw))
     assert found.to_pylist() == ["B thing", "A", LONG]
     index = Titles(table_of(found, [0, 2]))
-    assert (index.position("B thing"), index.position(LONG), index.position("A")) == (0, 1, None)
+    assert [index.position(one) for one in ("B thing", LONG, "A", "", "zz")] == [0, 1] + [None] * 3
     assert index.rows.tolist() == [0, 2]
-
-
-def test_titles_with_the_same_key_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(titles, "_key", len)
-    found = distinct_titles(write_curated(tmp_path / "data", ["ab", "cd", "e", "fg"]))
-    index = Titles(table_of(found, range(4)))
-    assert [index.position(one) for one in ("ab", "cd", "e", "fg", "xy", "")] == [0, 1, 2, 3] + [
-        None
-    ] * 2
 
 
 def test_a_sample_keeps_all_true_titles(tmp_path: Path) -> None:
@@ -90,6 +80,8 @@ def test_queries_take_turns_by_rank_and_no_title_comes_twice() -> None:
     assert round_robin([[], [5], []], 9) == [(1, 0)]
     assert round_robin([[], []], 9) == []
 
+
+published = partial(merged, merge="published")
 
 LISTS = st.lists(st.lists(st.integers(0, 30), unique=True, max_size=20), min_size=1, max_size=10)
 

@@ -16,6 +16,7 @@ from harness_horizon.curation.ledger import MANIFEST
 from harness_horizon.recommenders.training_data import SAMPLE
 
 from harness.base.errors import DataError, UsageError
+from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 from harness.pipeline.embedders import named_embedder
 
@@ -185,6 +186,7 @@ def test_rows_of_a_sampled_index_are_those_of_the_whole_catalogue(
     kept = table.titles.to_pylist()
     [reply] = asked([question(kept[60:62], kept[60:61], k=2)], model=str(tmp_path / "sample"))
     assert [titles[row] for row, *_ in reply["found"]] == kept[60:62]
+    assert [titles[row] for row in reply["truths"]] == kept[60:61] != titles[60:61]
 
 
 def test_an_index_without_its_manifest_is_named(index: Path, data: Path, tmp_path: Path) -> None:
@@ -218,8 +220,12 @@ def test_an_index_of_another_embedder_is_refused(
     asked([], model=str(index), embedder=SMALL)
 
     embedder = named_embedder(SMALL)
-    embedder.dimensions = 50
     monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: embedder)
+    embedder.dimensions = 50
+    with pytest.raises(DataError, match="built by another embedder"):
+        asked([], model=str(index))
+    embedder.dimensions = 48
+    embedder.identity = Identity(kind="hashing", name="words", details={"weights": "others"})
     with pytest.raises(DataError, match="built by another embedder"):
         asked([], model=str(index))
 

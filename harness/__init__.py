@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Oracle as Oracle
     from harness.contracts.dataset import Dataset as Dataset
     from harness.contracts.desk import Desk as Desk
+    from harness.contracts.embedder import Embedder as Embedder
+    from harness.contracts.embedder import EmbedderSettings as EmbedderSettings
     from harness.contracts.identity import Identity as Identity
     from harness.contracts.judge import Classified as Classified
     from harness.contracts.judge import Classify as Classify
@@ -72,6 +74,8 @@ _HOME = {
     "Classify": "harness.contracts.judge",
     "Select": "harness.contracts.judge",
     "Selected": "harness.contracts.judge",
+    "Embedder": "harness.contracts.embedder",
+    "EmbedderSettings": "harness.contracts.embedder",
     "CallError": "harness.contracts.model",
     "Identity": "harness.contracts.identity",
     "Message": "harness.contracts.model",

@@ -20,7 +20,7 @@ def call_key(
     `fresh` is the salt of a run that needs answers of its own.
     """
     sampling = request.sampling
-    # A model that does not think has the keys from before there was reasoning to count.
+    # What is not set has no part in the key: keys are those from before these fields existed.
     reasoning = sampling.reasoning_tokens
     # The parts in order of their names; only the last contains fractions.
     salt = canonical_plain(fresh)
@@ -34,6 +34,7 @@ def call_key(
                 "top_p": sampling.top_p,
                 "stop": sampling.stop,
                 **({"reasoning_tokens": reasoning} if reasoning else {}),
+                **sampling.seldom_set,
             },
             "seed": request.seed,
             "repeat": repeat,

@@ -1,4 +1,4 @@
-"""`harness models` and `harness judges`: the installed kinds, or the arguments of one kind."""
+"""`harness models`, `judges` and `embedders`: the installed kinds, or one with its arguments."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from harness.cli.command import argument, command, json_option
 from harness.cli.output import Row, print_json, print_rows, print_sections
 
 if TYPE_CHECKING:
-    from harness.registry import JudgeRegistration, ModelRegistration, Registry
+    from harness.registry import (
+        EmbedderRegistration,
+        JudgeRegistration,
+        ModelRegistration,
+        Registry,
+    )
 
-    Kind = ModelRegistration | JudgeRegistration
+    Kind = ModelRegistration | JudgeRegistration | EmbedderRegistration
 
 
 WRAPS = {
@@ -49,6 +54,18 @@ def judges(name: str | None, json: bool) -> int:
     plugins = load_plugins()
     named = plugins.judge(name) if name else None
     return _show("judges", plugins.judges, named, json=json)
+
+
+@command("harness embedders", "harness embedders hashing")
+@name_argument(candidates="embedder_kinds")
+@json_option
+def embedders(name: str | None, json: bool) -> int:
+    """List the kinds of embedder, or show the NAME of one with the meaning of its arguments."""
+    from harness.registry import load_plugins
+
+    plugins = load_plugins()
+    named = plugins.embedder(name) if name else None
+    return _show("embedders", plugins.embedders, named, json=json)
 
 
 def _show(command: str, registry: Registry[str, Any], named: Kind | None, *, json: bool) -> int:

@@ -29,6 +29,7 @@ COMMANDS = {
     "plugins": "plugins",
     "models": "kinds",
     "judges": "kinds",
+    "embedders": "kinds",
     "prompts": "prompts",
     "batch": "batch",
     "export": "export",
@@ -64,7 +65,7 @@ Find out whether a language model understands people. Try it without a model:
   harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
   harness data [NAME]             create, describe or fetch data
-  harness models|judges|prompts|plugins [NAME…]     list what is installed
+  harness models|judges|embedders|prompts|plugins [NAME…]   what is installed
   harness config                  the settings in effect and their sources
   harness doctor                  check what a run needs; calls no model
   harness batch write|submit|status|collect|read    run with batch services

@@ -38,6 +38,12 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     top_p: float | None = None
     """The share of probability that tokens are sampled from; None for the server's default."""
 
+    top_k: int | None = None
+    """How many of the likeliest tokens are sampled from; None for the server's default."""
+
+    presence_penalty: float | None = None
+    """How much less likely a token becomes once it has occurred; None for the server's default."""
+
     stop: tuple[str, ...] = ()
     """Texts that end a reply."""
 
@@ -49,6 +55,12 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def limit(self) -> int:
         """The longest reply, in tokens: answer and reasoning."""
         return self.max_tokens + self.reasoning_tokens
+
+    @property
+    def seldom_set(self) -> dict[str, Any]:
+        """The fields that are in requests and keys only where they are set."""
+        given = {"top_k": self.top_k, "presence_penalty": self.presence_penalty}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,6 +214,10 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     structured: bool = False
     """Whether requests may carry a JSON schema."""
+
+    embeds: bool = False
+    """Whether each message of a request is a text to embed, and the text of a reply is what
+    `harness.contracts.embedder.vectors_in` reads; kinds of model that cannot embed ignore it."""
 
     given_hosts: frozenset[str] | None = None
     """The hosts, each with its port if the address has one, that the user's own command names.

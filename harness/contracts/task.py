@@ -87,6 +87,14 @@ class SamplingKeys(TypedDict, total=False):
         Annotated[float, Key(gt=0, le=1)] | None,
         Key("The share of probability that tokens are sampled from."),
     ]
+    top_k: Annotated[
+        Annotated[int, Key(ge=1)] | None,
+        Key("How many of the likeliest tokens are sampled from."),
+    ]
+    presence_penalty: Annotated[
+        Annotated[float, Key(ge=-2, le=2)] | None,
+        Key("How much less likely a token becomes once it has occurred."),
+    ]
     stop: Annotated[tuple[Text, ...], Key("Texts that end a reply.")]
 
 

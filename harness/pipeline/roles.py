@@ -524,9 +524,11 @@ def other_players(
 
 
 def _is_named(binding: Binding, spec: str) -> bool:
-    """Whether a spec names the binding's model, wherever its weights are."""
+    """Whether a spec names the binding's model, wherever its weights are, or its kind alone."""
     if binding.model is None:
         return False
+    if spec == binding.model.identity.kind:
+        return True
     name = binding.model.identity.name.rstrip("/").rpartition("/")[2].casefold()
     return name in re.split(r"[/:=,]", spec.casefold())
 

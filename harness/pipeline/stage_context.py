@@ -229,6 +229,8 @@ def _sampling_parts(
     """The sampling in a role's part of the key; the reasoning counts if a model of it thinks."""
     parts: dict[str, Any] = msgspec.to_builtins(sampling)
     reasoning = parts.pop("reasoning_tokens")
+    for name in {"top_k", "presence_penalty"} - sampling.seldom_set.keys():
+        del parts[name]
     thoughtful = [
         one.label for one in binding.single if any(model in thinking for model in one.models)
     ]

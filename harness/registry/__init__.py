@@ -8,6 +8,7 @@ from harness.registry.loading import plugins_from as plugins_from
 from harness.registry.loading import reset as reset
 from harness.registry.registrations import AnalysisRegistration as AnalysisRegistration
 from harness.registry.registrations import DataToolRegistration as DataToolRegistration
+from harness.registry.registrations import EmbedderRegistration as EmbedderRegistration
 from harness.registry.registrations import JudgeRegistration as JudgeRegistration
 from harness.registry.registrations import ModelRegistration as ModelRegistration
 from harness.registry.registrations import Origin as Origin

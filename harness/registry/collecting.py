@@ -17,6 +17,7 @@ from harness.registry.hookspecs import (
     AnalysisFactory,
     BenchmarkFactory,
     DataToolFactory,
+    EmbedderFactory,
     JudgeFactory,
     ModelFactory,
     Respondent,
@@ -24,6 +25,7 @@ from harness.registry.hookspecs import (
 from harness.registry.registrations import (
     AnalysisRegistration,
     DataToolRegistration,
+    EmbedderRegistration,
     JudgeRegistration,
     ModelRegistration,
     Origin,
@@ -46,8 +48,7 @@ def registered_by(
     found: dict[str, list[tuple[Any, Any]]] = defaultdict(list)
 
     def add_benchmark(name: str, factory: BenchmarkFactory) -> None:
-        registration = Registration(name=name, factory=factory, origin=origin)
-        found["benchmarks"].append((name, registration))
+        found["benchmarks"].append((name, Registration(name=name, factory=factory, origin=origin)))
 
     def add_model(
         name: str,
@@ -112,6 +113,7 @@ def registered_by(
         "benchmarks": add_benchmark,
         "models": add_model,
         "judges": add_judge,
+        "embedders": _adds_embedders(found["embedders"], origin),
         "respondents": add_respondent,
         "analyses": add_analysis,
         "data_tools": add_data_tool,
@@ -119,6 +121,25 @@ def registered_by(
     for kind, register in adders.items():
         _call(plugin, manager, f"register_{kind}", register, found[kind])
     return found
+
+
+def _adds_embedders(kept: list[tuple[Any, Any]], origin: Origin) -> Callable[..., None]:
+    """The function that a plugin registers its kinds of embedder with."""
+
+    def add_embedder(
+        name: str,
+        factory: EmbedderFactory,
+        *,
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
+        registration = EmbedderRegistration(
+            name=name, factory=factory, origin=origin, description=description,
+            arguments=dict(arguments or {}),
+        )  # fmt: skip
+        kept.append((name, registration))
+
+    return add_embedder
 
 
 def _call(

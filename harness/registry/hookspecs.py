@@ -13,6 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     from harness.analysis.analysis import Analysis, DataTool
     from harness.contracts.benchmark import Benchmark
+    from harness.contracts.embedder import Embedder, EmbedderSettings
     from harness.contracts.judge import Judge, JudgeInput, JudgeParts
     from harness.contracts.model import Model, ModelSettings
 
@@ -26,8 +27,8 @@ ANY_BENCHMARK = "*"
 TAKEN = (
     "tasks", "show", "score", "analyse", "validate", "config", "doctor", "completion",
     "batch", "export", "new-plugin", "run", "runs", "ls",
-    "plugins", "models", "judges", "prompts",
-    "compare", "report", "suite", "leaderboard", "embedders",
+    "plugins", "models", "judges", "embedders", "prompts",
+    "compare", "report", "suite", "leaderboard",
     "help", "version",
 )  # fmt: skip
 """The commands of `harness` that data tools cannot belong to, with those that it will have."""
@@ -41,6 +42,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 BenchmarkFactory = Callable[[], "Benchmark"]
 ModelFactory = Callable[["ModelSettings"], "Model"]
 JudgeFactory = Callable[["JudgeParts"], "Judge"]
+EmbedderFactory = Callable[["EmbedderSettings"], "Embedder"]
 Respondent = Callable[[Mapping[str, Any], Random], str]
 
 
@@ -71,6 +73,17 @@ class RegisterJudge(Protocol):
         factory: JudgeFactory,
         *,
         on: JudgeInput = "alone",
+        description: str = "",
+        arguments: Mapping[str, str] | None = None,
+    ) -> None: ...
+
+
+class RegisterEmbedder(Protocol):
+    def __call__(
+        self,
+        name: str,
+        factory: EmbedderFactory,
+        *,
         description: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> None: ...
@@ -184,6 +197,14 @@ def register_judges(register: RegisterJudge) -> None:
         register("strict", lambda parts: StrictJudge(parts.model), on="model")
 
     `on`: what follows the name in a SPEC: arguments only ("alone"), a "model" or other "judges".
+    """
+
+
+@hookspec
+def register_embedders(register: RegisterEmbedder) -> None:
+    """Register kinds of embedder, which turn texts into vectors.
+
+    register("letters", Letters, description="counts vowels", arguments={"many": "how many"})
     """
 
 

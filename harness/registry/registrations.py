@@ -12,6 +12,7 @@ from harness.registry.hookspecs import (
     AnalysisFactory,
     BenchmarkFactory,
     DataToolFactory,
+    EmbedderFactory,
     JudgeFactory,
     ModelFactory,
     Respondent,
@@ -83,6 +84,13 @@ class JudgeRegistration(Registration[JudgeFactory]):
     """A judge adapter; `on` is what it wraps, `arguments` the help of its arguments."""
 
     on: JudgeInput = "alone"
+    arguments: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedderRegistration(Registration[EmbedderFactory]):
+    """A kind of embedder; `arguments` holds the help of each of its arguments."""
+
     arguments: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -175,6 +183,9 @@ class Registries:
         default_factory=lambda: Registry("kind of model")
     )
     judges: Registry[str, JudgeRegistration] = field(default_factory=lambda: Registry("judge"))
+    embedders: Registry[str, EmbedderRegistration] = field(
+        default_factory=lambda: Registry("kind of embedder")
+    )
     respondents: Registry[RespondentKey, RespondentRegistration] = field(
         default_factory=lambda: Registry("respondent")
     )

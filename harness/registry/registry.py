@@ -17,6 +17,7 @@ from harness.registry.missing_packages import hint_for
 from harness.registry.registrations import (
     AnalysisRegistration,
     DataToolRegistration,
+    EmbedderRegistration,
     JudgeRegistration,
     ModelRegistration,
     Origin,
@@ -135,6 +136,10 @@ class Plugins(Registries):
     def judge(self, name: str) -> JudgeRegistration:
         """The registration of a judge."""
         return self._registered(self.judges, name)
+
+    def embedder(self, name: str) -> EmbedderRegistration:
+        """The registration of a kind of embedder."""
+        return self._registered(self.embedders, name)
 
     def analysis(self, name: str) -> AnalysisRegistration:
         """The registration of an analysis."""

@@ -1,5 +1,5 @@
-"""An HTTP server on 127.0.0.1 with /v1/chat/completions and /v1/completions that misbehaves on
-purpose.
+"""An HTTP server on 127.0.0.1 with /v1/chat/completions, /v1/completions and /v1/embeddings that
+misbehaves on purpose.
 
 In a test: `with FaultyServer(faults=[status(429)]) as server: … server.url …`. On its own:
 `python -m harness.testing.server --port 0 --latency 0.2` prints its address and serves until
@@ -230,7 +230,7 @@ class _Connection(asyncio.Protocol):
         self._server.most_in_flight = max(self._server.in_flight, self._server.most_in_flight)
         method, target = lines[0].split(" ")[:2]
         path = target.partition("?")[0]
-        if method == "POST" and path.endswith("/completions"):
+        if method == "POST" and path.endswith(("/completions", "/embeddings")):
             self._chat(rest[:length], headers, target)
         elif method == "GET" and path.endswith("/models"):
             self._list()
@@ -335,7 +335,12 @@ def thought_answer(body: bytes, headers: dict[str, str], *, thinks: bool) -> dic
 
 
 def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
-    """A completion in the form of OpenAI's servers, for chat or text; a word counts as a token."""
+    """A completion in the form of OpenAI's servers, for chat or text; a word counts as a token.
+
+    Texts to embed get the numbers of their letters a, b, c and d, and one more each.
+    """
+    if "input" in asked.body:
+        return embedded(asked.body["input"])
     message = {"role": "assistant", "content": answer} if isinstance(answer, str) else answer
     text = message.get("content")
     if "prompt" in asked.body:
@@ -360,6 +365,14 @@ def complete(asked: Asked, answer: str | dict[str, Any]) -> dict[str, Any]:
             "total_tokens": prompt + spoken,
         },
     }
+
+
+def embedded(texts: Sequence[str]) -> dict[str, Any]:
+    """Vectors in the form of OpenAI's servers."""
+    vectors = [[1.0 + text.count(letter) for letter in "abcd"] for text in texts]
+    data = [{"index": place, "embedding": vector} for place, vector in enumerate(vectors)]
+    tokens = sum(len(text.split()) for text in texts)
+    return {"object": "list", "data": data, "usage": {"prompt_tokens": tokens}}
 
 
 def _head(status: int, length: int, headers: dict[str, str], content_type: str) -> bytes:

@@ -30,7 +30,7 @@ K = TypeVar("K", bound=Hashable)
 R = TypeVar("R", bound="Registration[Any]")
 
 
-RULE_JUDGE = "lexical"
+RULE_JUDGE, BASELINE = "lexical", "baseline"
 OTHER_COMMAND_S = 600
 """The time limit of a run in another process, in seconds."""
 
@@ -130,12 +130,16 @@ class SampleRunFailed(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class SampledTasks:
-    """The tasks of one benchmark that run together, with the roles that they ask."""
+    """The tasks of one benchmark that run together, with the roles that they ask.
+
+    The roles in `own` have a default of a kind of model that the plugin itself brings.
+    """
 
     benchmark: Benchmark
     tasks: tuple[Task, ...]
     roles: frozenset[str]
     judges: frozenset[str]
+    own: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,9 +147,10 @@ class SampledTasks:
         return tuple(task.name for task in self.tasks)
 
     def others(self, *, judge: Player, other: Player) -> dict[str, Player]:
-        """The players of all roles except the candidate."""
+        """The players of all roles except the candidate; the baseline leaves `own` to defaults."""
         played: dict[str, Player] = dict.fromkeys(self.judges, judge)
-        return played | dict.fromkeys(self.roles - {"candidate"}, other)
+        kept = {"candidate", *(self.own if other == BASELINE else ())}
+        return played | dict.fromkeys(self.roles - kept, other)
 
 
 class SampleRuns:
@@ -224,11 +229,19 @@ class SampleRuns:
             for stage in benchmark.stages_for(benchmark.load(dataset, options), options):
                 roles.update(stage.roles)
                 judges.update(stage.judges)
+        kinds = self.plugin.of(self.plugin.plugins.models)
+        own = {
+            role
+            for task in tasks
+            for role, spec in task.roles.items()
+            if spec.default is not None and spec.default.partition(":")[0] in kinds
+        }
         return SampledTasks(
             benchmark=benchmark,
             tasks=tuple(tasks),
             roles=frozenset(roles),
             judges=frozenset(judges),
+            own=frozenset(own),
         )
 
     def run(self, sampled: SampledTasks, called: str, **settings: Any) -> RunResult:
@@ -237,7 +250,7 @@ class SampleRuns:
             sampled.names,
             **{
                 "folder": self.folder / called / sampled.benchmark.name,
-                "roles": sampled.others(judge=RULE_JUDGE, other="baseline"),
+                "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
                 "max_failures": 1.0,
                 **settings,
             },
@@ -263,7 +276,7 @@ class SampleRuns:
         place.mkdir(parents=True)
         asked = {
             "tasks": sampled.names,
-            "roles": sampled.others(judge=RULE_JUDGE, other="baseline"),
+            "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
             "max_failures": 1.0,
             "concurrency": 1,
         }

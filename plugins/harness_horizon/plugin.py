@@ -30,6 +30,16 @@ TOOLS = {
         "recommenders.train_tool",
         "train a recommender of the next item, and write its checkpoint",
     ),
+    "sft-export": (
+        "horizon",
+        "text.sft_export",
+        "write training data for a language model: the next item of a history, as chat",
+    ),
+    "index": (
+        "horizon",
+        "catalogue.index_tool",
+        "embed the titles of a catalogue, and build the index that tasks in words search",
+    ),
     "drift": (
         "horizon",
         "drift",
@@ -43,11 +53,31 @@ CONTINUES = ("horizon", "train")
 
 ANALYSES = {
     "horizon-next-item": (
+        "horizon_items",
         "next_item.result_tables.main",
         "Tables 1 to 4 with published rows, and the drops from setting 1a",
     ),
+    "horizon-text": (
+        "horizon_text",
+        "text.text_tables.main",
+        "Tables 5 and 6 with published rows, and Table 10's layout for single queries",
+    ),
+    "horizon-recall": (
+        "horizon_text",
+        "text.text_tables.curves",
+        "recall over the length of the list, of the title itself and by cosine",
+    ),
 }
-"""Each analysis: its function, and what it shows."""
+"""Each analysis: its benchmark, its function, and what it shows."""
+
+RULES = {
+    ("horizon_items", "next_item"): "next_item.asking:repeat",
+    **{
+        ("horizon_text", prompt): "text.searching:of_the_history"
+        for prompt in ("next", "next_code", "long", "long_code", "one")
+    },
+}
+"""The rule with which `--model baseline` answers each prompt of a benchmark's candidate."""
 
 RECOMMENDER = {
     "model": "the folder of a checkpoint, which `harness horizon train` writes",
@@ -56,26 +86,36 @@ RECOMMENDER = {
 }
 """The arguments of the kind of model `recommender`."""
 
+CATALOGUE = {
+    "model": "the folder of an index, of `harness horizon index`; else the bundled sample",
+    "embedder": "the SPEC of the same embedder elsewhere, instead of the one that the index names",
+    "device": "auto (exact search on a GPU that has room, else the index's own), cpu or cuda",
+    "concurrency": "requests in flight, which are searched together; else --concurrency, else 256",
+}
+"""The arguments of the kind of model `catalogue`."""
+
 
 @hookimpl
 def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
     register("horizon_items", partial(resolve_name, f"{PACKAGE}.next_item.scores:HORIZON_ITEMS"))
+    register("horizon_text", partial(resolve_name, f"{PACKAGE}.text.finding:HORIZON_TEXT"))
 
 
 @hookimpl
 def register_respondents(register: hookspecs.RegisterRespondent) -> None:
-    rule = partial(resolve_name, f"{PACKAGE}.next_item.asking:repeat")
-    register("horizon_items", "next_item", "candidate", rule)
+    for (benchmark, prompt), rule in RULES.items():
+        make = partial(resolve_name, f"{PACKAGE}.{rule}")
+        register(benchmark, prompt, "candidate", make)
 
 
 @hookimpl
 def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     from harness.analysis.analysis import analysis_from
 
-    for name, (function, description) in ANALYSES.items():
+    for name, (benchmark, function, description) in ANALYSES.items():
         path = f"{PACKAGE}.{function}"
         make = partial(analysis_from, path, name=name, description=description)
-        register("horizon_items", name, make, description=description)
+        register(benchmark, name, make, description=description)
 
 
 @hookimpl
@@ -85,6 +125,12 @@ def register_models(register: hookspecs.RegisterModel) -> None:
         _recommender,
         description="a checkpoint that ranks items, made by `harness horizon train`",
         arguments=RECOMMENDER,
+    )
+    register(
+        "catalogue",
+        _catalogue,
+        description="the titles nearest to queries, from an index made by `harness horizon index`",
+        arguments=CATALOGUE,
     )
 
 
@@ -105,5 +151,11 @@ def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
 
 def _recommender(settings: ModelSettings) -> Model:
     from harness_horizon.recommenders.model import make
+
+    return make(settings)
+
+
+def _catalogue(settings: ModelSettings) -> Model:
+    from harness_horizon.catalogue.retriever import make
 
     return make(settings)

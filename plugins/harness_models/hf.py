@@ -206,10 +206,20 @@ def fields(
             "and ignores a request's temperature and stop: set continuous_batching=false",
             fatal=True,
         )
+    if sampling.presence_penalty is not None:
+        raise CallError(
+            "bad_request",
+            "transformers serve ignores a request's presence_penalty: leave it out of the sampling "
+            "(--gen_kwargs presence_penalty=null)",
+            fatal=True,
+        )
     settings: dict[str, Any] = {**(DRAWN if drawn else GREEDY)}
+    if drawn and sampling.top_k is not None:
+        settings["top_k"] = sampling.top_k
     if ends is not None:
         settings["eos_token_id"] = list(ends)
-    more: dict[str, Any] = {"generation_config": json.dumps(settings)}
+    # The server refuses requests that have a top_k of their own.
+    more: dict[str, Any] = {"generation_config": json.dumps(settings), "top_k": None}
     if context is not None:
         cut = {"truncation": True, "max_length": room_of(request, context) + 1}
         more["chat_template_kwargs"] = cut

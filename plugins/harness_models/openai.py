@@ -29,6 +29,7 @@ from harness_models.openai_args import (
     OpenAIArgs,
     address_of,
     base_url_of,
+    check_sampling,
     host_of,
     identity_of,
     logprob_fields,
@@ -64,6 +65,7 @@ from harness_models.openai_wire import (
     SYSTEM_HINT,
     headers_with,
     hint_for,
+    read_reply,
     read_response,
     read_status,
     refuses_system,
@@ -97,7 +99,8 @@ class OpenAIModel(Model):
     """One served model; `open` makes the client, `ask` sends one request once.
 
     `own` means that the harness started the server, which then gets neither key nor proxy, and is
-    reached over `socket` if there is one. `fields` gives additional fields of a request.
+    reached over `socket` if there is one. `fields` gives additional fields of a request, with None
+    for those that are left out.
     """
 
     takes_batches = True
@@ -105,6 +108,7 @@ class OpenAIModel(Model):
     thinking_switch = (
         "extra_body.chat_template_kwargs.enable_thinking=false or extra_body.reasoning_effort=…"
     )
+    _read = staticmethod(read_reply)
 
     def __init__(
         self,
@@ -315,6 +319,7 @@ class OpenAIModel(Model):
         return OpenAIBatches(args, self._key(), token, screen, trusted=self._trusted)
 
     def _body(self, request: Request) -> dict[str, Any]:
+        check_sampling(self._args, request.sampling)
         body = request_body(
             request,
             model=self._args.model,
@@ -326,7 +331,10 @@ class OpenAIModel(Model):
             stop=self.stop,
             added=self._added,
         )
-        return body | self._fields(request)
+        fields = self._fields(request)
+        return {
+            name: one for name, one in (body | fields).items() if fields.get(name, one) is not None
+        }
 
     def _refused(self, error: CallError) -> bool:
         return refuses_system(error.status, error.detail)
@@ -369,6 +377,7 @@ class OpenAIModel(Model):
             received,
             content_type=response.content_type,
             screen=self._screen,
+            read=self._read,
         )
 
     def _secrets(self) -> list[str]:
@@ -411,7 +420,7 @@ class OpenAIModel(Model):
 
 def form_of(args: OpenAIArgs) -> Form | None:
     """The form that renders messages to one text; None if they are sent as messages."""
-    if args.endpoint == "chat":
+    if args.endpoint != "completions":
         return None
     if args.chat_template is None:
         return plain_form()

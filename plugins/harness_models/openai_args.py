@@ -17,7 +17,7 @@ import msgspec
 from harness.base.errors import UsageError, did_you_mean
 from harness.base.redaction import keep_out
 from harness.contracts.identity import Identity
-from harness.contracts.model import ModelSettings
+from harness.contracts.model import ModelSettings, Sampling
 from harness_models.arguments import bad, count_of, json_or_text, reject_constant, template_kwargs
 from harness_models.openai_wire import LARGEST_BODY
 
@@ -28,7 +28,10 @@ AZURE_KEY_ENV = "AZURE_OPENAI_API_KEY"
 AZURE_TOKEN_ENV = "AZURE_OPENAI_AD_TOKEN"
 BASE_URL_ENV = "OPENAI_BASE_URL"
 DEFAULT_HOST = "api.openai.com"
-PATHS = {"chat": "chat/completions", "completions": "completions"}
+ENDPOINTS = ("chat", "completions")
+"""The endpoints that an argument may name; an embedder's is always the other."""
+
+PATHS = {"chat": "chat/completions", "completions": "completions", "embeddings": "embeddings"}
 
 EXTRA = "extra_body"
 
@@ -82,7 +85,7 @@ class OpenAIArgs(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens_field: str | None = None
     seed: bool = True
     system_role: bool | Literal["auto"] = True
-    endpoint: Literal["chat", "completions"] = "chat"
+    endpoint: Literal["chat", "completions", "embeddings"] = "chat"
     chat_template: str | None = None
     chat_template_kwargs: dict[str, Any] = {}
     stop: tuple[str, ...] = ()
@@ -439,6 +442,27 @@ def _bad_extra(found: str, expected: str, *, hint: str | None = None) -> UsageEr
     )
 
 
+def check_sampling(args: OpenAIArgs, sampling: Sampling) -> None:
+    """Raise UsageError for sampling that OpenAI's own servers refuse, or that is set twice."""
+    twice = sampling.seldom_set.keys() & args.extra_body.keys()
+    if sampling.top_k is None and not twice:
+        return
+    name = min(twice, default="top_k")
+    problem = None
+    if twice:
+        problem, found = f"{name} is set by the sampling and by {EXTRA}", args.extra_body[name]
+    elif host_of(args) == DEFAULT_HOST:
+        problem, found = "OpenAI's own servers have no top_k", sampling.top_k
+    if problem is not None:
+        raise UsageError(
+            problem,
+            where=f"{KIND}:{args.model}",
+            found=f"{name}={found}",
+            expected=f"sampling without {name}",
+            hint=f"--gen_kwargs {name}=null leaves it out for the candidate",
+        )
+
+
 def logprob_fields(args: OpenAIArgs) -> dict[str, Any]:
     """The request fields for the logprobs of tokens; none unless `logprobs` is set."""
     if not args.logprobs:
@@ -462,8 +486,8 @@ def _choice(choices: Mapping[str, Any], expected: str, name: str, text: str) -> 
 
 
 def _endpoint(name: str, text: str) -> str:
-    if text not in PATHS:
-        raise _bad(name, text, " or ".join(PATHS))
+    if text not in ENDPOINTS:
+        raise _bad(name, text, " or ".join(ENDPOINTS))
     return text
 
 

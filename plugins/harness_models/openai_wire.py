@@ -127,6 +127,7 @@ def request_body(
     body[tokens_field] = sampling.limit
     if sampling.top_p is not None:
         body["top_p"] = sampling.top_p
+    body.update(sampling.seldom_set)
     if sampling.stop or stop:
         body["stop"] = list(dict.fromkeys((*sampling.stop, *stop)))
     if seeded and sampling.temperature > 0:
@@ -200,7 +201,7 @@ def read_reply(body: object, screen: Screen = NO_SCREEN) -> Reply:
             f"the answer is not a JSON object: {_short(body, screen)!r}",
             retryable=True,
         )
-    usage = _usage(body.get("usage"), screen)
+    usage = usage_of(body.get("usage"), screen)
     try:
         return screen.reply(_reply(body, usage, screen))
     except CallError as error:
@@ -243,10 +244,11 @@ def read_response(
     *,
     content_type: str,
     screen: Screen = NO_SCREEN,
+    read: Callable[[object, Screen], Reply] = read_reply,
 ) -> Reply:
-    """The reply in a whole response; CallError if it holds none."""
+    """The reply in a whole response, which `read` finds in its body; CallError if it holds none."""
     if status < 300:
-        return read_reply(read_body(received, content_type, screen), screen)
+        return read(read_body(received, content_type, screen), screen)
     if status < 400:
         detail = f"HTTP {status}: {pointing(headers)}, and no redirect is followed"
         raise CallError("not_found", screen.error(detail), fatal=True, status=status)
@@ -376,7 +378,7 @@ def _reasoning(message: dict[str, Any]) -> str | None:
     return None
 
 
-def _usage(usage: object, screen: Screen) -> Usage | None:
+def usage_of(usage: object, screen: Screen) -> Usage | None:
     """The tokens that the server counted; None unless it counts both prompt and completion.
 
     A count that is no whole number makes the usage unusable, which is counted.

@@ -143,5 +143,6 @@ def make(kind: str, settings: ModelSettings) -> Model:
     from harness_models.arguments import check_no_keys
 
     check_no_keys(kind, settings.args)
-    model: Model = import_module(f"harness_models.{kind}").make(settings)
+    module = "openai_embeddings" if kind == "openai" and settings.embeds else kind
+    model: Model = import_module(f"harness_models.{module}").make(settings)
     return model

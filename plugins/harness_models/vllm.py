@@ -221,7 +221,8 @@ def make(settings: ModelSettings) -> Model:
     if unsure:
         check_with_parser(args.python, installed.server, unsure)
     commit = None if folder else commit_of(args.model, args.revision)
-    if args.chat_template is None and args.tokenizer is None and not args.completions:
+    asked_in_turns = args.chat_template is None and not (args.completions or settings.embeds)
+    if asked_in_turns and args.tokenizer is None:
         check_template(args.model, folder=folder, commit=commit)
     identity = identity_of(
         args,

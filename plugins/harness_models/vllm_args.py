@@ -44,6 +44,9 @@ DEFAULTS = {"enable_prefix_caching": "true", "generation_config": "vllm"}
 """Prompts of a user share long histories, so their prefixes are cached. Settings that a request
 leaves open do not come from the checkpoint's `generation_config.json`: stages define them."""
 
+POOLING = {"runner": "pooling"}
+"""In place of these for weights that embed: encoders that read both ways cannot cache prefixes."""
+
 OWN = (
     "pretrained", "model", "python", "preset", "revision", "tokenizer", "chat_template",
     "chat_template_kwargs", "thinking", "lora", "concurrency", "gpus", *OF_REQUESTS, "extra_body",
@@ -59,7 +62,7 @@ COUNTS = (
 KNOWN = (
     *SWITCHES, *COUNTS, "dtype", "max_model_len", "gpu_memory_utilization", "seed", "quantization",
     "generation_config", "data_parallel_backend", "kv_cache_dtype", "load_format",
-    "reasoning_parser",
+    "reasoning_parser", "runner",
 )  # fmt: skip
 """vLLM's arguments that pass without a check by its parser, which takes ten seconds."""
 
@@ -68,6 +71,7 @@ PLAIN = {
     "max_model_len": "[0-9]+",
     "seed": "[0-9]+",
     "data_parallel_backend": "mp|ray",
+    "runner": "auto|generate|pooling",
 }
 """The values of frequent arguments that pass without that check."""
 
@@ -122,7 +126,7 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     if preset is not None and preset not in PRESETS:
         raise bad(KIND, f"preset={preset}", "one of " + ", ".join(PRESETS))
     engine = {
-        **DEFAULTS,
+        **(POOLING if settings.embeds else DEFAULTS),
         **(PRESETS[preset] if preset else {}),
         **{
             name: value

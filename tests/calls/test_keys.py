@@ -44,6 +44,14 @@ def test_the_key_is_the_hash_of_all_that_decides_the_answer():
                 REQUEST, sampling=msgspec.structs.replace(REQUEST.sampling, reasoning_tokens=9)
             )
         },
+        *(
+            {
+                "request": msgspec.structs.replace(
+                    REQUEST, sampling=msgspec.structs.replace(REQUEST.sampling, **{name: 0})
+                )
+            }
+            for name in ("top_k", "presence_penalty")
+        ),
         {"identity": msgspec.structs.replace(IDENTITY, details={"revision": "b"})},
         {"repeat": 1},
         {"fresh": "x"},

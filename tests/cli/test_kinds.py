@@ -1,4 +1,4 @@
-"""`harness models` and `harness judges`: what is told of a kind is what it takes."""
+"""`harness models`, `judges` and `embedders`: what is told of a kind is what it takes."""
 
 import json
 
@@ -75,7 +75,12 @@ def test_kinds_of_other_plugins_are_listed_as_ours_are(site, printed):
 
 
 @pytest.mark.parametrize(
-    ("command", "name", "near"), [("models", "opnai", "openai"), ("judges", "lexcal", "lexical")]
+    ("command", "name", "near"),
+    [
+        ("models", "opnai", "openai"),
+        ("judges", "lexcal", "lexical"),
+        ("embedders", "hash", "hashing"),
+    ],
 )
 def test_the_nearest_kind_is_named(command, name, near, printed):
     assert f"did you mean {near!r}?" in printed(command, name, code=2).err

@@ -17,6 +17,10 @@ SAID = {
         # The other settings ask thousands of prompts by the same stage.
         "tasks": ("behaviour_movies_c", "behaviour_music_c"),
     },
+    "horizon": {
+        # The other settings ask thousands of cases by the same stages.
+        "tasks": ("horizon_next_item_1b", "horizon_long", "horizon_query"),
+    },
     "perrecbench": {
         # One task of each way of asking; the others differ in numbers and words.
         "tasks": (

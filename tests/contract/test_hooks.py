@@ -54,6 +54,12 @@ def register_judges(register):
 
 
 @hookimpl
+def register_embedders(register):
+    note("register_embedders")
+    register("vowels", lambda settings: None, description="counts vowels")
+
+
+@hookimpl
 def register_respondents(register):
     note("register_respondents")
     register("noted", "answer", "candidate", lambda: lambda variables, random: "respondent")

@@ -35,7 +35,7 @@ def loaded_after(*arguments: str, **variables: str) -> tuple[str, set[str]]:
     "arguments",
     [
         ["--help"], ["tasks"], ["tasks", "--json"], ["config"], ["completion", "bash"],
-        ["plugins"], ["models"], ["judges"], ["prompts"],
+        ["plugins"], ["models"], ["judges"], ["embedders"], ["prompts"],
     ],
 )  # fmt: skip
 def test_a_command_that_only_tells_loads_nothing_heavy(arguments):

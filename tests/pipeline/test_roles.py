@@ -241,6 +241,8 @@ def test_a_model_as_judge_is_asked_through_the_llm_adapter():
         ({"judge": "fake:model=/weights/BIG"}, "org/big", []),
         ({"judge": "other:bigger"}, "org/big", ["judged by other:bigger, not by org/big"]),
         ({"judge": "words"}, "org/big", []),
+        ({"judge": "other:big"}, "other", []),
+        ({"judge": "other:big"}, "fake", ["judged by other:big, not by fake"]),
         (
             {"judge": "all:other:big+fake:b"}, "org/big",
             ["judged by all:other:big+fake:b, not by org/big"],

@@ -14,6 +14,8 @@ OURS = "user-understanding-harness"
         ("sklearn", "analysis"),
         ("safetensors.numpy", "tuning"),
         ("vllm", "vllm"),
+        ("faiss", "cpu"),  # and not gpu, which brings a package of another name
+        ("sentence_transformers.util", "embed"),
         ("rouge_score", "texts"),  # and not dev, which brings more
     ],
 )

@@ -41,7 +41,7 @@ options: {anything: [1]}
 roles:
   candidate: {default: null, same_as: judge, sampling: {temperature: 1e-5, max_tokens: 1}}
 stages:
-  guess: {candidate: {top_p: 0.9, stop: ["\\n"]}}
+  guess: {candidate: {top_p: 0.9, top_k: 20, presence_penalty: -0.5, stop: ["\\n"]}}
 prompts: {guess.candidate: mine.j2}
 metrics: [hits]
 interval: {draws: 100, confidence: 0.9}
@@ -136,6 +136,7 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
         ("data: {tables: {a: {required: no}}}", "3:31", "true or false"),
         ("prompts: {a.b: 3}", "3:16", "text"),
         ("roles: {judge: {sampling: {top_p: 2}}}", "3:35", "at most 1"),
+        ("roles: {judge: {sampling: {top_k: 0}}}", "3:35", "at least 1"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where, expected):

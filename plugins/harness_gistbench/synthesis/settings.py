@@ -27,9 +27,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     embedding: Annotated[
         str | None,
         Meta(
-            description="module:function, from a list of texts to an array with a row a text, for "
-            "k-means; without it TF-IDF and a singular value decomposition, which need no model. "
-            "Modules are looked for in the current folder too"
+            description="an embedder (`harness embedders`) for k-means, or module:function, from a "
+            "list of texts to an array with a row a text; without it TF-IDF and a singular value "
+            "decomposition, which need no model. Modules are looked for in the current folder too"
         ),
     ] = None
     clusters_together: Annotated[

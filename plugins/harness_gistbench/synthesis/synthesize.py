@@ -19,6 +19,7 @@ from harness.analysis.tool_report import settings_without, write_json
 from harness.base.errors import DataError
 from harness.base.named_functions import named_function
 from harness.contracts.report import Report, Sheet
+from harness.pipeline.embedders import embedding_of
 from harness_gistbench.records import SIGNALS
 from harness_gistbench.sources import open_log
 from harness_gistbench.synthesis import validation
@@ -92,7 +93,7 @@ def find_clusters(dataset: Dataset, log: LogIndex, real: Real, settings: Setting
     """The cluster of each object in the window."""
     if settings.clusters_column is not None:
         return from_column(dataset.table(TABLE), settings.clusters_column, real.objects)
-    embed = named_function(settings.embedding, option="--embedding") if settings.embedding else None
+    embed = embedding_of(settings.embedding, option="--embedding") if settings.embedding else None
     texts = texts_of(log, real.objects)
     return by_k_means(
         [texts[thing] for thing in real.objects],

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
-from pathlib import Path
 
 from harness.analysis.analysis import Progress, no_progress
-from harness.base.errors import StorageError
 from harness.contracts.report import Report, Sheet
 from harness.runs.atomic_files import remove_unfinished
 from harness_horizon.curation import stages
-from harness_horizon.curation.engine import OUT, engine
+from harness_horizon.curation.engine import engine, say_disk
 from harness_horizon.curation.ledger import (
     Ledger,
     Manifest,
@@ -22,7 +19,7 @@ from harness_horizon.curation.ledger import (
     read_manifest,
 )
 from harness_horizon.curation.settings import Settings, memory_bytes
-from harness_horizon.curation.sources import Found, disk_needed, find, with_digests
+from harness_horizon.curation.sources import disk_needed, find, with_digests
 from harness_horizon.curation.splits import LEAKS, audit, make_splits
 
 SETTINGS = {
@@ -49,7 +46,8 @@ def run(settings: Settings, progress: Progress = no_progress) -> Report:
             return report(ledger.manifest, notes=("nothing was left to do",))
         remove_unfinished(out)
         if before is None:
-            _say_disk(found, out)
+            most, left = disk_needed(found)
+            say_disk(out, most, left, least=left)
         with engine(out, memory) as database:
             job = stages.Job(
                 engine=database, ledger=ledger, settings=settings, found=found, progress=progress
@@ -61,26 +59,6 @@ def run(settings: Settings, progress: Progress = no_progress) -> Report:
         ledger.complete(totals(ledger), without=stages.WORK)
         shutil.rmtree(out / stages.WORK, ignore_errors=True)
     return report(ledger.manifest)
-
-
-def _say_disk(found: Found, out: Path) -> None:
-    """Print what the work takes on the disk; StorageError if what it leaves has no room."""
-    most, left = disk_needed(found)
-    free = shutil.disk_usage(out).free
-    sizes = f"about {_size(most)} while it works, {_size(left)} when it is done"
-    if left > free:
-        raise StorageError(
-            "the disk has too little room",
-            where=str(out),
-            found=f"{_size(free)} free",
-            expected=sizes,
-            hint=f"free some space, or name another folder ({OUT})",
-        )
-    print(f"disk: {sizes}; {_size(free)} are free in {out}", file=sys.stderr)
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 def totals(ledger: Ledger) -> dict[str, dict[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,6 +90,26 @@ def parquet(*files: Path, numbered: bool = False) -> str:
     listed = ", ".join(map(text, files))
     row = ", file_row_number=true" if numbered else ""
     return f"read_parquet([{listed}], hive_partitioning=false{row})"
+
+
+def say_disk(out: Path, most: int, left: int, *, least: int) -> None:
+    """Print what some work takes on the disk; StorageError if `least` has no room."""
+    free = shutil.disk_usage(out).free
+    sizes = f"about {size(most)} while it works, {size(left)} when it is done"
+    if least > free:
+        raise StorageError(
+            "the disk has too little room",
+            where=str(out),
+            found=f"{size(free)} free",
+            expected=sizes,
+            hint=f"free some space, or name another folder ({OUT})",
+        )
+    print(f"disk: {sizes}; {size(free)} are free in {out}", file=sys.stderr)
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 @contextmanager

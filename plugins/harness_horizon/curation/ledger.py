@@ -172,7 +172,13 @@ def opened(
             found="\n      ".join(differs),
             expected=f"the inputs and options of {MANIFEST}, or another folder ({OUT})",
         )
-    for part in before.parts.values():
+    check_files(folder, before)
+    return Ledger(folder, msgspec.structs.replace(before, inputs=inputs))
+
+
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Raise DataError if a finished file is gone or was changed."""
+    for part in manifest.parts.values():
         for path, file in part.files.items():
             there = folder / path
             same_size = there.is_file() and there.stat().st_size == file.size
@@ -183,7 +189,6 @@ def opened(
                     expected=f"{file.size:,} bytes of the digest in {MANIFEST}",
                     hint=HINT,
                 )
-    return Ledger(folder, msgspec.structs.replace(before, inputs=inputs))
 
 
 @contextmanager
@@ -200,13 +205,13 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def check_usable(folder: Path, before: Manifest | None) -> None:
-    """Raise UsageError if a folder without a manifest holds other things."""
+def check_usable(folder: Path, before: Manifest | None, *, what: str = "the histories") -> None:
+    """Raise UsageError if a folder for something, without a manifest, holds other things."""
     there = sorted(one.name for one in folder.iterdir() if one.name not in (".lock", "spill"))
     there = [one for one in there if not one.endswith(UNFINISHED)]
     if before is None and there:
         raise UsageError(
-            "the folder for the histories is not empty",
+            f"the folder for {what} is not empty",
             where=str(folder),
             found=", ".join(there[:5]),
             expected=f"{OUT}: an empty folder, one that does not exist yet, or one that this tool "

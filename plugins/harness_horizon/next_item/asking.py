@@ -78,7 +78,8 @@ def suits(data: ItemData, _options: Options, identities: Mapping[str, Identity])
             "the questions of this task are item numbers, which this model cannot rank",
             found=candidate.label,
             expected="--model recommender:FOLDER, baseline or replay",
-            hint="train one: harness horizon train --model sasrec --data DATA --out FOLDER",
+            hint="train one: harness horizon train --model sasrec --data DATA --out FOLDER; for "
+            "language models there is --tasks horizon_text",
         )
     split = candidate.details.get("split")
     if candidate.kind == "recommender" and split != data.split:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import FAILURES, Benchmark, Metric, Score
@@ -56,7 +56,10 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
 def score_of(record: Record[Any, Any], options: Options) -> Score[Any]:
     """The score of a case at all cuts that say something."""
     case: Case = record.item
-    slices = {"history": length_of(case), "target": "trained" if case.known else "not trained"}
+    slices = {
+        "history": length_of(len(case.history)),
+        "target": "trained" if case.known else "not trained",
+    }
     if isinstance(record.outcome, FAILURES):
         missing = dict.fromkeys(METRICS, f"next_item/{record.outcome.cause}")
         return Score(id=record.id, user=record.user, missing=missing, slices=slices)
@@ -80,9 +83,8 @@ def score_of(record: Record[Any, Any], options: Options) -> Score[Any]:
     )
 
 
-def length_of(case: Case) -> str:
-    """The length of a case's history, as a slice."""
-    size = len(case.history)
+def length_of(size: int) -> str:
+    """The length of a history, as a slice."""
     return next((name for most, name in LENGTHS if size <= most), "51 or more")
 
 
@@ -95,22 +97,30 @@ COMPARABLE_IF = (
 )
 
 
-def published() -> tuple[PublishedResult, ...]:
-    """The results of Tables 1 and 2, as shares."""
+def results_of(
+    tables: Mapping[str, str], column_of: Callable[[str, str], str], comparable_if: str
+) -> tuple[PublishedResult, ...]:
+    """The results of printed tables by task, as shares, with the column that each one is of."""
     return tuple(
         PublishedResult(
-            task=f"horizon_next_item_{setting}",
-            metric=column,
+            task=task,
+            metric=column_of(task, column),
             model=row["model"],
             value=row[column] / 100,
             source=table.source,
-            comparable_if=COMPARABLE_IF,
+            comparable_if=comparable_if,
         )
-        for setting, name in PUBLISHED.items()
+        for task, name in tables.items()
         for table in (TABLES.read(name),)
         for row in table.dicts()
         for column in table.columns[1:]
     )
+
+
+def published() -> tuple[PublishedResult, ...]:
+    """The results of Tables 1 and 2, as shares."""
+    tables = {f"horizon_next_item_{setting}": name for setting, name in PUBLISHED.items()}
+    return results_of(tables, lambda _, column: column, COMPARABLE_IF)
 
 
 HORIZON_ITEMS = Benchmark(

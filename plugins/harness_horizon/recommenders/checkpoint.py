@@ -61,7 +61,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise DataError(
             "this is no checkpoint of a recommender",
             where=str(folder),
-            found=_inside(folder),
+            found=inside(folder),
             expected=f"{MANIFEST}, which training writes last",
             hint=f"let its training end: the same command continues; or {TRAIN}",
         ) from error
@@ -84,7 +84,8 @@ def read_manifest(folder: Path) -> Manifest:
     return found
 
 
-def _inside(folder: Path) -> str:
+def inside(folder: Path) -> str:
+    """What a folder holds, for an error."""
     if not folder.is_dir():
         return "no such folder"
     return ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "an empty folder"

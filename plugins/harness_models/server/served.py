@@ -32,6 +32,7 @@ from harness.contracts.model import (
 )
 from harness_models.openai import OpenAIModel
 from harness_models.openai_args import OpenAIArgs
+from harness_models.openai_embeddings import kind_for
 from harness_models.server.ports import HOST, free_port, held_by
 
 if TYPE_CHECKING:
@@ -456,12 +457,9 @@ class ServedModel(Model):
             concurrency=self.concurrency,
             **self.engine.requests,
         )
-        client = OpenAIModel(
-            args,
-            self._settings,
-            own=True,
-            socket=socket if port is None else None,
-            fields=self.engine.fields,
+        own_socket = socket if port is None else None
+        client = kind_for(self._settings)(
+            args, self._settings, own=True, socket=own_socket, fields=self.engine.fields
         )
         client.identity = self.identity  # its messages name this model
         client.attach_log(socket.parent, self.show)

@@ -14,10 +14,9 @@ import msgspec
 from msgspec import Meta
 
 from harness import DataError
-from harness.base.errors import UsageError
+from harness.analysis.chat_lines import audit, chat_line, check_new, write_lines
 from harness.base.hashing import digest_bytes, stable_int
 from harness.contracts.report import Report, Sheet
-from harness.runs.atomic_files import atomic_writer, make_folder
 from harness_perrecbench import questions
 from harness_perrecbench.data import layout, load
 from harness_perrecbench.paper import WAYS
@@ -198,12 +197,7 @@ class Export:
                 fate = UNANSWERED
             else:
                 template = self.templates.need("perrecbench", example.prompt, "candidate")
-                asked = [(one.role, one.content) for one in template.render(example.variables)]
-                messages = [
-                    {"role": role, "content": content}
-                    for role, content in (*asked, ("assistant", example.answer))
-                ]
-                line = json.dumps({"messages": messages}).encode("ascii") + b"\n"
+                line = chat_line(template.render(example.variables), example.answer)
                 key = digest_bytes(line)
                 fate = REPEATED if key in lines else WRITTEN
                 lines[key] = line
@@ -212,22 +206,12 @@ class Export:
 
     def audit(self) -> Sheet:
         """The number of ratings that training data and tests share; DataError unless it is 0."""
-        shared = self.tested & self.traces
-        named = [sum(len(one) == 3 for one in traces) for traces in (self.tested, self.traces)]
-        if shared:
-            raise DataError(
-                "the training data contains test ratings, so nothing was written",
-                found=f"{len(shared)}, such as {min(map(str, shared))}",
-                expected="training data without any rating of the tests",
-            )
-        return Sheet(
-            title="Audit of users and things",
-            columns=("in tests", "in training data", "shared"),
-            rows=((*named, len(shared)),),
-            notes=(
-                "Training data contains the ratings that it asks for and those that it shows. "
-                "Pairs are compared by the item's id, and by title and author.",
-            ),
+        return audit(
+            self.tested,
+            self.traces,
+            "rating",
+            "Training data contains the ratings that it asks for and those that it shows. "
+            "Pairs are compared by the item's id, and by title and author.",
         )
 
     def counts(self) -> Sheet:
@@ -285,14 +269,7 @@ def run(settings: Settings) -> Report:
 
 def export_from(source: Source, templates: Templates, settings: Settings) -> Report:
     """The report of an export from an open folder, after its files are written."""
-    there = [settings.file(name) for name in (*WAYS, MIXED) if settings.file(name).exists()]
-    if there:
-        raise UsageError(
-            "the folder already contains training data",
-            where=str(settings.out),
-            found=", ".join(file.name for file in there),
-            expected="--out: a folder without training data, or one that does not exist yet",
-        )
+    check_new((settings.file(name) for name in (*WAYS, MIXED)), settings.out)
     options = Options(profile=settings.profile, k=settings.k)
     tested = [group for _, group in source.groups("test", Options(profile="none", k=1))]
     export = Export(tested=requested_ratings(tested), templates=templates)
@@ -300,16 +277,12 @@ def export_from(source: Source, templates: Templates, settings: Settings) -> Rep
         for form in WAYS:
             if settings.format in ("all", form):
                 export.add(group, form, level, options)
-    audit = export.audit()
+    shared = export.audit()
     files = {settings.file(name): lines for name, lines in export.files(settings).items()}
-    make_folder(settings.out, option="--out")
-    for place, lines in files.items():
-        with atomic_writer(place, option="--out") as file:
-            file.writelines(lines)
-    notes = [f"written: {', '.join(map(str, files))}"]
+    notes = [write_lines(files, settings.out)]
     if settings.profile != "none":
         notes.append(
             "Averages, most common ratings and published profiles come from whole histories, which "
             "may include test ratings; the audit covers single ratings only."
         )
-    return Report(sheets=(export.counts(), audit), notes=tuple(notes))
+    return Report(sheets=(export.counts(), shared), notes=tuple(notes))

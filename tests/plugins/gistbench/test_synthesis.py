@@ -238,6 +238,17 @@ def test_without_a_column_like_texts_are_clusters(log, tmp_path):
     assert [one["people"] for one in told["synthetic_users"]] == [12, 12]
 
 
+def test_an_embedder_may_give_the_vectors_in_place_of_a_function(log, tmp_path):
+    chosen = {"clusters_column": None, "clusters": 2, "clusters_together": 1}
+    run(settings(log, tmp_path / "out", embedding="hashing:dimensions=32", **chosen))
+    account = json.loads((tmp_path / "out" / "synthesis.json").read_text())
+    assert account["clusters"]["method"] == "k-means over an embedding of the texts"
+    with pytest.raises(UsageError, match="did you mean 'dimensions'"):
+        run(settings(log, tmp_path / "new", embedding="hashing:dimension=32", **chosen))
+    with pytest.raises(UsageError, match="the function that --embedding names"):
+        run(settings(log, tmp_path / "new", embedding="hash:words", **chosen))
+
+
 def test_what_is_written_can_be_run_on(log, tmp_path):
     import harness
 

@@ -140,8 +140,9 @@ def test_only_models_that_rank_items_of_this_split_suit() -> None:
     with pytest.raises(UsageError, match="another split"):
         check("recommender", split="e" * 64)
     for kind in ("openai", "scripted"):
-        with pytest.raises(UsageError, match="item numbers"):
+        with pytest.raises(UsageError, match="item numbers") as error:
             check(kind)
+        assert "--tasks horizon_text" in str(error.value)
 
 
 def test_a_checkpoint_of_another_split_ends_the_run_before_a_question(

@@ -227,6 +227,16 @@ def test_greedy_and_drawn_requests_leave_nothing_to_the_checkpoints_settings(fol
     assert (drawn["do_sample"], drawn["top_k"], drawn["top_p"]) == (True, 0, 1.0)
 
 
+def test_top_k_goes_into_the_settings_and_a_presence_penalty_is_refused(folder):
+    fields = model(pretrained=str(folder)).engine.fields
+    sent = fields(request(temperature=0.5, top_k=20))
+    assert json.loads(sent["generation_config"])["top_k"] == 20
+    assert sent["top_k"] is None, "the server refuses requests with a top_k of their own"
+    assert "top_k" not in json.loads(fields(request(top_k=20))["generation_config"])
+    with pytest.raises(CallError, match="ignores a request's presence_penalty"):
+        fields(request(presence_penalty=0.5))
+
+
 def test_a_prompt_is_cut_one_token_above_what_has_room_and_known_by_that(folder):
     engine = model(pretrained=str(folder)).engine
     fields = engine.fields(request(max_tokens=96))

@@ -3,6 +3,7 @@ from harness_models.openai import make
 from harness_models.openai_args import (
     OpenAIArgs,
     address_of,
+    check_sampling,
     identity_of,
     read_args,
     tokens_field_of,
@@ -10,7 +11,7 @@ from harness_models.openai_args import (
 
 from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
-from harness.contracts.model import ModelSettings
+from harness.contracts.model import ModelSettings, Sampling
 
 
 def args(**given: str) -> OpenAIArgs:
@@ -214,3 +215,17 @@ def test_azure_s_usual_key_is_for_hosts_that_the_user_named():
     given = {"model": "m", "azure_endpoint": "https://evil.org"}
     assert read_args(ModelSettings(args=given, given_hosts=frozenset())).api_key_env is None
     assert read_args(ModelSettings(args=given)).api_key_env == "AZURE_OPENAI_API_KEY"
+
+
+def test_openais_own_servers_are_sent_no_top_k_and_no_field_is_set_twice():
+    drawn = Sampling(top_k=20, presence_penalty=0.5)
+    other = {"base_url": "http://host:8000/v1"}
+    check_sampling(args(), Sampling(presence_penalty=0.5))
+    check_sampling(args(**other), drawn)
+    check_sampling(args(**{"extra_body.top_k": "9"}), Sampling())
+    with pytest.raises(UsageError, match="OpenAI's own servers have no top_k") as caught:
+        check_sampling(args(), drawn)
+    assert "--gen_kwargs top_k=null" in str(caught.value)
+    for name in ("top_k", "presence_penalty"):
+        with pytest.raises(UsageError, match=f"{name} is set by the sampling and by extra_body"):
+            check_sampling(args(**other, **{f"extra_body.{name}": "1"}), drawn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness_models.openai import make
+from harness_models.openai import OpenAIModel, make
 from harness_models.openai_args import OpenAIArgs, read_args, url_of
 from openai import AsyncAzureOpenAI
 
@@ -117,6 +117,14 @@ async def test_extra_fields_are_sent_as_they_were_given(server):
     assert {name: sent[name] for name in extra} == extra
     assert sent.keys() - extra.keys() == {"model", "messages", "temperature", "max_tokens"}
     assert identity(text).details["extra_body"] == extra
+
+
+def test_an_engine_leaves_out_the_fields_that_it_makes_none():
+    given = settings("model=m,base_url=http://h/v1")
+    made = OpenAIModel(read_args(given), given, fields=lambda asked: {"top_k": None, "stop": "x"})
+    sent = made.batch_line(request(temperature=1, top_k=3, presence_penalty=0.5))["body"]
+    assert sent.keys().isdisjoint({"top_k"})
+    assert (sent["stop"], sent["presence_penalty"]) == ("x", 0.5)
 
 
 @pytest.mark.parametrize(

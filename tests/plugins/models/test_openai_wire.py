@@ -41,6 +41,13 @@ def test_the_seed_goes_along_only_where_chance_plays_a_part():
     assert "seed" not in body(warm, seeded=False)
 
 
+def test_what_is_seldom_set_is_sent_only_where_it_is_set():
+    drawn = body(Sampling(temperature=0.7, top_k=20, presence_penalty=0.5))
+    assert (drawn["top_k"], drawn["presence_penalty"]) == (20, 0.5)
+    assert body(Sampling(presence_penalty=0))["presence_penalty"] == 0
+    assert body(Sampling()).keys().isdisjoint({"top_k", "presence_penalty"})
+
+
 def test_a_schema_is_sent_only_when_the_run_is_structured():
     assert "response_format" not in body(Sampling(), schema=SCHEMA)
     assert "response_format" not in body(Sampling(), structured=True)

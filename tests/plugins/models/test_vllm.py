@@ -5,6 +5,7 @@ import re
 import sys
 
 import pytest
+from harness_models.openai_embeddings import EmbeddingModel
 from harness_models.server.served import last_error
 from harness_models.vllm import STAGES, TROUBLES, make
 
@@ -28,6 +29,18 @@ def test_the_server_is_started_on_a_socket_with_what_was_said(folder):
         "--max-num-seqs", "16", "--max-model-len", "100000",
     ]  # fmt: skip
     assert (made.occupies, made.concurrency) == ("gpu", 24)
+
+
+def test_a_server_that_embeds_pools_and_needs_no_chat_template(folder, tmp_path):
+    (folder / "chat_template.jinja").unlink()
+    given = {"python": sys.executable, "pretrained": str(folder)}
+    made = make(ModelSettings(args=given, embeds=True))
+    command = made.server_command()
+    assert command[command.index("--runner") + 1] == "pooling"
+    assert "--enable-prefix-caching" not in command
+    assert isinstance(made._client(tmp_path / "socket", None), EmbeddingModel)
+    with pytest.raises(ModelError, match="template"):
+        make(ModelSettings(args=given))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,115 @@
+"""Embedders as SPECs name them, and how those behind a server are asked outside a run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from harness.base.errors import ModelError, PluginError
+from harness.base.named_functions import named_function
+from harness.calls.client import Client
+from harness.calls.policy import Patience
+from harness.calls.store import Store, default_path
+from harness.contracts.embedder import Asker, Embedder, EmbedderSettings, checked_rows
+from harness.contracts.model import Model, Reply, Request
+from harness.pipeline.roles import made
+from harness.pipeline.specs import hosts_in, parse_spec
+from harness.registry import load_plugins
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_log = logging.getLogger(__name__)
+
+
+class ToolAsker(Asker):
+    """Asks models for a tool, or inside another model.
+
+    The user's store has the replies of models whose answers may leave a run, unless `use_store` is
+    false; replies of other models are asked for anew in every process.
+    """
+
+    def __init__(self, *, patience: Patience | None = None, use_store: bool = True) -> None:
+        self._patience = patience
+        self._use_store = use_store
+        self._store: Store | None = None
+        self._client: Client | None = None
+
+    async def ask(self, model: Model, request: Request) -> Reply:
+        """The model's reply; ModelError if it gives none after all retries."""
+        client = self._client or self._made(model)
+        answer = await client.ask(model, request, role="embedder", stage="embed")
+        if answer.reply is not None:
+            return answer.reply
+        assert answer.failure is not None
+        raise ModelError(
+            "the server brought no vectors",
+            where=model.identity.label,
+            found=f"{answer.failure.cause}: {answer.failure.detail}",
+        )
+
+    async def close(self) -> None:
+        """Close every model that was asked, and the store."""
+        client, self._client = self._client, None
+        store, self._store = self._store, None
+        try:
+            if client is not None:
+                await client.close()
+        finally:
+            if store is not None:
+                store.close()
+
+    def _made(self, model: Model) -> Client:
+        if self._use_store and model.identity.scope == "everywhere":
+            self._store = Store.open(default_path(), warn=_log.warning)
+        self._client = Client(
+            store=self._store, run_id=uuid4().hex, patience=self._patience, announce=_log.warning
+        )
+        return self._client
+
+
+def embed_texts(spec: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    """A row for each text by the embedder that a SPEC names, opened and closed for them."""
+    embedder = named_embedder(spec)
+
+    async def rows() -> NDArray[np.float32]:
+        try:
+            await embedder.open()
+            return checked_rows(await embedder.embed(texts), texts, embedder)
+        finally:
+            await embedder.close()
+
+    return asyncio.run(rows())
+
+
+def embedding_of(named: str, *, option: str) -> Callable[[Sequence[str]], Any]:
+    """What an option names: an embedder by its SPEC, or else a function as `module:function`."""
+    if named.partition(":")[0] in load_plugins().embedders:
+        return partial(embed_texts, named)
+    return named_function(named, option=option)
+
+
+def named_embedder(
+    spec: str, *, asker: Asker | None = None, given_hosts: frozenset[str] | None = None
+) -> Embedder:
+    """The embedder that a SPEC names; it is not open yet.
+
+    `given_hosts` are the hosts of the user's own command; without it, the SPEC counts as typed.
+    """
+    parsed = parse_spec(spec)
+    registration = load_plugins().embedder(parsed.kind)
+    hosts = hosts_in(parsed.args.values()) if given_hosts is None else given_hosts
+    settings = EmbedderSettings(args=parsed.args, asker=asker or ToolAsker(), given_hosts=hosts)
+    embedder = made(registration, settings)
+    if not isinstance(embedder, Embedder):
+        raise PluginError(
+            f"the factory of the kind of embedder {parsed.kind!r} returned no embedder",
+            found=type(embedder).__name__,
+            expected="an instance of a subclass of harness.Embedder",
+        )
+    return embedder

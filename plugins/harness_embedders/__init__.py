@@ -1,0 +1,1 @@
+"""Embedders: hashed words, sentence-transformers, and servers that speak the OpenAI protocol."""

@@ -1,0 +1,1 @@
+"""The catalogue: distinct titles, their index, and the kind of model `catalogue`."""

@@ -1,0 +1,65 @@
+"""The folder of an index: titles, an index of faiss, and the manifest that is completed last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from harness.base.errors import DataError
+from harness.runs.atomic_files import atomic_writer
+from harness_horizon.catalogue.titles import Titles, distinct_titles, sampled, table_of
+from harness_horizon.curation.engine import OUT
+from harness_horizon.curation.ledger import MANIFEST, Manifest, read_manifest
+from harness_horizon.recommenders.checkpoint import inside
+
+TITLES, INDEX = "titles.arrow", "index.faiss"
+COMMAND = "harness horizon index --data DATA --embedder SPEC --out INDEX"
+
+
+def read_index(folder: Path) -> Manifest:
+    """The manifest of a finished index; DataError if there is none, or if a file is cut."""
+    manifest = read_manifest(folder) if folder.is_dir() else None
+    if manifest is None or not manifest.complete or "identity" not in manifest.options:
+        raise DataError(
+            "this is no finished index of a catalogue",
+            where=str(folder),
+            found=inside(folder),
+            expected=f"{MANIFEST} of an index, which is completed last",
+            hint=f"let its build end, the same command goes on; or build one: {COMMAND}",
+        )
+    for part in manifest.parts.values():
+        for path, file in part.files.items():
+            there = (folder / path).stat().st_size if (folder / path).is_file() else 0
+            if there != file.size:
+                raise DataError(
+                    "a file of this index is cut",
+                    where=str(folder / path),
+                    found=f"{there:,} bytes",
+                    expected=f"{file.size:,} bytes",
+                    hint=f"copy it again, or build it: {COMMAND}",
+                )
+    return manifest
+
+
+def write_titles(data: Path, folder: Path, size: int | None) -> None:
+    """Write the distinct titles of curated data, or a sample; DataError if there are none."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    titles = distinct_titles(data)
+    if not len(titles):
+        raise DataError("the curated data has no titles", where=str(data))
+    rows = np.arange(len(titles)) if size is None else sampled(titles, data, size)
+    table = table_of(titles, rows)
+    with (
+        atomic_writer(folder / TITLES, option=OUT) as file,
+        pa.ipc.new_file(file, table.schema) as writer,
+    ):
+        writer.write_table(table)
+
+
+def read_titles(folder: Path) -> Titles:
+    """The titles of an index, mapped and not read."""
+    import pyarrow as pa
+
+    return Titles(pa.ipc.open_file(pa.memory_map(str(folder / TITLES))).read_all())

@@ -1,0 +1,168 @@
+"""The scores of cases and of users, the published results, and the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import log2
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
+
+from harness import FAILURES, Benchmark, Metric, Score
+from harness_horizon.catalogue.merging import at
+from harness_horizon.next_item.scores import length_of, results_of
+from harness_horizon.ranking import CUTS
+from harness_horizon.text.histories import Asked, Options, load
+from harness_horizon.text.searching import GENERATE, RELEVANT, RETRIEVE, Hits, Search, suits
+
+if TYPE_CHECKING:
+    from harness import Record, Records
+
+COSINE, WHOLE, USER, PUBLISHED_RECALL = "_cosine", "_whole", "_user", "published_recall"
+WAYS = {"": "", COSINE: f", or one with a cosine of at least {RELEVANT} to it"}
+ABOUT = {
+    "recall": "share of the true titles that are among the first {}",
+    "precision": "share of the first {} places with a true title",
+    "ndcg": "NDCG of the true titles in the first {}",
+}
+UNITS = {"": ("", (*ABOUT, PUBLISHED_RECALL)),
+         WHOLE: ("; cases with all queries", ("recall", "precision", PUBLISHED_RECALL)),
+         USER: ("; mean over users", ("recall", "ndcg"))}  # fmt: skip
+"""What a unit's columns end with, what is said of them, and which it has."""
+
+ABOVE = "places of the first {} near a true title, by true titles; can pass 1"
+BOUND = "for the next item the exact precision is at most 1 / K: one title can be right"
+COLUMNS = tuple(f"{name}_{cut}{way}" for way in WAYS for name in ABOUT for cut in CUTS)
+
+METRICS = {
+    f"{name}_{cut}{way}{unit}": Metric(
+        description={**ABOUT, PUBLISHED_RECALL: ABOVE}[name].format(cut) + WAYS[way] + words,
+        missing="left_out" if unit == WHOLE else "counted",
+        note=BOUND if name == "precision" and not way else "",
+    )
+    for unit, (words, names) in UNITS.items()
+    for way in WAYS
+    for name in names
+    for cut in CUTS
+    if name != PUBLISHED_RECALL or not way
+} | {
+    "cosine_mean": Metric(description="mean cosine of queries and true titles", worst=None),
+    "cosine_best": Metric(description="mean cosine of true titles and nearest query", worst=None),
+}
+
+FEWER, CUT_REPLIES = "fewer queries than asked for", "cut replies"
+FEWER_CAUSE = "fewer_queries"
+"""The cause of a missing value over cases with all queries."""
+
+
+def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Any]]:
+    """One score a case; and one a user where users have several cases."""
+    searches = records["retrieve"].by_user()
+    ahead = next(searches, None)
+    for user, asked in records["generate"].with_items(Asked).by_user():
+        found: dict[str, Any] = {}
+        if ahead is not None and ahead[0] == user:
+            found = {record.id: record for record in ahead[1]}
+            ahead = next(searches, None)
+        scores = [score_of(found.get(one.id, one), one.id in found, options) for one in asked]
+        yield from scores
+        if options.ask == "next":
+            yield user_score(user, scores)
+
+
+def score_of(record: Record[Any, Any], searched: bool, options: Options) -> Score[Any]:
+    """The score of a case at all cuts, from its record in the last stage that it reached."""
+    slices = {"history": length_of(record.item.shown)}
+    if isinstance(record.outcome, FAILURES):
+        columns = [*COLUMNS, "cosine_mean", "cosine_best"]
+        if options.ask == "long":
+            columns += [f"{PUBLISHED_RECALL}_{cut}" for cut in CUTS]
+        cause = f"{(RETRIEVE if searched else GENERATE).name}/{record.outcome.cause}"
+        missing = dict.fromkeys((*columns, *_whole(columns)), cause)
+        return Score(id=record.id, user=record.user, missing=missing, slices=slices)
+    search: Search = record.item
+    queries = len(search.queries.texts)
+    values = values_of(record.outcome.value, len(search.truths), queries, options)
+    fewer = queries < options.wanted
+    missing = dict.fromkeys(_whole(values), FEWER_CAUSE) if fewer else {}
+    values |= {} if fewer else {name: values[one] for name, one in _whole(values).items()}
+    slices["queries"] = "fewer" if fewer else "all"
+    return Score(
+        id=record.id, user=record.user, values=values, missing=missing, slices=slices,
+        counts={FEWER: int(fewer), CUT_REPLIES: int(search.queries.cut)},
+    )  # fmt: skip
+
+
+def _whole(columns: Iterable[str]) -> dict[str, str]:
+    """The columns over cases with all queries, each with the column that it is of."""
+    return {f"{one}{WHOLE}": one for one in columns if f"{one}{WHOLE}" in METRICS}
+
+
+def values_of(hits: Hits, truths: int, queries: int, options: Options) -> dict[str, float]:
+    """Every column of a case, by what its list holds at each cut.
+
+    Of several places relevant to one truth, the first counts in recall and NDCG.
+    """
+    values = {"cosine_mean": hits.mean, "cosine_best": hits.best}
+    for cut in CUTS:
+        listed = at(range(hits.listed), cut, options.merge, queries)
+        ideal = sum(map(_gain, range(1, min(cut, truths) + 1)))
+        for way, marks in (("", dict(hits.exact)), (COSINE, dict(hits.near))):
+            relevant = [(rank, marks[one]) for rank, one in enumerate(listed, 1) if one in marks]
+            first = {truth: rank for rank, truth in reversed(relevant)}
+            values[f"recall_{cut}{way}"] = len(first) / truths
+            values[f"precision_{cut}{way}"] = len(relevant) / cut
+            values[f"ndcg_{cut}{way}"] = sum(map(_gain, first.values())) / ideal
+        if options.ask == "long":
+            values[f"{PUBLISHED_RECALL}_{cut}"] = len(relevant) / truths
+    return values
+
+
+def _gain(rank: int) -> float:
+    return 1 / log2(1 + rank)
+
+
+def user_score(user: str, scores: Sequence[Score[Any]]) -> Score[Any]:
+    """The means of a user's cases; those without queries are lost, those not searched left out."""
+    names = [name for name in COLUMNS if f"{name}{USER}" in METRICS]
+    causes = [one.missing[names[0]] for one in scores if names[0] in one.missing]
+    found = [one.values for one in scores if names[0] in one.values]
+    if not found:
+        missing = dict.fromkeys((f"{name}{USER}" for name in names), causes[0])
+        return Score(id=f"user {user}", user=user, missing=missing)
+    failed = sum(not cause.startswith(f"{RETRIEVE.name}/") for cause in causes)
+    means = {f"{name}{USER}": fmean(one[name] for one in found) for name in names}
+    lost = dict.fromkeys(means, failed / (failed + len(found)))
+    return Score(id=f"user {user}", user=user, values=means, lost=lost if failed else UNSET)
+
+
+PUBLISHED = {"horizon_query": "table5", "horizon_long": "table6"}
+"""The tasks whose results the paper prints, and the tables."""
+
+COMPARABLE_IF = (
+    "all 33 categories of Amazon Reviews 2023, 1,000,000 held-out users, titles by "
+    "hyp1231/blair-roberta-base, merge: published"
+)
+
+
+def column_of(task: str, printed: str) -> str:
+    """The column that a printed one stands beside: relevance is by cosine there.
+
+    >>> column_of("horizon_long", "recall_10")
+    'published_recall_10'
+    """
+    if task == "horizon_long" and printed.startswith("recall"):
+        return f"published_{printed}"
+    return printed + COSINE
+
+
+HORIZON_TEXT = Benchmark(
+    name="horizon_text",
+    version=1,
+    description="What somebody buys next and over the years, in words that find it.",
+    licence="Amazon Reviews 2023: no licence is stated",
+    stages=(GENERATE, RETRIEVE), options=Options, load=load, suits=suits,
+    score=score, metrics=METRICS, main=("recall_10", "recall_10_cosine"),
+    published=lambda: results_of(PUBLISHED, column_of, COMPARABLE_IF),
+)  # fmt: skip

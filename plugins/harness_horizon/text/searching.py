@@ -1,0 +1,165 @@
+"""The stages: the candidate writes queries, and a catalogue of titles is searched with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from random import Random
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from harness import Failure, JsonReader, Parsed, Stage, Unreadable
+from harness.base.errors import UsageError
+from harness_horizon.ranking import CUTS
+from harness_horizon.text.histories import MANY, Asked, Case, Options, TitleData, questions
+from harness_horizon.text.replies import QueriesReader
+
+if TYPE_CHECKING:
+    from harness import Desk, Records
+    from harness.contracts.identity import Identity
+
+FIELDS = {"next": "queries", "long": "item_descriptions_timewise"}
+"""What the JSON of a reply calls its texts."""
+
+PROMPTS = ("next", "next_code", "long", "long_code", "one")
+RELEVANT = 0.9
+"""The cosine from which on a title counts as relevant in the columns of cosine."""
+
+SEARCHER, OF_TESTS = "catalogue", "scripted"
+"""The kind of model that searches a catalogue, and that of tests."""
+
+
+class Queries(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Value of the stage `generate`: texts to search with; `cut` if the reply was cut."""
+
+    texts: tuple[str, ...]
+    cut: bool = False
+
+
+class Search(Asked, frozen=True, kw_only=True):
+    """Item of the stage `retrieve`: the queries of a case, and the titles that are to be found."""
+
+    queries: Queries
+    truths: tuple[str, ...]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The catalogue's answer: of each title its row and cosine, the nearest truth and its cosine.
+
+    `truths` are the rows of the true titles; `cosines` has a row for each query.
+    """
+
+    found: tuple[tuple[int, float, int, float], ...]
+    truths: tuple[int, ...]
+    cosines: tuple[tuple[float, ...], ...]
+
+
+class Hits(msgspec.Struct, frozen=True):
+    """Value of the stage `retrieve`: the places of an answer that are relevant, and its cosines.
+
+    `exact` and `near` are pairs of a place among the `listed` titles and the number of a truth.
+    `mean` is the mean cosine of queries and truths, and `best` that of each truth's nearest query.
+    """
+
+    listed: int
+    exact: tuple[tuple[int, int], ...]
+    near: tuple[tuple[int, int], ...]
+    mean: float
+    best: float
+
+
+def prompt_of(options: Any) -> str:
+    """The prompt that options choose."""
+    if options.prompt == "one":
+        return "one"
+    return f"{options.ask}_code" if options.prompt == "code" else str(options.ask)
+
+
+async def generate(case: Case, desk: Desk) -> Queries | Failure:
+    """The candidate's queries; a cut reply gives those that are whole."""
+    options = desk.options
+    read = QueriesReader(field=FIELDS[options.ask], most=1 if options.prompt == "one" else MANY)
+    variables = {"history": list(case.history)}
+    answer = await desk.ask("candidate", prompt_of(options), variables, read=read, truncated="read")
+    return Queries(answer.value, answer.truncated) if isinstance(answer, Parsed) else answer
+
+
+def searches(
+    upstreams: Mapping[str, Records[Any, Any]], _data: Any, _options: Any
+) -> Iterator[Search]:
+    """An item for each case that has queries."""
+    for case, queries in upstreams["generate"].values():
+        known = {"id": case.id, "user": case.user, "shown": case.shown, "truths": case.truths}
+        yield Search(**known, queries=queries)
+
+
+read_answer = JsonReader(type=Answer)
+
+
+async def retrieve(item: Search, desk: Desk) -> Hits | Failure:
+    """Where the catalogue's answer has titles that are relevant."""
+    request = {"queries": item.queries.texts, "truths": item.truths, "k": CUTS[-1],
+               "merge": desk.options.merge}  # fmt: skip
+    variables = {"request": json.dumps(request, ensure_ascii=False)}
+    answer = await desk.ask("retriever", "retrieve", variables, read=read_answer)
+    if not isinstance(answer, Parsed):
+        return answer
+    found = answer.value
+    sizes = {len(row) for row in found.cosines} | {len(found.truths)}
+    if len(found.cosines) != len(item.queries.texts) or sizes != {len(item.truths)}:
+        return Unreadable("schema", "there must be a cosine for each query and truth")
+    return hits_of(found)
+
+
+def hits_of(answer: Answer) -> Hits:
+    """The relevant places of an answer; the title of a truth is also near to it."""
+    numbers = {row: number for number, row in enumerate(answer.truths)}
+    exact, near = [], []
+    for place, (row, _, nearest, cosine) in enumerate(answer.found):
+        if row in numbers:
+            exact.append((place, numbers[row]))
+            near.append((place, numbers[row]))
+        elif cosine >= RELEVANT:
+            near.append((place, nearest))
+    mean = fmean(map(fmean, answer.cosines))
+    best = fmean(map(max, zip(*answer.cosines, strict=True)))
+    return Hits(len(answer.found), tuple(exact), tuple(near), mean, best)
+
+
+GENERATE = Stage(
+    "generate", item=Case, value=Queries, items=questions, work=generate, roles=("candidate",),
+    prompts=PROMPTS, asks=lambda options: (prompt_of(options),),
+    options=("ask", "prompt", "history_characters", "first_k"),
+)  # fmt: skip
+RETRIEVE = Stage(
+    "retrieve", item=Search, value=Hits, items=searches, work=retrieve, roles=("retriever",),
+    options=("merge",), after=("generate",),
+    role_hint="--role retriever=catalogue:INDEX, which `harness horizon index` builds",
+)  # fmt: skip
+
+
+def suits(data: TitleData, _options: Options, identities: Mapping[str, Identity]) -> None:
+    """Raise UsageError if the retriever is no catalogue, or one of other items than the data's."""
+    retriever = identities["retriever"]
+    items = str(retriever.details.get("items"))
+    if retriever.recorded or retriever.kind == OF_TESTS:
+        return
+    if retriever.kind != SEARCHER or items != data.items:
+        raise UsageError(
+            "the retriever is no catalogue of the items of the data",
+            where="role retriever",
+            found=f"{retriever.label}, items {items[:12]}",
+            expected=f"--role retriever=catalogue:INDEX, an index of items {data.items[:12]}",
+            hint=f"harness horizon index --data {data.folder} --embedder "
+            "sentence-transformers:hyp1231/blair-roberta-base,pooling=cls --out INDEX",
+        )
+
+
+def of_the_history(variables: Mapping[str, Any], _rng: Random) -> str:
+    """The baseline: the titles of the history, the latest first, then the beginnings of these."""
+    titles = list(dict.fromkeys(reversed(variables["history"])))
+    beginnings = [" ".join(title.split()[:2]) for title in titles]
+    texts = list(dict.fromkeys([*titles, *beginnings]))[:MANY]
+    return json.dumps({"queries": texts}, ensure_ascii=False)

@@ -1,0 +1,73 @@
+"""Embedders by SPEC, of any plugin, and what an option may name instead."""
+
+import math
+
+import numpy as np
+import pytest
+
+from harness.base.errors import PluginError, UsageError
+from harness.pipeline.embedders import embed_texts, embedding_of, named_embedder
+
+CODE = """
+    import numpy as np
+    from harness import Embedder, Identity, hookimpl
+
+    class Same(Embedder):
+        closed = 0
+
+        def __init__(self, settings):
+            self.identity = Identity(kind="same", name="same", details=dict(settings.args))
+            self.dimensions = 2
+
+        async def close(self):
+            Same.closed += 1
+
+        async def embed(self, texts):
+            if "bad" in texts:
+                return np.zeros((len(texts), 2))
+            return np.array([[0.6, 0.8]] * len(texts))
+
+    @hookimpl
+    def register_embedders(register):
+        register("same", Same, arguments={"any": "ignored"})
+        register("none", lambda settings: None)
+        register("broken", lambda settings: 1 / 0)
+"""
+
+
+@pytest.fixture
+def plugin(site):
+    site.install("likes", {"likes": "likes"}, {"likes.py": CODE})
+
+
+@pytest.mark.usefixtures("plugin")
+def test_an_embedder_of_another_plugin_is_named_opened_and_closed():
+    import likes
+
+    assert named_embedder("same:any=thing").identity.details == {"any": "thing"}
+    np.testing.assert_allclose(embed_texts("same", ["a", "b"]), [[0.6, 0.8]] * 2)
+    assert likes.Same.closed == 1
+    with pytest.raises(Exception, match="length 0 for 'bad'"):
+        embed_texts("same", ["bad"])
+    assert likes.Same.closed == 2, "it is closed after an error too"
+
+
+@pytest.mark.usefixtures("plugin")
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("none", "returned no embedder"),
+        ("broken", "'broken' cannot be made"),
+        ("hasing", "did you mean 'hashing'?"),
+    ],
+)
+def test_a_kind_that_makes_none_is_the_plugins_fault(spec, said):
+    with pytest.raises(PluginError, match=said):
+        named_embedder(spec)
+
+
+def test_an_option_names_an_embedder_or_a_function():
+    assert embedding_of("math:sqrt", option="--embedding") is math.sqrt
+    assert embedding_of("hashing:dimensions=9", option="--embedding")(["a"]).shape == (1, 9)
+    with pytest.raises(UsageError, match="--embedding"):
+        embedding_of("hashings", option="--embedding")

@@ -1,0 +1,309 @@
+"""`harness horizon index`: what is embedded, resumed, refused, and the same twice."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+import pytest
+from builders.catalogue import SMALL, Scripted, indexed, titles_of, write_curated
+from harness_horizon.catalogue import faiss_index
+from harness_horizon.catalogue.faiss_index import FaissIndex, build, checked_faiss, recall
+from harness_horizon.catalogue.index_folder import INDEX, TITLES, read_index, read_titles
+from harness_horizon.catalogue.vectors import SmallIndex
+from harness_horizon.curation.ledger import MANIFEST, read_manifest
+
+from harness.base.errors import DataError, Interrupted, ModelError, StorageError, UsageError
+
+BUILDER = """
+import os, signal, sys
+from pathlib import Path
+import harness.pipeline.embedders as specs
+from builders.catalogue import Scripted, indexed
+from harness_horizon.catalogue import vectors
+
+vectors.TOGETHER, vectors.SHARD = 16, 64
+data, out, log, lives = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
+
+class Counting(Scripted):
+    async def embed(self, texts):
+        if len(self.asked) == lives:
+            os.kill(os.getpid(), signal.SIGKILL)
+        with log.open("a") as file:
+            file.writelines(f"{one}\\n" for one in texts)
+        return await super().embed(texts)
+
+specs.named_embedder = lambda spec: Counting()
+indexed(Path(data), Path(out))
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Curated data of 300 titles, one of which is there twice."""
+    titles = titles_of(300)
+    return write_curated(tmp_path / "data", [*titles, titles[3]], titles[40:50])
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scripted]:
+    """Puts an embedder in the place of all that SPECs name."""
+
+    def use(**options: Any) -> Scripted:
+        embedder = Scripted(**options)
+        monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: embedder)
+        return embedder
+
+    return use
+
+
+def digest(out: Path) -> bytes:
+    return (out / INDEX).read_bytes()
+
+
+def test_an_index_holds_each_title_once(data: Path, tmp_path: Path) -> None:
+    report = indexed(data, tmp_path / "out")
+    manifest = read_index(tmp_path / "out")
+    assert manifest.totals["titles"] == {"titles": 300, "dimensions": 48}
+    assert manifest.totals["recall"] == {"found": 3000, "of": 3000}
+    assert manifest.options["hnsw"] == {"M": 64, "efConstruction": 256, "efSearch": 256}
+    index = faiss.read_index(str(tmp_path / "out" / INDEX))
+    assert (index.ntotal, index.hnsw.efSearch, index.hnsw.efConstruction) == (300, 256, 256)
+    assert index.hnsw.nb_neighbors(0) == 128 and index.metric_type == faiss.METRIC_INNER_PRODUCT
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        INDEX, TITLES, MANIFEST, ".lock",
+    }  # fmt: skip
+    assert ("recall@10 against exact search", "1.0000") in report.sheets[0].rows
+
+
+def test_the_same_command_again_does_nothing(
+    data: Path, tmp_path: Path, scripted: Callable[..., Scripted]
+) -> None:
+    embedder = scripted()
+    indexed(data, tmp_path / "out")
+    before = len(embedder.asked), (tmp_path / "out" / INDEX).stat().st_mtime_ns
+    assert "nothing was left to do" in indexed(data, tmp_path / "out").notes
+    assert (len(embedder.asked), (tmp_path / "out" / INDEX).stat().st_mtime_ns) == before
+
+
+def test_a_killed_build_goes_on_and_embeds_nothing_twice(data: Path, tmp_path: Path) -> None:
+    log, environment = tmp_path / "log", {**os.environ, "PYTHONPATH": "tests"}
+
+    def build_it(name: str, lives: int) -> int:
+        place = [str(one) for one in (data, tmp_path / name, log, lives)]
+        return subprocess.run(
+            [sys.executable, "-c", BUILDER, *place], env=environment, timeout=120, check=False
+        ).returncode
+
+    assert build_it("out", 3) == -signal.SIGKILL
+    assert build_it("out", 4) == -signal.SIGKILL
+    rows = sorted((tmp_path / "out" / "vectors").iterdir())
+    with rows[-1].open("ab") as file:
+        file.write(b"half a row")
+    assert build_it("out", 1000) == 0
+    counted = Counter(log.read_text().splitlines())
+    assert len(counted) == 300 and set(counted.values()) == {1}
+    log.unlink()
+    assert build_it("whole", 1000) == 0
+    assert digest(tmp_path / "out") == digest(tmp_path / "whole")
+
+
+def test_an_interrupted_build_says_what_is_kept_and_goes_on(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Callable[..., Scripted]
+) -> None:
+    monkeypatch.setattr("harness_horizon.catalogue.vectors.TOGETHER", 50)
+    embedder = scripted()
+    with monkeypatch.context() as patch:
+        patch.setattr(Scripted, "embed", stopping_after(2, Scripted.embed))
+        with pytest.raises(Interrupted, match="what is embedded is kept"):
+            indexed(data, tmp_path / "out")
+    [path] = (tmp_path / "out" / "vectors").iterdir()
+    with path.open("ab") as file:
+        file.write(b"half a row")
+    embedder.asked.clear()
+    indexed(data, tmp_path / "out")
+    assert sum(map(len, embedder.asked)) == 200
+    indexed(data, tmp_path / "whole")
+    assert digest(tmp_path / "out") == digest(tmp_path / "whole")
+
+
+def stopping_after(lives: int, embed: Any) -> Any:
+    """An `embed` that is interrupted after some calls."""
+    left = iter(range(lives))
+
+    async def wrapped(self: Any, texts: Any) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return await embed(self, texts)
+
+    return wrapped
+
+
+def test_the_same_vectors_make_the_same_file_with_any_number_of_threads(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    centres = rng.standard_normal((60, 32))
+    rows = centres[rng.integers(0, 60, 6000)] + rng.standard_normal((6000, 32)) / 2
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    if not hasattr(faiss, "hnsw_add_vertices_deterministic"):
+        pytest.skip("this faiss builds other graphs with several threads")
+    pieces = [rows[:4000].astype(np.float16), rows[4000:].astype(np.float16)]
+    for threads in (1, 2, 1):
+        build(pieces, tmp_path / f"{threads}", threads, lambda _: None)
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+    found = recall(FaissIndex(tmp_path / "1"), pieces)
+    assert found["found"] / found["of"] > 0.98 and found["of"] == 10_000
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+def test_what_is_found_is_what_exact_search_finds(data: Path, tmp_path: Path, dtype: str) -> None:
+    from harness.pipeline.embedders import named_embedder
+
+    indexed(data, tmp_path / "out", dtype=dtype)
+    index, titles = FaissIndex(tmp_path / "out" / INDEX), read_titles(tmp_path / "out")
+    texts = titles.titles.to_pylist()
+    rows = asyncio.run(named_embedder(SMALL).embed(texts))
+    assert np.allclose(index.vectors(np.arange(300)), rows, atol=1e-3 if dtype == "fp16" else 0)
+    queries = asyncio.run(named_embedder(SMALL).embed(["copper kettle", "blue dog 7"]))
+    exact = SmallIndex(rows)
+    near, far = (one.search(queries, 20) for one in (index, exact))
+    cosine = queries @ rows.T
+    for own, query, wanted in zip(near, cosine, far, strict=True):
+        assert np.allclose(query[own], query[wanted], atol=1e-3)
+    assert (index.search(queries, 400)[:, 300:] == -1).all()
+
+
+def test_pieces_on_a_gpu_are_searched_as_one(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exact indexes of the CPU stand in for those of a GPU."""
+    indexed(data, tmp_path / "out")
+    queries = FaissIndex(tmp_path / "out" / INDEX).vectors(np.arange(0, 300, 7))
+    config = type("Config", (), {})
+    for name, stand_in in {
+        "StandardGpuResources": object,
+        "GpuIndexFlatConfig": config,
+        "GpuIndexFlatIP": lambda _, dimensions, config: (
+            faiss.IndexFlatIP(dimensions) if config.useFloat16 else None
+        ),
+    }.items():
+        monkeypatch.setattr(faiss, name, stand_in, raising=False)
+    monkeypatch.setattr(faiss_index, "GPU_PIECE", 64)
+    found = FaissIndex(tmp_path / "out" / INDEX, gpu=True).search(queries, 10)
+    every = FaissIndex(tmp_path / "out" / INDEX).vectors(np.arange(300))
+    cosines = queries @ every.T
+    wanted = np.sort(cosines, axis=1)[:, ::-1][:, :10]
+    assert np.allclose(np.take_along_axis(cosines, found, 1), wanted, atol=1e-5)
+    assert (found[:, 0] == np.arange(0, 300, 7)).all()
+
+
+def test_vectors_are_mapped_from_the_file_and_not_held(data: Path, tmp_path: Path) -> None:
+    indexed(data, tmp_path / "out")
+    index = FaissIndex(tmp_path / "out" / INDEX)
+    assert not index._storage.codes.is_owned and not index._index.hnsw.neighbors.is_owned
+
+
+def test_recall_is_lower_where_less_is_found(tmp_path: Path) -> None:
+    rows = np.random.default_rng(2).standard_normal((500, 16)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+
+    class Poor(SmallIndex):
+        def search(self, queries: Any, k: int) -> Any:
+            found = super().search(queries, k)
+            found[:, 6:] = 499
+            return found
+
+    assert recall(SmallIndex(rows), [rows[:200], rows[200:]]) == {"found": 5000, "of": 5000}  # type: ignore[arg-type]
+    poor = recall(Poor(rows), [rows])  # type: ignore[arg-type]
+    assert 0.45 < poor["found"] / poor["of"] < 0.6
+    same = np.repeat(rows[:1], 40, axis=0)
+    assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}  # type: ignore[arg-type]
+
+
+def test_one_title_makes_an_index(tmp_path: Path) -> None:
+    indexed(write_curated(tmp_path / "data", ["only"]), tmp_path / "out")
+    assert read_index(tmp_path / "out").totals["recall"] == {"found": 0, "of": 0}
+
+
+def test_a_sample_is_indexed_with_all_true_items(data: Path, tmp_path: Path) -> None:
+    indexed(data, tmp_path / "out", catalog_sample=20)
+    titles = read_titles(tmp_path / "out")
+    assert len(titles) == 20
+    assert {titles.position(one) is None for one in titles_of(300)[40:50]} == {False}
+    assert read_manifest(tmp_path / "out").options["catalog_sample"] == 20  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("nan", "not finite"), ("long", "length 2 for"), ("fewer", "15 x 8")],
+)
+def test_vectors_that_cannot_be_used_are_refused(
+    tmp_path: Path, scripted: Callable[..., Scripted], wrong: str, said: str
+) -> None:
+    data = write_curated(tmp_path / "data", titles_of(16))
+    scripted(wrong=wrong)
+    with pytest.raises(ModelError) as caught:
+        indexed(data, tmp_path / "out")
+    assert said in str(caught.value) and "test:scripted" in str(caught.value)
+    scripted()
+    indexed(data, tmp_path / "out")
+    assert len(read_titles(tmp_path / "out")) == 16
+
+
+def test_other_options_are_refused_with_what_differs(data: Path, tmp_path: Path) -> None:
+    indexed(data, tmp_path / "out")
+    with pytest.raises(UsageError, match="dtype: fp32 instead of fp16"):
+        indexed(data, tmp_path / "out", dtype="fp32")
+    with pytest.raises(UsageError, match="embedder: hashing instead of hashing:dimensions=48"):
+        indexed(data, tmp_path / "out", embedder="hashing")
+    other = write_curated(tmp_path / "other", ["another"])
+    with pytest.raises(UsageError, match="items: "):
+        indexed(other, tmp_path / "out")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thing").touch()
+    with pytest.raises(UsageError, match="the folder for the index is not empty"):
+        indexed(data, tmp_path / "full")
+
+
+def test_data_without_titles_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the curated data has no titles"):
+        indexed(write_curated(tmp_path / "data", [None, "None", " "]), tmp_path / "out")
+
+
+def test_what_it_takes_is_said_before_and_a_full_disk_is_refused(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    indexed(data, tmp_path / "out")
+    said = capsys.readouterr().err
+    assert "memory to build or search it: 0.2 MB" in said and "disk: about 0.2 MB while" in said
+    usage = type("Usage", (), {"free": 1000})
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    with pytest.raises(StorageError, match="the disk has too little room"):
+        indexed(data, tmp_path / "again")
+
+
+def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def installed(*names: str) -> None:
+        monkeypatch.setattr(faiss_index, "distributions", lambda name: [1] if name in names else [])
+
+    for names, gpu in ((("faiss-cpu",), False), (("faiss-gpu-cu12",), True), ((), False)):
+        installed(*names)
+        assert checked_faiss() is gpu
+    installed("faiss-gpu", "faiss-cpu")
+    with pytest.raises(DataError) as caught:
+        indexed(data, tmp_path / "out")
+    assert "found:    faiss-cpu, faiss-gpu" in str(caught.value)
+    assert "the extra [cpu] or [gpu]" in str(caught.value)
+    installed()
+    monkeypatch.setattr(faiss_index, "find_spec", lambda _: None)
+    with pytest.raises(ModuleNotFoundError) as missing:
+        checked_faiss()
+    assert missing.value.name == "faiss"

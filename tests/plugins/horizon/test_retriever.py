@@ -1,0 +1,299 @@
+"""The kind of model `catalogue`: replies, one search for many requests, identity, errors."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from builders.catalogue import SMALL, Scripted, indexed, titles_of, write_curated
+from harness_horizon.catalogue import retriever
+from harness_horizon.catalogue.index_folder import INDEX, TITLES
+from harness_horizon.catalogue.retriever import make
+from harness_horizon.catalogue.titles import distinct_titles, items_digest
+from harness_horizon.curation.ledger import MANIFEST
+from harness_horizon.recommenders.training_data import SAMPLE
+
+from harness.base.errors import DataError, UsageError
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.pipeline.embedders import named_embedder
+
+TITLES_OF = titles_of(200)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Curated data of 200 titles."""
+    return write_curated(tmp_path / "data", TITLES_OF)
+
+
+@pytest.fixture
+def index(data: Path, tmp_path: Path) -> Path:
+    """An index of this data."""
+    indexed(data, tmp_path / "index")
+    return tmp_path / "index"
+
+
+def question(
+    queries: list[str], truths: list[str], k: int = 100, merge: str = "round_robin"
+) -> Request:
+    """A request to a catalogue."""
+    text = json.dumps({"queries": queries, "truths": truths, "k": k, "merge": merge})
+    return Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+
+
+def asked(requests: list[Request], **args: str) -> list[dict[str, Any]]:
+    """The replies to requests that are made at once."""
+
+    async def ask() -> list[dict[str, Any]]:
+        model = make(ModelSettings(args=args))
+        await model.open()
+        replies = await asyncio.gather(*map(model.ask, requests))
+        await model.close()
+        return [json.loads(reply.text) for reply in replies]
+
+    return asyncio.run(ask())
+
+
+def vectors(texts: list[str]) -> Any:
+    """The vectors of the index's embedder."""
+    return asyncio.run(named_embedder(SMALL).embed(texts))
+
+
+def test_a_reply_holds_rows_and_cosines(index: Path) -> None:
+    queries, truths = ["copper kettle 7", TITLES_OF[31]], [TITLES_OF[31], TITLES_OF[90]]
+    [reply] = asked([question(queries, truths, k=20)], model=str(index))
+    assert reply["truths"] == [31, 90]
+    every, own, true = vectors(TITLES_OF), vectors(queries), vectors(truths)
+    assert np.allclose(reply["cosines"], own @ true.T, atol=1e-3)
+    rows, cosines, nearest, to_truth = map(np.array, zip(*reply["found"], strict=True))
+    assert len(rows) == len(set(rows)) == 20
+    assert reply["found"][1][:2] == [31, 1.0] and reply["found"][1][2:] == [0, 1.0]
+    best = np.maximum(*(every[rows] @ own.T).T)
+    assert (cosines <= best + 1e-3).all() and cosines[0] == round(float(best[0]), 4)
+    beside = every[rows] @ true.T
+    assert np.allclose(to_truth, beside.max(axis=1), atol=1e-3)
+    assert np.allclose(beside[np.arange(20), nearest], to_truth, atol=1e-3)
+
+
+def test_published_lists_each_query_with_a_tenth(index: Path) -> None:
+    queries = [f"{word} 5" for word in ("copper", "red", "blue", "dog", "rug")]
+    [reply] = asked([question(queries, TITLES_OF[:1], merge="published")], model=str(index))
+    assert len(reply["found"]) == 50
+    order = np.argsort(-(vectors(queries) @ vectors(TITLES_OF).T), axis=1)[:, :10]
+    for number in range(5):
+        own = {row for row, *_ in reply["found"][number * 10 : number * 10 + 10]}
+        assert len(own & set(order[number].tolist())) >= 9
+    [alone] = asked([question(queries[:1], TITLES_OF[:1], merge="published")], model=str(index))
+    assert len(alone["found"]) == 100
+
+
+def test_no_answer_depends_on_what_is_asked_at_the_same_time(index: Path) -> None:
+    requests = [
+        question([f"{one} lantern", TITLES_OF[one]], [TITLES_OF[-one]], k=k, merge=merge)
+        for one in range(20)
+        for k, merge in ((100, "round_robin"), (30, "published"), (7, "round_robin"))
+    ]
+    for args in ({"model": str(index)}, {}):
+        if not args:
+            some = distinct_titles(SAMPLE).to_pylist()
+            requests = [question([some[one], "a toy"], [some[-one]]) for one in range(20)]
+        together = asked(requests, **args)
+        assert together[:4] == [asked([one], **args)[0] for one in requests[:4]]
+
+
+def test_requests_at_the_same_time_are_one_embedding_and_one_search(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    embedder = type(named_embedder(SMALL))
+    embed = embedder.embed
+
+    async def counted(self: Any, texts: Any) -> Any:
+        seen.append(len(texts))
+        return await embed(self, texts)
+
+    monkeypatch.setattr(embedder, "embed", counted)
+    asked([question(["a b", f"c {one % 3}"], TITLES_OF[:1]) for one in range(50)], model=str(index))
+    assert seen == [4]
+
+
+def test_a_reply_is_small_enough_to_keep(index: Path) -> None:
+    queries = [f"{one} copper kettle" for one in range(10)]
+
+    async def size() -> int:
+        model = make(ModelSettings(args={"model": str(index)}))
+        await model.open()
+        return len((await model.ask(question(queries, TITLES_OF[:10]))).text)
+
+    assert asyncio.run(size()) < 4000
+
+
+def test_a_true_title_that_the_catalogue_lacks_is_an_error_that_names_it(index: Path) -> None:
+    with pytest.raises(CallError, match="lacks the true title 'no such thing'") as caught:
+        asked([question(["a"], [TITLES_OF[0], "no such thing"])], model=str(index))
+    assert caught.value.cause == "bad_request"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["what?", "{}", '{"queries": [], "truths": ["a"], "k": 10, "merge": "published"}',
+     '{"queries": ["a"], "truths": ["a"], "k": 0, "merge": "published"}',
+     '{"queries": ["a"], "truths": ["a"], "k": 10, "merge": "best"}',
+     '{"queries": ["a"], "truths": [], "k": 10, "merge": "round_robin"}'],
+)  # fmt: skip
+def test_another_question_is_refused(text: str) -> None:
+    request = Request(messages=(Message("user", text),), sampling=Sampling(), seed=0)
+    with pytest.raises(CallError, match="no question to a catalogue"):
+        asked([request])
+
+
+def test_without_an_index_the_sample_is_served() -> None:
+    model = make(ModelSettings(args={}))
+    assert model.identity.details["items"] == items_digest(SAMPLE)
+    assert (model.identity.kind, model.occupies) == ("catalogue", None)
+    some = distinct_titles(SAMPLE).to_pylist()
+    [reply] = asked([question([some[5], some[900]], [some[900]])])
+    assert [one[0] for one in reply["found"][:2]] == [5, 900] and reply["truths"] == [900]
+    assert len(reply["found"]) == 100
+
+
+def test_the_identity_is_that_of_items_index_and_embedder(
+    index: Path, data: Path, tmp_path: Path
+) -> None:
+    def identity(folder: Path) -> Any:
+        return make(ModelSettings(args={"model": str(folder)})).identity
+
+    first = identity(index)
+    assert first.details["items"] == items_digest(data)
+    assert first.details["embedder"] == {"kind": "hashing", "dimensions": 48}
+    indexed(data, tmp_path / "again")
+    assert identity(tmp_path / "again") == first
+    indexed(data, tmp_path / "sample", catalog_sample=100)
+    sample = identity(tmp_path / "sample")
+    assert sample.details["items"] == first.details["items"]
+    assert sample.details["index"] != first.details["index"]
+
+
+def test_rows_of_a_sampled_index_are_those_of_the_whole_catalogue(
+    data: Path, tmp_path: Path
+) -> None:
+    indexed(data, tmp_path / "sample", catalog_sample=100)
+    titles = distinct_titles(data).to_pylist()
+    table = retriever.read_titles(tmp_path / "sample")
+    kept = table.titles.to_pylist()
+    [reply] = asked([question(kept[60:62], kept[60:61], k=2)], model=str(tmp_path / "sample"))
+    assert [titles[row] for row, *_ in reply["found"]] == kept[60:62]
+    assert [titles[row] for row in reply["truths"]] == kept[60:61] != titles[60:61]
+
+
+def test_an_index_without_its_manifest_is_named(index: Path, data: Path, tmp_path: Path) -> None:
+    (index / MANIFEST).unlink()
+    for folder, said in ((index, INDEX), (tmp_path / "nowhere", "no such folder"), (data, "items")):
+        with pytest.raises(DataError) as caught:
+            asked([], model=str(folder))
+        assert "no finished index of a catalogue" in str(caught.value)
+        assert said in str(caught.value) and "harness horizon index --data" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [INDEX, TITLES])
+def test_a_cut_index_is_refused_and_so_is_a_changed_one(index: Path, name: str) -> None:
+    whole = (index / name).read_bytes()
+    (index / name).write_bytes(whole[:-100])
+    with pytest.raises(DataError, match="a file of this index is cut") as caught:
+        asked([], model=str(index))
+    assert f"{len(whole) - 100:,} bytes" in str(caught.value)
+    (index / name).write_bytes(whole[:-100] + bytes(100))
+    with pytest.raises(DataError, match="a finished file is gone or was changed"):
+        asked([], model=str(index))
+
+
+def test_an_index_of_another_embedder_is_refused(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataError) as caught:
+        asked([], model=str(index), embedder="hashing:dimensions=64")
+    said = str(caught.value)
+    assert "built by another embedder" in said and "'dimensions': 64" in said.replace('"', "'")
+    asked([], model=str(index), embedder=SMALL)
+
+    embedder = named_embedder(SMALL)
+    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: embedder)
+    embedder.dimensions = 50
+    with pytest.raises(DataError, match="built by another embedder"):
+        asked([], model=str(index))
+    embedder.dimensions = 48
+    embedder.identity = Identity(kind="hashing", name="words", details={"weights": "others"})
+    with pytest.raises(DataError, match="built by another embedder"):
+        asked([], model=str(index))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [("nan", "not finite"), ("long", "length 2"), ("fewer", "1 x 8")]
+)
+def test_vectors_that_cannot_be_used_fail_the_call(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, said: str
+) -> None:
+    def use(one: Scripted) -> None:
+        monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: one)
+
+    use(Scripted())
+    indexed(data, tmp_path / "scripted")
+    use(Scripted(wrong=wrong))
+    with pytest.raises(CallError, match="vectors that cannot be used") as caught:
+        asked([question(["a", "b"], TITLES_OF[:1])], model=str(tmp_path / "scripted"))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [({"devise": "cpu"}, "did you mean 'device'"), ({"device": "tpu"}, "no such device"),
+     ({"concurrency": "0"}, "no whole number"), ({"device": "cuda"}, "cannot use a GPU")],
+)  # fmt: skip
+def test_wrong_arguments_are_refused(index: Path, args: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        make(ModelSettings(args={"model": str(index), **args}))
+
+
+@pytest.mark.parametrize(
+    ("device", "total", "gpu"),
+    [("auto", 80_000_000_000, True), ("auto", 1_000_000_000, False), ("auto", None, False),
+     ("cpu", 80_000_000_000, False), ("cuda", 1_000_000_000, True)],
+)  # fmt: skip
+def test_a_gpu_is_taken_where_faiss_can_use_it_and_it_has_room(
+    index: Path, monkeypatch: pytest.MonkeyPatch, device: str, total: int | None, gpu: bool
+) -> None:
+    monkeypatch.setattr(retriever, "checked_faiss", lambda: True)
+    monkeypatch.setattr(retriever, "gpu_memory", lambda _: total)
+    monkeypatch.setattr(Path, "exists", lambda self: True)
+    model = make(ModelSettings(args={"model": str(index), "device": device}))
+    assert model.occupies == ("gpu" if gpu else None)
+    assert model.identity.details["search"] == ("exact" if gpu else "hnsw")
+
+
+def test_a_full_gpu_ends_the_opening_and_leaves_nothing_open(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[bool] = []
+    embedder = type(named_embedder(SMALL))
+
+    async def close(self: Any) -> None:
+        closed.append(True)
+
+    monkeypatch.setattr(embedder, "close", close)
+    monkeypatch.setattr(retriever, "checked_faiss", lambda: True)
+    monkeypatch.setattr("harness_horizon.catalogue.faiss_index.gpu_memory", lambda _: 5_000_000)
+    with pytest.raises(DataError, match="the GPU has too little room"):
+        asked([], model=str(index), device="cuda")
+    assert closed == [True]
+
+
+def test_the_gpu_is_occupied_where_the_embedder_does(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = named_embedder(SMALL)
+    embedder.occupies = "gpu"
+    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: embedder)
+    assert make(ModelSettings(args={"model": str(index)})).occupies == "gpu"

@@ -1,0 +1,150 @@
+"""The cases of Tasks 2 and 3, from histories with every kind of title."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from harness_horizon.recommenders.training_data import SAMPLE
+from harness_horizon.text.histories import (
+    CUT,
+    NO_HISTORY,
+    NO_TITLE,
+    Case,
+    Options,
+    TitleData,
+    load,
+    questions,
+    recent,
+)  # fmt: skip
+
+from harness.base.errors import DataError, UsageError
+
+LONG = "x" * 10_000
+ROWS: dict[str, tuple[list[str | None], int, int]] = {
+    "u": (["a", "b", "c", "d", "e"], 2, 2),
+    "new": (["a", "b", "c"], 1, 0),
+}
+
+
+class Rows:
+    """A table of cases."""
+
+    def __init__(self, rows: dict[str, tuple[list[Any], int, int]]) -> None:
+        self.rows = rows
+
+    def batches(self, *names: str) -> Any:
+        users = list(self.rows)
+        columns = {
+            "user_id": users,
+            "titles": [self.rows[user][0] for user in users],
+            "first": [self.rows[user][1] for user in users],
+            "before": [self.rows[user][2] for user in users],
+        }
+        yield SimpleNamespace(first=1, columns={name: columns[name] for name in names})
+
+    def bad(self, row: int, column: str, value: Any, expected: str) -> DataError:
+        return DataError("a row is bad", where=f"row {row}", found=str(value), expected=expected)
+
+
+class Data:
+    """A data set with one table of cases, and what was noted of it."""
+
+    task = "horizon_query"
+
+    def __init__(self, rows: dict[str, tuple[list[Any], int, int]], most: int = 99) -> None:
+        self._rows, self._most = rows, most
+        self.noted: dict[str, int] = {}
+        self.asked = ""
+
+    def table(self, name: str) -> Rows:
+        self.asked = name
+        return Rows(self._rows)
+
+    def path(self, name: str) -> Path:
+        return SAMPLE / f"{name}.json"
+
+    def choose(self, users: Any) -> list[str]:
+        return list(users)[: self._most]
+
+    def note(self, fact: str, number: int) -> None:
+        self.noted[fact] = number
+
+
+def cases(rows: dict[str, tuple[list[Any], int, int]], **given: Any) -> list[Case]:
+    options = Options(**given)
+    return list(questions({}, load(Data(rows), options), options))  # type: ignore[arg-type]
+
+
+def test_each_item_from_2020_is_asked_for_after_the_true_items_before_it() -> None:
+    assert [(one.id, one.history, one.truths) for one in cases(ROWS)] == [
+        ("u/2", ("a", "b"), ("c",)), ("u/3", ("a", "b", "c"), ("d",)),
+        ("u/4", ("a", "b", "c", "d"), ("e",)), ("new/1", ("a",), ("b",)),
+        ("new/2", ("a", "b"), ("c",)),
+    ]  # fmt: skip
+    assert [one.id for one in cases(ROWS, first_k=1)] == ["u/2", "new/1"]
+
+
+def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_2020() -> None:
+    many = {"u": (["a", "b", *(f"t{n // 2}" for n in range(40))], 2, 2)}
+    [case] = cases(many, ask="long")
+    assert (case.id, case.history) == ("u", ("a", "b"))
+    assert case.truths == tuple(f"t{number}" for number in range(10))
+    data = Data(ROWS)
+    options = Options(ask="long")
+    found = list(questions({}, load(data, options), options))  # type: ignore[arg-type]
+    assert [(one.id, one.truths) for one in found] == [("u", ("c", "d", "e"))]
+    assert data.noted == {NO_HISTORY: 1, NO_TITLE: 0, CUT: 0}
+
+
+def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned() -> None:
+    rows = {"u": ([None, " one\n pot ", "", "None", "a", " \t", "b\r\nc"], 4, 4)}
+    data = Data(rows)
+    options = Options()
+    found = list(questions({}, load(data, options), options))  # type: ignore[arg-type]
+    assert [(one.id, one.history, one.truths) for one in found] == [
+        ("u/4", ("one pot",), ("a",)), ("u/6", ("one pot", "a"), ("b c",)),
+    ]  # fmt: skip
+    assert data.noted == {NO_HISTORY: 0, NO_TITLE: 1, CUT: 0}
+    assert cases({"u": ([None, "", "a"], 2, 2)}) == []
+
+
+def test_the_oldest_titles_leave_first_and_a_title_alone_is_cut() -> None:
+    rows = {"u": ([LONG, "old", "new", LONG, "b"], 2, 2), "v": (["a", "b", "c"], 2, 2)}
+    data = Data(rows)
+    options = Options(history_characters=12)
+    found = list(questions({}, load(data, options), options))  # type: ignore[arg-type]
+    assert [one.history for one in found] == [("old",), ("new",), ("x" * 12,), ("a", "b")]
+    assert found[1].truths == (LONG,)
+    assert data.noted[CUT] == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "kept"), [(1, ("c",)), (8, ("c",)), (9, ("c",)), (10, ("bb", "c")), (99, None)]
+)
+def test_as_many_of_the_latest_titles_as_fit_are_shown(most: int, kept: Any) -> None:
+    titles = ["aaa", "bb", "c"]
+    assert recent(titles, most) == (kept or tuple(titles))
+    shown = " <SEP> ".join(recent(titles, most))
+    assert len(shown) <= most
+
+
+def test_a_first_target_without_a_history_is_an_error_with_its_row() -> None:
+    with pytest.raises(DataError, match="a row is bad"):
+        cases({"u": (["a", "b"], 2, 2)})
+
+
+def test_a_single_query_asks_for_the_next_item_alone() -> None:
+    for given in ({"prompt": "one"}, {"first_k": 2}):
+        with pytest.raises(UsageError, match="asked for with the next item"):
+            load(Data(ROWS), Options(ask="long", **given))  # type: ignore[arg-type]
+
+
+def test_the_setting_chooses_the_table_and_a_run_its_users() -> None:
+    data = Data(ROWS, most=1)
+    found = load(data, Options(setting="1c"))  # type: ignore[arg-type]
+    assert data.asked == "cases_1c"
+    assert found.users == {"u"}
+    assert isinstance(found, TitleData) and len(found.items) == 64

@@ -1,0 +1,189 @@
+"""Tasks 2 and 3 as runs of the sample: refusals, tables, curves, and what a case takes on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from builders.horizon_search import searcher
+from harness_horizon.text.finding import HORIZON_TEXT
+from harness_horizon.text.histories import Options
+from harness_horizon.text.searching import suits
+from harness_horizon.text.text_tables import curves, main
+
+import harness
+from harness.base.errors import UsageError
+from harness.contracts.identity import Identity
+from harness.contracts.model import Reply, Request
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import finished_task
+from harness.testing.scripted import ScriptedModel, offered
+
+MOST_BYTES = 8_192
+"""What a case of Task 2 may take on disk, without its prompt."""
+
+
+def ran(folder: Path, tasks: list[str], model: Any = "baseline", **options: Any) -> Any:
+    """The result of a run of the sample, whose titles a model of tests searches."""
+    search = searcher()
+    models = [search] if model == "baseline" else [search, model]
+    spec = model if model == "baseline" else model.spec
+    with offered(models):
+        return harness.evaluate(
+            tasks, model=spec, role={"retriever": search.spec}, data="sample", no_store=True,
+            **{"output_path": folder / "runs", "limit": 12, "quiet": True, **options},
+        )  # fmt: skip
+
+
+def finished(result: Any, label: str = "baseline") -> list[Any]:
+    folder = RunFolder(result.folder)
+    manifest = folder.manifest()
+    return [finished_task(folder, manifest, one.task, HORIZON_TEXT, label=label)
+            for one in result.summaries]  # fmt: skip
+
+
+def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(
+    tmp_path: Path,
+) -> None:
+    tasks = finished(ran(tmp_path, ["horizon_text"]))
+    for setting in ("1c", "1d"):
+        asked = {"prompt": "one", "setting": setting}
+        tasks += finished(ran(tmp_path, ["horizon_query"], set=asked, limit=3))
+    report = main(tasks, None)
+    five, six, single = report.sheets
+    assert [sheet.title.partition(":")[0] for sheet in report.sheets] == [
+        "Table 5", "Table 6", "In the layout of Table 10",
+    ]  # fmt: skip
+    for sheet, cases in ((five, ["all", "whole", "by user"]), (six, ["all", "whole"])):
+        rows = [dict(zip(sheet.columns, row, strict=True)) for row in sheet.rows]
+        assert [row["cases"] for row in rows[: len(cases)]] == cases
+        papers = rows[len(cases) :]
+        assert [row["model"] for row in papers] == [
+            "paper: LLAMA-3.1-8B", "paper: Qwen3-8B", "paper: Gemma2-9B",
+        ]  # fmt: skip
+        for row in papers:
+            assert all(row[name] is None for name in sheet.columns[3:10])
+            assert all(row[name] is not None for name in sheet.columns[10:16])
+    assert dict(zip(six.columns, six.rows[3], strict=True))["~R@100"] == 15.75
+    assert any("can pass 100" in note for note in six.notes)
+    assert [row[:2] for row in single.rows] == [
+        ("1c: users trained on", "K=10"), ("1c: users trained on", "K=100"),
+        ("1d: users held out", "K=10"), ("1d: users held out", "K=100"),
+    ]  # fmt: skip
+    recall = curves(tasks, None)
+    [sheet] = recall.sheets
+    for row in sheet.rows:
+        assert list(row[3:]) == sorted(row[3:])
+    assert len(recall.figures) == 1
+    assert main((), None).sheets == ()
+
+
+def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(
+    tmp_path: Path,
+) -> None:
+    for merge in ("round_robin", "published"):
+        result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=3)
+        [task] = finished(result)
+        metrics = task.summary.metrics
+        assert metrics["recall_10"].value == metrics["recall_10_user"].value == 1
+        assert metrics["precision_10"].value == pytest.approx(0.1)
+        assert metrics["cosine_best"].value == pytest.approx(1, abs=1e-3)
+
+
+def knowing(name: str) -> ScriptedModel:
+    """A candidate that knows what follows, since the same titles follow in the sample."""
+    from builders.horizon import rows_of
+    from harness_horizon.recommenders.training_data import SAMPLE
+
+    after: dict[str, str] = {}
+    for row in rows_of(SAMPLE / "cases-1d.parquet"):
+        for place in range(row["first"], len(row["titles"])):
+            after[" <SEP> ".join(row["titles"][:place])] = row["titles"][place]
+
+    def answer(request: Request) -> Reply:
+        text = request.messages[0].content
+        history = text.partition("History: ")[2].partition("\n")[0]
+        others = [f"a query for nothing number {number}" for number in range(9)]
+        return Reply(text=json.dumps({"queries": [after[history], *others]}))
+
+    return ScriptedModel(answer, name=name)
+
+
+def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path: Path) -> None:
+    replies = [
+        Reply(text='{"queries": ["pot", "kite", "lan', finish="length"),
+        Reply(text='{"queries": ["pot"]}'),
+        Reply(text="I would rather not."),
+        Reply(text="", finish="refused"),
+    ]
+
+    def answer(request: Request) -> Reply:
+        return replies[len(request.messages[0].content) % 4]
+
+    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="short"))
+    [task] = finished(result, "short")
+    summary = task.summary
+    missing = summary.metrics["recall_10"].missing
+    assert {"generate/no_list", "generate/refused"} == set(missing)
+    assert summary.counts["cut replies"] > 0
+    n = summary.metrics["recall_10"].n
+    assert summary.counts["fewer queries than asked for"] == n
+    assert summary.metrics["recall_10_whole"].n == 0
+    report = main([task], None)
+    assert [row[2] for row in report.sheets[0].rows[:2]] == ["all", "by user"]
+    assert any("cut replies" in note and "no_list" in note for note in report.sheets[0].notes)
+
+
+def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path: Path) -> None:
+    """With ten queries of sixty characters; the titles of the history are the prompt's."""
+
+    def answer(_: Request) -> str:
+        text = "a cast iron skillet for camping that lasts for years {:>6}"
+        return json.dumps({"queries": [text.format(number) for number in range(10)]})
+
+    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="long"), limit=6)
+    [task] = finished(result, "long")
+    folder = task.path / task.entry.folder
+    sizes: dict[str, int] = {}
+    for file in ("1-generate.jsonl", "2-retrieve.jsonl", "scores.jsonl"):
+        for line in (folder / file).read_text("utf-8").splitlines():
+            found = json.loads(line)
+            prompt = found.get("item", {}).get("history", [])
+            if file.startswith("1"):
+                prompt = [prompt, [one["content"] for one in found["calls"][0]["messages"]]]
+            taken = len(line.encode()) - len(json.dumps(prompt, ensure_ascii=False).encode())
+            sizes[found["id"]] = sizes.get(found["id"], 0) + taken
+    cases = [size for name, size in sizes.items() if "/" in name]
+    assert len(cases) == len(list(task.records("generate")))
+    assert max(cases) <= MOST_BYTES, max(cases)
+
+
+DATA: Any = SimpleNamespace(items="a" * 64, folder=Path("DATA"))
+
+
+def check(kind: str, **details: Any) -> None:
+    retriever = Identity(kind=kind, name="x", details=details)
+    suits(DATA, Options(), {"candidate": Identity(kind="openai", name="y"), "retriever": retriever})
+
+
+def test_only_a_catalogue_of_the_same_items_suits() -> None:
+    check("catalogue", items="a" * 64)
+    check("openai", recorded="digest")
+    with pytest.raises(UsageError, match="no catalogue of the items") as error:
+        check("catalogue", items="b" * 64)
+    assert "harness horizon index --data DATA --embedder" in str(error.value)
+    assert "an index of items aaaaaaaaaaaa" in str(error.value)
+    with pytest.raises(UsageError, match="no catalogue of the items"):
+        check("openai")
+
+
+def test_a_retriever_that_is_no_catalogue_ends_the_run_before_a_question(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no catalogue of the items"):
+        harness.evaluate(
+            "horizon_query", model="baseline", role={"retriever": "baseline"}, data="sample",
+            output_path=tmp_path, quiet=True,
+        )  # fmt: skip
+    assert not list(tmp_path.rglob("*.jsonl"))

@@ -1,0 +1,195 @@
+"""Scores of what a catalogue finds, by hand and against ir-measures."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Any
+
+import numpy as np
+import pytest
+from builders.records import make_records
+from harness_horizon.next_item.scores import TABLES
+from harness_horizon.text.finding import (
+    COLUMNS,
+    HORIZON_TEXT,
+    METRICS,
+    column_of,
+    score,
+    values_of,
+)  # fmt: skip
+from harness_horizon.text.histories import Case, Options
+from harness_horizon.text.searching import Answer, Hits, Queries, Search, hits_of
+from msgspec import UNSET
+
+from harness.contracts.outcomes import CallFailed, Unreadable
+from harness.contracts.task import IntervalSpec
+from harness.scoring.aggregate import Columns
+
+NEXT, LONG = Options(), Options(ask="long")
+
+
+def answer(*found: tuple[int, float, int, float], truths: tuple[int, ...] = (7,)) -> Answer:
+    return Answer(found, truths, tuple((0.5,) * len(truths) for _ in range(2)))
+
+
+def values(found: Answer, options: Options = NEXT, queries: int = 10) -> dict[str, float]:
+    return values_of(hits_of(found), len(found.truths), queries, options)
+
+
+def test_the_title_itself_is_exact_and_a_near_one_counts_by_cosine_alone() -> None:
+    found = values(answer((3, 0.8, 0, 0.9), (7, 0.7, 0, 1.0), (9, 0.6, 0, 0.8999)))
+    assert (found["recall_10"], found["precision_10"]) == (1, 0.1)
+    assert found["ndcg_10"] == pytest.approx(1 / log2(3))
+    assert (found["recall_10_cosine"], found["precision_10_cosine"]) == (1, 0.2)
+    assert found["ndcg_10_cosine"] == 1
+    assert found["precision_100_cosine"] == pytest.approx(0.02)
+    assert "published_recall_10" not in found
+
+
+def test_what_is_found_behind_a_cut_does_not_count_there() -> None:
+    others = [(number, 0.5, 0, 0.1) for number in range(100, 110)]
+    found = values(answer(*others, (7, 0.4, 0, 1.0)))
+    assert (found["recall_10"], found["recall_20"]) == (0, 1)
+    assert found["ndcg_20"] == pytest.approx(1 / log2(12))
+
+
+def test_the_share_of_true_titles_is_no_more_than_one_and_the_published_recall_can_be() -> None:
+    near = [(number, 0.8, 0, 0.95) for number in range(20, 25)]
+    found = values(answer((8, 0.9, 1, 1.0), *near, truths=(7, 8)), LONG)
+    assert (found["recall_10"], found["recall_10_cosine"]) == (0.5, 1)
+    assert found["published_recall_10"] == 3
+    assert found["precision_10_cosine"] == 0.6
+    assert found["ndcg_10"] == pytest.approx(1 / (1 + 1 / log2(3)))
+    assert found["ndcg_10_cosine"] == pytest.approx(1)
+
+
+def test_with_the_published_merge_each_query_gives_a_tenth_of_k_and_doubles_count() -> None:
+    rows = [[7, *range(100, 109)], [*range(200, 202), 7, *range(202, 209)]]
+    found = answer(*((row, 0.5, 0, 0.1) for one in rows for row in one))
+    merged = values(found, Options(merge="published"), queries=2)
+    assert merged["recall_10"] == 1 and merged["precision_10"] == 0.1
+    assert merged["precision_20"] == 0.05
+    assert merged["precision_50"] == 2 / 50
+    assert merged["recall_50"] == 1
+
+
+def test_the_cosines_are_the_mean_of_all_and_of_the_nearest_query_of_each_title() -> None:
+    found = hits_of(Answer(((1, 0.5, 0, 0.1),), (7, 8), ((0.2, 0.8), (0.6, 0.4))))
+    assert found.mean == pytest.approx(0.5)
+    assert found.best == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("truths", [1, 3, 10])
+def test_exact_scores_agree_with_ir_measures(truths: int) -> None:
+    measures = pytest.importorskip("ir_measures", reason="needs ir-measures")
+    rng = np.random.default_rng(truths)
+    runs, qrels, ours = {}, {}, []
+    for query in range(80):
+        rows = rng.permutation(160)[: rng.integers(5, 101)].tolist()
+        true = rng.permutation(160)[:truths].tolist()
+        runs[f"q{query}"] = {f"d{row}": -float(place) for place, row in enumerate(rows)}
+        qrels[f"q{query}"] = {f"d{row}": 1 for row in true}
+        found = Answer(tuple((row, 0.5, 0, 0.1) for row in rows), tuple(true), ((0.5,) * truths,))
+        ours.append(values(found))
+    for name, kind in {
+        "ndcg": measures.nDCG,
+        "recall": measures.R,
+        "precision": measures.P,
+    }.items():
+        for cut in (10, 20, 50, 100):
+            theirs = measures.calc_aggregate([kind @ cut], qrels, runs)[kind @ cut]
+            for end in ("", "_cosine"):
+                mean = np.mean([one[f"{name}_{cut}{end}"] for one in ours])
+                assert mean == pytest.approx(theirs), (name, cut, end)
+
+
+def scores(*outcomes: tuple[str, Any], options: Options = NEXT) -> dict[str, Any]:
+    """The scores of a user's cases, from what became of each and how many queries it had."""
+    asked, searched = [], []
+    for number, (user, outcome) in enumerate(outcomes):
+        case = Case(
+            id=f"{user}/{number}", user=user, shown=number + 5, history=("a",), truths=("b",)
+        )
+        if isinstance(outcome, Unreadable):
+            asked.append((case, outcome))
+            continue
+        queries = Queries(("q",) * (10 if number % 2 == 0 else 9), cut=number % 2 == 1)
+        asked.append((case, queries))
+        item = Search(id=case.id, user=user, shown=case.shown, queries=queries, truths=case.truths)
+        searched.append((item, outcome))
+    records = {
+        "generate": make_records(asked, stage="a key"),
+        "retrieve": make_records(searched, stage="another key"),
+    }
+    return {one.id: one for one in score(records, options)}
+
+
+HIT, MISS = Hits(100, ((0, 0),), ((0, 0),), 0.4, 0.6), Hits(100, (), (), 0.2, 0.3)
+NO_LIST, DOWN = Unreadable("no_list", ""), CallFailed("timeout", "")
+
+
+def test_cases_and_users_are_units_with_both_denominators() -> None:
+    found = scores(("u", HIT), ("u", MISS), ("u", NO_LIST), ("v", MISS), ("w", DOWN))
+    assert list(found) == ["u/0", "u/1", "u/2", "user u", "v/3", "user v", "w/4", "user w"]
+    assert found["u/0"].values["recall_10_whole"] == 1
+    assert found["u/0"].slices == {"history": "1-5", "queries": "all"}
+    assert found["u/1"].missing["recall_10_whole"] == "fewer_queries"
+    assert found["u/1"].counts == {"fewer queries than asked for": 1, "cut replies": 1}
+    assert found["u/2"].missing["recall_10_cosine"] == "generate/no_list"
+    assert found["u/2"].missing["recall_10_whole"] == "generate/no_list"
+    assert "recall_10" not in found["user u"].values
+    assert found["user u"].values["recall_10_user"] == pytest.approx(1 / 2)
+    assert found["user u"].lost == dict.fromkeys(found["user u"].values, pytest.approx(1 / 3))
+    assert found["user v"].lost is UNSET
+    results = Columns(METRICS, found.values(), of_others=HORIZON_TEXT.stages_of_others).results(
+        interval=IntervalSpec(draws=20), seed=0, task="t"
+    )
+    # A case without queries counts 0 in the mean of its user, and one not searched does not count.
+    assert results["recall_10_user"].value == pytest.approx((1 / 3 + 0) / 2)
+    assert results["recall_10"].value == pytest.approx(1 / 4)
+    assert results["recall_10_whole"].value == 1
+    assert found["user w"].missing["recall_10_user"] == "retrieve/timeout"
+    assert found["w/4"].missing["cosine_best"] == "retrieve/timeout"
+
+
+def test_a_long_horizon_has_one_unit_a_user() -> None:
+    found = scores(("u", HIT), ("v", NO_LIST), options=LONG)
+    assert list(found) == ["u/0", "v/1"]
+    assert found["u/0"].values["published_recall_50_whole"] == 1
+    assert found["v/1"].missing["published_recall_100"] == "generate/no_list"
+
+
+def test_every_column_has_a_metric_and_the_metrics_of_tasks_are_columns() -> None:
+    assert set(COLUMNS) <= set(METRICS)
+    made = {name for options in (NEXT, LONG) for one in
+            scores(("u", HIT), ("u", NO_LIST), options=options).values()
+            for name in (*one.values, *one.missing)}  # fmt: skip
+    assert made == set(METRICS)
+    assert HORIZON_TEXT.main == ("recall_10", "recall_10_cosine")
+
+
+PRINTED = {
+    "Table 5": """LLAMA-3.1-8B 1.62 2.37 2.84 0.20 0.23 0.22
+                  Qwen3-8B 2.06 2.95 3.50 0.25 0.28 0.28
+                  Gemma2-9B 1.45 2.26 2.66 0.16 0.21 0.19""",
+    "Table 6": """LLAMA-3.1-8B 1.26 6.52 13.25 0.51 0.52 0.53
+                  Qwen3-8B 1.51 7.78 15.75 0.63 0.65 0.66
+                  Gemma2-9B 0.98 5.07 10.39 0.42 0.43 0.44""",
+}
+
+
+def test_the_published_tables_are_those_of_the_page() -> None:
+    for name, source in (("table5", "Table 5"), ("table6", "Table 6")):
+        table = TABLES.read(name)
+        assert table.source == source
+        rows = [line.split() for line in PRINTED[source].splitlines()]
+        assert [(row[0], *map(float, row[1:])) for row in rows] == [*table.rows]
+    assert HORIZON_TEXT.published is not None
+    results = HORIZON_TEXT.published()
+    every = {(one.task, one.model, one.metric): one.value for one in results}
+    assert len(every) == 2 * 3 * 6
+    assert every["horizon_query", "Qwen3-8B", "recall_10_cosine"] == pytest.approx(0.0206)
+    assert every["horizon_long", "Gemma2-9B", "published_recall_100"] == pytest.approx(0.1039)
+    assert every["horizon_long", "Qwen3-8B", "precision_50_cosine"] == pytest.approx(0.0065)
+    assert {one.metric for one in results} <= set(METRICS)
+    assert column_of("horizon_query", "recall_10") == "recall_10_cosine"

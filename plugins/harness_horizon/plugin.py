@@ -85,7 +85,7 @@ RECOMMENDER = {
 
 CATALOGUE = {
     "model": "the folder of an index, of `harness horizon index`; else the bundled sample",
-    "embedder": "the SPEC of the same embedder elsewhere, instead of the one that the index names",
+    "embedder": "the SPEC of the same embedder elsewhere, with `;` for `,`; else the index's own",
     "device": "auto (exact search on a GPU that has room, else the index's own), cpu or cuda",
     "concurrency": "requests in flight, which are searched together; else --concurrency, else 256",
 }

@@ -12,7 +12,15 @@ import numpy as np
 
 from harness.base.errors import DataError
 from harness.runs.atomic_files import atomic_writer
-from harness_horizon.catalogue.room import BUILDING, GPU_PIECE, SEARCHING, M, check_gpu, gpu_memory
+from harness_horizon.catalogue.room import (
+    BUILDING,
+    GPU_PIECE,
+    LINKS_OF_NODE,
+    SEARCHING,
+    M,
+    check_gpu,
+    gpu_memory,
+)
 from harness_horizon.catalogue.vectors import cosines, kth_cosines
 from harness_horizon.curation.engine import OUT
 
@@ -66,9 +74,13 @@ def build(
         else faiss.IndexHNSWFlat(dimensions, M, metric)
     )
     index.hnsw.efConstruction, index.hnsw.efSearch = BUILDING, SEARCHING
-    storage = faiss.downcast_index(index.storage)
-    storage.codes.resize(sum(one.nbytes for one in shards))  # growing would hold them twice
-    storage.codes.resize(0)
+    codes, links = faiss.downcast_index(index.storage).codes, index.hnsw.neighbors
+    for held, most in (
+        (codes, sum(one.nbytes for one in shards)),
+        (links, sum(map(len, shards)) * LINKS_OF_NODE),
+    ):
+        held.resize(most)  # growing bit by bit would hold it twice for a moment
+        held.resize(0)
     for one in shards:
         index.add(one.astype(np.float32))
         say(index.ntotal)

@@ -183,7 +183,7 @@ def make(settings: ModelSettings) -> Model:
     folder = Path(name)
     manifest = read_index(folder)
     options = manifest.options
-    spec = settings.args.get("embedder", options["embedder"])
+    spec = settings.args.get("embedder", "").replace(";", ",") or options["embedder"]
     embedder = named_embedder(spec, given_hosts=settings.given_hosts)
     check_same(folder, options["identity"], msgspec.to_builtins(embedder.identity))
     gpu = _on_gpu(device, manifest)

@@ -11,8 +11,11 @@ from harness_horizon.curation.engine import size
 M, BUILDING, SEARCHING = 64, 256, 256
 """The published parameters of HNSW: links of a node, efConstruction and efSearch."""
 
-LINKS = 4 * (2 * M + 2) + 12
-"""The bytes of a node: its links at the bottom and above, its level and where its links begin."""
+LINKS_OF_NODE = 2 * M + 2
+"""The links of a node at the bottom, and its share of those above."""
+
+NODE = 4 * LINKS_OF_NODE + 12
+"""The bytes of a node: its links, its level and where its links begin."""
 
 TITLE = 100
 """The bytes of a title of ordinary length, with its number and its key."""
@@ -39,7 +42,7 @@ def room_of(titles: int, dimensions: int, number: int) -> Room:
     126
     """
     vectors = titles * dimensions * number
-    index = vectors + titles * LINKS
+    index = vectors + titles * NODE
     disk = index + titles * TITLE
     return Room(index, disk + vectors, disk)
 

@@ -16,9 +16,11 @@ from harness_horizon.curation.ledger import MANIFEST
 from harness_horizon.recommenders.training_data import SAMPLE
 
 from harness.base.errors import DataError, UsageError
+from harness.contracts.embedder import Embedder
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 from harness.pipeline.embedders import named_embedder
+from harness.pipeline.specs import parse_spec
 
 TITLES_OF = titles_of(200)
 
@@ -220,7 +222,15 @@ def test_an_index_of_another_embedder_is_refused(
     asked([], model=str(index), embedder=SMALL)
 
     embedder = named_embedder(SMALL)
-    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", lambda *_, **__: embedder)
+    named: list[str] = []
+
+    def noted(spec: str, **_: Any) -> Embedder:
+        named.append(spec)
+        return embedder
+
+    monkeypatch.setattr("harness.pipeline.embedders.named_embedder", noted)
+    asked([], **parse_spec(f"catalogue:model={index},embedder=kind:NAME;pooling=cls").args)
+    assert named == ["kind:NAME,pooling=cls"]
     embedder.dimensions = 50
     with pytest.raises(DataError, match="built by another embedder"):
         asked([], model=str(index))

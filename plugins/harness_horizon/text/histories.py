@@ -89,11 +89,10 @@ class TitleData:
             for number, row in enumerate(zip(*columns, strict=True), batch.first):
                 user, titles, first, before = row
                 place = before if ask == "long" else first
-                if user not in self.users:
-                    continue
-                if not 0 < place < len(titles):
+                if user in self.users and not 0 < place < len(titles):
                     raise self.table.bad(number, "first", place, "a target behind a history")
-                yield user, [cleaned(title) for title in titles], place
+                if user in self.users:
+                    yield user, [cleaned(title) for title in titles], place
 
 
 def questions(_upstreams: Any, data: TitleData, options: Options) -> Iterator[Case]:

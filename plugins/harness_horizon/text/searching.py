@@ -27,9 +27,6 @@ PROMPTS = ("next", "next_code", "long", "long_code", "one")
 RELEVANT = 0.9
 """The cosine from which on a title counts as relevant in the columns of cosine."""
 
-SEARCHER, OF_TESTS = "catalogue", "scripted"
-"""The kind of model that searches a catalogue, and that of tests."""
-
 
 class Queries(msgspec.Struct, frozen=True, omit_defaults=True):
     """Value of the stage `generate`: texts to search with; `cut` if the reply was cut."""
@@ -72,9 +69,7 @@ class Hits(msgspec.Struct, frozen=True):
 
 def prompt_of(options: Any) -> str:
     """The prompt that options choose."""
-    if options.prompt == "one":
-        return "one"
-    return f"{options.ask}_code" if options.prompt == "code" else str(options.ask)
+    return {"paper": options.ask, "code": f"{options.ask}_code", "one": "one"}[options.prompt]
 
 
 async def generate(case: Case, desk: Desk) -> Queries | Failure:
@@ -91,8 +86,8 @@ def searches(
 ) -> Iterator[Search]:
     """An item for each case that has queries."""
     for case, queries in upstreams["generate"].values():
-        known = {"id": case.id, "user": case.user, "shown": case.shown, "truths": case.truths}
-        yield Search(**known, queries=queries)
+        yield Search(id=case.id, user=case.user, shown=case.shown, truths=case.truths,
+                     queries=queries)  # fmt: skip
 
 
 read_answer = JsonReader(type=Answer)
@@ -144,9 +139,9 @@ def suits(data: TitleData, _options: Options, identities: Mapping[str, Identity]
     """Raise UsageError if the retriever is no catalogue, or one of other items than the data's."""
     retriever = identities["retriever"]
     items = str(retriever.details.get("items"))
-    if retriever.recorded or retriever.kind == OF_TESTS:
+    if retriever.recorded or retriever.kind == "scripted":  # that of tests
         return
-    if retriever.kind != SEARCHER or items != data.items:
+    if retriever.kind != "catalogue" or items != data.items:
         raise UsageError(
             "the retriever is no catalogue of the items of the data",
             where="role retriever",
@@ -159,7 +154,7 @@ def suits(data: TitleData, _options: Options, identities: Mapping[str, Identity]
 
 def of_the_history(variables: Mapping[str, Any], _rng: Random) -> str:
     """The baseline: the titles of the history, the latest first, then the beginnings of these."""
-    titles = list(dict.fromkeys(reversed(variables["history"])))
-    beginnings = [" ".join(title.split()[:2]) for title in titles]
+    titles = variables["history"][::-1]
+    beginnings = (" ".join(title.split()[:2]) for title in titles)
     texts = list(dict.fromkeys([*titles, *beginnings]))[:MANY]
     return json.dumps({"queries": texts}, ensure_ascii=False)

@@ -71,13 +71,9 @@ def run(settings: Settings) -> Report:
                         found=f"{len(pairs)} items with a history",
                         expected="items without what tests ask for")  # fmt: skip
     template = Templates(prompt_folders(load_plugins())).need("horizon_text", PROMPT, "candidate")
-    lines = (
-        chat_line(
-            template.render({"history": list(pair.history)}),
-            json.dumps({FIELDS["next"]: [pair.title]}, ensure_ascii=False),
-        )
-        for pair in kept
-    )
+    lines = (chat_line(template.render({"history": list(pair.history)}),
+                       json.dumps({FIELDS["next"]: [pair.title]}, ensure_ascii=False))
+             for pair in kept)  # fmt: skip
     counts = Sheet(title="Items of training histories", columns=("written", "contain a test item"),
                    rows=((len(kept), len(pairs) - len(kept)),),
                    notes=("All but the first count are left out.",))  # fmt: skip

@@ -67,20 +67,16 @@ def _table(tasks: Sequence[FinishedTask], name: str, setting: str) -> Sheet:
     rows = [row for task in tasks for row in _rows(task, (*PRINTED, *near, *shares))]
     ours, notes = setting == "1d", [*NOTES, *_problems(tasks)]
     if ours:
-        gaps = (None,) * len(PRINTED), (None,) * (len(shares) + 2)
-        for row in table.dicts():
-            cells = (row[column] for column in PRINTED)
-            rows.append((f"paper: {row['model']}", "", "", None, *gaps[0], *cells, *gaps[1]))
+        gaps = (None,) * (len(PRINTED) + 1), (None,) * (len(shares) + 2)
+        rows += [(f"paper: {model}", "", "", *gaps[0], *cells, *gaps[1])
+                 for model, *cells in table.rows]  # fmt: skip
         notes += table.notes
     heads = [f"{one[0].upper()}@{one.rpartition('_')[2]}" for one in PRINTED]
     near_heads = [f"~{one}" for one in (*heads, *("S@10", "S@50", "S@100")[: len(shares)])]
-    return Sheet(
-        title=f"{'' if ours else 'As '}{table.source}: {table.title}, {SETTINGS[setting]}",
-        columns=("model", "setting", "cases", "n", *heads, *near_heads, "~cos", "~best"),
-        rows=tuple(rows),
-        notes=(*notes, *((LONG_NOTE,) if shares else ())),
-        digits=2,
-    )
+    columns = ("model", "setting", "cases", "n", *heads, *near_heads, "~cos", "~best")
+    title = f"{'' if ours else 'As '}{table.source}: {table.title}, {SETTINGS[setting]}"
+    notes += [LONG_NOTE] if shares else []
+    return Sheet(title=title, columns=columns, rows=tuple(rows), notes=tuple(notes), digits=2)
 
 
 def _percents(task: FinishedTask, columns: Iterable[str]) -> list[float | None]:

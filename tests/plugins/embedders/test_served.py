@@ -109,8 +109,9 @@ def test_only_pinned_vectors_are_kept_for_other_processes(by_server, own_cache, 
             np.testing.assert_array_equal(*twice)
             return server.count
 
-    assert asked_twice(",revision=abc") == 2
     assert asked_twice("") == 4
+    assert not (own_cache / "calls.sqlite").exists(), "what cannot be found again is not kept"
+    assert asked_twice(",revision=abc") == 2
     with FaultyServer() as server:
         spec = f"openai:m,base_url={server.url},revision=abc"
         embedded(spec, TEXTS, asker=ToolAsker(use_store=False))

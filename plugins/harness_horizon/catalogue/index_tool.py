@@ -58,11 +58,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(settings: Settings, progress: Progress) -> Report:
     """Build an index, or continue what was left unfinished, and report what it takes."""
-    from harness.pipeline.embedders import named_embedder
+    from harness.pipeline.embedders import ToolAsker, named_embedder
 
     checked_faiss()
     data, out = data_folder(settings.data), settings.out
-    embedder = named_embedder(settings.embedder)
+    # The vectors are kept in the index: the store would hold them once more.
+    embedder = named_embedder(settings.embedder, asker=ToolAsker(use_store=False))
     options = {
         "items": items_digest(data),
         "embedder": settings.embedder,

@@ -60,12 +60,13 @@ async def embed(
 
 def shards(ledger: Ledger, dtype: Dtype) -> list[NDArray[Any]]:
     """The rows of all finished shards, mapped and not read."""
+    parts = sorted(part for part in ledger.manifest.parts if part.startswith(f"{FOLDER}/"))
     return [
         np.memmap(
-            ledger.folder / FOLDER / name, numbers(dtype), "r",
+            ledger.folder / part, numbers(dtype), "r",
             shape=(counts["rows"], counts["dimensions"]),
         )
-        for name, counts in sorted(ledger.counts_of(FOLDER).items())
+        for part, counts in ((part, ledger.counts(part)) for part in parts)
     ]  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from harness.analysis.chat_lines import audit, chat_line, check_new, write_lines
 from harness.base.errors import DataError
 from harness.contracts.report import Report, Sheet
 from harness_horizon.catalogue.titles import cleaned
-from harness_horizon.curation.engine import engine, text, texts
+from harness_horizon.curation.engine import engine, parquet
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.settings import memory_bytes
 from harness_horizon.curation.stages import ITEMS
@@ -83,11 +83,11 @@ def run(settings: Settings) -> Report:
 
 def read_pairs(settings: Settings, folder: Path) -> tuple[list[Pair], set[Trace]]:
     """The pairs of all users to train on, and what tests ask of these users."""
-    train, items = (f"read_parquet({text(folder / one)})" for one in (TRAIN, ITEMS))
-    files = texts([folder / VALIDATION, *sorted(folder.glob("cases-*.parquet"))])
+    train, items = (parquet(folder / one) for one in (TRAIN, ITEMS))
+    cases = parquet(folder / VALIDATION, *sorted(folder.glob("cases-*.parquet")))
     asked = f"""
         SELECT user_id, unnest(items[cases.first + 1:]), unnest(titles[cases.first + 1:])
-        FROM read_parquet({files}) AS cases SEMI JOIN {train} USING (user_id)
+        FROM {cases} AS cases SEMI JOIN {train} USING (user_id)
     """
     shown = f"""
         SELECT user_id, list(item ORDER BY spot), list(title ORDER BY spot)

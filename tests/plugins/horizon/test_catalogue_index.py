@@ -40,7 +40,7 @@ class Counting(Scripted):
             file.writelines(f"{one}\\n" for one in texts)
         return await super().embed(texts)
 
-specs.named_embedder = lambda spec: Counting()
+specs.named_embedder = lambda *_, **__: Counting()
 indexed(Path(data), Path(out))
 """
 

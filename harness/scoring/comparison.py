@@ -459,31 +459,41 @@ def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
 def adjusted_together(
     comparisons: Sequence[Comparison], means: Sequence[MeanDifference]
 ) -> tuple[list[Comparison], list[MeanDifference]]:
-    """The same, together with the tests of means."""
+    """The same with the tests of means; a single repeat is no test beside the mean over repeats."""
+    repeats = {
+        (task, each.difference.metric, each.difference.first, each.difference.second)
+        for each in means
+        if each.over == "repeats"
+        for task in each.tasks
+    }
+
+    def tested(one: Comparison, each: Difference) -> bool:
+        return (one.task, each.metric, each.first, each.second) not in repeats
+
     tests = [each.difference for each in means]
     for one in comparisons:
-        tests += [
-            *one.differences,
-            *(each for part in one.slices or () for each in part.differences),
-        ]
+        tests += [each for each in one.differences if tested(one, each)]
+        tests += [each for part in one.slices or () for each in part.differences]
     found = iter(holm_adjusted(tests))
-    of_means = [
-        msgspec.structs.replace(one, difference=each)
-        for one, each in zip(means, found, strict=False)
-    ]
-    return [_with_p(one, found) for one in comparisons], of_means
-
-
-def _with_p(one: Comparison, found: Iterator[Difference]) -> Comparison:
-    """The comparison with the next of the found differences, its slices after it."""
-    differences = tuple(itertools.islice(found, len(one.differences)))
-    slices = tuple(
+    of_means = [msgspec.structs.replace(each, difference=next(found)) for each in means]
+    comparisons = [
         msgspec.structs.replace(
-            part, differences=tuple(itertools.islice(found, len(part.differences)))
+            one,
+            differences=tuple(
+                next(found) if tested(one, each) else msgspec.structs.replace(each, p_holm=None)
+                for each in one.differences
+            ),
+            slices=tuple(
+                msgspec.structs.replace(
+                    part, differences=tuple(itertools.islice(found, len(part.differences)))
+                )
+                for part in one.slices or ()
+            )
+            or msgspec.UNSET,
         )
-        for part in one.slices or ()
-    )
-    return msgspec.structs.replace(one, differences=differences, slices=slices or msgspec.UNSET)
+        for one in comparisons
+    ]
+    return comparisons, of_means
 
 
 def write_comparisons(path: Path, document: ComparisonDocument) -> None:

@@ -31,12 +31,13 @@ def changed_lines(
         f"{sum(getattr(changes, what) for _, changes in found):,} {words}"
         for what, words in (("better", "better"), ("worse", "worse"), ("same", "the same"))
     ]
-    yield f"units: {', '.join(counts)}"
+    later = {changes.first for _, changes in found}
+    whose = f" of {names[next(iter(later))]}" if len(later) == 1 else ""
+    yield f"units{whose}: {', '.join(counts)}"
     every = [(comparison, changes, one) for comparison, changes in found for one in changes.largest]
     every.sort(key=lambda one: -abs(one[2].first - one[2].second))
     for comparison, changes, one in every[:most]:
-        several = len({pair.first for _, pair in found}) > 1
-        about = [names[changes.first]] if several else []
+        about = [names[changes.first]] if len(later) > 1 else []
         about += [clean_text(name) for name in (comparison.task, changes.metric, one.unit)]
         yield f"{INDENT}{_change(one)}  {', '.join(about)}"
         for command in one.commands if both else one.commands[:1]:

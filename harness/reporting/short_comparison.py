@@ -112,9 +112,9 @@ def _all_differences(document: ComparisonDocument) -> Iterator[Difference]:
 
 
 def _title(comparisons: Sequence[Comparison], many: int) -> str:
-    within = next((one.within for one in comparisons if one.within), None)
-    what = f"tasks of {clean_text(within)}" if within else "runs"
-    title = f"{many} {what} on the units that all of them share" if many > 1 else "1 run"
+    title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
+    if within := next((one.within for one in comparisons if one.within), None):
+        title = f"{many} tasks of {clean_text(within)} on the same units"
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 

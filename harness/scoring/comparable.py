@@ -112,9 +112,8 @@ def comparison_set(
     reference = max(agreeing, key=_age)
     marks: dict[str, tuple[str, ...]] = {}
     for run, task in distinct.items():
-        different = differences(agree_in[run], agree_in[reference.run])
-        named = {_name(path): sides for path, sides in different.items()}
-        marks[run] = (*describe_differences(named), *_own_judge(task, reference))
+        different = named_differences(agree_in[run], agree_in[reference.run])
+        marks[run] = (*different, *_own_judge(task, reference))
     refused += [_refused(distinct[run], why) for run, why in marks.items() if why and not force]
     return ComparisonSet(
         members=tuple(task for run, task in distinct.items() if force or not marks[run]),
@@ -123,6 +122,12 @@ def comparison_set(
         refused=tuple(refused),
         chosen=chosen,
     )
+
+
+def named_differences(first: Any, second: Any) -> tuple[str, ...]:
+    """The differences between settings of two tasks as lines: `option window 50 against 100`."""
+    different = differences(first, second)
+    return describe_differences({_name(path): sides for path, sides in different.items()})
 
 
 def settings_of(task: FinishedTask) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import UsageError
-from harness.scoring.comparable import describe_differences, differences, settings_of
+from harness.scoring.comparable import named_differences, settings_of
 from harness.scoring.comparison import Compared, compare, main_of
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
@@ -67,7 +67,7 @@ def compare_methods(
     )
     comparison = msgspec.structs.replace(
         found.comparison,
-        task=", ".join(named),
+        task=tasks[0].task.benchmark,
         within=tasks[0].run,
         chosen="tasks of one run on the same people",
         doubts=(*found.comparison.doubts, *_what_differs(methods)),
@@ -92,5 +92,5 @@ def _what_differs(tasks: Sequence[FinishedTask]) -> list[str]:
     return [
         f"{one.task.name} against {first.task.name}: {'; '.join(ways)}"
         for one in others
-        if (ways := describe_differences(differences(settings_of(one), settings_of(first))))
+        if (ways := named_differences(settings_of(one), settings_of(first)))
     ]

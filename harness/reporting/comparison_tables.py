@@ -25,15 +25,19 @@ from harness.reporting.tables import (
 )
 from harness.reporting.text import NOTHING, clean_text, number, signed
 from harness.scoring.changed_units import MOST_KEPT
-from harness.scoring.comparison import ComparedRun, Comparison
+from harness.scoring.comparison_document import ComparedRun, Comparison
 from harness.scoring.paired_differences import Difference
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
-    """Print each comparison: its runs, their metrics, and the differences between them."""
+    """Print each comparison: its runs, metrics, differences, and the units that changed most."""
     console = console or result_console()
     for comparison in comparisons:
         console.print(comparison_report(comparison))
+        names = labels_shown(comparison)
+        lines = list(changed_lines([comparison], names, most=MOST_KEPT, both=True))
+        for line in lines if not lines else (*lines, ""):
+            console.print(Text(line), soft_wrap=True)
 
 
 def comparison_report(comparison: Comparison) -> Group:
@@ -52,8 +56,6 @@ def comparison_report(comparison: Comparison) -> Group:
     if comparison.differences:
         table = difference_table(comparison, names)
         parts += [table, *indented(missing_tests(comparison.differences), "dim"), Text()]
-    lines = [*changed_lines([comparison], names, most=MOST_KEPT, both=True)]
-    parts += [*map(Text, lines), *([Text()] if lines else [])]
     return Group(*parts)
 
 

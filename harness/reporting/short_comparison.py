@@ -33,7 +33,7 @@ from harness.reporting.short_table import (
 from harness.reporting.tables import metric_name, result_console, value_of
 from harness.reporting.text import NOTHING, clean_text, number
 from harness.scoring.compared_slices import FEW, LEAST_USERS
-from harness.scoring.comparison import Comparison, ComparisonDocument
+from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import MetricResult

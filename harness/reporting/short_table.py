@@ -37,7 +37,7 @@ from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.report import Sheet
-    from harness.scoring.comparison import Comparison
+    from harness.scoring.comparison_document import Comparison
 
 SCREEN = 40
 """The lines of a screen that the table fits, with what is printed after it."""

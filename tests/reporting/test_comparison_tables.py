@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from harness.reporting.comparison_tables import print_comparisons
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison import ComparedRun, Comparison, OracleUse
+from harness.scoring.comparison_document import ComparedRun, Comparison, OracleUse
 from harness.scoring.paired_differences import Difference
 
 

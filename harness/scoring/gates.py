@@ -174,10 +174,11 @@ def decided(
 def _differences(
     gate: Gate, document: ComparisonDocument, runs: tuple[str, str]
 ) -> Iterator[Difference]:
-    """The differences of two runs that a gate is about; the mean over repeats before the first."""
+    """The differences of two runs that a gate is about, of a mean only over all its tasks."""
     for mean in document.mean_differences or ():
         one = mean.difference
-        if mean.name == gate.name and (one.metric, one.first, one.second) == (gate.metric, *runs):
+        whole = mean.name == gate.name and {*mean.tasks} == {*gate.tasks}
+        if whole and (one.metric, one.first, one.second) == (gate.metric, *runs):
             yield one
     if len(gate.tasks) == 1:
         for comparison in document.comparisons:

@@ -354,6 +354,15 @@ def test_a_gate_is_undecided_for_a_run_that_is_unfinished_or_unlike(tmp_path):
     assert "is left out of t: seed" in gate.undecided
 
 
+def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
+    both = {"t": by_person(OLD), "t@2": by_person(OLD)}
+    (gate,) = gated(two_runs(tmp_path, both, both), "t.hits>-1")
+    assert gate.holds
+    runs = two_runs(tmp_path / "2", both, {**both, "t@2": None})
+    (cut,) = gated(runs, "t.hits>-1")
+    assert (cut.holds, cut.undecided) == (None, "new has not finished t@2")
+
+
 def test_with_one_common_person_there_is_no_interval_and_no_decision(tmp_path):
     runs = [Run(tmp_path, "old", {"t": {"ann": 0.0, "bob": 1.0}}),
             Run(tmp_path, "new", {"t": {"ann": 1.0, "cid": 1.0}})]  # fmt: skip

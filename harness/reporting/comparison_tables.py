@@ -8,7 +8,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.reporting.changed_lines import changed_lines
 from harness.reporting.tables import (
+    LEFT_OUT,
+    WORST,
     data_name,
     indented,
     interval_header,
@@ -20,18 +23,24 @@ from harness.reporting.tables import (
     result_cells,
     result_console,
     stamp,
+    value_cells,
     value_of,
 )
-from harness.reporting.text import NOTHING, clean_text, number
-from harness.scoring.comparison import ComparedRun, Comparison
+from harness.reporting.text import NOTHING, aligned, clean_text, number, signed
+from harness.scoring.changed_units import MOST_KEPT
+from harness.scoring.comparison_document import ComparedRun, Comparison
 from harness.scoring.paired_differences import Difference
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
-    """Print each comparison: its runs, their metrics, and the differences between them."""
+    """Print each comparison: its runs, metrics, differences, and the units that changed most."""
     console = console or result_console()
     for comparison in comparisons:
         console.print(comparison_report(comparison))
+        names = labels_shown(comparison)
+        lines = list(changed_lines([comparison], names, most=MOST_KEPT, both=True))
+        for line in lines if not lines else (*lines, ""):
+            console.print(Text(line), soft_wrap=True)
 
 
 def comparison_report(comparison: Comparison) -> Group:
@@ -64,11 +73,13 @@ def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     others = other_policies(results)
     numbers = (f"value [{interval_header(results)}]", "n", "missing", *others)
     table = _by_metric("run", names, numbers=numbers)
+    rows = [run.metrics[metric] for metric in comparison.runs[0].metrics for run in comparison.runs]
+    values = iter(value_cells(rows, numbers[0]))
     for metric, first in comparison.runs[0].metrics.items():
         shown = metric_name(metric, first)
         for run in comparison.runs:
             cells = result_cells(run.metrics[metric], others)
-            table.add_row(Text(shown), Text(names[run.run]), *cells)
+            table.add_row(Text(shown), Text(names[run.run]), next(values), *cells)
             shown = ""
     return table
 
@@ -106,11 +117,14 @@ def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     numbers = ("difference", "p", "p (Holm)", "n")
     table = _by_metric("first − second", names, numbers=numbers)
     before = ""
+    values = iter(aligned(map(difference_of, comparison.differences), len(numbers[0])))
+    metrics = comparison.runs[0].metrics
     for each in comparison.differences:
+        name = metric_name(each.metric, metrics[each.metric])
         table.add_row(
-            Text("" if each.metric == before else clean_text(each.metric)),
+            Text("" if each.metric == before else name),
             Text(f"{names[each.first]} − {names[each.second]}"),
-            Text(difference_of(each), style="bold"),
+            Text(next(values), style="bold", justify="left"),
             Text(p_value(each.p)),
             Text(p_value(each.p_holm)),
             Text(f"{each.n:,}"),
@@ -121,10 +135,13 @@ def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 
 def difference_of(difference: Difference) -> str:
     """A difference with its interval: `+0.120 [+0.030, +0.210]`."""
-    if difference.value is None or difference.interval is None:
-        return _signed(difference.value)
-    low, high = difference.interval
-    return f"{_signed(difference.value)} [{_signed(low)}, {_signed(high)}]"
+    interval = None if difference.value is None else difference.interval
+    return f"{signed(difference.value)} {signed_interval(interval)}".rstrip()
+
+
+def signed_interval(interval: tuple[float, float] | None) -> str:
+    """The bounds of a difference, empty if there are none: `[+0.030, +0.210]`."""
+    return "" if interval is None else f"[{signed(interval[0])}, {signed(interval[1])}]"
 
 
 def p_value(value: float | None) -> str:
@@ -150,7 +167,10 @@ def missing_tests(differences: Sequence[Difference]) -> list[str]:
 def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableType]:
     many, oracle = len(comparison.runs), comparison.oracle
     title = Text(clean_text(comparison.task), style="bold")
-    about_set = f"  version {comparison.version}, {_runs(many)} compared"
+    compared = (
+        f"{many} tasks of {clean_text(comparison.within)}" if comparison.within else _runs(many)
+    )
+    about_set = f"  version {comparison.version}, {compared} compared"
     if oracle is not None:
         made_of = _runs(many)
         if oracle.models < many:
@@ -186,7 +206,7 @@ def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) ->
     table = plain_table("metric", who, numbers=())
     table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
     for header in numbers:
-        table.add_column(header, justify="right", no_wrap=len(header) < len("counted as"))
+        table.add_column(header, justify="right", no_wrap=header not in (WORST, LEFT_OUT))
     return table
 
 
@@ -196,11 +216,3 @@ def _because(reasons: Sequence[str]) -> str:
 
 def _runs(many: int) -> str:
     return f"{many:,} {'run' if many == 1 else 'runs'}"
-
-
-def _signed(value: float | None) -> str:
-    if value is None:
-        return NOTHING
-    # Sums of the same numbers in another order differ in the last digits; that is no difference.
-    value = round(value, 12) + 0.0
-    return number(value) if value <= 0 else f"+{number(value)}"

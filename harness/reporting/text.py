@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from textwrap import wrap
 from typing import Any, TextIO
 
 NOTHING = "–"
 ROUNDING = 1e-12
 """Smaller values are rounding errors of sums, and shown as zero."""
+
+_WITH_BOUNDS = re.compile(r"(\S+) \[(\S+), (\S+)\]")
+_ALONE = re.compile(rf"[-+]?[0-9,]*\.[0-9]+(e[-+][0-9]+)?|{NOTHING}")
+"""A value with its interval, and one without; counts are neither."""
 
 _BLANKS = re.compile(r" +$", re.MULTILINE)
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -76,6 +81,38 @@ def number(value: float | None) -> str:
     if size < 0.0005:
         return f"{value:.1e}"
     return f"{value:.3f}"
+
+
+def aligned(cells: Iterable[str], least: int = 0) -> list[str]:
+    """Cells of one width, `least` or more: values below values, and bounds below bounds."""
+    shown = list(cells)
+    found = [_WITH_BOUNDS.fullmatch(cell) for cell in shown]
+    low, high = (max((len(one[part]) for one in found if one), default=0) for part in (2, 3))
+    blank = " " * len(f" [{'':{low}}, {'':{high}}]") if any(found) else ""
+    for place, one in enumerate(found):
+        if one is not None:
+            shown[place] = f"{one[1]} [{one[2]:>{low}}, {one[3]:>{high}}]"
+        elif _ALONE.fullmatch(shown[place]):
+            shown[place] += blank
+    width = max([least, *map(len, shown)])
+    return [cell.rjust(width) for cell in shown]
+
+
+def wrapped_whole(text: str, width: int, indent: str = "") -> list[str]:
+    """The lines of a text in a width; a value stays with its interval, `p` with its number."""
+    kept = _WITH_BOUNDS.sub("\\1\xa0[\\2,\xa0\\3]", text)
+    kept = re.sub(r"\bp (?=[<0-9])", "p\xa0", kept)
+    lines = wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+def signed(value: float | None) -> str:
+    """A difference as tables show it: `+0.120`."""
+    if value is None:
+        return NOTHING
+    # Sums of the same numbers in another order differ in the last digits; that is no difference.
+    value = round(value, 12) + 0.0
+    return number(value) if value <= 0 else f"+{number(value)}"
 
 
 def count(value: float) -> str:

@@ -32,6 +32,7 @@ COMMANDS = {
     "prompts": "prompts",
     "batch": "batch",
     "export": "export",
+    "suite": "suite",
     "new-plugin": "scaffold",
     "run": "run",
 }

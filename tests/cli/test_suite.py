@@ -1,0 +1,328 @@
+"""`harness suite`: what it runs, in which order, and what its file may hold."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from inline_snapshot import snapshot
+
+from harness.base.errors import TaskError, UsageError
+from harness.cli.main import main
+from harness.pipeline.suite_runs import exit_code_of
+from harness.runs.run_folder import RunFolder
+from harness.testing import ScriptedModel
+from harness.testing.scripted import offered
+
+NAMED = '[{"interest": "gardening", "items": [1, 2, 3]}]'
+
+
+class Engine(ScriptedModel):
+    """A model that notes when its engine opens and closes."""
+
+    def __init__(self, answers, events, *, name, occupies="gpu"):
+        super().__init__(answers, name=name)
+        self.events = events
+        self.occupies = occupies
+
+    async def open(self):
+        self.events.append(f"open {self.identity.name}")
+
+    async def close(self):
+        self.events.append(f"close {self.identity.name}")
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch, capsys):
+    """The exit code and the document of a suite of two people in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+
+    def run(models, *words, judge="lexical", more=""):
+        text = f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge}\nlimit: 2\n"
+        (tmp_path / "s.yaml").write_text(f"{text}options: {{data: sample}}\n{more}")
+        code = main(["suite", "s.yaml", "--json", *words])
+        out = capsys.readouterr().out
+        return code, json.loads(out) if out else None
+
+    return run
+
+
+def ended(document):
+    return [(run["model"], run["seed"], run["status"], run["before"]) for run in document["runs"]]
+
+
+BASE = {"name": "base", "spec": "baseline"}
+
+
+def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite):
+    code, document = suite([BASE], more="seeds: [0, 1]")
+    assert code == 0
+    assert ended(document) == [("base", 0, "done", False), ("base", 1, "done", False)]
+    code, again = suite([BASE], more="seeds: [0, 1, 2]")
+    assert ended(again)[:2] == [("base", 0, "done", True), ("base", 1, "done", True)]
+    assert ended(again)[2] == ("base", 2, "done", False)
+    assert [run["folder"] for run in again["runs"][:2]] == [
+        run["folder"] for run in document["runs"]
+    ]
+    manifest = RunFolder(Path(again["runs"][2]["folder"])).manifest()
+    assert (manifest.seed, manifest.limit, manifest.label) == (2, 2, "base")
+    assert manifest.tags["suite"] == "s"
+
+
+def test_a_model_that_fails_does_not_stop_the_others(suite):
+    failing = ScriptedModel(["no list"], name="failing")
+    with offered((failing,)):
+        code, document = suite([
+            {"name": "gone", "spec": "openai:model=m,base_url=http://127.0.0.1:1/v1"},
+            {"name": "failing", "spec": failing.spec},
+            BASE,
+        ])  # fmt: skip
+    assert [(run["model"], run["exit_code"]) for run in document["runs"]] == [
+        ("gone", 1), ("failing", 1), ("base", 0),
+    ]  # fmt: skip
+    assert "127.0.0.1:1" in document["runs"][0]["errors"][0]
+    assert code == document["exit_code"] == 1
+
+
+def test_too_many_failures_are_the_exit_code_where_nothing_worse_happened(suite):
+    poor = ScriptedModel("I cannot say.", name="poor")
+    with offered((poor,)):
+        code, document = suite([{"name": "poor", "spec": poor.spec}, BASE])
+        assert (code, [run["exit_code"] for run in document["runs"]]) == (3, [3, 0])
+        asked = poor.count
+        assert suite([{"name": "poor", "spec": poor.spec}, BASE])[0] == 3
+    assert poor.count == asked
+
+
+def test_the_exit_code_of_a_suite():
+    assert exit_code_of([]) == exit_code_of([0, 0]) == 0
+    assert exit_code_of([0, 4]) == 4
+    assert exit_code_of([4, 3, 0]) == 3
+    assert exit_code_of([3, 4, 1]) == exit_code_of([3, 2]) == 1
+
+
+def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite):
+    events = []
+    one, two = Engine(NAMED, events, name="one"), Engine(NAMED, events, name="two")
+    judge = Engine("1", events, name="judge")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
+    with offered((one, two, judge)):
+        code, document = suite(models, judge=judge.spec, more="seeds: [0, 1]")
+    assert code == 0, document
+    assert {run["status"] for run in document["runs"]} == {"done"}
+    assert events == [
+        "open one", "close one", "open two", "close two", "open judge", "close judge",
+    ]  # fmt: skip
+    assert one.count == two.count == 4
+    manifest = RunFolder(Path(document["runs"][0]["folder"])).manifest()
+    assert [session.status for session in manifest.sessions] == ["interrupted", "done"]
+
+
+def test_a_judge_on_another_gpu_stays_open_and_each_run_has_one_session(suite):
+    events = []
+    one, two = (Engine(NAMED, events, name=name, occupies="gpu:0") for name in ("one", "two"))
+    judge = Engine("1", events, name="judge", occupies="gpu:1")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
+    with offered((one, two, judge)):
+        code, document = suite(models, judge=judge.spec)
+    assert code == 0, document
+    assert events == [
+        "open one", "open judge", "close one", "open two", "close judge", "close two",
+    ]  # fmt: skip
+    manifest = RunFolder(Path(document["runs"][0]["folder"])).manifest()
+    assert [session.status for session in manifest.sessions] == ["done"]
+
+
+def test_an_engine_closes_after_a_run_that_failed(suite):
+    events = []
+    one = Engine([NAMED], events, name="one")  # its script ends, which ends the run
+    with offered((one,)):
+        code, _ = suite([{"name": "one", "spec": one.spec}], more="seeds: [0, 1]")
+    assert code == 1
+    assert events == ["open one", "close one"] * 2
+
+
+def test_a_glob_finds_a_model_for_each_match(suite, tmp_path):
+    for name in ("night-02", "night-01", "day-01"):
+        (tmp_path / name).mkdir()
+    made = {
+        name: ScriptedModel(NAMED, name=str(tmp_path / name)) for name in ("night-01", "night-02")
+    }
+    nights = {
+        "name": "night", "glob": str(tmp_path / "night-*"), "kind": "scripted", "argument": "model",
+    }  # fmt: skip
+    with offered((*made.values(),)):
+        code, document = suite([nights, BASE], "--only", "night-02")
+        assert (code, [run["model"] for run in document["runs"]]) == (0, ["night-02"])
+        code, document = suite([nights, BASE], "--only", "night")
+    assert [run["model"] for run in document["runs"]] == ["night-01", "night-02"]
+    assert [run["before"] for run in document["runs"]] == [False, True]
+    assert RunFolder(Path(document["runs"][0]["folder"])).manifest().tags["model"] == "night"
+
+
+def test_a_rehearsal_sums_the_calls_of_all_runs(suite):
+    code, document = suite([BASE], "--dry_run", more="seeds: [0, 1, 2]")
+    (row,) = document["models"]
+    assert (code, row["model"], row["runs"], row["calls"]) == (0, "base", 3, 6)
+
+
+def test_the_same_command_continues_after_a_kill(tmp_path):
+    """Killed while the second model is asked: the first run stays, the second is finished."""
+    (tmp_path / "s.yaml").write_text(dedent("""\
+        models:
+          - {name: base, spec: baseline}
+          - {name: slow, spec: "openai:model=m,base_url=URL,identity=m"}
+        tasks: [interests]
+        judge: lexical
+        limit: 4
+        options: {data: sample, concurrency: 1}
+    """))  # fmt: skip
+    from harness.testing import faults
+    from harness.testing.server import FaultyServer
+
+    command = [sys.executable, "-m", "harness", "suite", "s.yaml", "--json"]
+    environment = {**os.environ, "HARNESS_CACHE": str(tmp_path / "cache")}
+    with FaultyServer(lambda body: NAMED, models=("m",)) as server:
+        file = tmp_path / "s.yaml"
+        file.write_text(file.read_text().replace("URL", server.url))
+        server.faults = lambda asked: faults.SILENCE if asked.number >= 2 else None
+        killed = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        deadline = time.monotonic() + 60
+        while server.count < 3 and time.monotonic() < deadline and killed.poll() is None:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        before = sorted(path.name for path in (tmp_path / "runs").iterdir())
+        asked, server.faults = server.count, ()
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert server.count - asked == 2  # of four people, two were answered before
+    assert ended(json.loads(done.stdout)) == [("base", 0, "done", True), ("slow", 0, "done", False)]
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == before
+
+
+TASKS = "tasks: [interests]\njudge: lexical\n"
+BASELINE = "models: [{name: a, spec: baseline}]\n"
+
+
+@pytest.fixture
+def refused(exits, tmp_path, monkeypatch):
+    """The words of the error about a suite file, at a line and column."""
+    monkeypatch.chdir(tmp_path)
+
+    def of(text, place, found=None, *, kind=TaskError):
+        (tmp_path / "s.yaml").write_text(text)
+        return exits(2, kind, "suite s.yaml", where=f"s.yaml:{place}".rstrip(":"), found=found)
+
+    return of
+
+
+def test_keys_that_cannot_be_used(refused):
+    assert refused(f"{TASKS}{BASELINE}gate: []", "4:1") == snapshot("""\
+unknown key 'gate'
+expected: one of models, tasks, judge, seeds, limit, against, gates, options
+to do: did you mean 'gates'?\
+""")
+    assert refused(BASELINE, "1:1") == snapshot("""\
+`tasks` is missing
+expected: `tasks`: Tasks and groups, as `--tasks` names them.\
+""")
+    assert refused(f"{TASKS}models: [{{name: a b, spec: x}}]", "3:17", '"a b"') == snapshot("""\
+`models[0].name` is invalid
+expected: A name of at most 40 letters, digits, `_`, `-`, `.` and `@`.\
+""")
+    assert refused(f"{TASKS}{BASELINE}gates: ['interests.s>0']", "4:1") == snapshot("""\
+gates need `against`
+expected: `against: NAME` with one of a\
+""")
+    assert refused(f"{TASKS}{BASELINE}against: b", "4:10", "b") == snapshot("""\
+`against` names no model of the suite
+expected: a\
+""")
+    assert refused("- models", "", "a list") == snapshot("""\
+the file defines no suite
+expected: keys and values\
+""")
+
+
+def test_models_that_cannot_be_used(refused):
+    begin = f"{TASKS}models:\n  - "
+    assert refused(f"{begin}{{name: a, glob: no-*, kind: hf}}", "4:21", "no-*") == snapshot("""\
+nothing matches the glob
+expected: the weights of at least one model; a relative path begins in the folder of the command\
+""")
+    assert refused(f"{begin}{{name: a, glob: no-*}}", "4:15") == snapshot("""\
+`kind` is missing
+expected: the kind of the models that `glob` finds, such as `kind: vllm`\
+""")
+    assert refused(f"{begin}{{name: a}}", "4:5", "neither") == snapshot("""\
+a model has either `spec` or `glob`
+expected: `spec: SPEC`, or `glob: PATH` with `kind: KIND`\
+""")
+    assert refused(f"{begin}{{name: a, spec: x, args: {{}}}}", "4:24") == snapshot("""\
+`args` belongs to a model with `glob`
+expected: all arguments of the model in its `spec`\
+""")
+    two = "{name: a, spec: baseline}\n  - {name: NAME, spec: 'baseline:respondent=default'}"
+    again = two.replace("NAME", "a")
+    assert refused(begin + again, "5:21", "another in s.yaml:4:21") == snapshot("""\
+two models of the suite are called 'a'
+expected: a name for each model, as its runs are called so in tables\
+""")
+    same = two.replace("NAME", "b")
+    assert refused(begin + same, "5:21", "baseline", kind=UsageError) == snapshot("""\
+b and a are the same model
+expected: another model than in s.yaml:4:21
+to do: revision= says which weights a server has under one name\
+""")
+
+
+def test_options_that_cannot_be_used(refused):
+    begin = f"{TASKS}{BASELINE}options: "
+    said = refused(f"{begin}{{seeds: 3}}", "4:11", kind=UsageError)
+    assert said.startswith("there is no setting 'seeds'")
+    assert refused(f"{begin}{{seed: 3}}", "4:11", kind=UsageError) == snapshot("""\
+'seed' is no option of a suite
+expected: models, tasks, judge, seeds and limit beside `options`\
+""")
+    said = refused(f"{begin}{{concurrency: many}}", "4:11", "many", kind=UsageError)
+    assert said == snapshot("""\
+the setting 'concurrency' is not valid
+expected: a whole number\
+""")
+    secret = f"{begin}{{gen_kwargs: {{api_key: abcdefghijkl}}}}"
+    assert refused(secret, "4:11", "api_key = [redacted]", kind=UsageError) == snapshot("""\
+the settings contain a key, token or password
+expected: api_key_env with the name of a variable that holds the key, or api_key_file with the path of a file that holds it
+to do: remove the key from the settings; replace it if others may have read it\
+""")
+
+
+def test_names_that_the_suite_or_the_harness_does_not_have(exits, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "s.yaml"
+    for text, place in (
+        (TASKS.replace("interests", "interest") + BASELINE, "s.yaml:1:8: "),
+        (TASKS + BASELINE.replace("baseline", "nobody"), "s.yaml:3:26: "),
+    ):
+        file.write_text(text)
+        assert main(["suite", "s.yaml"]) == 2
+        assert capsys.readouterr().err.startswith(f"harness: {place}")
+    file.write_text(TASKS + BASELINE)
+    said = exits(2, TaskError, "suite s.yaml --only b", where="--only", found="b")
+    assert said == snapshot("""\
+the suite has no such model
+expected: a\
+""")

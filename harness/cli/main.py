@@ -33,6 +33,7 @@ COMMANDS = {
     "batch": "batch",
     "export": "export",
     "suite": "suite",
+    "leaderboard": "leaderboard",
     "new-plugin": "scaffold",
     "run": "run",
 }

@@ -144,7 +144,8 @@ def revision_of(task: FinishedTask) -> str:
     about = _candidate(task)
     details = about.get("details", {})
     pinned = details.get("revision") or details.get("identity")
-    return str(pinned or (task.label if MODEL in task.manifest.tags else ""))
+    apart = task.manifest.tags.get(MODEL) not in (None, task.manifest.label)
+    return str(pinned or (task.label if apart else ""))
 
 
 def _candidate(task: FinishedTask) -> Mapping[str, Any]:

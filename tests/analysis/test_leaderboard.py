@@ -37,7 +37,7 @@ def run(tmp_path):
         details = {"revision": revision} if revision else {}
         about = {"kind": "openai", "name": model or name, "details": details}
         manifest = make_manifest(
-            run_id=name, model=f"openai:{model or name}", seed=seed, tasks={task: entry},
+            run_id=name, model=f"openai:{model or name}", name=name, seed=seed, tasks={task: entry},
             roles={"candidate": RoleEntry(name=name, identity={"model": about})},
             sessions=(Session(started=f"2026-01-{day:02}T00:00:00Z"),), tags=tags or {},
         )  # fmt: skip

@@ -73,7 +73,7 @@ def compare(**options: Any) -> int:
         else:
             labels = labels_of_runs(runs)
             for run in runs:
-                _read(run, labels)
+                read_finished(run, labels)
         found = _compared(args, runs, base)
         _print(args, found.document())
     errors = [*(error for each in runs for error in each.errors), *found.failed]
@@ -100,7 +100,7 @@ def _against(named: str, runs: Sequence[NamedRun]) -> Opened:
     return labelled[0] if len(labelled) == 1 else open_run(named)
 
 
-def _read(run: NamedRun, labels: Mapping[str, str]) -> None:
+def read_finished(run: NamedRun, labels: Mapping[str, str]) -> None:
     """Add the finished tasks of a run, and one error for the others."""
     from harness.scoring.finished_task import finished_task
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages

@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "show",
     "score": "score",
     "compare": "compare",
+    "report": "report",
     "analyse": "analyse",
     "data": "tools",
     "validate": "validate",
@@ -62,6 +63,7 @@ Find out whether a language model understands people. Try it without a model:
   harness runs                    list the runs, or remove some
   harness show RUN                show the results of a run
   harness compare RUN…            which run is better, and how sure that is
+  harness report RUN…             one page about runs, for a browser or paper
   harness score RUN…              score runs again; calls no model
   harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files

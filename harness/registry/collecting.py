@@ -92,11 +92,17 @@ def registered_by(
         found["respondents"].append((registration.key, registration))
 
     def add_analysis(
-        benchmark: str, name: str, factory: AnalysisFactory, *, description: str = ""
+        benchmark: str,
+        name: str,
+        factory: AnalysisFactory,
+        *,
+        description: str = "",
+        report: bool = False,
     ) -> None:
         registration = AnalysisRegistration(
-            name=name, factory=factory, origin=origin, description=description, benchmark=benchmark
-        )
+            name=name, factory=factory, origin=origin, description=description,
+            benchmark=benchmark, report=report,
+        )  # fmt: skip
         found["analyses"].append((name, registration))
 
     def add_data_tool(

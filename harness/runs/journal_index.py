@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
@@ -287,6 +287,15 @@ class JournalRecords(Generic[ItemT, ValueT]):
                         (self._read(descriptor, position) for position in range(start, stop)),
                         key=_place,
                     )
+        finally:
+            os.close(descriptor)
+
+    def at(self, positions: Iterable[int]) -> Iterator[Record[ItemT, ValueT]]:
+        """The records at these positions of the index, in the order in which they are given."""
+        descriptor = os.open(self._index.path, os.O_RDONLY)
+        try:
+            for position in positions:
+                yield self._read(descriptor, position)
         finally:
             os.close(descriptor)
 

@@ -72,7 +72,7 @@ def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     for name, (function, description) in ANALYSES.items():
         path = f"{PACKAGE}.{function}"
         make = partial(analysis_from, path, name=name, description=description)
-        register("horizon_items", name, make, description=description)
+        register("horizon_items", name, make, description=description, report=True)
 
 
 @hookimpl

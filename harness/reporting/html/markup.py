@@ -1,0 +1,75 @@
+"""HTML that is escaped in one place: `element` escapes every text that is not HTML already."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from harness.base.home import home
+from harness.base.redaction import without_key_material
+from harness.reporting.text import clean_text
+
+EMPTY = frozenset({"br", "col", "input", "meta"})
+"""Elements without content."""
+
+
+_SHORT = 200
+"""Shorter texts are often repeated, and kept."""
+
+
+class Html(str):
+    """Text that is HTML: made by `element`, `joined` or from the harness's own files only."""
+
+
+Inside = str | Html | None
+
+
+def element(name: str, /, *inside: Inside, **attributes: str | int | bool | None) -> Html:
+    """An element with its content and attributes, all of which are escaped.
+
+    An attribute that is None or False is left out; `class_` stands for `class`, and `aria_label`
+    for `aria-label`.
+
+        element("td", "<b>", class_="number") == '<td class="number">&lt;b&gt;</td>'
+    """
+    start = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in EMPTY:
+        return Html(f"<{name}{start}>")
+    return Html(f"<{name}{start}>{joined(inside)}</{name}>")
+
+
+def joined(parts: Iterable[Inside]) -> Html:
+    """The parts one after another, each escaped unless it is HTML."""
+    return Html("".join(one if isinstance(one, Html) else escaped(one or "") for one in parts))
+
+
+def escaped(text: str) -> Html:
+    """The text as HTML that shows it: control characters are visible, secrets are not."""
+    return _escaped(text) if len(text) < _SHORT else Html(html.escape(shown(text)))
+
+
+@lru_cache(maxsize=1 << 14)
+def _escaped(text: str) -> Html:
+    return Html(html.escape(shown(text)))
+
+
+def shown(text: str) -> str:
+    """The text as people may see it: no key, no name of the home folder, nothing invisible."""
+    return clean_text(without_home(without_key_material(text)), lines=True)
+
+
+def without_home(text: str) -> str:
+    """The text with `~` for the user's home folder, whose name may be that of a person."""
+    folder = home()
+    if folder is None or str(folder) == folder.anchor or str(folder) not in text:
+        return text
+    return re.sub(rf"{re.escape(str(folder))}(?![\w.-])", "~", text)
+
+
+def _attribute(name: str, value: str | int | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    plain = name.rstrip("_").replace("_", "-")
+    return f" {plain}" if value is True else f' {plain}="{escaped(str(value))}"'

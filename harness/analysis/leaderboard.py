@@ -145,7 +145,7 @@ def revision_of(task: FinishedTask) -> str:
     details = about.get("details", {})
     pinned = details.get("revision") or details.get("identity")
     apart = task.manifest.tags.get(MODEL) not in (None, task.manifest.label)
-    return str(pinned or (task.label if apart else ""))
+    return str(pinned or (task.manifest.label if apart else ""))
 
 
 def _candidate(task: FinishedTask) -> Mapping[str, Any]:
@@ -241,7 +241,7 @@ def _reasons(tasks: Sequence[FinishedTask]) -> tuple[str, ...]:
 def _entry(task: FinishedTask, metric: str) -> Entry:
     return Entry(
         run=task.run,
-        label=task.label,
+        label=task.manifest.label,
         model=model_of(task),
         revision=revision_of(task),
         began=began(task),

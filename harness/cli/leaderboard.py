@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     "harness leaderboard runs --tag suite=nightly -o site",
 )
 @argument("folder", metavar="DIR", type=PATH, help="the folder of runs")
-@option("-o", "--out", metavar="SITE", type=PATH, required=True, help="the folder of the pages")
+@option("--output", "-o", metavar="SITE", type=PATH, required=True, help="the folder of the pages")
 @tag_option()
-def leaderboard(folder: Path, out: Path, tag: tuple[str, ...]) -> int:
+def leaderboard(folder: Path, output: Path, tag: tuple[str, ...]) -> int:
     """Write a page for each task of these runs, and one over all: ranks as intervals of ranks, and
     the history of each model. Runs that cannot stand together are on different pages. No model is
     called, and no run is changed.
@@ -41,7 +41,7 @@ def leaderboard(folder: Path, out: Path, tag: tuple[str, ...]) -> int:
             expected="a folder of runs, such as `runs`",
         )
     found = boards_of(tasks, left_out=left_out)
-    for path in write_site(out, found):
+    for path in write_site(output, found):
         print(clean_text(str(path)))
     for name, why in found.left_out.items():
         print(clean_text(f"left out: {name}: {why.partition(chr(10))[0]}"), file=sys.stderr)

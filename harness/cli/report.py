@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.compare import read_finished
 from harness.cli.kept_runs import named_runs, tag_option
@@ -47,10 +47,7 @@ def report(**options: Any) -> int:
     differences, the analyses of each benchmark, how answers were read and judged, the samples, and
     the commands. It needs no network. No model is called, and no run is changed.
     """
-    from harness.registry import load_plugins
-    from harness.reporting.html.report_page import report_page
     from harness.reporting.text import clean_text
-    from harness.runs.atomic_files import atomic_write
 
     args = SimpleNamespace(**options)
     if not args.output.parent.is_dir():
@@ -60,20 +57,41 @@ def report(**options: Any) -> int:
         )  # fmt: skip
     tags = tags_from(args.tag)
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)
-    unread = [error for run in runs if run.opened is None for error in run.errors]
-    if len(unread) == len(runs):
-        raise unread[0]
-    page = report_page(
-        _reported(runs, args.task), load_plugins(), title=args.title,
-        unread=[str(error) for error in unread],
+    unread = write_report(
+        args.output, runs, only=args.task, title=args.title,
         most_samples=args.samples, most_megabytes=args.max_size,
     )  # fmt: skip
-    atomic_write(args.output, page.encode(), option="--output")
-    print(clean_text(f"{args.output} ({len(page) / 1_000_000:.1f} MB)"))
+    print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
     for error in (error for run in runs for error in run.errors):
         print_error(error)
     return unread[0].exit_code if unread else 0
+
+
+def write_report(
+    file: Path,
+    runs: list[NamedRun],
+    *,
+    title: str = "",
+    only: str | None = None,
+    most_samples: int | None = None,
+    most_megabytes: float = 30.0,
+) -> list[HarnessError]:
+    """Write the page about these runs; why some of them could not be opened, raised if all."""
+    from harness.registry import load_plugins
+    from harness.reporting.html.report_page import report_page
+    from harness.runs.atomic_files import atomic_write
+
+    unread = [error for run in runs if run.opened is None for error in run.errors]
+    if len(unread) == len(runs):
+        raise unread[0]
+    page = report_page(
+        _reported(runs, only), load_plugins(), title=title,
+        unread=[str(error) for error in unread],
+        most_samples=most_samples, most_megabytes=most_megabytes,
+    )  # fmt: skip
+    atomic_write(file, page.encode(), option="--output")
+    return unread
 
 
 def _reported(runs: list[NamedRun], only: str | None) -> list[ReportedRun]:

@@ -54,7 +54,7 @@ def suite(*, file: Path, only: str | None, **switches: bool) -> int:
     if switches["dry_run"]:
         return _dry_run(planned, json=json)
     runs = _run(planned, quiet=switches["quiet"], json=json)
-    return _finish(found, runs, json=json)
+    return _finish(found, planned[0].settings.output_path, runs, json=json)
 
 
 def _planned(suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool) -> PlannedRun:
@@ -210,17 +210,35 @@ def _no_output(result: object) -> None:
     pass
 
 
-def _finish(suite: Suite, runs: Sequence[SuiteRun], *, json: bool) -> int:
+def _finish(suite: Suite, output_path: Path, runs: Sequence[SuiteRun], *, json: bool) -> int:
     """Print how the runs ended; the exit code of all."""
     from harness.pipeline.suite_runs import exit_code_of
     from harness.reporting.suite_tables import ending_report
+    from harness.reporting.text import clean_text
 
     code = exit_code_of(each.exit_code for each in runs)
+    page = _report(suite, output_path, runs)
     if json:
-        print_json({"suite": suite.name, "runs": runs, "exit_code": code})
+        said = {"suite": suite.name, "runs": runs, "report": page and str(page)}
+        print_json({**said, "exit_code": code})
     else:
         from harness.reporting.report_tables import print_report
 
         print()
         print_report(ending_report(suite.name, runs))
+        if page is not None:
+            print(clean_text(f"report: {page}"))
     return code
+
+
+def _report(suite: Suite, folder: Path, runs: Sequence[SuiteRun]) -> Path | None:
+    """The page about all runs of the suite that began; None if there is none."""
+    from harness.cli.report import write_report
+    from harness.cli.score import open_runs
+
+    folders = [each.folder for each in runs if each.folder is not None]
+    if not folders:
+        return None
+    page = folder / f"{suite.name}.html"
+    write_report(page, open_runs(folders, None, {}), title=f"suite {suite.name}")
+    return page

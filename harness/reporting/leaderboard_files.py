@@ -13,7 +13,7 @@ from harness.base.redaction import without_key_material
 from harness.reporting.leaderboard_sheets import page_title
 from harness.runs.atomic_files import atomic_write, storage_error
 
-OPTION = "--out"
+OPTION = "--output"
 
 
 def write_site(folder: Path, found: Leaderboard) -> list[Path]:
@@ -34,8 +34,11 @@ def write_site(folder: Path, found: Leaderboard) -> list[Path]:
 
 def site_files(found: Leaderboard) -> dict[str, str]:
     """The text of each file of the site by its name, the page over all first."""
-    files = {f"{INDEX}.json": _json(_index(found))}
+    from harness.reporting.html.leaderboard_pages import board_html, index_html
+
+    files = {f"{INDEX}.html": index_html(found), f"{INDEX}.json": _json(_index(found))}
     for board in found.boards:
+        files[f"{board.page}.html"] = board_html(board)
         about = {"format": FORMAT, "title": page_title(board)}
         files[f"{board.page}.json"] = _json(about | msgspec.to_builtins(board))
     return files

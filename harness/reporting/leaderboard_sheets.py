@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.analysis.leaderboard import Board, Leaderboard, Step
+from harness.analysis.leaderboard import Board, Entry, Leaderboard, Step
 from harness.contracts.report import Axis, Cell, Figure, Report, Sheet, Spans
 from harness.scoring.paired_differences import Difference
 from harness.scoring.rank_intervals import RankInterval
@@ -112,7 +112,7 @@ def _ranks(board: Board) -> Sheet:
 
 def _pairs(board: Board) -> Iterator[Sheet]:
     """The paired difference of each two ranked models."""
-    names = {one.entry.run: one.entry.label for one in board.ranked}
+    names = {one.entry.run: one.entry.model for one in board.ranked}
     if board.differences:
         yield Sheet(
             title="differences of each two models",
@@ -151,6 +151,11 @@ def _since() -> tuple[str, ...]:
     return tuple(f"{name} since" if name == "difference" else name for name in _DIFFERENCE)
 
 
+def _which(entry: Entry) -> str:
+    """What tells a run from the others of its model."""
+    return f"{entry.revision} {entry.began[:10]}".strip()
+
+
 def _step(step: Step) -> tuple[Cell, ...]:
     entry = step.entry
     low, high = entry.result.interval or (None, None)
@@ -180,10 +185,10 @@ def _elsewhere(board: Board) -> Iterator[Sheet]:
 
 def _figures(board: Board) -> tuple[Figure, ...]:
     """The values of the ranked models, and those of each history, with their intervals."""
-    current = [(one.entry.label, one.common) for one in board.ranked]
+    current = [(one.entry.model, one.common) for one in board.ranked]
     found = [_spans(board, "ranked models", current)] if current else []
     for model, steps in board.history.items():
-        runs = [(step.entry.revision or step.entry.label, step.entry.result) for step in steps]
+        runs = [(_which(step.entry), step.entry.result) for step in steps]
         found.append(_spans(board, f"history of {model}", runs))
     return tuple(found)
 

@@ -71,6 +71,8 @@ def test_of_each_model_the_newest_run_is_ranked_and_the_others_are_its_history(r
     ]).boards  # fmt: skip
     assert ranks(board) == {"a": (1, 1, "a2"), "b": (2, 2, "b1")}
     (steps,) = board.history.values()
+    names = [figure.marks[0].names for figure in board_report(board).figures]
+    assert names == [("a", "b"), ("r1 2026-01-01", "r2 2026-01-03")]
     assert [step.entry.revision for step in steps] == ["r1", "r2"]
     assert steps[0].difference is None
     assert steps[1].difference.value == pytest.approx(0.2)
@@ -101,7 +103,9 @@ def test_runs_that_cannot_stand_together_are_on_pages_apart_with_why(run):
         "these are not comparable with published results: --limit 20",
     )
     assert {each.page for each in first.apart} == {other.page, unstamped.page}
-    titles = {name: json.loads(text).get("title") for name, text in site_files(found).items()}
+    files = site_files(found)
+    titles = {name: json.loads(files[name]).get("title") for name in files if "json" in name}
+    assert "<title>NOT COMPARABLE" in files[f"{unstamped.page}.html"]
     assert titles[f"{unstamped.page}.json"] == "NOT COMPARABLE with published results: t: good"
     assert titles["t.json"] == "t: good"
     (stamped, plain) = board_report(unstamped).notes[0], board_report(first).notes[0]

@@ -21,7 +21,7 @@ from harness.runs.run_folder import plain_name
 from harness.scoring.comparable import settings_of, why_unlike
 from harness.scoring.comparison import Comparison, compare, main_of
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.paired_differences import Difference
+from harness.scoring.paired_differences import Difference, holm_adjusted
 from harness.scoring.rank_intervals import RankInterval, rank_intervals
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
@@ -267,6 +267,10 @@ def _history(
 ) -> Iterator[Step]:
     """The runs of one model, each with its difference from the one before."""
     yield Step(entry=entries[tasks[0].run])
-    for before, task in itertools.pairwise(tasks):
-        found = compare([before, task], only=(metric,)).comparison.differences
-        yield Step(entry=entries[task.run], difference=found[0] if found else None)
+    pairs = [
+        compare([before, task], only=(metric,)).comparison.differences
+        for before, task in itertools.pairwise(tasks)
+    ]
+    adjusted = iter(holm_adjusted([each for found in pairs for each in found]))
+    for task, found in zip(tasks[1:], pairs, strict=True):
+        yield Step(entry=entries[task.run], difference=next(adjusted) if found else None)

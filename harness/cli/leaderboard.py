@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from harness.base.errors import DataError, HarnessError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.kept_runs import has_tags, kept_runs, tag_option
 from harness.cli.run_options import tags_from
+from harness.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
@@ -53,10 +54,11 @@ def _tasks(folder: Path, tags: Mapping[str, str]) -> tuple[list[FinishedTask], d
     from harness.registry import load_plugins
     from harness.scoring.finished_task import finished_task, labels_of
 
-    kept = [one for one in kept_runs(folder) if has_tags(one[1], tags)]
+    every = kept_runs(folder)
+    kept = [one for one in every if has_tags(one[1], tags)]
     labels = labels_of(manifest for _, manifest in kept)
     tasks: list[FinishedTask] = []
-    left_out: dict[str, str] = {}
+    left_out = dict(_unreadable(folder, {run.path for run, _ in every}))
     for run, manifest in kept:
         for name, entry in manifest.tasks.items():
             try:
@@ -66,3 +68,14 @@ def _tasks(folder: Path, tags: Mapping[str, str]) -> tuple[list[FinishedTask], d
             except HarnessError as error:
                 left_out[f"{manifest.run_id}, {name}"] = error.problem
     return tasks, left_out
+
+
+def _unreadable(folder: Path, readable: Collection[Path]) -> Iterator[tuple[str, str]]:
+    """The name of each run that cannot be read, and why."""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        run = RunFolder(path)
+        if path not in readable and run.manifest_file.exists():
+            try:
+                run.manifest()
+            except HarnessError as error:
+                yield path.name, error.problem

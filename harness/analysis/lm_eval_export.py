@@ -171,6 +171,7 @@ def samples_of(task: FinishedTask) -> Iterator[dict[str, Any]]:
                 "target_hash": _hash(""),
                 **{name: score.values.get(name) for name in names},
                 **{missing_column(name): score.missing.get(name) for name in names},
+                **({"slices": score.slices} if score.slices else {}),
             }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import asdict
 
 from harness.base.errors import UsageError
 from harness.contracts.model import Message, Usage
@@ -54,22 +55,34 @@ CALLS: dict[str, Kind] = {
     "failure": "text", "cause": "text", "detail": "text", "prompt_tokens": "whole",
     "completion_tokens": "whole", "cached_tokens": "whole", "reasoning_tokens": "whole",
 }  # fmt: skip
+PUBLISHED: dict[str, Kind] = {
+    "task": "text", "metric": "text", "model": "text", "value": "number", "low": "number",
+    "high": "number", "n": "whole", "source": "text", "comparable_if": "text",
+}  # fmt: skip
 UNIT: dict[str, Kind] = {"run": "text", "task": "text", "id": "text", "user": "text"}
 
 
 def tables_of(tasks: Sequence[FinishedTask]) -> tuple[Export, ...]:
-    """The four tables of these tasks."""
+    """The tables of these tasks; that of published results only if there are any."""
+    found = {one: None for task in tasks for one in task.summary.published or ()}
+    published = Export(name="published", columns=PUBLISHED, rows=lambda: map(asdict, found))
     return (
         Export(name="metrics", columns=METRICS, rows=lambda: _metrics(tasks)),
         Export(name="scores", columns=_score_columns(tasks), rows=lambda: _scores(tasks)),
         Export(name="records", columns=RECORDS, rows=lambda: _records(tasks)),
         Export(name="calls", columns=CALLS, rows=lambda: _calls(tasks)),
+        *([published] if found else []),
     )
 
 
 def missing_column(metric: str) -> str:
     """The name of the column with the causes of a metric's missing scores."""
     return f"{metric}_missing"
+
+
+def slice_column(name: str) -> str:
+    """The name of the column with the parts of the data that units belong to."""
+    return f"slice_{name}"
 
 
 def lines_of(task: FinishedTask) -> Iterator[tuple[str, JournalLine[Any, Any]]]:
@@ -114,16 +127,21 @@ def _metrics(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
 def _score_columns(tasks: Sequence[FinishedTask]) -> dict[str, Kind]:
     columns = dict(UNIT)
     for task in tasks:
+        kinds: list[tuple[str, Kind]] = []
         for name in score_names(task):
-            for column, kind in ((name, "number"), (missing_column(name), "text")):
-                if columns.setdefault(column, kind) != kind or column in UNIT:  # type: ignore[arg-type]
-                    raise UsageError(
-                        "two columns of the table of scores would have the same name",
-                        where=f"task {task.task.name}",
-                        found=column,
-                        expected=f"a different name for each column, and none of {', '.join(UNIT)}",
-                        hint="export one task alone with --task, or read scores.jsonl",
-                    )
+            kinds += [(name, "number"), (missing_column(name), "text")]
+        for column, kind in (
+            *kinds,
+            *((slice_column(one), "text") for one in task.summary.slices or ()),
+        ):
+            if columns.setdefault(column, kind) != kind or column in UNIT:
+                raise UsageError(
+                    "two columns of the table of scores would have the same name",
+                    where=f"task {task.task.name}",
+                    found=column,
+                    expected=f"a different name for each column, and none of {', '.join(UNIT)}",
+                    hint="export one task alone with --task, or read scores.jsonl",
+                )
     return columns
 
 
@@ -137,6 +155,8 @@ def _scores(tasks: Sequence[FinishedTask]) -> Iterator[Row]:
             for name in names:
                 row[name] = score.values.get(name)
                 row[missing_column(name)] = score.missing.get(name)
+            for name in task.summary.slices or ():
+                row[slice_column(name)] = (score.slices or {}).get(name)
             yield row
 
 

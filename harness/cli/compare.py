@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from harness.base.errors import DataError, HarnessError, UsageError
+from harness.base.errors import DataError, HarnessError, UsageError, one_of
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.kept_runs import Opened, named_runs, open_run, tag_option
 from harness.cli.output import print_error, print_json
@@ -25,12 +25,17 @@ from harness.cli.score import (
 if TYPE_CHECKING:
     from harness.scoring.compared_tasks import ComparedTasks
     from harness.scoring.comparison import ComparisonDocument
+    from harness.scoring.gates import Gate, GatedRun
+
+GATE_FAILED = 4
 
 
 @command(
     "harness compare step-1000 step-2000",
     "harness compare --tag week=47 --against step-1000",
     "harness compare RUN RUN --metric ig_p --metric is",
+    "harness compare RUN RUN --by history --gate 'perrec_hard.ptc>-0.02'",
+    "harness compare RUN --tasks usersum_yelp,usersum_yelp_hc",
 )
 @argument(
     "runs", metavar="RUN", nargs=-1, help="the folder or name of a run",
@@ -45,6 +50,14 @@ if TYPE_CHECKING:
     "--metric", metavar="NAME", multiple=True,
     help="compare this metric, not the main one of each task; may be given again",
 )  # fmt: skip
+@option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
+@option(
+    "--gate", metavar="TASK.METRIC>BOUND", multiple=True,
+    help="exit with 4 unless the interval of the difference lies beyond BOUND; may be given again",
+)  # fmt: skip
+@option(
+    "--tasks", metavar="TASK,TASK", help="compare tasks of one run on the same people, not runs"
+)
 @task_option
 @set_option
 @option("--force", is_flag=True, help="compare runs even if their settings differ, and mark them")
@@ -61,12 +74,16 @@ def compare(**options: Any) -> int:
     that? No model is called, and no run is changed.
 
     The values are on the units that all runs share. If a benchmark has an oracle, which is what
-    its runs found together, the runs are scored against their common one.
+    its runs found together, the runs are scored against their common one. A gate is on the printed
+    difference, of two runs the second minus the first.
     """
     args = SimpleNamespace(**options)
+    if args.tasks is not None:
+        return _methods(args)
     runs = _open(args)
     base = _against(args.against, runs)[1].run_id if args.against is not None else None
     _check_oracle_options(args, runs)
+    gates = _gates(args, runs)
     with contextlib.ExitStack() as stack:
         if args.changes:
             stack.enter_context(rescored(args.changes, runs))
@@ -74,12 +91,111 @@ def compare(**options: Any) -> int:
             labels = labels_of_runs(runs)
             for run in runs:
                 read_finished(run, labels)
-        found = _compared(args, runs, base)
-        _print(args, found.document())
+        found = _compared(args, runs, base, gates)
+        document = _with_gates(found.document(), gates, runs, base)
+        _print(args, document)
     errors = [*(error for each in runs for error in each.errors), *found.failed]
     for error in errors:
         print_error(error)
-    return errors[0].exit_code if errors else 0
+    return _exit_code(document, errors)
+
+
+def _exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> int:
+    """4 if a gate does not hold; else that of the first error, or 1 for an undecided gate."""
+    held = [gate.holds for gate in document.gates or ()]
+    if False in held:
+        return GATE_FAILED
+    return errors[0].exit_code if errors else int(None in held)
+
+
+def _methods(args: SimpleNamespace) -> int:
+    """Compare tasks of one run; the exit code."""
+    from harness.scoring.compared_methods import compare_methods
+    from harness.scoring.compared_tasks import ComparedTasks, check_slice
+
+    names = list(dict.fromkeys(filter(None, map(str.strip, args.tasks.split(",")))))
+    fits = {"--task": args.task, "--gate": args.gate, "--oracle": args.oracle,
+            "--export_oracle": args.export_oracle, "--set": args.changes}  # fmt: skip
+    if other := [option for option, given in fits.items() if given]:
+        raise UsageError(f"--tasks compares tasks of one run, without {other[0]}", where="--tasks")
+    tags = tags_from(args.tag)
+    runs = open_runs(named_runs(args.runs, tags), None, tags)
+    if len(runs) != 1 or len(names) < 2:
+        raise UsageError(
+            "--tasks compares several tasks of one run",
+            where="--tasks",
+            found=f"{len(runs)} runs and {len(names)} tasks",
+            expected="harness compare RUN --tasks TASK,TASK",
+        )
+    (run,) = runs
+    if run.opened is not None:
+        for name in names if args.against is None else [*names, args.against]:
+            one_of(name, run.opened[1].tasks, "task")
+        run.benchmarks = {name: run.benchmarks[name] for name in names if name in run.benchmarks}
+        _read(run, labels_of_runs(runs))
+    found = ComparedTasks([], [], [])
+    if len(run.kept) > 1:
+        compared = compare_methods(
+            run.kept,
+            metrics=args.metric,
+            everything=args.verbose,
+            force=args.force,
+            against=args.against,
+            by=args.by,
+        )
+        found.compared.append(compared)
+        if args.by is not None:
+            check_slice(args.by, found.compared)
+    document = found.document()
+    _print(args, document)
+    for error in run.errors:
+        print_error(error)
+    return _exit_code(document, run.errors)
+
+
+def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
+    from harness.scoring.gates import gates_of
+
+    if not args.gate:
+        return ()
+    if len(runs) < 2 or (len(runs) > 2 and args.against is None):
+        raise UsageError(
+            "a gate needs to know which run is the base",
+            where="--gate",
+            found=f"{len(runs)} runs without --against",
+            expected="two runs, of which the first is the base, or --against RUN",
+        )
+    return gates_of(args.gate, _gated(runs))
+
+
+def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
+    from harness.scoring.gates import GatedRun
+
+    labels = labels_of_runs(runs)
+    return [
+        GatedRun(
+            labels[run.opened[1].run_id],
+            run.opened[1],
+            run.benchmarks,
+            frozenset(task.task.name for task in run.kept),
+        )
+        for run in runs
+        if run.opened is not None
+    ]
+
+
+def _with_gates(
+    document: ComparisonDocument,
+    gates: Sequence[Gate],
+    runs: Sequence[NamedRun],
+    base: str | None,
+) -> ComparisonDocument:
+    import msgspec
+
+    from harness.scoring.gates import decided
+
+    found = tuple(decided(gates, document, _gated(runs), base))
+    return msgspec.structs.replace(document, gates=found) if found else document
 
 
 def _open(args: SimpleNamespace) -> list[NamedRun]:
@@ -151,10 +267,13 @@ def _check_oracle_options(args: SimpleNamespace, runs: Sequence[NamedRun]) -> No
         )
 
 
-def _compared(args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None) -> ComparedTasks:
+def _compared(
+    args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None, gates: Sequence[Gate]
+) -> ComparedTasks:
     """The comparison of each task that can be compared; writes the oracle if that is asked for."""
     from harness.runs.atomic_files import atomic_write
     from harness.scoring.compared_tasks import compare_tasks
+    from harness.scoring.gates import metrics_by_task
 
     given = (args.oracle, args.export_oracle, args.output)
     found = compare_tasks(
@@ -165,6 +284,8 @@ def _compared(args: SimpleNamespace, runs: Sequence[NamedRun], base: str | None)
         force=args.force,
         oracle=args.oracle,
         alone=any(file is not None for file in given),
+        by=args.by,
+        gated=metrics_by_task(gates),
     )
     if len(runs) > 1:
         for error in found.skipped:
@@ -207,3 +328,7 @@ def _print(args: SimpleNamespace, document: ComparisonDocument) -> None:
 
             print()
             print_comparisons(document.comparisons)
+    if not args.json and document.gates:
+        from harness.reporting.gate_lines import print_gates
+
+        print_gates(document)

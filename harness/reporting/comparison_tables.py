@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from harness.reporting.changed_lines import changed_lines
 from harness.reporting.tables import (
     data_name,
     indented,
@@ -22,7 +23,8 @@ from harness.reporting.tables import (
     stamp,
     value_of,
 )
-from harness.reporting.text import NOTHING, clean_text, number
+from harness.reporting.text import NOTHING, clean_text, number, signed
+from harness.scoring.changed_units import MOST_KEPT
 from harness.scoring.comparison import ComparedRun, Comparison
 from harness.scoring.paired_differences import Difference
 
@@ -50,6 +52,8 @@ def comparison_report(comparison: Comparison) -> Group:
     if comparison.differences:
         table = difference_table(comparison, names)
         parts += [table, *indented(missing_tests(comparison.differences), "dim"), Text()]
+    lines = [*changed_lines([comparison], names, most=MOST_KEPT, both=True)]
+    parts += [*map(Text, lines), *([Text()] if lines else [])]
     return Group(*parts)
 
 
@@ -121,10 +125,13 @@ def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
 
 def difference_of(difference: Difference) -> str:
     """A difference with its interval: `+0.120 [+0.030, +0.210]`."""
-    if difference.value is None or difference.interval is None:
-        return _signed(difference.value)
-    low, high = difference.interval
-    return f"{_signed(difference.value)} [{_signed(low)}, {_signed(high)}]"
+    interval = None if difference.value is None else difference.interval
+    return f"{signed(difference.value)} {signed_interval(interval)}".rstrip()
+
+
+def signed_interval(interval: tuple[float, float] | None) -> str:
+    """The bounds of a difference, empty if there are none: `[+0.030, +0.210]`."""
+    return "" if interval is None else f"[{signed(interval[0])}, {signed(interval[1])}]"
 
 
 def p_value(value: float | None) -> str:
@@ -150,7 +157,10 @@ def missing_tests(differences: Sequence[Difference]) -> list[str]:
 def _head(comparison: Comparison, names: Mapping[str, str]) -> list[RenderableType]:
     many, oracle = len(comparison.runs), comparison.oracle
     title = Text(clean_text(comparison.task), style="bold")
-    about_set = f"  version {comparison.version}, {_runs(many)} compared"
+    compared = (
+        f"{many} tasks of {clean_text(comparison.within)}" if comparison.within else _runs(many)
+    )
+    about_set = f"  version {comparison.version}, {compared} compared"
     if oracle is not None:
         made_of = _runs(many)
         if oracle.models < many:
@@ -196,11 +206,3 @@ def _because(reasons: Sequence[str]) -> str:
 
 def _runs(many: int) -> str:
     return f"{many:,} {'run' if many == 1 else 'runs'}"
-
-
-def _signed(value: float | None) -> str:
-    if value is None:
-        return NOTHING
-    # Sums of the same numbers in another order differ in the last digits; that is no difference.
-    value = round(value, 12) + 0.0
-    return number(value) if value <= 0 else f"+{number(value)}"

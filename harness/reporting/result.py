@@ -236,7 +236,8 @@ def compared(
             "there is nothing to compare", expected="at least two runs that finished the same task"
         )
     document = found.document()
-    return ComparisonResult(comparisons=document.comparisons, means=document.means, errors=errors)
+    fields = {name: getattr(document, name) for name in document.__struct_fields__}
+    return ComparisonResult(**fields, errors=errors)
 
 
 def _recorder() -> Console:

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from harness.reporting.changed_lines import changed_lines
 from harness.reporting.comparison_tables import (
     difference_of,
     labels_shown,
@@ -31,6 +32,7 @@ from harness.reporting.short_table import (
 )
 from harness.reporting.tables import metric_name, result_console, value_of
 from harness.reporting.text import NOTHING, clean_text, number
+from harness.scoring.compared_slices import FEW, LEAST_USERS
 from harness.scoring.comparison import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
@@ -39,6 +41,10 @@ from harness.tasks.repeats import task_and_repeat
 
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")
 FURTHER = "other metrics, all pairs, each run's own values, notes, counts: --verbose"
+MOST_CHANGED = 5
+"""The units shown that changed most; each takes two lines."""
+
+CHANGED_HEAD = 3
 RESERVED = 4
 """Lines of the screen for the command and what follows it."""
 
@@ -55,6 +61,8 @@ class _Measure:
     higher_is_better: bool = True
     in_mean: bool = False
     """Whether the measure may be left out, since a mean over it is shown."""
+    repeated: bool = False
+    """Whether the difference of the mean over repeats is shown in place of this one's."""
 
 
 def print_short_comparison(document: ComparisonDocument, console: Console | None = None) -> None:
@@ -66,20 +74,28 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
         for run, label in labels_shown(comparison).items():
             runs[run] = max(runs.get(run, ""), label)
     means = list(_means(document, runs))
-    measures = [*map(_of_mean, means), *_of_tasks(document, means)]
+    measures = [*(_of_mean(each, document) for each in means), *_of_tasks(document, means)]
     below = wrapped(_below(document.comparisons, runs), width)
-    shown = [each for each in measures if each.differences]
+    shown = [each for each in measures if each.differences and not each.repeated]
     bases = {each.second for measure in shown for each in measure.differences}
-    tests = sum(each.p is not None for one in document.comparisons for each in one.differences)
+    tests = sum(each.p_holm is not None for each in _all_differences(document))
     pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
+    spread = list(_deviations(document, runs)) if pairs else []
     lines = _table(measures, runs, width)
-    if len(lines) + len(pairs) + len(below) + RESERVED > SCREEN:
+    used = len(pairs) + len(spread) + len(below) + RESERVED
+    if len(lines) + used > SCREEN:
         lines = _table([each for each in measures if not each.in_mean], runs, width)
+    room = (SCREEN - used - len(lines) - CHANGED_HEAD) // 2
+    most = min(MOST_CHANGED, room) if pairs else 0
+    changed = changed_lines(document.comparisons, runs, most=most) if most > 0 else ()
     console.print(Text(cut(_title(document.comparisons, len(runs)), width), style="bold"))
-    for line in lines:
+    for line in (*lines, *pairs, *spread):
         console.print(line, soft_wrap=True)
-    for line in pairs:
-        console.print(line, soft_wrap=True)
+    for comparison in document.comparisons:
+        for line in _by_slice(comparison, runs, width):
+            console.print(line, soft_wrap=True)
+    for place, text in enumerate(changed):
+        console.print(Text(("" if place else "\n") + text), soft_wrap=True)
     for line in below:
         console.print(line)
     if len(runs) > 2 and not bases:
@@ -87,8 +103,18 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     console.print(Text(FURTHER))
 
 
+def _all_differences(document: ComparisonDocument) -> Iterator[Difference]:
+    """Everything that p values are adjusted for."""
+    for comparison in document.comparisons:
+        yield from comparison.differences
+        yield from (each for part in comparison.slices or () for each in part.differences)
+    yield from (each.difference for each in document.mean_differences or ())
+
+
 def _title(comparisons: Sequence[Comparison], many: int) -> str:
     title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
+    if within := next((one.within for one in comparisons if one.within), None):
+        title = f"{many} tasks of {clean_text(within)} on the same units"
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 
@@ -98,6 +124,12 @@ def _of_tasks(
     """The main metrics of each task; `means` are those that are shown."""
     summed = {
         (task, mean.metric) for of_runs in means for mean in of_runs.values() for task in mean.tasks
+    }
+    repeats = {
+        (task, each.difference.metric)
+        for each in document.mean_differences or ()
+        if each.over == "repeats"
+        for task in each.tasks
     }
     for comparison in document.comparisons:
         for name in comparison.main:
@@ -117,6 +149,7 @@ def _of_tasks(
                 differences=tuple(each for each in comparison.differences if each.metric == name),
                 higher_is_better=first.higher_is_better,
                 in_mean=(comparison.task, name) in summed,
+                repeated=(comparison.task, name) in repeats,
             )
 
 
@@ -139,15 +172,65 @@ def _means(
             yield of_runs
 
 
-def _of_mean(of_runs: Mapping[str, MeanOverTasks]) -> _Measure:
+def _of_mean(of_runs: Mapping[str, MeanOverTasks], document: ComparisonDocument) -> _Measure:
     mean = next(iter(of_runs.values()))
+    differences = tuple(
+        each.difference
+        for each in document.mean_differences or ()
+        if (each.over, each.name, each.difference.metric) == (mean.over, mean.name, mean.metric)
+    )
     many = len({task_and_repeat(task)[0] for task in mean.tasks})
     of = f"(mean of {many})" if mean.over == "tasks" else f"×{len(mean.tasks)}"
     return _Measure(
         task=f"{clean_text(mean.name)} {of}",
         metric=metric_name(mean.metric, mean),
         values={run: value_of(each) for run, each in of_runs.items()},
+        n=f"{differences[0].n:,}" if differences else "",
+        differences=differences,
+        higher_is_better=mean.higher_is_better,
     )
+
+
+def _deviations(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterator[Text]:
+    """How much the repeats of a task vary, which no interval over people says."""
+    for each in document.mean_differences or ():
+        if each.deviations:
+            found = [f"{runs[run]} {number(one)}" for run, one in each.deviations.items()]
+            name = f"{clean_text(each.name)} ×{len(each.tasks)}, {each.difference.metric}"
+            yield Text(f"{name}: deviation over repeats: {', '.join(found)}", style="dim")
+
+
+def _by_slice(comparison: Comparison, runs: Mapping[str, str], width: int) -> Iterator[Text]:
+    """The main metrics by the parts of the data: values, and differences if one run is the base."""
+    for name in comparison.main if comparison.slices else ():
+        first = comparison.runs[0].metrics[name]
+        parts = []
+        for part in comparison.slices or ():
+            found = {run: of[name] for run, of in part.common.items() if name in of}
+            parts.append(
+                _Measure(
+                    task=f"{clean_text(part.slice)} {clean_text(part.value)}",
+                    metric=metric_name(name, first),
+                    values={run: value_of(result) for run, result in found.items()},
+                    n=f"{max((result.n for result in found.values()), default=0):,}",
+                    differences=tuple(each for each in part.differences if each.metric == name),
+                    higher_is_better=first.higher_is_better,
+                )
+            )
+        yield Text()
+        title = f"{clean_text(comparison.task)} by {clean_text(parts[0].task.split()[0])}"
+        yield Text(cut(title, width), style="bold")
+        yield from _table(parts, runs, width)
+        small = [
+            each.task
+            for each, part in zip(parts, comparison.slices or (), strict=True)
+            if any(of[name].users < LEAST_USERS for of in part.common.values() if name in of)
+        ]
+        if small:
+            yield Text(f"{FEW}, no interval: {', '.join(small)}", style="dim")
+        tested = [each for each in parts if each.differences]
+        if len({each.second for part in tested for each in part.differences}) == 1:
+            yield from _pairs(tested, runs, 0, width, reasons=False)
 
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
@@ -213,11 +296,16 @@ def _fits(lines: Sequence[Text], width: int) -> bool:
 
 
 def _pairs(
-    measures: Sequence[_Measure], runs: Mapping[str, str], tests: int, width: int
+    measures: Sequence[_Measure],
+    runs: Mapping[str, str],
+    tests: int,
+    width: int,
+    *,
+    reasons: bool = True,
 ) -> Iterator[Text]:
     """The differences from one run; of two runs also which is better, in words.
 
-    `tests` is for how many tests p values are adjusted.
+    `tests` is for how many tests p values are adjusted. Without `reasons` only the table follows.
     """
     differences = [each for measure in measures for each in measure.differences]
     base = runs[differences[0].second]
@@ -239,13 +327,13 @@ def _pairs(
     sizes = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
     yield from _grid([[middle_cut(row[0], room), *row[1:]] for row in rows], heads=1, left=1)
-    for reason in missing_tests(differences):
+    for reason in missing_tests(differences) if reasons else ():
         yield Text(reason, style="dim")
     if tests:
         over = "" if tests == 1 else f", adjusted for {tests:,} tests"
         chance = "p (Holm): chance of such a difference between equal runs"
         yield Text(chance + over, style="dim")
-    if alone:
+    if alone and reasons:
         yield Text()
         said = verdict(measures, (runs[differences[0].first], base))
         yield from (Text(line, style="bold") for line in textwrap.wrap(said, width))

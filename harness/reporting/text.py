@@ -80,6 +80,15 @@ def number(value: float | None) -> str:
     return f"{value:.3f}"
 
 
+def signed(value: float | None) -> str:
+    """A difference as tables show it: `+0.120`."""
+    if value is None:
+        return NOTHING
+    # Sums of the same numbers in another order differ in the last digits; that is no difference.
+    value = round(value, 12) + 0.0
+    return number(value) if value <= 0 else f"+{number(value)}"
+
+
 def count(value: float) -> str:
     """A large count in at most five characters: 999, 12.3k, 4.5M."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,7 @@ class Columns:
         self._not_counted = {name: array("Q") for name in metrics}
         self._users = array("Q")
         self.counts: Counter[str] = Counter()
+        self.slices: dict[str, Counter[str]] = defaultdict(Counter)
         self._values = {name: array("d") for name in metrics}
         self._worst = {name: array("d") for name in metrics}
         self._missing: dict[str, Counter[str]] = {name: Counter() for name in metrics}
@@ -59,6 +60,8 @@ class Columns:
         self.units += 1
         self._users.append(stable_int(score.user))
         self.counts.update(score.counts)
+        for name, value in (score.slices or {}).items():
+            self.slices[name][value] += 1
         for name, metric in self._metrics.items():
             column = metric.of or name
             self._values[name].append(score.values.get(column, math.nan))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,10 +90,16 @@ class ComparisonSet:
     chosen: str
 
 
-def comparison_set(tasks: Sequence[FinishedTask], *, force: bool = False) -> ComparisonSet:
+def comparison_set(
+    tasks: Sequence[FinishedTask],
+    *,
+    force: bool = False,
+    settings: Callable[[FinishedTask], Mapping[str, Any]] | None = None,
+) -> ComparisonSet:
     """The largest set of runs that agree in all but their candidate; of equal sets the newest.
 
-    `force` includes the other runs and marks them, except copies of a run in the set.
+    `force` includes the other runs and marks them, except copies of a run in the set. `settings`
+    are what runs agree in, by default `settings_of`.
     """
     distinct: dict[str, FinishedTask] = {}
     refused: list[Refused] = []
@@ -101,14 +107,13 @@ def comparison_set(tasks: Sequence[FinishedTask], *, force: bool = False) -> Com
         if task.run in distinct:
             refused.append(_refused(task, (f"it is a copy of {distinct[task.run].path}",)))
         distinct.setdefault(task.run, task)
-    settings = {run: settings_of(task) for run, task in distinct.items()}
-    agreeing, chosen = _largest(list(distinct.values()), settings)
+    agree_in = {run: (settings or settings_of)(task) for run, task in distinct.items()}
+    agreeing, chosen = _largest(list(distinct.values()), agree_in)
     reference = max(agreeing, key=_age)
     marks: dict[str, tuple[str, ...]] = {}
     for run, task in distinct.items():
-        different = differences(settings[run], settings[reference.run])
-        named = {_name(path): sides for path, sides in different.items()}
-        marks[run] = (*describe_differences(named), *_own_judge(task, reference))
+        different = named_differences(agree_in[run], agree_in[reference.run])
+        marks[run] = (*different, *_own_judge(task, reference))
     refused += [_refused(distinct[run], why) for run, why in marks.items() if why and not force]
     return ComparisonSet(
         members=tuple(task for run, task in distinct.items() if force or not marks[run]),
@@ -117,6 +122,12 @@ def comparison_set(tasks: Sequence[FinishedTask], *, force: bool = False) -> Com
         refused=tuple(refused),
         chosen=chosen,
     )
+
+
+def named_differences(first: Any, second: Any) -> tuple[str, ...]:
+    """The differences between settings of two tasks as lines: `option window 50 against 100`."""
+    different = differences(first, second)
+    return describe_differences({_name(path): sides for path, sides in different.items()})
 
 
 def settings_of(task: FinishedTask) -> dict[str, Any]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
+from harness.scoring.compared_slices import slice_names
 from harness.scoring.comparison import (
     Compared,
     ComparisonDocument,
-    adjusted,
-    common_means,
+    adjusted_together,
     compare,
     main_of,
 )
 from harness.scoring.finished_task import FinishedTask
+from harness.scoring.mean_differences import common_means, differences_of_means
 from harness.scoring.score_run import chosen_metrics
 
 
@@ -27,9 +30,18 @@ class ComparedTasks(NamedTuple):
     failed: list[HarnessError]
 
     def document(self) -> ComparisonDocument:
-        """The comparisons with p values adjusted for all tests, and the means over their tasks."""
-        comparisons = adjusted([each.comparison for each in self.compared])
-        return ComparisonDocument(comparisons=tuple(comparisons), means=common_means(self.compared))
+        """The comparisons, and the means over their tasks, with p values adjusted for all tests."""
+        one_run = any(each.comparison.within for each in self.compared)
+        means = {} if one_run else common_means(self.compared)
+        found = list(differences_of_means(self.compared, means))
+        comparisons, differences = adjusted_together(
+            [each.comparison for each in self.compared], found
+        )
+        return ComparisonDocument(
+            comparisons=tuple(comparisons),
+            means=means,
+            mean_differences=tuple(differences) or UNSET,
+        )
 
 
 def compare_tasks(
@@ -41,12 +53,15 @@ def compare_tasks(
     force: bool = False,
     oracle: Path | None = None,
     alone: bool = False,
+    by: str | None = None,
+    gated: Mapping[str, Sequence[str]] = {},
 ) -> ComparedTasks:
     """The comparison of each task; without `metrics` of its main ones.
 
     With `everything`, all metrics and all pairs of runs are compared. `oracle` is the file of an
-    oracle. With `alone`, a task of one run is compared with the file if it has an oracle. Raises
-    UsageError for a metric that no task has.
+    oracle. With `alone`, a task of one run is compared with the file if it has an oracle. `by` is a
+    slice of the data, `gated` are further metrics by task. Raises UsageError for a metric or slice
+    that no task has.
     """
     by_name: dict[str, list[FinishedTask]] = {}
     for task in tasks:
@@ -59,27 +74,45 @@ def compare_tasks(
     found = ComparedTasks([], [], [])
     for name, of_runs in by_name.items():
         asked = [metric for metric in metrics if metric in known[name]]
+        further = [metric for metric in gated.get(name, ()) if metric in known[name]]
         why = ""
         if len(of_runs) < 2 and not (alone and of_runs[0].benchmark.oracle is not None):
             why = f"only {of_runs[0].label} has finished it"
-        elif metrics and not asked:
+        elif metrics and not [*asked, *further]:
             why = f"it has no metric {' or '.join(metrics)}"
         if why:
             found.skipped.append(DataError(f"task {name} is not compared: {why}"))
             continue
         try:
+            main = (*asked,) if metrics else main_of(of_runs[0], known[name])
             compared = compare(
                 of_runs,
                 file=oracle,
                 force=force,
-                only=asked or (() if everything else main_of(of_runs[0], known[name])),
+                only=() if everything and not metrics else tuple(dict.fromkeys((*main, *further))),
                 all_pairs=everything,
                 against=against,
+                by=by,
             )
             found.compared.append(compared)
         except HarnessError as error:
             found.failed.append(error)
+    if by is not None:
+        check_slice(by, found.compared)
     return found
+
+
+def check_slice(name: str, compared: Sequence[Compared]) -> None:
+    """Raise UsageError if no task that was compared has such a slice."""
+    if not compared or any(each.comparison.slices for each in compared):
+        return
+    known = slice_names(score for each in compared for score in each.tasks[0].scores())
+    raise UsageError(
+        f"no task of these runs has a slice {name!r}",
+        where="--by",
+        expected=", ".join(sorted(known)) or "runs of a benchmark whose scores have slices",
+        hint=did_you_mean(name, known),
+    )
 
 
 def _check_metrics(wanted: Sequence[str], known: Sequence[str]) -> None:

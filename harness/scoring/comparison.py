@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import traceback
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,15 +17,20 @@ from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
 from harness.scoring.aggregate import Columns, counted_values, sound
+from harness.scoring.changed_units import ChangedUnits, changed_units
 from harness.scoring.comparable import (
     ComparisonSet,
     Refused,
     candidate_of,
     comparison_set,
     server_differences,
+    settings_of,
 )
+from harness.scoring.compared_slices import ComparedSlice, sliced, units_of_slices
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.gates import DecidedGate
+from harness.scoring.group_means import MeanOverTasks
+from harness.scoring.mean_differences import CommonUnits, MeanDifference, Units
 from harness.scoring.paired_differences import Difference, differences_of, holm_adjusted
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult, main_metrics
@@ -34,9 +39,6 @@ if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric, Oracle
 
 FORMAT = 1
-
-Units = Mapping[str, tuple[str, float]]
-"""By the id of a unit its user and its value."""
 
 
 class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +78,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     If the benchmark has an oracle, the runs are scored against their common one. `doubts` are
     signs in the scores that the runs should not be compared, and differences of their servers.
-    `main` names the metrics that a short table shows, the main one first.
+    `main` names the metrics that a short table shows, the main one first. `slices` are given if
+    runs are compared by a slice of the data, `changed` are the units behind each difference. If
+    the `runs` are tasks of one run, `within` is that run.
     """
 
     task: str
@@ -92,25 +96,22 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     oracle: OracleUse | None
     differences: tuple[Difference, ...]
     doubts: tuple[str, ...] = ()
+    slices: tuple[ComparedSlice, ...] | msgspec.UnsetType = msgspec.UNSET
+    changed: tuple[ChangedUnits, ...] | msgspec.UnsetType = msgspec.UNSET
+    within: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparisons, and by run its means over groups and repeats, on common units."""
+    """Comparisons, and by run its means over groups and repeats, on common units.
+
+    `mean_differences` are the differences of these means, `gates` the decided gates.
+    """
 
     format: int = FORMAT
     comparisons: tuple[Comparison, ...]
     means: dict[str, tuple[MeanOverTasks, ...]] = {}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CommonUnits(FinishedTask):
-    """A compared task of a run, of which by metric the units count that all runs share."""
-
-    common: Mapping[str, Units]
-
-    def units(self, metric: str) -> Units:
-        """By the id of each common unit of the metric its user and its number."""
-        return self.common[metric]
+    mean_differences: tuple[MeanDifference, ...] | msgspec.UnsetType = msgspec.UNSET
+    gates: tuple[DecidedGate, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Compared(NamedTuple):
@@ -127,6 +128,14 @@ class _Rescored:
 
     scores: list[Score[Any]]
     counts: dict[str, int]
+
+
+class _Measured(NamedTuple):
+    """By run the metrics on common units and these units, and the differences."""
+
+    common: dict[str, dict[str, MetricResult]]
+    units: dict[str, dict[str, Units]]
+    differences: tuple[Difference, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,14 +173,17 @@ def compare(
     only: Collection[str] = (),
     all_pairs: bool = True,
     against: str | None = None,
+    by: str | None = None,
+    settings: Callable[[FinishedTask], Mapping[str, Any]] = settings_of,
 ) -> Compared:
     """The comparison of runs of one task, scored against the oracle of these runs and a file.
 
     If the benchmark has no oracle, it is None, and the runs' own scores are compared. `only` names
     the metrics; without it all are compared. The run `against` is subtracted from each other one;
     without it each run is subtracted from those after it, of more than two only with `all_pairs`.
+    `by` names a slice of the data. `settings` are what the runs must agree in.
     """
-    runs = comparison_set(tasks, force=force)
+    runs = comparison_set(tasks, force=force, settings=settings)
     oracle = runs.reference.benchmark.oracle
     if not runs.members:
         raise UsageError(
@@ -192,21 +204,14 @@ def compare(
     metrics = {name: metric for name, metric in metrics.items() if not only or name in only}
     scores = {run: each.scores for run, each in together.rescored.items()}
     own = {task.run: _results(task, scores[task.run], metrics) for task in runs.members}
-    common: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
-    kept: dict[str, dict[str, Units]] = {run: {} for run in common}
-    differences: list[Difference] = []
-    for name, metric in metrics.items():
-        having = [task for task in runs.members if own[task.run][name].value is not None]
-        of_others = runs.reference.benchmark.stages_of_others
-        values = {
-            task.run: counted_values(scores[task.run], name, metric, of_others) for task in having
-        }
-        shared = _shared(values)
-        for task in having:
-            kept[task.run][name] = shared[task.run]
-            common[task.run] |= _common(task, name, metric, shared[task.run])
-        if all_pairs or against is not None or len(runs.members) == 2:
-            differences += differences_of(runs.reference, name, metric, values, against)
+    pairs = all_pairs or against is not None or len(runs.members) == 2
+    found = _measured(runs, metrics, scores, own, against=against, pairs=pairs)
+    common = found.common
+    parts = []
+    if by is not None:
+        for value, units in units_of_slices(scores, by).items():
+            part = _measured(runs, metrics, scores, own, units, against=against, pairs=pairs)
+            parts.append(sliced(by, value, part.common, part.differences))
     reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
     summary = runs.reference.summary
     named = tuple(name for name in only if name in metrics)
@@ -226,14 +231,59 @@ def compare(
         ),
         refused=runs.refused,
         oracle=use,
-        differences=tuple(differences),
+        differences=found.differences,
         doubts=(*together.doubts, *server_differences(runs.members)),
+        slices=tuple(parts) or msgspec.UNSET,
+        changed=tuple(
+            changed_units(
+                found.differences,
+                {task.run: task for task in runs.members},
+                found.units,
+                lower=[name for name, metric in metrics.items() if not metric.higher_is_better],
+            )
+        )
+        or msgspec.UNSET,
     )
     (comparison,) = adjusted([comparison])
     on_common = tuple(
-        _on_common(task, main, common[task.run], kept[task.run]) for task in runs.members
+        _on_common(task, main, common[task.run], found.units[task.run]) for task in runs.members
     )
     return Compared(comparison, together.united, on_common)
+
+
+def _measured(
+    runs: ComparisonSet,
+    metrics: Mapping[str, Metric],
+    scores: Mapping[str, Sequence[Score[Any]]],
+    own: Mapping[str, Mapping[str, MetricResult]],
+    only: Collection[str] | None = None,
+    *,
+    against: str | None,
+    pairs: bool,
+) -> _Measured:
+    """The metrics on common units, with differences if `pairs`; `only` names the units that count.
+
+    A run without a value of a metric, as `own` has it, is left out of it.
+    """
+    common: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
+    kept: dict[str, dict[str, Units]] = {run: {} for run in common}
+    differences: list[Difference] = []
+    counting = scores
+    if only is not None:
+        counting = {run: [one for one in of if one.id in only] for run, of in scores.items()}
+    of_others = runs.reference.benchmark.stages_of_others
+    for name, metric in metrics.items():
+        having = [task for task in runs.members if own[task.run][name].value is not None]
+        values = {
+            task.run: counted_values(counting[task.run], name, metric, of_others) for task in having
+        }
+        shared = _shared(values)
+        for task in having:
+            kept[task.run][name] = shared[task.run]
+            common[task.run] |= _common(task, name, metric, shared[task.run])
+        if pairs:
+            differences += differences_of(runs.reference, name, metric, values, against)
+    return _Measured(common, kept, tuple(differences))
 
 
 def _compared_run(
@@ -284,22 +334,6 @@ def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
     named = [name for name in (oracle.main if oracle else ()) if name in metrics]
     known = {name: task.benchmark.metrics[name] for name in metrics}
     return main_metrics(named or task.summary.main, known)
-
-
-def common_means(compared: Iterable[Compared]) -> dict[str, tuple[MeanOverTasks, ...]]:
-    """By run the means of its main metrics over groups and repeats, on common units."""
-    by_run: dict[str, dict[str, CommonUnits]] = {}
-    for each in compared:
-        for task in each.tasks:
-            by_run.setdefault(task.run, {})[task.task.name] = task
-    return {
-        run: means_of(
-            next(iter(tasks.values())).manifest,
-            [task.summary for task in tasks.values()],
-            tasks.__getitem__,
-        )
-        for run, tasks in by_run.items()
-    }
 
 
 def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:
@@ -419,13 +453,47 @@ def _common(task: FinishedTask, name: str, metric: Metric, units: Units) -> dict
 
 def adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
     """The comparisons with p values adjusted after Holm for all their tests together."""
-    found = iter(holm_adjusted([each for one in comparisons for each in one.differences]))
-    return [
+    return adjusted_together(comparisons, ())[0]
+
+
+def adjusted_together(
+    comparisons: Sequence[Comparison], means: Sequence[MeanDifference]
+) -> tuple[list[Comparison], list[MeanDifference]]:
+    """The same with the tests of means; a single repeat is no test beside the mean over repeats."""
+    repeats = {
+        (task, each.difference.metric, each.difference.first, each.difference.second)
+        for each in means
+        if each.over == "repeats"
+        for task in each.tasks
+    }
+
+    def tested(one: Comparison, each: Difference) -> bool:
+        return (one.task, each.metric, each.first, each.second) not in repeats
+
+    tests = [each.difference for each in means]
+    for one in comparisons:
+        tests += [each for each in one.differences if tested(one, each)]
+        tests += [each for part in one.slices or () for each in part.differences]
+    found = iter(holm_adjusted(tests))
+    of_means = [msgspec.structs.replace(each, difference=next(found)) for each in means]
+    comparisons = [
         msgspec.structs.replace(
-            one, differences=tuple(itertools.islice(found, len(one.differences)))
+            one,
+            differences=tuple(
+                next(found) if tested(one, each) else msgspec.structs.replace(each, p_holm=None)
+                for each in one.differences
+            ),
+            slices=tuple(
+                msgspec.structs.replace(
+                    part, differences=tuple(itertools.islice(found, len(part.differences)))
+                )
+                for part in one.slices or ()
+            )
+            or msgspec.UNSET,
         )
         for one in comparisons
     ]
+    return comparisons, of_means
 
 
 def write_comparisons(path: Path, document: ComparisonDocument) -> None:

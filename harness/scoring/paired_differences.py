@@ -21,8 +21,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     The interval is from a paired bootstrap: the same users are drawn for both runs. `p` is from
     the paired permutation test, `exact` if the test used all possible exchanges, and `p_holm` is
-    adjusted for all tests of the comparison; without a `p`, `no_p` is the reason. `value` is None
-    if the statistic of the common units is undefined for one of the runs.
+    adjusted for all tests of the comparison, None for a repeat where the mean over repeats is
+    tested; without a `p`, `no_p` is the reason. `value` is None if the statistic of the common
+    units is undefined for one of the runs.
     """
 
     metric: str

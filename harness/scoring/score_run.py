@@ -29,6 +29,7 @@ from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark, Metric
+    from harness.contracts.published import PublishedResult
     from harness.contracts.records import Score
 
 FORMAT = 1
@@ -149,7 +150,17 @@ def score_into(
             least_scored=task.least_scored,
         ),
         stages=_stage_summaries(manifest, task.name, indexes, manifest.prices),
+        slices={name: dict(sorted(one.items())) for name, one in columns.slices.items()}
+        or msgspec.UNSET,
+        published=_published(task, benchmark) or msgspec.UNSET,
     )
+
+
+def _published(task: Task, benchmark: Benchmark) -> tuple[PublishedResult, ...]:
+    """What the benchmark's paper reports for a task in the metrics that the task has."""
+    name = task_and_repeat(task.name)[0]
+    every = benchmark.published() if benchmark.published is not None else ()
+    return tuple(one for one in every if one.task == name and one.metric in task.metrics)
 
 
 def priced_stages(

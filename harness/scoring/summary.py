@@ -10,6 +10,7 @@ import msgspec
 
 from harness.base.errors import DataError
 from harness.calls.pricing import Cost
+from harness.contracts.published import PublishedResult
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     `repeat` is the number of the repeat within the run, from 1. `thinks` is whether the candidate
     thought before it answered; None if that is not known. `main` names the metrics that a short
-    table shows, the main one first.
+    table shows, the main one first. `slices` are the parts of the data: by slice and value the
+    number of units. `published` is what the benchmark's paper reports for this task.
     """
 
     format: int
@@ -119,6 +121,8 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True):
     main: tuple[str, ...] = ()
     metrics: dict[str, MetricResult]
     stages: dict[str, StageSummary]
+    slices: dict[str, dict[str, int]] | msgspec.UnsetType = msgspec.UNSET
+    published: tuple[PublishedResult, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 def main_metrics(

@@ -42,12 +42,12 @@ from harness.runs.run_folder import RunFolder
 from harness.scoring.comparison import (
     ComparisonDocument,
     adjusted,
-    common_means,
     compare,
     read_oracle,
     write_comparisons,
 )
 from harness.scoring.finished_task import FinishedTask, labels_of
+from harness.scoring.mean_differences import common_means
 
 
 class Person(Item, frozen=True, kw_only=True):

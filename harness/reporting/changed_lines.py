@@ -1,0 +1,52 @@
+"""The units that changed most between two runs, with the commands that show them, as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.reporting.text import clean_text, number, signed
+from harness.scoring.changed_units import ChangedUnit
+from harness.scoring.comparison import Comparison
+
+INDENT = "  "
+
+
+def changed_lines(
+    comparisons: Sequence[Comparison], names: Mapping[str, str], *, most: int, both: bool = False
+) -> Iterator[str]:
+    """How many units changed in the first main metric of each task, and the largest changes.
+
+    `names` are the labels of runs. The command of each change shows it in the later run, and with
+    `both` a second one in the earlier run.
+    """
+    found = [
+        (comparison, changes)
+        for comparison in comparisons
+        for changes in comparison.changed or ()
+        if changes.metric in comparison.main[:1]
+    ]
+    if not found:
+        return
+    counts = [
+        f"{sum(getattr(changes, what) for _, changes in found):,} {words}"
+        for what, words in (("better", "better"), ("worse", "worse"), ("same", "the same"))
+    ]
+    later = {changes.first for _, changes in found}
+    whose = f" of {names[next(iter(later))]}" if len(later) == 1 else ""
+    yield f"units{whose}: {', '.join(counts)}"
+    every = [(comparison, changes, one) for comparison, changes in found for one in changes.largest]
+    every.sort(key=lambda one: -abs(one[2].first - one[2].second))
+    for comparison, changes, one in every[:most]:
+        about = [names[changes.first]] if len(later) > 1 else []
+        about += [clean_text(name) for name in (comparison.task, changes.metric, one.unit)]
+        yield f"{INDENT}{_change(one)}  {', '.join(about)}"
+        for command in one.commands if both else one.commands[:1]:
+            yield f"{INDENT}{INDENT}{clean_text(command)}"
+    held = sum(changes.better + changes.worse for _, changes in found)
+    if held > most:
+        yield f"{INDENT}and {held - min(most, len(every)):,} more"
+
+
+def _change(one: ChangedUnit) -> str:
+    before, after = number(one.second), number(one.first)
+    return f"{signed(one.first - one.second):>6}  {before} → {after}"

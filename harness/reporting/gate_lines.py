@@ -1,0 +1,49 @@
+"""Decided gates on a terminal. Imports rich: import this module where it is used."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.reporting.comparison_tables import labels_shown, signed_interval
+from harness.reporting.short_table import WIDTH
+from harness.reporting.tables import result_console
+from harness.reporting.text import clean_text, signed
+from harness.scoring.comparison import ComparisonDocument
+from harness.scoring.gates import DecidedGate
+
+WORDS = {True: "holds", False: "does not hold", None: "undecided"}
+STYLES = {True: "green", False: "bold red", None: "yellow"}
+
+
+def print_gates(document: ComparisonDocument, console: Console | None = None) -> None:
+    """Print a line for each gate: whether it holds, value, interval, bound, and what is missing."""
+    console = console or result_console()
+    width = console.width if console.is_terminal else WIDTH
+    labels = {run: name for one in document.comparisons for run, name in labels_shown(one).items()}
+    gates = document.gates or ()
+    several = len({gate.first for gate in gates}) > 1
+    console.print()
+    for gate in gates:
+        whose = clean_text(labels.get(gate.first or "", gate.first or ""))
+        said = ", ".join(_parts(gate))
+        name = f"{whose}, {clean_text(gate.gate)}" if several else clean_text(gate.gate)
+        line = f"gate {WORDS[gate.holds]}: {name}: {said}"
+        for row in textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False):
+            console.print(Text(row, style=STYLES[gate.holds]), soft_wrap=True)
+
+
+def _parts(gate: DecidedGate) -> Iterator[str]:
+    if gate.undecided is not None:
+        yield clean_text(gate.undecided)
+        return
+    yield f"{signed(gate.value)} {signed_interval(gate.interval)}".rstrip()
+    yield f"bound {gate.bound:+g}"
+    if gate.people_needed is not None:
+        yield (
+            f"the interval is too wide: about {gate.people_needed:,} people would be needed, "
+            f"{gate.users:,} are here"
+        )

@@ -1,0 +1,117 @@
+"""The units whose values differ between two runs, and the commands that show them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from harness.base.errors import HarnessError
+from harness.runs.journal_index import Head, scan
+from harness.scoring.finished_task import FinishedTask
+from harness.scoring.paired_differences import Difference
+
+MOST_KEPT = 20
+"""The largest changes of two runs that a comparison holds."""
+
+SAME = 1e-12
+"""Smaller changes are rounding errors of sums."""
+
+
+class ChangedUnit(msgspec.Struct, frozen=True, kw_only=True):
+    """A unit with its value in the first and the second run, and the command that shows each."""
+
+    unit: str
+    user: str
+    first: float
+    second: float
+    commands: tuple[str, str]
+
+
+class ChangedUnits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many units are better, worse and the same in the first of two runs in one metric.
+
+    `largest` are those that changed most.
+    """
+
+    metric: str
+    first: str
+    second: str
+    better: int
+    worse: int
+    same: int
+    largest: tuple[ChangedUnit, ...]
+
+
+def changed_units(
+    differences: Iterable[Difference],
+    tasks: Mapping[str, FinishedTask],
+    units: Mapping[str, Mapping[str, Mapping[str, tuple[str, float]]]],
+    *,
+    lower: Iterable[str],
+) -> Iterator[ChangedUnits]:
+    """The changes behind each difference; `tasks` and `units` are by run.
+
+    `units` are by metric and id, with user and value; `lower` are the metrics that are better when
+    lower.
+    """
+    shown = {run: _Commands(task) for run, task in tasks.items()}
+    worse_if_higher = frozenset(lower)
+    for each in differences:
+        ours, theirs = (units[run][each.metric] for run in (each.first, each.second))
+        pairs = [
+            (unit, user, value, theirs[unit][1])
+            for unit, (user, value) in ours.items()
+            if unit in theirs
+        ]
+        changed = [one for one in pairs if abs(one[2] - one[3]) > SAME]
+        changed.sort(key=lambda one: (-abs(one[2] - one[3]), one[0]))
+        higher = sum(value > before for _, _, value, before in changed)
+        better = len(changed) - higher if each.metric in worse_if_higher else higher
+        yield ChangedUnits(
+            metric=each.metric,
+            first=each.first,
+            second=each.second,
+            better=better,
+            worse=len(changed) - better,
+            same=len(pairs) - len(changed),
+            largest=tuple(
+                ChangedUnit(
+                    unit=unit,
+                    user=user,
+                    first=value,
+                    second=before,
+                    commands=(
+                        shown[each.first].of(unit, user),
+                        shown[each.second].of(unit, user),
+                    ),
+                )
+                for unit, user, value, before in changed[:MOST_KEPT]
+            ),
+        )
+
+
+class _Commands:
+    """Commands that show a unit of a task: its item if it is one, else everything of its user."""
+
+    def __init__(self, task: FinishedTask) -> None:
+        self._task = task
+        self._ids: set[str] | None = None
+
+    def of(self, unit: str, user: str) -> str:
+        if self._ids is None:
+            self._ids = set(self._found())
+        words = ["harness", "show", str(self._task.path), "--task", self._task.task.name]
+        named = [name for name in (unit, user) if name in self._ids][:1]
+        return shlex.join([*words, *(word for name in named for word in ("--sample", name))])
+
+    def _found(self) -> Iterator[str]:
+        """The ids of items and users with records; none where a journal cannot be read."""
+        for stage in self._task.entry.stages:
+            path = self._task.path / self._task.entry.folder / stage.file
+            try:
+                for _, _, head in scan(path, Head):
+                    yield from (head.id, head.user)
+            except HarnessError:
+                continue

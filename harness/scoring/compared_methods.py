@@ -1,0 +1,96 @@
+"""Comparisons of several tasks of one run on the same people, such as two methods."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from harness.base.errors import UsageError
+from harness.scoring.comparable import named_differences, settings_of
+from harness.scoring.comparison import Compared, compare, main_of
+from harness.scoring.finished_task import FinishedTask
+from harness.scoring.score_run import chosen_metrics
+
+PEOPLE = ("benchmark", "data", "limit", "seed")
+"""The settings, besides the chosen people, that decide about whom a task asks."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Method(FinishedTask):
+    """A task that takes the place of a run."""
+
+    @property
+    def run(self) -> str:
+        return self.task.name
+
+
+def compare_methods(
+    tasks: Sequence[FinishedTask],
+    *,
+    metrics: Sequence[str] = (),
+    everything: bool = False,
+    force: bool = False,
+    against: str | None = None,
+    by: str | None = None,
+) -> Compared:
+    """The comparison of tasks of one run; what else differs than the people is compared and named.
+
+    Without `metrics` the main ones are compared, with `everything` all. `against` is a task.
+    """
+    known = chosen_metrics(tasks[0].task, tasks[0].benchmark)
+    shared = [
+        name
+        for name in known
+        if all(name in chosen_metrics(one.task, one.benchmark) for one in tasks)
+    ]
+    named = [one.task.name for one in tasks]
+    if unknown := [one for one in metrics if one not in shared]:
+        raise UsageError(
+            f"the tasks do not share a metric {unknown[0]!r}",
+            where="--metric",
+            found=", ".join(named),
+            expected=", ".join(shared),
+        )
+    main = [name for name in main_of(tasks[0], known) if name in shared]
+    methods = [_as_run(one) for one in tasks]
+    found = compare(
+        methods,
+        only=metrics or (shared if everything else main),
+        all_pairs=everything,
+        against=against,
+        force=force,
+        by=by,
+        settings=_people,
+    )
+    comparison = msgspec.structs.replace(
+        found.comparison,
+        task=tasks[0].task.benchmark,
+        within=tasks[0].run,
+        chosen="tasks of one run on the same people",
+        doubts=(*found.comparison.doubts, *_what_differs(methods)),
+    )
+    return found._replace(comparison=comparison)
+
+
+def _as_run(task: FinishedTask) -> _Method:
+    fields = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}
+    return _Method(**{**fields, "label": task.task.name})
+
+
+def _people(task: FinishedTask) -> Mapping[str, Any]:
+    """What the tasks must agree in: the benchmark, the data and the people."""
+    every = settings_of(task)
+    return {name: each for name, each in every.items() if name in PEOPLE or "chosen " in name}
+
+
+def _what_differs(tasks: Sequence[FinishedTask]) -> list[str]:
+    """How each task after the first was asked in another way."""
+    first, *others = tasks
+    return [
+        f"{one.task.name} against {first.task.name}: {'; '.join(ways)}"
+        for one in others
+        if (ways := named_differences(settings_of(one), settings_of(first)))
+    ]

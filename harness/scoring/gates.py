@@ -1,0 +1,265 @@
+"""Gates: bounds that the interval of a difference between two runs must lie beyond."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from harness.base.errors import UsageError, did_you_mean
+from harness.scoring.group_means import tasks_of_group
+from harness.scoring.score_run import chosen_metrics
+from harness.scoring.summary import main_metrics
+from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Benchmark, Metric
+    from harness.runs.manifest import Manifest
+    from harness.scoring.comparison import ComparisonDocument
+    from harness.scoring.paired_differences import Difference
+
+WHERE = "--gate"
+EXPECTED = "TASK.METRIC>BOUND, or < for a metric that is better when lower"
+MOST_TIMES = 1e9
+"""Of so many times as many people nothing is said."""
+
+_GATE = re.compile(r"\s*([^\s<>]+\.[^\s<>]+)\s*([<>])\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*")
+
+
+class Gate(NamedTuple):
+    """A gate on a metric of a task or group: `tasks` are those of all runs that it is about."""
+
+    text: str
+    name: str
+    metric: str
+    above: bool
+    bound: float
+    tasks: tuple[str, ...]
+
+
+class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate on the difference of the first run from the second.
+
+    It `holds` if the interval lies wholly above the bound, or below it if not `above`; None if this
+    cannot be decided, for the reason `undecided`. `people_needed` is about how many people an
+    interval needs that would lie there, if only its width is in the way.
+    """
+
+    gate: str
+    task: str
+    metric: str
+    above: bool
+    bound: float
+    first: str | None
+    second: str | None
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    confidence: float | None = None
+    users: int = 0
+    holds: bool | None
+    undecided: str | None = None
+    people_needed: int | None = None
+
+
+class GatedRun(NamedTuple):
+    """A compared run: its label and manifest, the benchmarks of its tasks, and which finished."""
+
+    label: str
+    manifest: Manifest
+    benchmarks: Mapping[str, Benchmark]
+    finished: frozenset[str]
+
+
+def gates_of(texts: Sequence[str], runs: Sequence[GatedRun]) -> tuple[Gate, ...]:
+    """The gates of these texts; UsageError for a name or a direction that cannot be meant."""
+    names = {name: None for run in runs for name in (*run.manifest.tasks, *run.manifest.groups)}
+    return tuple(_gate(text, runs, list(names)) for text in texts)
+
+
+def metrics_by_task(gates: Sequence[Gate]) -> dict[str, tuple[str, ...]]:
+    """By task, each repeat on its own, the metrics of the gates about it."""
+    found: dict[str, dict[str, None]] = {}
+    for gate in gates:
+        for task in gate.tasks:
+            found.setdefault(task, {})[gate.metric] = None
+    return {task: tuple(metrics) for task, metrics in found.items()}
+
+
+def _gate(text: str, runs: Sequence[GatedRun], names: Sequence[str]) -> Gate:
+    parts = _GATE.fullmatch(text)
+    try:
+        bound = float(parts[3]) if parts else math.nan
+    except ValueError:
+        bound = math.nan
+    if parts is None or not math.isfinite(bound):
+        raise UsageError("this is no gate", where=WHERE, found=text, expected=EXPECTED)
+    dots = [dot for dot, sign in enumerate(parts[1]) if sign == "."]
+    ways = [(parts[1][:dot], parts[1][dot + 1 :]) for dot in dots]
+    name, metric = next((way for way in ways if way[0] in names), ways[0])
+    if names and name not in names:
+        raise UsageError(
+            f"no run has a task or group {name!r}",
+            where=WHERE,
+            found=text,
+            expected=", ".join(names),
+            hint=did_you_mean(name, names),
+        )
+    tasks = dict.fromkeys(task for run in runs for task in _tasks(name, run.manifest))
+    known = {
+        task: chosen_metrics(run.manifest.tasks[task].task(), benchmark)
+        for run in runs
+        for task, benchmark in run.benchmarks.items()
+        if task in tasks
+    }
+    every = {one: each for metrics in known.values() for one, each in metrics.items()}
+    if known and metric not in every:
+        raise UsageError(
+            f"{name!r} has no metric {metric!r}",
+            where=WHERE,
+            found=text,
+            expected=", ".join(every),
+            hint=did_you_mean(metric, every),
+        )
+    above = parts[2] == ">"
+    if metric in every and above is not every[metric].higher_is_better:
+        way, sign = ("lower", "<") if above else ("higher", ">")
+        raise UsageError(
+            f"{metric} is better when {way}, and this gate asks for worse values",
+            where=WHERE,
+            found=text,
+            expected=f"{name}.{metric}{sign}BOUND",
+        )
+    for run in runs:
+        if why := _no_mean(name, metric, run, known):
+            raise UsageError(
+                f"group {name!r} has no mean of {metric}: {why}",
+                where=WHERE,
+                found=text,
+                expected=f"a gate for each task: {', '.join(f'{task}.{metric}' for task in tasks)}",
+            )
+    return Gate(text.strip(), name, metric, above, bound, tuple(tasks))
+
+
+def _tasks(name: str, manifest: Manifest) -> list[str]:
+    """The tasks of a name: those of a group, or a task, with all repeats."""
+    members = {name}
+    if name in manifest.groups:
+        members |= {*tasks_of_group(name, manifest.groups)}
+    return [one for one in manifest.tasks if {one, task_and_repeat(one)[0]} & members]
+
+
+def _no_mean(
+    name: str, metric: str, run: GatedRun, known: Mapping[str, Mapping[str, Metric]]
+) -> str:
+    """Why a group of a run has no mean of a metric; empty if it has one, or is no group."""
+    manifest = run.manifest
+    if name not in manifest.groups or name in manifest.tasks:
+        return ""
+    if name in manifest.without_mean:
+        return "its file says that a mean over its tasks means nothing"
+    tasks = [task for task in _tasks(name, manifest) if task in known and task in run.benchmarks]
+    if lacking := [task for task in tasks if metric not in known[task]]:
+        return f"{', '.join(lacking)} has no such metric"
+    if len({task_and_repeat(task)[0] for task in _tasks(name, manifest)}) < 2:
+        return "it has one task"
+    firsts = {_main(run.benchmarks[task], known[task])[:1] for task in tasks}
+    return "its tasks have different main metrics" if len(firsts) > 1 else ""
+
+
+def _main(benchmark: Benchmark, metrics: Mapping[str, Metric]) -> tuple[str, ...]:
+    named = benchmark.oracle.main if benchmark.oracle else ()
+    return main_metrics([one for one in named if one in metrics] or benchmark.main, metrics)
+
+
+def decided(
+    gates: Sequence[Gate],
+    document: ComparisonDocument,
+    runs: Sequence[GatedRun],
+    against: str | None,
+) -> Iterator[DecidedGate]:
+    """Each gate for each run but the base, which is `against` or else the first run."""
+    by_id = {run.manifest.run_id: run for run in runs}
+    base = against if against is not None else next(iter(by_id), "")
+    others = [run for run in by_id if run != base]
+    for gate in gates:
+        if not others:
+            yield _undecided(gate, None, None, "a run cannot be read")
+        for run in others:
+            found = next(_differences(gate, document, (run, base)), None)
+            if found is not None and found.value is not None and found.interval is not None:
+                yield _decided(gate, found)
+            else:
+                why = f"no interval: {found.no_interval}" if found is not None else ""
+                pair = (by_id[run], by_id[base])
+                yield _undecided(gate, run, base, why or _why_not(gate, document, pair))
+
+
+def _differences(
+    gate: Gate, document: ComparisonDocument, runs: tuple[str, str]
+) -> Iterator[Difference]:
+    """The differences of two runs that a gate is about; the mean over repeats before the first."""
+    for mean in document.mean_differences or ():
+        one = mean.difference
+        if mean.name == gate.name and (one.metric, one.first, one.second) == (gate.metric, *runs):
+            yield one
+    if len(gate.tasks) == 1:
+        for comparison in document.comparisons:
+            for one in comparison.differences if comparison.task == gate.name else ():
+                if (one.metric, one.first, one.second) == (gate.metric, *runs):
+                    yield one
+
+
+def _decided(gate: Gate, found: Difference) -> DecidedGate:
+    assert found.value is not None and found.interval is not None
+    low, high = found.interval
+    holds = low > gate.bound if gate.above else high < gate.bound
+    right_side = found.value > gate.bound if gate.above else found.value < gate.bound
+    needed = None
+    if right_side and not holds:
+        arm = found.value - low if gate.above else high - found.value
+        # The width shrinks with the root of the number of people.
+        times = (arm / (found.value - gate.bound)) ** 2
+        needed = math.floor(found.users * times) + 1 if times < MOST_TIMES else None
+    return DecidedGate(
+        **_about(gate, found.first, found.second),
+        value=found.value,
+        interval=found.interval,
+        confidence=found.confidence,
+        users=found.users,
+        holds=holds,
+        people_needed=needed,
+    )
+
+
+def _undecided(gate: Gate, first: str | None, second: str | None, why: str) -> DecidedGate:
+    return DecidedGate(**_about(gate, first, second), holds=None, undecided=why)
+
+
+def _about(gate: Gate, first: str | None, second: str | None) -> dict[str, Any]:
+    return {
+        "gate": gate.text, "task": gate.name, "metric": gate.metric, "above": gate.above,
+        "bound": gate.bound, "first": first, "second": second,
+    }  # fmt: skip
+
+
+def _why_not(gate: Gate, document: ComparisonDocument, runs: tuple[GatedRun, GatedRun]) -> str:
+    """Why two runs have no difference that a gate is about."""
+    for run in runs:
+        absent = [task for task in gate.tasks if task not in run.finished]
+        if absent:
+            return f"{run.label} has not finished {', '.join(absent)}"
+    ids = {run.manifest.run_id: run.label for run in runs}
+    for comparison in document.comparisons:
+        if comparison.task in gate.tasks:
+            for each in comparison.refused:
+                if each.run in ids:
+                    why = "; ".join(each.because)
+                    return f"{ids[each.run]} is left out of {comparison.task}: {why}"
+            for one in comparison.runs:
+                result = one.metrics.get(gate.metric)
+                if one.run in ids and result is not None and result.value is None:
+                    return f"{ids[one.run]}, {comparison.task}: {result.undefined}"
+    return "the runs have no unit in common, or not the same tasks"

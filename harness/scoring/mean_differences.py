@@ -1,0 +1,224 @@
+"""Differences of runs in a mean over the tasks of a group, or over the repeats of a task."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from harness.base.hashing import stable_int
+from harness.scoring.finished_task import FinishedTask
+from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.paired_differences import Difference
+from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.scoring.comparison import Compared
+    from harness.scoring.stats import Part
+
+Units = Mapping[str, tuple[str, float]]
+"""By the id of a unit its user and its value."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommonUnits(FinishedTask):
+    """A compared task of a run, of which by metric the units count that all runs share."""
+
+    common: Mapping[str, Units]
+
+    def units(self, metric: str) -> Units:
+        """By the id of each common unit of the metric its user and its number."""
+        return self.common[metric]
+
+
+class MeanDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference of two runs in a mean over these tasks, on the units that all runs share.
+
+    The interval draws the same users in all tasks and both runs; `n` of the difference counts the
+    units of all tasks. `deviations` are, over repeats, the standard deviation of each run.
+    """
+
+    name: str
+    over: Literal["tasks", "repeats"]
+    tasks: tuple[str, ...]
+    higher_is_better: bool
+    difference: Difference
+    deviations: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+
+
+def common_means(compared: Iterable[Compared]) -> dict[str, tuple[MeanOverTasks, ...]]:
+    """By run the means of its main metrics over groups and repeats, on common units."""
+    return {
+        run: means_of(
+            next(iter(tasks.values())).manifest,
+            [task.summary for task in tasks.values()],
+            tasks.__getitem__,
+        )
+        for run, tasks in _by_run(compared).items()
+    }
+
+
+def differences_of_means(
+    compared: Sequence[Compared], means: Mapping[str, Sequence[MeanOverTasks]]
+) -> Iterator[MeanDifference]:
+    """The difference of each mean that both runs have of the same tasks, for all compared pairs."""
+    by_run = _by_run(compared)
+    every = (each for one in compared for each in one.comparison.differences)
+    for first, second in dict.fromkeys((each.first, each.second) for each in every):
+        theirs = {(mean.over, mean.name, mean.metric): mean for mean in means.get(second, ())}
+        for ours in means.get(first, ()):
+            other = theirs.get((ours.over, ours.name, ours.metric))
+            if other is None or {*ours.tasks} != {*other.tasks}:
+                continue
+            if ours.value is not None and other.value is not None:
+                sides = (
+                    {name: by_run[run][name] for name in ours.tasks} for run in (first, second)
+                )
+                yield _difference(ours, (first, second), *sides)
+
+
+def _by_run(compared: Iterable[Compared]) -> dict[str, dict[str, CommonUnits]]:
+    found: dict[str, dict[str, CommonUnits]] = {}
+    for each in compared:
+        for task in each.tasks:
+            found.setdefault(task.run, {})[task.task.name] = task
+    return found
+
+
+def _difference(
+    mean: MeanOverTasks,
+    runs: tuple[str, str],
+    first: Mapping[str, CommonUnits],
+    second: Mapping[str, CommonUnits],
+) -> MeanDifference:
+    import numpy as np
+
+    from harness.scoring.stats import Interval, PValue, interval_together, statistic_of
+
+    metric = mean.metric
+    values = {run: _values(tasks, metric) for run, tasks in zip(runs, (first, second), strict=True)}
+    parts: tuple[list[Part], list[Part]] = ([], [])
+    if values[runs[0]].keys() == values[runs[1]].keys():
+        weights = _weights(values[runs[0]])
+        parts = (_parts(first, metric, weights), _parts(second, metric, weights))
+    reference = next(iter(first.values()))
+    how = reference.task.interval
+    seed = reference.manifest.seed
+    found: dict[str, Any] = {"value": None, "interval": None, "users": 0, "n": 0}
+    why = "a repeat has a value in one of the runs alone"
+    if parts[0]:
+        ours, theirs = (
+            math.fsum(part.weight * statistic_of(part.values, part.statistic) for part in side)
+            for side in parts
+        )
+        taken = [dataclasses.replace(part, weight=-part.weight) for part in parts[1]]
+        drawn = interval_together(
+            [*parts[0], *taken],
+            seed=stable_int("paired together", seed, mean.name, metric),
+            draws=how.draws,
+            confidence=how.confidence,
+            method=how.method,
+        )
+        test = _p_value(*parts, seed=stable_int("exchanged together", seed, mean.name, metric))
+        found = {
+            "value": ours - theirs,
+            "n": sum(len(part.values) for part in parts[0]),
+            "users": len(np.unique(np.concatenate([part.clusters for part in parts[0]]))),
+            "interval": (drawn.low, drawn.high) if isinstance(drawn, Interval) else None,
+            "no_interval": None if isinstance(drawn, Interval) else drawn.reason,
+            "p": test.value if isinstance(test, PValue) else None,
+            "exact": isinstance(test, PValue) and test.exact,
+            "no_p": None if isinstance(test, PValue) else test.reason,
+        }
+    spread = {run: stdev(one.values()) for run, one in values.items() if len(one) > 1}
+    return MeanDifference(
+        name=mean.name,
+        over=mean.over,
+        tasks=mean.tasks,
+        higher_is_better=mean.higher_is_better,
+        difference=Difference(
+            metric=metric,
+            first=runs[0],
+            second=runs[1],
+            confidence=how.confidence,
+            interval_method=how.method,
+            **({"no_interval": why, "no_p": why} | found),
+        ),
+        deviations=(spread if mean.over == "repeats" else {}) or msgspec.UNSET,
+    )
+
+
+def _values(tasks: Mapping[str, CommonUnits], metric: str) -> dict[str, float]:
+    """The values of the tasks that have one."""
+    found = {name: task.summary.metrics.get(metric) for name, task in tasks.items()}
+    return {
+        name: result.value
+        for name, result in found.items()
+        if result is not None and result.value is not None
+    }
+
+
+def _weights(names: Iterable[str]) -> dict[str, float]:
+    """Each task counts the same, a repeated one as the mean of its repeats."""
+    repeats: dict[str, list[str]] = {}
+    for name in names:
+        repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+    return {name: 1 / (len(repeats) * len(own)) for own in repeats.values() for name in own}
+
+
+def _parts(
+    tasks: Mapping[str, CommonUnits], metric: str, weights: Mapping[str, float]
+) -> list[Part]:
+    import numpy as np
+
+    from harness.scoring.stats import Part
+
+    parts = []
+    for name, weight in weights.items():
+        units = tasks[name].units(metric)
+        pairs = [units[unit] for unit in sorted(units)]
+        parts.append(
+            Part(
+                values=np.array([value for _, value in pairs]),
+                clusters=np.array([stable_int(user) for user, _ in pairs], dtype=np.uint64),
+                statistic=tasks[name].benchmark.metrics[metric].statistic,
+                weight=weight,
+            )
+        )
+    return parts
+
+
+def _p_value(first: Sequence[Part], second: Sequence[Part], *, seed: int) -> Any:
+    """The paired permutation test of a weighted sum: all units of a user change sides together."""
+    import numpy as np
+
+    from harness.scoring.stats import paired_p, statistic_of
+
+    ends = [0, *accumulate(len(part.values) for part in first)]
+    weighted = list(zip(first, pairwise(ends), strict=True))
+
+    def together(column: Any) -> float:
+        return fmean(
+            len(first) * part.weight * statistic_of(column[start:end], part.statistic)
+            for part, (start, end) in weighted
+        )
+
+    # The mean over all units, if each counts by its task's weight; much faster than a function.
+    plain = all(part.statistic == "mean" for part in first)
+    scale = np.concatenate([
+        np.full(end - start, ends[-1] * part.weight / (end - start) if plain else 1.0)
+        for part, (start, end) in weighted
+    ])  # fmt: skip
+    ours, theirs = (np.concatenate([part.values for part in side]) for side in (first, second))
+    return paired_p(
+        ours * scale,
+        theirs * scale,
+        np.concatenate([part.clusters for part in first]),
+        seed=seed,
+        statistic="mean" if plain else together,
+    )

@@ -1,0 +1,348 @@
+"""Comparisons by slice, of means and of tasks, changed units and gates, worked out by hand.
+
+Six people, and their hits in two runs:
+
+    person  ann  bob  cid  dan  eve  fay
+    old      0    0    1    0    1    0        mean 2/6
+    new      1    1    1    1    0    0        mean 4/6
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_line,
+    make_manifest,
+    make_metric,
+    make_summary,
+    make_task,
+    write_journal,
+    write_scores,
+)
+from builders.stages import make_benchmark
+from msgspec.structs import replace as changed
+
+from harness.base.errors import UsageError
+from harness.base.hashing import stable_int
+from harness.contracts.benchmark import Metric
+from harness.contracts.outcomes import Unreadable
+from harness.contracts.records import Score
+from harness.runs.manifest import Session, StageEntry
+from harness.runs.run_folder import RunFolder
+from harness.scoring.compared_methods import compare_methods
+from harness.scoring.compared_tasks import compare_tasks
+from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
+
+PEOPLE = ("ann", "bob", "cid", "dan", "eve", "fay")
+OLD, NEW = (0, 0, 1, 0, 1, 0), (1, 1, 1, 1, 0, 0)
+BENCHMARK = make_benchmark(
+    metrics={
+        "hits": Metric(description=""),
+        "middle": Metric(description="", of="hits", statistic="median"),
+        "errors": Metric(description="", of="hits", higher_is_better=False),
+    }
+)
+METRICS = tuple(BENCHMARK.metrics)
+
+
+class Run:
+    """A stored run with these values by task and person; None for an unfinished task."""
+
+    def __init__(self, path: Path, name: str, tasks: Mapping[str, Any], **fields: Any) -> None:
+        self.slices = fields.pop("slices", {})
+        stage = StageEntry(name="ask", key="k" * 32, file="1-ask.jsonl", items=6)
+        entries = {
+            task: make_entry(make_task(task, metrics=METRICS), stage, data={"fingerprint": "f"})
+            for task in tasks
+        }
+        began = Session(started="2026-01-01T00:00:00Z")
+        self.manifest = make_manifest(
+            run_id=name, model=name, tasks=entries, sessions=(began,), **fields
+        )
+        self.folder = RunFolder(path / name)
+        self.kept = [self.task(name, each) for name, each in tasks.items() if each is not None]
+        self.tasks = dict(zip((one.task.name for one in self.kept), self.kept, strict=True))
+
+    def task(self, name: str, values: Mapping[str, float]) -> Any:
+        slices = {"slices": self.slices} if self.slices else {}
+        scores = [
+            Score(id=f"{user}-1", user=user, values={"hits": float(value)},
+                  **{what: {"part": of[user]} for what, of in slices.items()})
+            for user, value in values.items()
+        ]  # fmt: skip
+        write_scores(self.folder, name, scores)
+        value = float(np.mean(list(values.values())))
+        results = {one: make_metric(value, n=len(values)) for one in METRICS}
+        return make_finished_task(
+            self.folder.path, make_task(name, metrics=METRICS), label=self.manifest.model,
+            manifest=self.manifest, entry=self.manifest.tasks[name], benchmark=BENCHMARK,
+            summary=make_summary(name, main=("hits",), metrics=results),
+        )  # fmt: skip
+
+    @property
+    def gated(self) -> GatedRun:
+        benchmarks = dict.fromkeys(self.manifest.tasks, BENCHMARK)
+        return GatedRun(self.manifest.model, self.manifest, benchmarks, frozenset(self.tasks))
+
+
+def by_person(values: Any, people: Any = PEOPLE) -> dict[str, float]:
+    return dict(zip(people, values, strict=True))
+
+
+def two_runs(path: Path, old: Any = OLD, new: Any = NEW, **fields: Any) -> list[Run]:
+    """Runs of one task `t`, or of the tasks of `old` and `new`."""
+    given = [each if isinstance(each, dict) else {"t": by_person(each)} for each in (old, new)]
+    return [
+        Run(path, name, each, **fields) for name, each in zip(("old", "new"), given, strict=True)
+    ]
+
+
+def document_of(runs: list[Run], **options: Any) -> Any:
+    return compare_tasks((task for run in runs for task in run.kept), **options).document()
+
+
+def bootstrap(gaps: np.ndarray, *seed: Any) -> tuple[float, float]:
+    """The 95% interval of the mean gap of six people, drawn as the comparison draws them."""
+    ordered = gaps[np.argsort([stable_int(user) for user in PEOPLE])]
+    random = np.random.Generator(np.random.PCG64(stable_int(*seed)))
+    drawn = ordered[random.integers(0, 6, size=(2000, 6), dtype=np.uint32)]
+    low, high = np.quantile(drawn.mean(axis=1), (0.025, 0.975))
+    return pytest.approx((float(low), float(high)))
+
+
+def exchanged(gaps: np.ndarray) -> float:
+    """The p value over all 64 exchanges."""
+    signs = np.array(list(itertools.product((1, -1), repeat=6)))
+    means = np.abs((signs * gaps).mean(axis=1))
+    return float((means >= abs(gaps.mean()) - 1e-9).mean())
+
+
+def test_the_changed_units_are_counted_and_listed_with_their_commands(tmp_path):
+    runs = two_runs(tmp_path, old=(0.0, 0.5, 1, 0, 1, 0), new=(1.0, 1, 1, 0.25, 0, 0))
+    item = {"id": "ann-1", "user": "ann"}
+    write_journal(
+        tmp_path / "new" / "t" / "1-ask.jsonl",
+        make_line(1, item, Unreadable(cause="x"), stage="k" * 32),
+        make_line(2, {"id": "q", "user": "eve"}, Unreadable(cause="x"), stage="k" * 32),
+    )
+    (comparison,) = document_of(runs).comparisons
+    (difference,) = comparison.differences
+    gaps = np.array(NEW, float) * (1, 1, 1, 0.25, 1, 1) - (0, 0.5, 1, 0, 1, 0)
+    assert difference.value == pytest.approx(gaps.mean())
+    assert difference.interval == bootstrap(gaps, "paired", 0, "t", "hits")
+    assert difference.p == pytest.approx(exchanged(gaps))
+    (units,) = comparison.changed
+    assert (units.better, units.worse, units.same) == (3, 1, 2)
+    assert [(one.unit, one.first, one.second) for one in units.largest] == [
+        ("ann-1", 1, 0), ("eve-1", 0, 1), ("bob-1", 1, 0.5), ("dan-1", 0.25, 0),
+    ]  # fmt: skip
+    ours, theirs = (f"harness show {tmp_path / name} --task t" for name in ("new", "old"))
+    # An item, all of a person where the unit is no item, and the task where neither is recorded.
+    assert [one.commands for one in units.largest[:3]] == [
+        (f"{ours} --sample ann-1", theirs), (f"{ours} --sample eve", theirs), (ours, theirs),
+    ]  # fmt: skip
+    lower = document_of(runs, metrics=("errors",)).comparisons[0].changed[0]
+    assert (lower.better, lower.worse) == (1, 3)
+
+
+def test_equal_runs_have_no_changed_unit_and_p_1(tmp_path):
+    (comparison,) = document_of(two_runs(tmp_path, new=OLD)).comparisons
+    assert [(one.better, one.worse, one.same) for one in comparison.changed] == [(0, 0, 6)]
+    assert [(one.value, one.interval, one.p, one.p_holm) for one in comparison.differences] == [
+        (0.0, (0.0, 0.0), 1.0, 1.0)
+    ]
+
+
+def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with_all(tmp_path):
+    people = [f"p{number}" for number in range(24)]
+    part = {one: "21-100" if place < 20 else "6-20" for place, one in enumerate(people)}
+    part |= {"p22": "1-5"}
+    old = by_person([place % 2 for place in range(24)], people)
+    new = by_person([1] * 22 + [0, 0], people)
+    runs = [Run(tmp_path, "old", {"t": old}, slices=part),
+            Run(tmp_path, "new", {"t": new}, slices=part | {"p23": "21-100"})]  # fmt: skip
+    (comparison,) = document_of(runs, by="part").comparisons
+    found = {one.value: one.differences[0] for one in comparison.slices}
+    # p23 is in another part in each run, and so in none.
+    assert [(value, one.n, one.value) for value, one in found.items()] == [
+        ("1-5", 1, 0.0), ("6-20", 2, 0.5), ("21-100", 20, 0.5),
+    ]  # fmt: skip
+    assert [one.no_interval for one in found.values()] == ["fewer than 20 users"] * 2 + [None]
+    assert found["6-20"].p == 1.0
+    assert found["1-5"].no_p is not None
+    every = [comparison.differences[0], *found.values()]
+    values = sorted(one.p for one in every if one.p is not None)
+    holm = np.minimum(np.maximum.accumulate(np.array(values) * [3, 2, 1]), 1)
+    assert sorted(one.p_holm for one in every if one.p_holm is not None) == pytest.approx(holm)
+    large = comparison.slices[2].common["new"]["hits"]
+    assert (large.n, large.value, large.interval) == (20, 1.0, (1.0, 1.0))
+    assert comparison.slices[0].common["old"]["hits"].no_interval == "fewer than 20 users"
+    with pytest.raises(UsageError, match="has a slice 'prt'") as raised:
+        document_of(runs, by="prt")
+    assert "did you mean 'part'?" in str(raised.value)
+
+
+GROUPS = {"groups": {"both": ("s", "t")}}
+TOGETHER = ("paired together", 0, "both", "hits")
+HARD = {"old": (1, 0, 0, 0, 0, 0), "new": (1, 1, 0, 0, 0, 0)}
+
+
+def of_a_group(path: Path, **fields: Any) -> list[Run]:
+    tasks = [{"s": by_person(each), "t": by_person(HARD[name])}
+             for name, each in (("old", OLD), ("new", NEW))]  # fmt: skip
+    return two_runs(path, *tasks, **{**GROUPS, **fields})
+
+
+def test_the_difference_of_a_mean_draws_people_together_and_is_tested(tmp_path):
+    document = document_of(of_a_group(tmp_path))
+    (mean,) = document.mean_differences
+    gaps = (np.subtract(NEW, OLD) + np.subtract(HARD["new"], HARD["old"])) / 2
+    assert (mean.name, mean.over, mean.tasks) == ("both", "tasks", ("s", "t"))
+    assert mean.difference.value == pytest.approx(gaps.mean())
+    assert mean.difference.interval == bootstrap(gaps, *TOGETHER)
+    assert (mean.difference.p, mean.difference.exact) == (exchanged(gaps), True)
+    assert (mean.difference.n, mean.difference.users) == (12, 6)
+    every = [one.differences[0] for one in document.comparisons] + [mean.difference]
+    assert all(one.p_holm == min(1, 3 * one.p) for one in every if one.p < 0.5)
+
+
+def test_the_mean_of_medians_is_tested_as_it_is_measured(tmp_path):
+    runs = of_a_group(tmp_path)
+    (mean,) = document_of(runs, metrics=("middle",)).mean_differences
+    # Of old 0 0 0 0 1 1 and new 0 0 1 1 1 1 the medians are 0 and 1; of the hard task 0 and 0.
+    assert mean.difference.value == 0.5
+    old, new = np.array([OLD, HARD["old"]]), np.array([NEW, HARD["new"]])
+    found = []
+    for way in itertools.product((False, True), repeat=6):
+        sides = np.where(way, old, new), np.where(way, new, old)
+        ours, theirs = (np.median(side, axis=1).mean() for side in sides)
+        found.append(abs(ours - theirs) >= 0.5)
+    assert mean.difference.p == pytest.approx(np.mean(found))
+
+
+def test_repeats_are_compared_over_all_of_them_with_the_deviation(tmp_path):
+    runs = two_runs(tmp_path, {"t": by_person(OLD), "t@2": by_person(OLD[::-1])},
+                    {"t": by_person(NEW), "t@2": by_person((1, 1, 1, 1, 1, 1))})  # fmt: skip
+    document = document_of(runs)
+    (mean,) = document.mean_differences
+    gaps = (np.subtract(NEW, OLD) + np.subtract(1, OLD[::-1])) / 2
+    assert (mean.over, mean.difference.value) == ("repeats", pytest.approx(gaps.mean()))
+    assert mean.difference.p_holm == mean.difference.p == exchanged(gaps)
+    assert mean.deviations == pytest.approx({"new": np.std([4 / 6, 1], ddof=1), "old": 0.0})
+    singles = [one.differences[0] for one in document.comparisons]
+    assert [(one.p is None, one.p_holm) for one in singles] == [(False, None)] * 2
+
+
+def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_named(tmp_path):
+    run = Run(tmp_path, "one", {"a": by_person(OLD), "b": by_person(NEW)})
+    a, b = run.kept
+    stages = (changed(b.entry.stages[0], components={"version": 2}),)
+    b = replace(b, entry=changed(b.entry, stages=stages))
+    comparison = compare_methods([a, b], metrics=("hits",)).comparison
+    (difference,) = comparison.differences
+    assert (difference.first, difference.second) == ("b", "a")
+    assert (difference.value, difference.p) == (
+        pytest.approx(1 / 3),
+        exchanged(np.subtract(NEW, OLD)),
+    )
+    assert comparison.within == "one"
+    assert comparison.doubts == ("b against a: ask's version 2 against null",)
+    assert comparison.changed[0].largest[0].commands[0].endswith("one --task b")
+    other = changed(b.entry, data={"fingerprint": "another"})
+    (refused,) = compare_methods([a, replace(b, entry=other)]).comparison.refused
+    assert refused.because == ("data f against another",) or refused.run in ("a", "b")
+
+
+def gated(runs: list[Run], *gates: str, against: str | None = None) -> list[Any]:
+    every = [run.gated for run in runs]
+    wanted = gates_of(gates, every)
+    document = document_of(runs, gated=metrics_by_task(wanted), against=against)
+    return list(decided(wanted, document, every, against))
+
+
+def test_a_gate_is_on_the_interval_and_does_not_hold_on_its_edge(tmp_path):
+    gaps = np.array([0.5, 0.5, 0.5, 0.5, 0.25, 0.25])
+    runs = two_runs(tmp_path, old=[0] * 6, new=list(gaps))
+    (edge,) = gated(runs, "t.hits>0.25")
+    low, high = edge.interval
+    assert (edge.value, edge.first, edge.second) == (pytest.approx(gaps.mean()), "new", "old")
+    below, at, above = gated(
+        runs, f"t.hits>{low - 1e-9!r}", f"t.hits>{low!r}", f"t.hits>{low + 1e-9!r}"
+    )
+    assert [one.holds for one in (below, at, above)] == [True, False, False]
+    assert (below.people_needed, at.people_needed) == (None, 7)
+    (upper,) = gated(runs, f"t.errors<{high!r}")
+    assert (upper.holds, upper.above, upper.users) == (False, False, 6)
+
+
+def test_where_only_the_width_is_in_the_way_the_people_needed_are_named(tmp_path):
+    (gate,) = gated(two_runs(tmp_path), "t.hits>0")
+    arm = gate.value - gate.interval[0]
+    assert gate.holds is False
+    assert gate.people_needed == int(6 * (arm / gate.value) ** 2) + 1
+    (missed,) = gated(two_runs(tmp_path / "2", old=NEW, new=OLD), "t.hits>0")
+    assert (missed.holds, missed.people_needed) == (False, None)
+
+
+def test_the_gate_of_a_group_is_on_its_mean(tmp_path):
+    (gate,) = gated(of_a_group(tmp_path), "both.hits>-0.5")
+    gaps = (np.subtract(NEW, OLD) + np.subtract(HARD["new"], HARD["old"])) / 2
+    assert gate.holds
+    assert gate.value == pytest.approx(gaps.mean())
+    assert gate.interval == bootstrap(gaps, *TOGETHER)
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("both.hit>0", "did you mean 'hits'"),
+        ("boht.hits>0", "did you mean 'both'"),
+        ("both.hits<0", "hits is better when higher"),
+        ("both.errors>0", "errors is better when lower"),
+        ("both.hits>x", "this is no gate"),
+        ("both.hits>1.2.3", "this is no gate"),
+        ("hits>0", "this is no gate"),
+    ],
+)
+def test_a_gate_that_cannot_be_meant_is_refused_with_the_nearest_name(tmp_path, gate, said):
+    with pytest.raises(UsageError, match=said) as raised:
+        gated(of_a_group(tmp_path), gate)
+    assert raised.value.exit_code == 2
+
+
+def test_a_group_without_a_mean_has_no_gate(tmp_path):
+    runs = of_a_group(tmp_path, without_mean=("both",))
+    with pytest.raises(UsageError, match="a mean over its tasks means nothing"):
+        gated(runs, "both.hits>0")
+
+
+def test_a_gate_is_undecided_for_a_run_that_is_unfinished_or_unlike(tmp_path):
+    old, new = of_a_group(tmp_path)
+    half = Run(tmp_path, "half", {"s": by_person(NEW), "t": None}, **GROUPS)
+    done, cut = gated([old, new, half], "both.hits>-0.9", against="old")
+    assert (done.holds, done.first) == (True, "new")
+    assert (cut.holds, cut.undecided) == (None, "half has not finished t")
+    unlike = Run(tmp_path, "unlike", {"t": by_person(NEW)}, seed=3)
+    (gate,) = gated([two_runs(tmp_path / "2")[0], unlike], "t.hits>0")
+    assert gate.holds is None
+    assert "is left out of t: seed" in gate.undecided
+
+
+def test_with_one_common_person_there_is_no_interval_and_no_decision(tmp_path):
+    runs = [Run(tmp_path, "old", {"t": {"ann": 0.0, "bob": 1.0}}),
+            Run(tmp_path, "new", {"t": {"ann": 1.0, "cid": 1.0}})]  # fmt: skip
+    (comparison,) = document_of(runs).comparisons
+    (difference,) = comparison.differences
+    assert (difference.n, difference.value, difference.interval) == (1, 1.0, None)
+    (gate,) = gated(runs, "t.hits>0")
+    assert gate.undecided == f"no interval: {difference.no_interval}"
+    assert "fewer than two users in common" in gate.undecided

@@ -132,7 +132,7 @@ def _methods(args: SimpleNamespace) -> int:
         for name in names if args.against is None else [*names, args.against]:
             one_of(name, run.opened[1].tasks, "task")
         run.benchmarks = {name: run.benchmarks[name] for name in names if name in run.benchmarks}
-        _read(run, labels_of_runs(runs))
+        read_finished(run, labels_of_runs(runs))
     found = ComparedTasks([], [], [])
     if len(run.kept) > 1:
         compared = compare_methods(

@@ -57,6 +57,21 @@ def suite(*, file: Path, only: str | None, **switches: bool) -> int:
     return _finish(found, planned[0].settings.output_path, runs, json=json)
 
 
+def _bases(suite: Suite, folder: Path, runs: Sequence[SuiteRun]) -> dict[int, str]:
+    """By seed the folder of the run that gates compare with, which `--only` may have left out."""
+    from harness.pipeline.suite_runs import finished_before
+
+    against = suite.file.against
+    found = {run.seed: run.folder for run in runs if run.model == against and run.folder}
+    kept = kept_runs(folder) if suite.file.gates else []
+    for base in (one for one in suite.candidates if one.name == against and kept):
+        for seed in {*suite.file.seeds} - found.keys():
+            planned = _planned(suite, base, seed, retry_failures=False)
+            before = finished_before(planned.settings, kept)
+            found |= {} if before is None else {seed: str(before)}
+    return found
+
+
 def _planned(suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool) -> PlannedRun:
     """One run of the suite, with the settings that `harness run` would have."""
     from harness.pipeline.suite_runs import PlannedRun, tagged
@@ -113,6 +128,7 @@ def _options(suite: Suite, ctx: click.Context, run: RunCommand) -> Iterator[tupl
 def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
     """Raise UsageError for tasks that do not exist, and for two models of one identity."""
     from harness.base.hashing import digest
+    from harness.cli.suite_gates import check_gates
     from harness.contracts.stage import CANDIDATE
     from harness.pipeline.roles import RoleBinder
     from harness.registry import load_plugins
@@ -121,11 +137,12 @@ def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
     plugins = load_plugins()
     first = planned[0].settings
     try:
-        Catalogue(plugins, include_path=first.include_path).select(first.tasks)
+        selection = Catalogue(plugins, include_path=first.include_path).select(first.tasks)
     except UsageError as error:
         if ":" not in (error.where or ""):
             error.where = suite.document.where(["tasks"])
         raise
+    check_gates(suite, selection, plugins)
     seen: dict[str, PlannedRun] = {}
     for each in planned:
         where = each.named_in[CANDIDATE]
@@ -211,23 +228,41 @@ def _no_output(result: object) -> None:
 
 
 def _finish(suite: Suite, output_path: Path, runs: Sequence[SuiteRun], *, json: bool) -> int:
-    """Print how the runs ended; the exit code of all."""
+    """Decide the gates, write the report and print how the runs ended; the exit code of all."""
+    from harness.cli.suite_gates import decided_gates
     from harness.pipeline.suite_runs import exit_code_of
     from harness.reporting.suite_tables import ending_report
     from harness.reporting.text import clean_text
 
-    code = exit_code_of(each.exit_code for each in runs)
-    page = _report(suite, output_path, runs)
+    bases = _bases(suite, output_path, runs)
+    documents, errors, gates = decided_gates(suite, runs, bases)
+    page: Path | None = None
+    try:
+        page = _report(suite, output_path, runs)
+    except HarnessError as error:
+        errors.append(error)
+    codes = [each.exit_code for each in runs] + [one.exit_code for one in errors]
+    code = exit_code_of([*codes, gates])
     if json:
+        decided = [gate for each in documents for gate in each.gates or ()]
         said = {"suite": suite.name, "runs": runs, "report": page and str(page)}
-        print_json({**said, "exit_code": code})
+        print_json({**said, "gates": decided, "exit_code": code})
     else:
+        from harness.reporting.gate_lines import print_gates
         from harness.reporting.report_tables import print_report
+        from harness.reporting.short_comparison import print_short_comparison
 
         print()
+        for document in documents:
+            if document.comparisons:
+                print_short_comparison(document)
+            print_gates(document)
+            print()
         print_report(ending_report(suite.name, runs))
         if page is not None:
             print(clean_text(f"report: {page}"))
+    for one in errors:
+        print_error(one)
     return code
 
 

@@ -166,6 +166,39 @@ def test_a_glob_finds_a_model_for_each_match(suite, tmp_path):
     assert RunFolder(Path(document["runs"][0]["folder"])).manifest().tags["model"] == "night"
 
 
+def gated(suite, *words, gate="interests.support>-0.02", against="good"):
+    """A suite of a good and a poor model, compared with the good one by default."""
+    good = ScriptedModel('[{"interest": "zebras", "items": [1, 2, 3, 4, 5, 6]}]', name="good")
+    poor = ScriptedModel('[{"interest": "xyz", "items": [1, 2, 3, 4, 5, 6]}]', name="poor")
+    judge = ScriptedModel(lambda request: "1" if "zebras" in str(request) else "none", name="judge")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (good, poor)]
+    more = f"seeds: [0, 1]\nagainst: {against}\ngates: ['{gate}']"
+    with offered((good, poor, judge)):
+        return suite(models, *words, judge=judge.spec, more=more)
+
+
+def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
+    code, document = gated(suite)
+    assert code == document["exit_code"] == 4, document
+    gates = document["gates"]
+    assert [gate["holds"] for gate in gates] == [False, False]
+    assert all(gate["interval"][1] < 0 for gate in gates)
+    assert ["poor" in gate["first"] and "good" in gate["second"] for gate in gates] == [True] * 2
+
+
+def test_gates_that_hold(suite):
+    code, document = gated(suite, against="poor")
+    assert (code, [gate["holds"] for gate in document["gates"]]) == (0, [True, True])
+
+
+def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):
+    code, document = gated(suite, "--only", "poor")
+    assert (code, document["gates"]) == (1, [])
+    assert gated(suite, "--only", "good")[0] == 0
+    code, document = gated(suite, "--only", "poor")
+    assert (code, len(document["gates"]), len(document["runs"])) == (4, 2, 2)
+
+
 def test_a_rehearsal_sums_the_calls_of_all_runs(suite):
     code, document = suite([BASE], "--dry_run", more="seeds: [0, 1, 2]")
     (row,) = document["models"]
@@ -255,6 +288,26 @@ expected: a\
     assert refused("- models", "", "a list") == snapshot("""\
 the file defines no suite
 expected: keys and values\
+""")
+
+
+def test_gates_that_cannot_be_meant(refused):
+    begin = f"{TASKS}{BASELINE}against: a\ngates: ["
+    assert refused(f"{begin}support]", "5:9", "support", kind=UsageError) == snapshot("""\
+this is no gate
+expected: TASK.METRIC>BOUND, or < for a metric that is better when lower\
+""")
+    gate = "interests.suport>0"
+    assert refused(f"{begin}'{gate}']", "5:9", gate, kind=UsageError) == snapshot("""\
+'interests' has no metric 'suport'
+expected: support, grounded, coverage
+to do: did you mean 'support'?\
+""")
+    gate = "interest.support>0"
+    assert refused(f"{begin}'{gate}']", "5:9", gate, kind=UsageError) == snapshot("""\
+no run has a task or group 'interest'
+expected: interests
+to do: did you mean 'interests'?\
 """)
 
 

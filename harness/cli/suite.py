@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,10 @@ OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
 @option("--only", metavar="NAME", help="only this model, or the models of this entry")
 @option("--dry_run", is_flag=True, help="print the expected calls, tokens and cost of all and exit")
 @option("--retry_failures", is_flag=True, help="ask the failed questions again")
+@option("--report", metavar="FILE", type=PATH, help="the page about all runs (NAME.html)")
 @option("--quiet", is_flag=True, help="only results and errors")
 @option("--json", is_flag=True, help="how each run ended, as one JSON document")
-def suite(*, file: Path, only: str | None, **switches: bool) -> int:
+def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool) -> int:
     """Run the models of a suite on its tasks, with each of its seeds. The same command continues
     where it stopped: what is done is not run again. A run that fails does not stop the others.
     """
@@ -54,7 +55,8 @@ def suite(*, file: Path, only: str | None, **switches: bool) -> int:
     if switches["dry_run"]:
         return _dry_run(planned, json=json)
     runs = _run(planned, quiet=switches["quiet"], json=json)
-    return _finish(found, planned[0].settings.output_path, runs, json=json)
+    bases = _bases(found, planned[0].settings.output_path, runs)
+    return _finish(found, report or Path(f"{found.name}.html"), runs, bases, json=json)
 
 
 def _bases(suite: Suite, folder: Path, runs: Sequence[SuiteRun]) -> dict[int, str]:
@@ -227,25 +229,31 @@ def _no_output(result: object) -> None:
     pass
 
 
-def _finish(suite: Suite, output_path: Path, runs: Sequence[SuiteRun], *, json: bool) -> int:
+def _finish(
+    suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
+) -> int:
     """Decide the gates, write the report and print how the runs ended; the exit code of all."""
+    from harness.cli.report import write_report
+    from harness.cli.score import open_runs
     from harness.cli.suite_gates import decided_gates
     from harness.pipeline.suite_runs import exit_code_of
     from harness.reporting.suite_tables import ending_report
     from harness.reporting.text import clean_text
 
-    bases = _bases(suite, output_path, runs)
     documents, errors, gates = decided_gates(suite, runs, bases)
-    page: Path | None = None
+    written: Path | None = None
+    folders = [each.folder for each in runs if each.folder is not None]
     try:
-        page = _report(suite, output_path, runs)
+        if folders:
+            write_report(page, open_runs(folders, None, {}), title=f"suite {suite.name}")
+            written = page
     except HarnessError as error:
         errors.append(error)
     codes = [each.exit_code for each in runs] + [one.exit_code for one in errors]
     code = exit_code_of([*codes, gates])
     if json:
         decided = [gate for each in documents for gate in each.gates or ()]
-        said = {"suite": suite.name, "runs": runs, "report": page and str(page)}
+        said = {"suite": suite.name, "runs": runs, "report": written and str(written)}
         print_json({**said, "gates": decided, "exit_code": code})
     else:
         from harness.reporting.gate_lines import print_gates
@@ -259,21 +267,8 @@ def _finish(suite: Suite, output_path: Path, runs: Sequence[SuiteRun], *, json: 
             print_gates(document)
             print()
         print_report(ending_report(suite.name, runs))
-        if page is not None:
-            print(clean_text(f"report: {page}"))
+        if written is not None:
+            print(clean_text(f"report: {written}"))
     for one in errors:
         print_error(one)
     return code
-
-
-def _report(suite: Suite, folder: Path, runs: Sequence[SuiteRun]) -> Path | None:
-    """The page about all runs of the suite that began; None if there is none."""
-    from harness.cli.report import write_report
-    from harness.cli.score import open_runs
-
-    folders = [each.folder for each in runs if each.folder is not None]
-    if not folders:
-        return None
-    page = folder / f"{suite.name}.html"
-    write_report(page, open_runs(folders, None, {}), title=f"suite {suite.name}")
-    return page

@@ -14,11 +14,13 @@ from inline_snapshot import snapshot
 
 from harness.base.errors import TaskError, UsageError
 from harness.cli.main import main
+from harness.pipeline.suite_file import read_suite
 from harness.pipeline.suite_runs import exit_code_of
 from harness.runs.run_folder import RunFolder
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 
+ROOT = Path(__file__).parents[2]
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3]}]'
 
 
@@ -199,6 +201,17 @@ def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):
     assert (code, len(document["gates"]), len(document["runs"])) == (4, 2, 2)
 
 
+def test_the_example_of_the_documentation_is_a_suite(tmp_path):
+    text = (ROOT / "docs" / "suites.md").read_text("utf-8")
+    (tmp_path / "night-2026-11-22").mkdir()
+    (tmp_path / "nightly.yaml").write_text(
+        text.partition("```yaml\n")[2].partition("```")[0].replace("/checkpoints", str(tmp_path))
+    )
+    found = read_suite(tmp_path / "nightly.yaml")
+    assert [one.name for one in found.candidates] == ["night-2026-11-22", "release"]
+    assert (found.name, len(found.file.gates)) == ("nightly", 2)
+
+
 def test_a_rehearsal_sums_the_calls_of_all_runs(suite):
     code, document = suite([BASE], "--dry_run", more="seeds: [0, 1, 2]")
     (row,) = document["models"]
@@ -244,7 +257,7 @@ def test_the_same_command_continues_after_a_kill(tmp_path):
         assert server.count - asked == 2  # of four people, two were answered before
     assert ended(json.loads(done.stdout)) == [("base", 0, "done", True), ("slow", 0, "done", False)]
     assert sorted(path.name for path in (tmp_path / "runs").glob("2*")) == before
-    assert "suite s" in (tmp_path / "runs" / "s.html").read_text()
+    assert "suite s" in (tmp_path / "s.html").read_text()
 
 
 TASKS = "tasks: [interests]\njudge: lexical\n"

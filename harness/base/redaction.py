@@ -115,7 +115,7 @@ def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> 
     That is: text in the form of a known kind of key, credentials in a URL, the values of the
     environment's secret variables, and secrets registered with `keep_out`.
     """
-    known = (*_registered, *environment_secrets()) if secrets is None else secrets
+    known = known_secrets() if secrets is None else secrets
     if isinstance(value, str):
         return _without(value, known)
     if isinstance(value, Mapping):
@@ -205,6 +205,11 @@ def _sign(character: str) -> re.Pattern[str]:
     in_url = re.sub("[a-f]", lambda found: f"[{found[0]}{found[0].upper()}]", in_url)
     in_html = rf"&#(?:[xX]0*{spelt}|0*{ord(character)});"
     return re.compile(rf"(?:\\*{re.escape(character)}|\\+u0*{spelt}|{in_url}|{in_html})")
+
+
+def known_secrets() -> tuple[str, ...]:
+    """The secrets of the environment, and those that were registered."""
+    return (*_registered, *environment_secrets())
 
 
 def environment_secrets() -> tuple[str, ...]:

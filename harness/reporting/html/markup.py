@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from harness.base.home import home
-from harness.base.redaction import without_key_material
+from harness.base.redaction import known_secrets, without_key_material
 from harness.reporting.text import clean_text
 
 EMPTY = frozenset({"br", "col", "input", "meta"})
@@ -57,15 +57,32 @@ def _escaped(text: str) -> Html:
 
 def shown(text: str) -> str:
     """The text as people may see it: no key, no name of the home folder, nothing invisible."""
-    return clean_text(without_home(without_key_material(text)), lines=True)
+    return clean_text(without_home(without_key_material(text, _secrets())), lines=True)
+
+
+def read_secrets() -> None:
+    """Forget what is known of the environment, whose secrets the next text is searched for."""
+    for cache in (_secrets, _home, _escaped):
+        cache.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def _secrets() -> tuple[str, ...]:
+    return known_secrets()
+
+
+@lru_cache(maxsize=1)
+def _home() -> tuple[str, re.Pattern[str]] | None:
+    folder = home()
+    if folder is None or str(folder) == folder.anchor:
+        return None
+    return str(folder), re.compile(rf"{re.escape(str(folder))}(?![\w.-])")
 
 
 def without_home(text: str) -> str:
     """The text with `~` for the user's home folder, whose name may be that of a person."""
-    folder = home()
-    if folder is None or str(folder) == folder.anchor or str(folder) not in text:
-        return text
-    return re.sub(rf"{re.escape(str(folder))}(?![\w.-])", "~", text)
+    known = _home()
+    return known[1].sub("~", text) if known is not None and known[0] in text else text
 
 
 def _attribute(name: str, value: str | int | bool | None) -> str:

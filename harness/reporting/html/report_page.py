@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.base.errors import HarnessError
 from harness.reporting.html.analysis_sections import benchmark_sections
 from harness.reporting.html.first_screen import first_screen, look_next
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, element, joined, read_secrets
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun
@@ -48,6 +48,7 @@ def report_page(
     It holds at most so many samples if `most_samples` is given, else as many as fit into a page
     of `most_megabytes`.
     """
+    read_secrets()
     title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
     sections = [one for one in _sections(runs, plugins) if one[2] is not None]
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]

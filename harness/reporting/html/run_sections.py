@@ -35,13 +35,13 @@ def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[
     if not 1 < len(runs) <= MOST_COMPARED:
         many = f"{len(runs)} runs are too many to compare each with the best one here"
         return [], [f"{many}: `harness compare RUN RUN` compares some"] if len(runs) > 1 else []
-    found, problems = [], []
+    found, problems, alone = [], [], []
     by_name: dict[str, list] = {}  # type: ignore[type-arg]
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
     for name, tasks in by_name.items():
         if len(tasks) < 2:
-            problems.append(f"{name}: only {tasks[0].label} has finished it")
+            alone.append(f"{name} ({tasks[0].label})")
             continue
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
         values = {
@@ -55,6 +55,8 @@ def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[
             found.append(compare(tasks, only=only, against=best).comparison)
         except HarnessError as error:
             problems.append(f"{name}: {error.problem}")
+    if alone:
+        problems.append(f"Finished by one run alone, so not compared: {', '.join(alone)}.")
     return list(adjusted(found)), problems
 
 
@@ -100,7 +102,9 @@ def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) 
                 title=one.task, columns=columns, rows=tuple(rows), digits=3,
                 notes=(*notes, *one.doubts),
             )  # fmt: skip
-            parts.append(sheet_html(sheet, level=3))
+            parts.append(sheet_html(sheet, level=3) if rows else joined([
+                element("h3", one.task), notes_html(sheet.notes)
+            ]))  # fmt: skip
     about = (
         "Each run against the one with the best value of the task, on the units that both have: "
         "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "

@@ -156,7 +156,7 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
                      "them.")  # fmt: skip
     return element(
         "div", switch, table, *(element("p", note, class_="note") for note in notes),
-        class_="few" if many > MOST_PUBLISHED else None,
+        class_="results few" if many > MOST_PUBLISHED else "results",
     )  # fmt: skip
 
 

@@ -197,8 +197,8 @@
         ...index.slices[at].map((each) => `; ${index.slice[each]}`)),
       others.length ? make("p", {}, "The same by: ", ...others.flatMap((each) => [
         make("button", { type: "button", onclick: () => open(each) }, index.runs[index.run[each]]), " "])) : "",
-      make("table", {}, make("tbody", {}, ...scores.map(([name, value]) =>
-        make("tr", {}, make("th", { scope: "row" }, name), make("td", { class: "number" }, value))))),
+      make("ul", { class: "scores", "aria-label": "scores" }, ...scores.map(([name, value]) =>
+        make("li", {}, `${name} `, make("strong", {}, value)))),
       ...sample.records.map((record) => recordOf(record, read)));
     detail.scrollTop = 0;
   }

@@ -20,7 +20,7 @@ from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Done, JournalLine, Judged
 from harness.reporting.call_lines import describe_call, laid_out
 from harness.reporting.html.markup import Html, element, joined, shown
-from harness.reporting.html.samples import Journal, Sample, main_metric
+from harness.reporting.html.samples import Journal, Sample, main_columns
 from harness.scoring.finished_task import FinishedTask
 
 LONG = 60
@@ -182,8 +182,8 @@ class _Index:
         names = list(dict.fromkeys(task.task.name for task in tasks))
         labels = list(dict.fromkeys(task.label for task in tasks))
         self._of = [(labels.index(each.label), names.index(each.task.name)) for each in tasks]
-        self._main = [main_metric(task)[0] for task in tasks]
-        metrics = {task.task.name: main_metric(task) for task in tasks}
+        self._main = [next(iter(main_columns(task)), "") for task in tasks]
+        metrics = {task.task.name: main for task, main in zip(tasks, self._main, strict=True)}
         self._failures: dict[str, int] = {}
         self._slices: dict[str, int] = {}
         self._rows: dict[str, list[Any]] = {name: [] for name in (
@@ -192,7 +192,7 @@ class _Index:
         self._head = {
             "runs": [shown(label) for label in labels],
             "tasks": [shown(name) for name in names],
-            "metrics": [shown(metrics[name][0]) for name in names],
+            "metrics": [shown(metrics[name]) for name in names],
         }
 
     @property

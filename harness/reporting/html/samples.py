@@ -99,13 +99,11 @@ def samples_of(tasks: Sequence[FinishedTask], journals: Sequence[Journal]) -> li
     return [found[key] for key in sorted(found, key=place)]
 
 
-def main_metric(task: FinishedTask) -> tuple[str, bool]:
-    """The main metric of a task's scores, and whether more of it is better."""
-    metrics = task.summary.metrics
-    for name in main_metrics(task.summary.main, metrics):
-        found = task.benchmark.metrics.get(name)
-        return (found.of or name) if found else name, metrics[name].higher_is_better
-    return "", True
+def main_columns(task: FinishedTask) -> list[str]:
+    """The columns of a task's scores that its main metrics are made of, the main one first."""
+    metrics = task.benchmark.metrics
+    named = main_metrics(task.summary.main, task.summary.metrics)
+    return [(metrics[name].of or name) if name in metrics else name for name in named]
 
 
 def _samples(
@@ -114,10 +112,12 @@ def _samples(
     """The units of a task, each with its records, and records that belong to no unit."""
     units: dict[str, Sample] = {}
     users: dict[str, list[Sample]] = {}
+    main = main_columns(task)
     for score in task.scores():
+        lost = {f"missing: {score.missing[name]}" for name in main if name in score.missing}
         sample = Sample(
             number, score.id, score.user, score.values, score.missing, score.slices or {},
-            sorted({f"missing {cause}" for cause in score.missing.values()}), [],
+            sorted(lost), [],
         )  # fmt: skip
         units[score.id] = sample
         users.setdefault(score.user, []).append(sample)
@@ -141,7 +141,10 @@ def _worst(
     name: str, tasks: Sequence[FinishedTask], found: dict[tuple[str, str], list[Sample]]
 ) -> dict[str, float]:
     """The rank of each unit of a task that is among the worst in any run."""
-    metric, higher = main_metric(next(task for task in tasks if task.task.name == name))
+    first = next(task for task in tasks if task.task.name == name)
+    metric = next(iter(main_columns(first)), "")
+    named = main_metrics(first.summary.main, first.summary.metrics)[:1]
+    higher = all(first.summary.metrics[each].higher_is_better for each in named)
     scores: dict[str, float] = {}
     for (task, unit), samples in found.items():
         values = [each.values[metric] for each in samples if metric in each.values]

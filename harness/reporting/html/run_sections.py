@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.analysis_sections import analyses_html, in_reports
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.samples import Samples
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number, reasons
@@ -181,7 +181,7 @@ def _lost(stage: StageSummary) -> list[Cell]:
     return [stage.items, cut, refused, reasons(other) or None]
 
 
-def judges_html(runs: Sequence[ReportedRun], plugins: Plugins) -> Html | None:
+def judges_html(runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins) -> Html | None:
     """Which judge decided what, how it was read, and how far panels agree; None without judges."""
     rows: list[tuple[Cell, ...]] = []
     panels = []
@@ -191,7 +191,7 @@ def judges_html(runs: Sequence[ReportedRun], plugins: Plugins) -> Html | None:
             for role in sorted(judging & task.summary.roles.keys()):
                 entry = run.manifest.player(task.task.name, role)
                 members = ", ".join((entry.identity.get("members") or {}) if entry else ())
-                counts = _verdicts(task, role)
+                counts = samples.verdicts(task, role)
                 rows.append((run.label, task.task.name, role, task.summary.roles[role],
                              members or None, counts["asked"], counts["none"],
                              counts["votes"]))  # fmt: skip
@@ -206,18 +206,3 @@ def judges_html(runs: Sequence[ReportedRun], plugins: Plugins) -> Html | None:
         "(--judge panel:…) or people's labels (`harness analyse judge-agreement`) would."
     ])  # fmt: skip
     return joined([sheet_html(sheet), sure])
-
-
-def _verdicts(task, role: str) -> Counter[str]:  # type: ignore[no-untyped-def]
-    from harness.contracts.outcomes import NoVerdict
-
-    counts: Counter[str] = Counter()
-    for stage in task.benchmark.stages:
-        if role in stage.judges and any(kept.name == stage.name for kept in task.entry.stages):
-            for record in task.judged(stage.name):
-                for judged in record.judged:
-                    if judged.role == role:
-                        counts["asked"] += 1
-                        counts["none"] += isinstance(judged.verdict, NoVerdict)
-                        counts["votes"] += len(judged.votes)
-    return counts

@@ -84,7 +84,9 @@ def _group_html(
                 why += f"; `harness analyse {registration.name} RUN` shows the error in full"
             silent.append(element("li", element("strong", registration.name), f": {why}"))
             continue
-        heading = element("h3", f"{registration.name}: {registration.description}")
+        title = registration.description or registration.name
+        named = element("span", f" ({registration.name})", class_="note")
+        heading = element("h3", title[:1].upper() + title[1:], named)
         parts.append(joined([heading, report]))
     if silent:
         title = element("summary", f"{len(silent)} of {len(registrations)} analyses are not shown")

@@ -22,7 +22,7 @@ from harness.reporting.tables import (
     thought_out,
     value_of,
 )
-from harness.reporting.text import NOTHING, clean_text, duration, number, reasons, share
+from harness.reporting.text import NOTHING, duration, number, reasons, share
 from harness.scoring.group_means import MeanOverTasks, means_of
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
@@ -33,7 +33,13 @@ if TYPE_CHECKING:
     from harness.scoring.comparison import Comparison
 
 LOOSE = 0.1
-"""If a larger share of the replies needed help to be read, a report says so."""
+"""If a larger share of the replies was not read, or needed help, a report says so."""
+
+HELPED = ("brackets", "repaired")
+"""The rungs of replies that were not in the form that was asked for."""
+
+FEW_TASKS = 4
+"""What more tasks ask is shown when the reader asks for it."""
 
 MOST_PUBLISHED = 12
 """More published rows are shown when the reader asks for them."""
@@ -59,7 +65,11 @@ def first_screen(runs: Sequence[ReportedRun], answers: Sequence[str] = ()) -> Ht
     rows = [row for run in runs for row in result_rows(run)]
     said = [element("p", line, class_="answer") for line in answers]
     table = _results(rows, published_rows(runs, rows))
-    return joined([_stamp(runs), _measured(runs), *said, table])
+    measured = _measured(runs)
+    if len(measured) <= FEW_TASKS:
+        return joined([_stamp(runs), _listed(measured), *said, table])
+    title = element("summary", f"What each of the {len(measured)} tasks asks, and of whom")
+    return joined([_stamp(runs), element("details", title, _listed(measured)), *said, table])
 
 
 def result_rows(run: ReportedRun) -> Iterator[ResultRow]:
@@ -146,7 +156,7 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
                      "them.")  # fmt: skip
     return element(
         "div", switch, table, *(element("p", note, class_="note") for note in notes),
-        class_="few" if many > MOST_PUBLISHED else None,
+        class_="results few" if many > MOST_PUBLISHED else "results",
     )  # fmt: skip
 
 
@@ -191,43 +201,54 @@ def _published(one: PublishedResult) -> list[Entry]:
 
 
 def _stamp(runs: Sequence[ReportedRun]) -> Html | None:
-    """The warning above everything, with the tasks and models that each reason is of."""
-    summaries = [(run.label, each) for run in runs for each in run.summaries]
-    because: dict[str, dict[str, None]] = {}
-    for label, summary in summaries:
-        for why in summary.not_comparable_because:
-            because.setdefault(why, {})[f"{label} on {summary.task}"] = None
+    """The warning above everything, with the runs and tasks that each reason is of."""
+    because: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        for summary in run.summaries:
+            for why in summary.not_comparable_because:
+                because.setdefault(why, {}).setdefault(run.label, []).append(summary.task)
     if not because:
         return None
-    lines = [
-        element("li", why if len(whose) == len(summaries) else f"{why} ({', '.join(whose)})")
-        for why, whose in because.items()
-    ]
+    of_run = {run.label: len(run.summaries) for run in runs if run.summaries}
+    lines = []
+    for why, whose in because.items():
+        named = [
+            label if len(tasks) == of_run[label] else f"{label} on {', '.join(tasks)}"
+            for label, tasks in whose.items()
+        ]
+        everywhere = named == [*of_run]
+        lines.append(element("li", why if everywhere else f"{why} ({'; '.join(named)})"))
     title = element("strong", "NOT COMPARABLE with published results")
     return element("div", title, element("ul", *lines), class_="stamp", role="note")
 
 
-def _measured(runs: Sequence[ReportedRun]) -> Html:
+def _listed(measured: Sequence[tuple[str, Html]]) -> Html:
+    if not measured:
+        return element("p", "No task of these runs is finished.", class_="note")
+    pairs = (joined([element("dt", name), about]) for name, about in measured)
+    return element("dl", *pairs, class_="measured")
+
+
+def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
     """What each task asks, and of whom."""
     first: dict[str, tuple[ReportedRun, TaskSummary]] = {}
     for run in runs:
         for summary in run.summaries:
             first.setdefault(task_and_repeat(summary.task)[0], (run, summary))
-    lines = []
+    found = []
     for name, (run, summary) in first.items():
-        entry = run.manifest.tasks[summary.task]
-        about = clean_text(str(entry.definition.get("description", "")))
+        about = str(run.manifest.tasks[summary.task].definition.get("description", ""))
         people = max((each.users for each in summary.metrics.values()), default=0)
-        whom = f"{summary.units:,} units of {people:,} people" * (people != summary.units)
-        whom = whom or f"{people:,} people"
-        others = [f"{role}: {model}" for role, model in summary.roles.items()
-                  if role != "candidate"]  # fmt: skip
-        facts = [whom, f"data: {data_name(summary.data)}", *others]
-        lines.append(joined([element("dt", name),
-                             element("dd", f"{about} ", element("span", f"{'; '.join(facts)}.",
-                                                                class_="note"))]))  # fmt: skip
-    return element("dl", *lines, class_="measured") if lines else element(
-        "p", "No task of these runs is finished.", class_="note")  # fmt: skip
+        whom = f"{summary.units:,} units of {people:,} people"
+        others = [f"{role}: {one}" for role, one in summary.roles.items() if role != CANDIDATE]
+        facts = [
+            f"{people:,} people" if people == summary.units else whom,
+            f"data: {data_name(summary.data)}",
+            *others,
+        ]
+        small = element("span", f"{'; '.join(facts)}.", class_="note")
+        found.append((name, element("dd", f"{about} ", small)))
+    return found
 
 
 def look_next(runs: Sequence[ReportedRun], comparisons: Sequence[Comparison]) -> Html:
@@ -268,11 +289,13 @@ def _doubts(runs: Sequence[ReportedRun]) -> Iterator[tuple[str, str, str]]:
             if spent := thought_out(summary):
                 yield whose, f"{spent:,} replies spent their limit on thinking.", "reading"
             for stage, use in _candidate(summary):
-                read = sum(use.rungs.values())
-                if use.rungs and read - use.rungs.get("strict", 0) > LOOSE * read:
-                    part = share(use.rungs.get("strict", 0), read)
-                    yield whose, f"only {part} of the replies read in {stage} had the form that " \
-                                 "was asked for.", "reading"  # fmt: skip
+                calls, read = use.calls, sum(use.rungs.values())
+                if calls - read > LOOSE * calls:
+                    part = share(calls - read, calls)
+                    yield whose, f"{part} of the replies of {stage} were not read.", "reading"
+                if (helped := sum(use.rungs.get(rung, 0) for rung in HELPED)) > LOOSE * read:
+                    part = share(helped, read)
+                    yield whose, f"{part} of the replies of {stage} needed repair.", "reading"
 
 
 def _candidate(summary: TaskSummary) -> Iterator[tuple[str, RoleUse]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from harness.base.home import home
-from harness.base.redaction import without_key_material
+from harness.base.redaction import known_secrets, without_key_material
 from harness.reporting.text import clean_text
 
 EMPTY = frozenset({"br", "col", "input", "meta"})
@@ -17,6 +17,9 @@ EMPTY = frozenset({"br", "col", "input", "meta"})
 
 _SHORT = 200
 """Shorter texts are often repeated, and kept."""
+
+
+_BETWEEN = "\n\t\n\t\n"
 
 
 class Html(str):
@@ -57,15 +60,40 @@ def _escaped(text: str) -> Html:
 
 def shown(text: str) -> str:
     """The text as people may see it: no key, no name of the home folder, nothing invisible."""
-    return clean_text(without_home(without_key_material(text)), lines=True)
+    return clean_text(without_home(without_key_material(text, _secrets())), lines=True)
+
+
+def all_shown(texts: Sequence[str]) -> list[str]:
+    """The texts as people may see them, together: one by one would take many times as long."""
+    found = shown(_BETWEEN.join(texts)).split(_BETWEEN)
+    # A text may hold what stands between them, or be joined to the next one by a redaction.
+    whole = len(found) == len(texts) or not texts
+    return found[: len(texts)] if whole else [shown(text) for text in texts]
+
+
+def read_secrets() -> None:
+    """Forget what is known of the environment, whose secrets the next text is searched for."""
+    for cache in (_secrets, _home, _escaped):
+        cache.cache_clear()
+
+
+@lru_cache(maxsize=1)
+def _secrets() -> tuple[str, ...]:
+    return known_secrets()
+
+
+@lru_cache(maxsize=1)
+def _home() -> tuple[str, re.Pattern[str]] | None:
+    folder = home()
+    if folder is None or str(folder) == folder.anchor:
+        return None
+    return str(folder), re.compile(rf"{re.escape(str(folder))}(?![\w.-])")
 
 
 def without_home(text: str) -> str:
     """The text with `~` for the user's home folder, whose name may be that of a person."""
-    folder = home()
-    if folder is None or str(folder) == folder.anchor or str(folder) not in text:
-        return text
-    return re.sub(rf"{re.escape(str(folder))}(?![\w.-])", "~", text)
+    known = _home()
+    return known[1].sub("~", text) if known is not None and known[0] in text else text
 
 
 def _attribute(name: str, value: str | int | bool | None) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.base.errors import HarnessError
 from harness.reporting.html.analysis_sections import benchmark_sections
 from harness.reporting.html.first_screen import first_screen, look_next
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, element, joined, read_secrets
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun
@@ -21,12 +20,11 @@ from harness.reporting.html.run_sections import (
     repeats_html,
 )
 from harness.reporting.html.sample_pack import pack
-from harness.reporting.html.samples import RULE, journals_of, samples_of
+from harness.reporting.html.samples import RULE, Samples, read_samples
 from harness.reporting.html.sheet_html import notes_html
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
-    from harness.scoring.finished_task import FinishedTask
 
 MEGABYTE = 1_000_000
 
@@ -48,15 +46,17 @@ def report_page(
     It holds at most so many samples if `most_samples` is given, else as many as fit into a page
     of `most_megabytes`.
     """
+    read_secrets()
     title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
-    sections = [one for one in _sections(runs, plugins) if one[2] is not None]
+    samples = read_samples([task for run in runs for task in run.tasks])
+    sections = [one for one in _sections(runs, samples, plugins) if one[2] is not None]
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]
     used = sum(len(part) for part in parts)
     room = int(most_megabytes * MEGABYTE) - used
-    samples, blocks = _samples(runs, most_samples, room)
+    viewer, blocks = _samples(samples, most_samples, room)
     # Where the runs come from stands last, and the blocks behind it: the first screen is there
     # before they are read.
-    parts.insert(-1, section_html("samples", "Samples", samples))
+    parts.insert(-1, section_html("samples", "Samples", viewer))
     links = [(name, heading) for name, heading, _ in sections]
     links.insert(-1, ("samples", "Samples"))
     head = joined([element("h1", title), element("p", _made_of(runs), class_="note"),
@@ -64,7 +64,7 @@ def report_page(
     return page_html(title, [head, *parts, blocks], sections=links)
 
 
-def _sections(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Section]:
+def _sections(runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins) -> Iterator[Section]:
     comparisons, problems = comparisons_of(runs)
     yield "results", "Results", first_screen(runs, list(answers(comparisons)))
     yield "next", "What to look at next", look_next(runs, comparisons)
@@ -74,7 +74,7 @@ def _sections(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Section
         yield f"benchmark-{number}", f"Benchmark {name}", inside
     yield "repeats", "Repeats", repeats_html(runs)
     yield "reading", "Reading answers", reading_html(runs)
-    yield "judges", "Judges", judges_html(runs, plugins)
+    yield "judges", "Judges", judges_html(runs, samples, plugins)
     yield "provenance", "Where this comes from", provenance_html(runs)
 
 
@@ -89,14 +89,12 @@ def _made_of(runs: Sequence[ReportedRun]) -> str:
     return f"{many}; {len(tasks)} finished {'task' if len(tasks) == 1 else 'tasks'}{when}."
 
 
-def _samples(runs: Sequence[ReportedRun], most: int | None, room: int) -> tuple[Html, Html]:
+def _samples(samples: Samples, most: int | None, room: int) -> tuple[Html, Html]:
     """What the samples are and what of them is left out, and the blocks that hold them."""
-    tasks, problems = _readable([task for run in runs for task in run.tasks])
-    journals = journals_of(tasks)
-    units = samples_of(tasks, journals)
-    packed = pack(units, tasks, journals, most=most, size=room)
+    packed = pack(samples, most=most, size=room)
     if not packed.of:
-        return notes_html(["There are no samples: no task of these runs is finished."]), Html("")
+        none = "There are no samples: no task of these runs is finished."
+        return notes_html([none, *samples.problems]), Html("")
     lines = [
         f"{packed.kept:,} samples: a unit of a task, such as a person, with all that one model was "
         "asked and answered about it."
@@ -111,18 +109,4 @@ def _samples(runs: Sequence[ReportedRun], most: int | None, room: int) -> tuple[
     without = element("noscript", element("p", "Samples are drawn by the page's own script, which "
                                           "this browser does not run."))  # fmt: skip
     viewer = element("div", id="viewer") if packed.kept else None
-    return joined([notes_html([*lines, *problems]), paper, without, viewer]), packed.blocks
-
-
-def _readable(tasks: Sequence[FinishedTask]) -> tuple[list[FinishedTask], list[str]]:
-    """The tasks whose scores and records can be read, and why the others cannot."""
-    found, problems = [], []
-    for task in tasks:
-        try:
-            journals_of([task])
-            for _ in task.scores():
-                pass
-            found.append(task)
-        except (HarnessError, OSError) as error:
-            problems.append(f"The samples of {task.label} on {task.task.name} are missing: {error}")
-    return found, problems
+    return joined([notes_html([*lines, *samples.problems]), paper, without, viewer]), packed.blocks

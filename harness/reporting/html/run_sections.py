@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.analysis_sections import analyses_html, in_reports
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.samples import Samples
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number, reasons
@@ -35,13 +35,13 @@ def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[
     if not 1 < len(runs) <= MOST_COMPARED:
         many = f"{len(runs)} runs are too many to compare each with the best one here"
         return [], [f"{many}: `harness compare RUN RUN` compares some"] if len(runs) > 1 else []
-    found, problems = [], []
+    found, problems, alone = [], [], []
     by_name: dict[str, list] = {}  # type: ignore[type-arg]
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
     for name, tasks in by_name.items():
         if len(tasks) < 2:
-            problems.append(f"{name}: only {tasks[0].label} has finished it")
+            alone.append(f"{name} ({tasks[0].label})")
             continue
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
         values = {
@@ -55,6 +55,8 @@ def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[
             found.append(compare(tasks, only=only, against=best).comparison)
         except HarnessError as error:
             problems.append(f"{name}: {error.problem}")
+    if alone:
+        problems.append(f"Finished by one run alone, so not compared: {', '.join(alone)}.")
     return list(adjusted(found)), problems
 
 
@@ -100,7 +102,9 @@ def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) 
                 title=one.task, columns=columns, rows=tuple(rows), digits=3,
                 notes=(*notes, *one.doubts),
             )  # fmt: skip
-            parts.append(sheet_html(sheet, level=3))
+            parts.append(sheet_html(sheet, level=3) if rows else joined([
+                element("h3", one.task), notes_html(sheet.notes)
+            ]))  # fmt: skip
     about = (
         "Each run against the one with the best value of the task, on the units that both have: "
         "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "
@@ -177,7 +181,7 @@ def _lost(stage: StageSummary) -> list[Cell]:
     return [stage.items, cut, refused, reasons(other) or None]
 
 
-def judges_html(runs: Sequence[ReportedRun], plugins: Plugins) -> Html | None:
+def judges_html(runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins) -> Html | None:
     """Which judge decided what, how it was read, and how far panels agree; None without judges."""
     rows: list[tuple[Cell, ...]] = []
     panels = []
@@ -187,7 +191,7 @@ def judges_html(runs: Sequence[ReportedRun], plugins: Plugins) -> Html | None:
             for role in sorted(judging & task.summary.roles.keys()):
                 entry = run.manifest.player(task.task.name, role)
                 members = ", ".join((entry.identity.get("members") or {}) if entry else ())
-                counts = _verdicts(task, role)
+                counts = samples.verdicts(task, role)
                 rows.append((run.label, task.task.name, role, task.summary.roles[role],
                              members or None, counts["asked"], counts["none"],
                              counts["votes"]))  # fmt: skip
@@ -202,18 +206,3 @@ def judges_html(runs: Sequence[ReportedRun], plugins: Plugins) -> Html | None:
         "(--judge panel:…) or people's labels (`harness analyse judge-agreement`) would."
     ])  # fmt: skip
     return joined([sheet_html(sheet), sure])
-
-
-def _verdicts(task, role: str) -> Counter[str]:  # type: ignore[no-untyped-def]
-    from harness.contracts.outcomes import NoVerdict
-
-    counts: Counter[str] = Counter()
-    for stage in task.benchmark.stages:
-        if role in stage.judges and any(kept.name == stage.name for kept in task.entry.stages):
-            for record in task.judged(stage.name):
-                for judged in record.judged:
-                    if judged.role == role:
-                        counts["asked"] += 1
-                        counts["none"] += isinstance(judged.verdict, NoVerdict)
-                        counts["votes"] += len(judged.votes)
-    return counts

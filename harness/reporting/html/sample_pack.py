@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,10 @@ import msgspec
 from harness.calls.usage import player_name
 from harness.contracts.judge import Selected
 from harness.contracts.outcomes import NoVerdict
-from harness.contracts.records import Done, JournalLine, Judged
-from harness.reporting.call_lines import describe_call, laid_out
-from harness.reporting.html.markup import Html, element, joined, shown
-from harness.reporting.html.samples import Journal, Sample, main_metric
+from harness.contracts.records import CallRecord, Judged
+from harness.reporting.call_lines import describe_call
+from harness.reporting.html.markup import Html, all_shown, element, joined
+from harness.reporting.html.samples import Line, Sample, Samples, main_columns
 from harness.scoring.finished_task import FinishedTask
 
 LONG = 60
@@ -35,7 +35,14 @@ OPENING = 90
 ITEM = 3_000
 """The characters of an item that are kept: prompts hold the rest of it."""
 
-WIDTH = 88
+BATCH = 500
+"""So many samples are read at once."""
+
+ROW = 60
+"""About how many bytes a sample takes in the packed index."""
+
+TEXTS = ("id", "user", "opening")
+"""The columns of the index that hold texts of the runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,130 +54,135 @@ class Packed:
     of: int
 
 
-def pack(
-    units: Sequence[Sequence[Sample]],
-    tasks: Sequence[FinishedTask],
-    journals: Sequence[Journal],
-    *,
-    most: int | None,
-    size: int,
-) -> Packed:
+def pack(samples: Samples, *, most: int | None, size: int) -> Packed:
     """The first samples, at most so many if `most` is given, else as fit into `size` bytes."""
-    total = sum(map(len, units))
-    packer = _Packer(tasks, journals)
+    total = sum(map(len, samples.units))
+    packer = _Packer(samples)
     kept = 0
-    for unit in units:
-        if kept + len(unit) > (total if most is None else most):
+    for batch in _batches(samples.units):
+        wanted = []
+        for unit in batch:
+            if kept + len(unit) > (total if most is None else most):
+                break
+            wanted += unit
+            kept += len(unit)
+        packer.add(wanted)
+        if len(wanted) < sum(map(len, batch)) or (most is None and packer.size > size):
             break
-        if most is None and packer.size > size:
-            break
-        packer.add(unit)
-        kept += len(unit)
     return Packed(blocks=packer.blocks(), kept=kept, of=total)
+
+
+def _batches(units: Sequence[list[Sample]]) -> Iterator[list[list[Sample]]]:
+    """Units whose records are read together: a file is opened once for all of them."""
+    batch: list[list[Sample]] = []
+    for unit in units:
+        batch.append(unit)
+        if sum(map(len, batch)) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 class _Packer:
     """Collects samples into blocks."""
 
-    def __init__(self, tasks: Sequence[FinishedTask], journals: Sequence[Journal]) -> None:
-        self._tasks, self._journals = tasks, journals
+    def __init__(self, samples: Samples) -> None:
+        self._tasks, self._journals = samples.tasks, samples.journals
         self._done: list[Html] = []
         self._packed = 0
-        self._waiting: list[Sample] = []
-        self._records: list[list[dict[str, Any]]] = []
+        self._waiting: list[dict[str, Any]] = []
         self._texts: dict[str, int] = {}
         self._length = 0
         self._seen: dict[int, int] = {}
         self._shared: dict[str, int] = {}
-        self._index = _Index(tasks)
+        self._index = _Index(samples.tasks)
 
     @property
     def size(self) -> int:
         """About how many bytes the page will hold."""
         waiting = (self._length + sum(map(len, self._shared))) // 3
-        return self._packed + waiting + 60 * self._index.number
+        return self._packed + waiting + ROW * self._index.number
 
     def add(self, samples: Sequence[Sample]) -> None:
-        """Add the samples of a unit."""
+        """Add samples."""
+        wanted: dict[int, list[int]] = {}
         for sample in samples:
-            lines = [self._line(*place) for place in sample.places]
-            self._index.add(sample, len(self._done), len(self._waiting), _opening(lines))
-            self._records.append([self._record(stage, line, sample.task) for stage, line in lines])
-            self._waiting.append(sample)
-        if self._length > BLOCK:
-            self._end_block()
+            for journal, position in sample.places:
+                wanted.setdefault(journal, []).append(position)
+        lines = {
+            (journal, position): line
+            for journal, positions in wanted.items()
+            for position, line in zip(
+                positions, self._journals[journal].lines(positions), strict=True
+            )
+        }
+        for sample in samples:
+            own = [(self._journals[place[0]].stage, lines[place]) for place in sample.places]
+            self._index.add(sample, len(self._done), len(self._waiting), _opening(own))
+            self._waiting.append({
+                "values": sample.values,
+                "missing": [(name, self._text(one)) for name, one in sample.missing.items()],
+                "records": [self._record(stage, line, sample.task) for stage, line in own],
+            })  # fmt: skip
+            if self._length > BLOCK:
+                self._end_block()
 
     def blocks(self) -> Html:
         """All blocks: the index first, then the shared texts."""
         self._end_block()
-        shared = _block("shared", list(map(shown, self._shared)))
+        shared = _block("shared", all_shown(list(self._shared)))
         return joined([_block("index", self._index.columns), shared, *self._done])
-
-    def _line(self, journal: int, position: int) -> tuple[str, JournalLine[Any, Any]]:
-        one = self._journals[journal]
-        return one.stage, next(iter(one.lines([position])))
 
     def _end_block(self) -> None:
         if not self._waiting:
             return
-        samples = [
-            {"values": sample.values, "missing": causes, "records": records}
-            for sample, records in zip(self._waiting, self._records, strict=True)
-            for causes in [{name: shown(cause) for name, cause in sample.missing.items()}]
-        ]
-        block = _block(
-            f"block-{len(self._done)}", {"texts": list(map(shown, self._texts)), "samples": samples}
-        )
-        self._done.append(block)
-        self._packed += len(block)
-        self._waiting, self._records, self._texts, self._length = [], [], {}, 0
+        value = {"texts": all_shown(list(self._texts)), "samples": self._waiting}
+        self._done.append(_block(f"block-{len(self._done)}", value))
+        self._packed += len(self._done[-1])
+        self._waiting, self._texts, self._length = [], {}, 0
 
-    def _record(self, stage: str, line: JournalLine[Any, Any], task: int) -> dict[str, Any]:
-        outcome = line.outcome
-        manifest, name = self._tasks[task].manifest, self._tasks[task].task.name
-        found: dict[str, Any] = {"stage": stage, "id": shown(line.id)}
+    def _record(self, stage: str, line: Line, task: int) -> dict[str, Any]:
+        found: dict[str, Any] = {"stage": stage, "id": self._text(line.id)}
         found["item"] = self._text(_cut(_json(line.item)))
-        calls = []
-        for call in line.calls:
-            by_rule = manifest.by_rule(name, player_name(call.role, call.member))
-            kept: dict[str, Any] = {"about": shown(describe_call(call, by_rule=by_rule))}
-            kept["messages"] = [(one.role, self._text(one.content)) for one in call.messages]
-            for part in ("reasoning", "text"):
-                if getattr(call, part) is not None:
-                    kept[part] = self._text(getattr(call, part))
-            if call.failure is not None:
-                kept["failure"] = self._text(f"{call.failure.cause}: {call.failure.detail}")
-            calls.append(kept)
-        found["calls"] = calls
-        found["judged"] = [self._judged(one) for one in line.judged or ()]
-        if isinstance(outcome, Done):
-            found["value"] = self._text(_json(outcome.value))
+        found["calls"] = [self._call(call, task) for call in line.calls]
+        found["judged"] = [self._judged(one) for one in line.judged]
+        if line.outcome.type == "done":
+            found["value"] = self._text(_json(line.outcome.value))
         else:
-            found["failure"] = self._text(f"{outcome.cause}: {outcome.detail}")
+            found["failure"] = self._text(f"{line.outcome.cause}: {line.outcome.detail}")
+        return found
+
+    def _call(self, call: CallRecord, task: int) -> dict[str, Any]:
+        manifest, name = self._tasks[task].manifest, self._tasks[task].task.name
+        by_rule = manifest.by_rule(name, player_name(call.role, call.member))
+        found: dict[str, Any] = {"about": self._text(describe_call(call, by_rule=by_rule))}
+        found["messages"] = [(one.role, self._text(one.content)) for one in call.messages]
+        for part, text in (("reasoning", call.reasoning), ("text", call.text)):
+            if text is not None:
+                found[part] = self._text(text)
+        if call.failure is not None:
+            found["failure"] = self._text(f"{call.failure.cause}: {call.failure.detail}")
         return found
 
     def _judged(self, one: Judged) -> dict[str, Any]:
         subject = f" on “{one.subject}”" if one.subject else ""
+        votes = [(vote.member, _verdict(vote.verdict, one.labels)) for vote in one.votes]
         return {
-            "about": shown(f"{one.role}, prompt {one.prompt}{subject}"),
+            "about": self._text(f"{one.role}, prompt {one.prompt}{subject}"),
             "verdict": self._text(_verdict(one.verdict, one.labels)),
-            "votes": [
-                (shown(vote.member), self._text(_verdict(vote.verdict, one.labels)))
-                for vote in one.votes
-            ],
+            "votes": [(self._text(member), self._text(said)) for member, said in votes],
         }
 
-    def _text(self, text: str) -> str | int:
-        """The text, or its place among the texts of the block, or below 0 among the shared."""
-        if len(text) < LONG:
-            return shown(text)
-        if text in self._shared:
-            return -1 - self._shared[text]
+    def _text(self, text: str) -> int:
+        """The place of a text among those of the block, or, below 0, among the shared ones."""
         if text in self._texts:
             return self._texts[text]
-        before = self._seen.setdefault(hash(text), len(self._done))
-        if before != len(self._done):
-            return -1 - self._shared.setdefault(text, len(self._shared))
+        if len(text) >= LONG:
+            if text in self._shared:
+                return -1 - self._shared[text]
+            if self._seen.setdefault(hash(text), len(self._done)) != len(self._done):
+                return -1 - self._shared.setdefault(text, len(self._shared))
         self._length += len(text)
         return self._texts.setdefault(text, len(self._texts))
 
@@ -182,17 +194,17 @@ class _Index:
         names = list(dict.fromkeys(task.task.name for task in tasks))
         labels = list(dict.fromkeys(task.label for task in tasks))
         self._of = [(labels.index(each.label), names.index(each.task.name)) for each in tasks]
-        self._main = [main_metric(task)[0] for task in tasks]
-        metrics = {task.task.name: main_metric(task) for task in tasks}
+        self._main = [next(iter(main_columns(task)), "") for task in tasks]
+        metrics = {task.task.name: main for task, main in zip(tasks, self._main, strict=True)}
         self._failures: dict[str, int] = {}
         self._slices: dict[str, int] = {}
         self._rows: dict[str, list[Any]] = {name: [] for name in (
             "run", "task", "id", "user", "score", "failures", "slices", "block", "place", "opening"
         )}  # fmt: skip
         self._head = {
-            "runs": [shown(label) for label in labels],
-            "tasks": [shown(name) for name in names],
-            "metrics": [shown(metrics[name][0]) for name in names],
+            "runs": all_shown(labels),
+            "tasks": all_shown(names),
+            "metrics": all_shown([metrics[name] for name in names]),
         }
 
     @property
@@ -203,28 +215,28 @@ class _Index:
     @property
     def columns(self) -> dict[str, Any]:
         """The index as it is packed."""
-        causes = {"failure": list(self._failures), "slice": list(self._slices)}
-        return {**self._head, **causes, **self._rows}
+        rows = {**self._rows, **{name: all_shown(self._rows[name]) for name in TEXTS}}
+        found = {"failure": self._failures, "slice": self._slices}
+        return {**self._head, **{name: all_shown(list(one)) for name, one in found.items()}, **rows}
 
     def add(self, sample: Sample, block: int, place: int, opening: str) -> None:
         """Add a sample at a place of a block."""
         run, task = self._of[sample.task]
         slices = [f"{name}: {value}" for name, value in sample.slices.items()]
         row = (
-            run, task, shown(sample.id), shown(sample.user),
-            sample.values.get(self._main[sample.task]),
-            [self._failures.setdefault(shown(one), len(self._failures)) for one in sample.failures],
-            [self._slices.setdefault(shown(one), len(self._slices)) for one in slices],
+            run, task, sample.id, sample.user, sample.values.get(self._main[sample.task]),
+            [self._failures.setdefault(one, len(self._failures)) for one in sample.failures],
+            [self._slices.setdefault(one, len(self._slices)) for one in slices],
             block, place, opening,
         )  # fmt: skip
         for column, value in zip(self._rows.values(), row, strict=True):
             column.append(value)
 
 
-def _opening(lines: Sequence[tuple[str, JournalLine[Any, Any]]]) -> str:
+def _opening(lines: Sequence[tuple[str, Line]]) -> str:
     """The beginning of the first answer of a sample."""
     texts = (call.text for _, line in lines for call in line.calls if call.text)
-    return shown(" ".join(next(texts, "")[: 2 * OPENING].split())[:OPENING])
+    return " ".join(next(texts, "")[: 2 * OPENING].split())[:OPENING]
 
 
 def _verdict(verdict: Any, labels: Sequence[str]) -> str:
@@ -233,12 +245,12 @@ def _verdict(verdict: Any, labels: Sequence[str]) -> str:
     if isinstance(verdict, Selected):
         chosen = ", ".join(labels[place] for place in verdict.chosen if place < len(labels))
         return f"chosen: {chosen or 'none'}; of: {', '.join(labels)}; read as {verdict.rung}"
-    return f"labels: {', '.join(label or 'none' for label in verdict.labels)}; " + (
-        f"read as {verdict.rung}")  # fmt: skip
+    said = ", ".join(label or "none" for label in verdict.labels)
+    return f"labels: {said}; read as {verdict.rung}"
 
 
-def _json(value: Any) -> str:
-    return laid_out(msgspec.to_builtins(value), width=WIDTH)
+def _json(raw: msgspec.Raw) -> str:
+    return bytes(raw).decode("utf-8", "replace")
 
 
 def _cut(text: str) -> str:

@@ -49,9 +49,9 @@ def write_lm_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
     manifest = tasks[0].manifest
     began = _time(manifest.sessions[0].started)
     stamp = began.strftime("%Y-%m-%dT%H-%M-%S.%f")
-    into = folder / in_file_name(_model_name(manifest))
+    into = folder / in_file_name(model_name(manifest))
     if (into / f"results_{stamp}.json").exists():
-        into = folder / in_file_name(f"{_model_name(manifest)} {manifest.run_id}")
+        into = folder / in_file_name(f"{model_name(manifest)} {manifest.run_id}")
     into.mkdir(parents=True, exist_ok=True)
     written = []
     hashes = {}
@@ -77,7 +77,7 @@ def results_of(tasks: Sequence[FinishedTask]) -> dict[str, Any]:
     manifest = tasks[0].manifest
     settings = manifest.settings
     began, ended = _time(manifest.sessions[0].started), _time(manifest.sessions[-1].ended)
-    name = _model_name(manifest)
+    name = model_name(manifest)
     return {
         "results": {task.task.name: _results(task) for task in tasks},
         "group_subtasks": {
@@ -277,7 +277,8 @@ def _offered(task: FinishedTask) -> int:
     return int(several[0]) if several else task.summary.units
 
 
-def _model_name(manifest: Manifest) -> str:
+def model_name(manifest: Manifest) -> str:
+    """The name of a run's model for other programs: that of --name, or the model's own."""
     args = manifest.settings.get("model_args", {})
     if name := manifest.settings.get("name"):
         return str(name)

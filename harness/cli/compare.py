@@ -24,7 +24,7 @@ from harness.cli.score import (
 
 if TYPE_CHECKING:
     from harness.scoring.compared_tasks import ComparedTasks
-    from harness.scoring.comparison import ComparisonDocument
+    from harness.scoring.comparison_document import ComparisonDocument
     from harness.scoring.gates import Gate, GatedRun
 
 GATE_FAILED = 4

@@ -19,7 +19,7 @@ from harness.cli.run_options import tags_from
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
-FORMATS = ("csv", "parquet", "lm-eval")
+FORMATS = ("csv", "parquet", "lm-eval", "hf-eval")
 
 
 @command(
@@ -36,8 +36,9 @@ def export(
     runs: Sequence[str], format: str, out: Path, tag: Sequence[str], task: str | None
 ) -> int:
     """Write the finished tasks of runs to a new folder: metrics, scores, records and calls as
-    tables (csv, parquet), or results and samples as lm-evaluation-harness writes them (lm-eval).
-    No model is called, and no run is changed.
+    tables (csv, parquet), results and samples as lm-evaluation-harness writes them (lm-eval), or
+    model cards with the results as the Hugging Face Hub reads them (hf-eval). No model is called,
+    and no run is changed.
     """
     from harness.analysis.run_tables import check_new_folder
     from harness.reporting.text import clean_text
@@ -85,6 +86,7 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
 
     An existing folder is kept, because it may be a working directory or the target of a link.
     """
+    from harness.analysis.hf_eval_export import write_hf_eval
     from harness.analysis.lm_eval_export import write_lm_eval_of_runs
     from harness.analysis.run_tables import tables_of
     from harness.reporting.table_files import write_csv, write_parquet
@@ -97,6 +99,8 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
         try:
             if format == "lm-eval":
                 written = write_lm_eval_of_runs(draft, tasks)
+            elif format == "hf-eval":
+                written = write_hf_eval(draft, tasks)
             else:
                 write = write_csv if format == "csv" else write_parquet
                 written = [write(draft, table) for table in tables_of(tasks)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.reporting.text import clean_text, number, signed
 from harness.scoring.changed_units import ChangedUnit
-from harness.scoring.comparison import Comparison
+from harness.scoring.comparison_document import Comparison
 
 INDENT = "  "
 

@@ -21,19 +21,24 @@ from harness.reporting.tables import (
     result_cells,
     result_console,
     stamp,
+    value_cells,
     value_of,
 )
-from harness.reporting.text import NOTHING, clean_text, number, signed
+from harness.reporting.text import NOTHING, aligned, clean_text, number, signed
 from harness.scoring.changed_units import MOST_KEPT
-from harness.scoring.comparison import ComparedRun, Comparison
+from harness.scoring.comparison_document import ComparedRun, Comparison
 from harness.scoring.paired_differences import Difference
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
-    """Print each comparison: its runs, their metrics, and the differences between them."""
+    """Print each comparison: its runs, metrics, differences, and the units that changed most."""
     console = console or result_console()
     for comparison in comparisons:
         console.print(comparison_report(comparison))
+        names = labels_shown(comparison)
+        lines = list(changed_lines([comparison], names, most=MOST_KEPT, both=True))
+        for line in lines if not lines else (*lines, ""):
+            console.print(Text(line), soft_wrap=True)
 
 
 def comparison_report(comparison: Comparison) -> Group:
@@ -52,8 +57,6 @@ def comparison_report(comparison: Comparison) -> Group:
     if comparison.differences:
         table = difference_table(comparison, names)
         parts += [table, *indented(missing_tests(comparison.differences), "dim"), Text()]
-    lines = [*changed_lines([comparison], names, most=MOST_KEPT, both=True)]
-    parts += [*map(Text, lines), *([Text()] if lines else [])]
     return Group(*parts)
 
 
@@ -68,11 +71,13 @@ def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     others = other_policies(results)
     numbers = (f"value [{interval_header(results)}]", "n", "missing", *others)
     table = _by_metric("run", names, numbers=numbers)
+    rows = [run.metrics[metric] for metric in comparison.runs[0].metrics for run in comparison.runs]
+    values = iter(value_cells(rows, numbers[0]))
     for metric, first in comparison.runs[0].metrics.items():
         shown = metric_name(metric, first)
         for run in comparison.runs:
             cells = result_cells(run.metrics[metric], others)
-            table.add_row(Text(shown), Text(names[run.run]), *cells)
+            table.add_row(Text(shown), Text(names[run.run]), next(values), *cells)
             shown = ""
     return table
 
@@ -110,11 +115,14 @@ def difference_table(comparison: Comparison, names: Mapping[str, str]) -> Table:
     numbers = ("difference", "p", "p (Holm)", "n")
     table = _by_metric("first − second", names, numbers=numbers)
     before = ""
+    values = iter(aligned(map(difference_of, comparison.differences), len(numbers[0])))
+    metrics = comparison.runs[0].metrics
     for each in comparison.differences:
+        name = metric_name(each.metric, metrics[each.metric])
         table.add_row(
-            Text("" if each.metric == before else clean_text(each.metric)),
+            Text("" if each.metric == before else name),
             Text(f"{names[each.first]} − {names[each.second]}"),
-            Text(difference_of(each), style="bold"),
+            Text(next(values), style="bold", justify="left"),
             Text(p_value(each.p)),
             Text(p_value(each.p_holm)),
             Text(f"{each.n:,}"),

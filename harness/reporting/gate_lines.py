@@ -12,8 +12,7 @@ from harness.reporting.comparison_tables import labels_shown, signed_interval
 from harness.reporting.short_table import WIDTH
 from harness.reporting.tables import result_console
 from harness.reporting.text import clean_text, signed
-from harness.scoring.comparison import ComparisonDocument
-from harness.scoring.gates import DecidedGate
+from harness.scoring.comparison_document import ComparisonDocument, DecidedGate
 
 WORDS = {True: "holds", False: "does not hold", None: "undecided"}
 STYLES = {True: "green", False: "bold red", None: "yellow"}

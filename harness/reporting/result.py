@@ -24,7 +24,7 @@ from harness.runs.journal_index import JournalIndex, JournalRecords
 from harness.runs.manifest import Manifest, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_tasks import compare_tasks
-from harness.scoring.comparison import ComparisonDocument
+from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.finished_task import finished_task, labels_of
 from harness.scoring.group_means import means_of_run
 from harness.scoring.score_run import read_summary, unfinished_stages

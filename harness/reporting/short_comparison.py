@@ -31,9 +31,9 @@ from harness.reporting.short_table import (
     wrapped,
 )
 from harness.reporting.tables import metric_name, result_console, value_of
-from harness.reporting.text import NOTHING, clean_text, number
+from harness.reporting.text import NOTHING, aligned, clean_text, number
 from harness.scoring.compared_slices import FEW, LEAST_USERS
-from harness.scoring.comparison import Comparison, ComparisonDocument
+from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import MetricResult
@@ -276,7 +276,12 @@ def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -
 
 def _grid(rows: Sequence[Sequence[str]], *, heads: int, left: int) -> list[Text]:
     """The rows with columns below one another, the first `left` of them aligned to the left."""
-    sizes = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    columns = [
+        [*column[:heads], *(column[heads:] if place < left else aligned(column[heads:]))]
+        for place, column in enumerate(zip(*rows, strict=True))
+    ]
+    rows = list(zip(*columns, strict=True))
+    sizes = [max(map(cell_len, column)) for column in columns]
     lines = []
     for place, row in enumerate(rows):
         cells = [
@@ -324,7 +329,8 @@ def _pairs(
             n = measure.n if alone else f"{each.n:,}"
             numbers = [difference_of(each), p_value(each.p), p_value(each.p_holm), n]
             rows.append([head, *numbers])
-    sizes = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    columns = list(zip(*rows, strict=True))
+    sizes = [max(map(cell_len, (column[0], *aligned(column[1:])))) for column in columns]
     room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
     yield from _grid([[middle_cut(row[0], room), *row[1:]] for row in rows], heads=1, left=1)
     for reason in missing_tests(differences) if reasons else ():

@@ -28,7 +28,7 @@ from harness.reporting.tables import (
     thought_out,
     value_of,
 )
-from harness.reporting.text import NOTHING, clean_text, reasons, share
+from harness.reporting.text import NOTHING, aligned, clean_text, reasons, share
 from harness.runs.manifest import Manifest
 from harness.scoring.group_means import MeanOverTasks, tasks_of_group
 from harness.scoring.score_run import unfinished_stages
@@ -37,7 +37,7 @@ from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.report import Sheet
-    from harness.scoring.comparison import Comparison
+    from harness.scoring.comparison_document import Comparison
 
 SCREEN = 40
 """The lines of a screen that the table fits, with what is printed after it."""
@@ -134,11 +134,15 @@ def _parts(sheet: Sheet, console: Console) -> _Parts:
 
 
 def _table(rows: Iterable[_Row]) -> Table:
+    shown = list(rows)
     table = plain_table("task", "main metric", numbers=("value", "n", "missing"))
-    for row in rows:
+    for row, value in zip(shown, aligned((row.value for row in shown), len("value")), strict=True):
         lost = "" if row.missing == NOTHING else "yellow"
         table.add_row(
-            *map(Text, (row.name, row.metric, row.value, row.n)), Text(row.missing, style=lost)
+            *map(Text, (row.name, row.metric)),
+            Text(value, justify="left"),
+            Text(row.n),
+            Text(row.missing, style=lost),
         )
     return table
 

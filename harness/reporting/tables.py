@@ -20,6 +20,7 @@ from harness.reporting.text import (
     NOTHING,
     ROUNDING,
     Trimmed,
+    aligned,
     causes,
     clean_text,
     number,
@@ -142,13 +143,16 @@ def metric_table(summary: TaskSummary) -> Table:
     value = f"value [{interval_header(metrics.values())}]"
     numbers = (value, "n", "missing", *others)
     table = plain_table("metric", numbers=numbers)
+    values = dict(zip(metrics, value_cells(metrics.values(), value), strict=True))
     for title, wanted in (("", False), ("without any model", True)):
         results = {name: each for name, each in metrics.items() if each.baseline is wanted}
         if title and results:
             table.add_section()
             table.add_row(Text(title, style="dim"))
         for name, result in results.items():
-            table.add_row(Text(metric_name(name, result)), *result_cells(result, others))
+            table.add_row(
+                Text(metric_name(name, result)), values[name], *result_cells(result, others)
+            )
     return table
 
 
@@ -162,8 +166,14 @@ def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
     return tuple(header for header, shown in wanted if shown)
 
 
+def value_cells(results: Iterable[MetricResult], head: str) -> list[Text]:
+    """The values with their intervals below one another, in a column of this head."""
+    cells = aligned(map(value_of, results), len(head))
+    return [Text(cell, style="bold", justify="left") for cell in cells]
+
+
 def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
-    """The cells of a metric: value with interval, n, missing, and the values by either policy.
+    """The cells of a metric after its value: n, missing, and the values by either policy.
 
     `n` counts the units behind the value, including units that it counts as worst. `missing` is
     the number of missing units with the share that is missing of all that the metric is made of.
@@ -175,7 +185,6 @@ def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
         LEFT_OUT: result.left_out if counts else result.value if missing else None,
     }
     return [
-        Text(value_of(result), style="bold"),
         Text(f"{result.units_behind:,}"),
         Text(missing_cell(result), style="yellow" if missing else "dim"),
         *(Text(number(cells[other])) for other in others),

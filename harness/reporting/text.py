@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 NOTHING = "–"
 ROUNDING = 1e-12
 """Smaller values are rounding errors of sums, and shown as zero."""
+
+_WITH_BOUNDS = re.compile(r"(\S+) \[(\S+), (\S+)\]")
+_ALONE = re.compile(rf"[-+]?[0-9,]*\.[0-9]+(e[-+][0-9]+)?|{NOTHING}")
+"""A value with its interval, and one without; counts are neither."""
 
 _BLANKS = re.compile(r" +$", re.MULTILINE)
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -78,6 +82,21 @@ def number(value: float | None) -> str:
     if size < 0.0005:
         return f"{value:.1e}"
     return f"{value:.3f}"
+
+
+def aligned(cells: Iterable[str], least: int = 0) -> list[str]:
+    """Cells of one width, `least` or more: values below values, and bounds below bounds."""
+    shown = list(cells)
+    found = [_WITH_BOUNDS.fullmatch(cell) for cell in shown]
+    low, high = (max((len(one[part]) for one in found if one), default=0) for part in (2, 3))
+    blank = " " * len(f" [{'':{low}}, {'':{high}}]") if any(found) else ""
+    for place, one in enumerate(found):
+        if one is not None:
+            shown[place] = f"{one[1]} [{one[2]:>{low}}, {one[3]:>{high}}]"
+        elif _ALONE.fullmatch(shown[place]):
+            shown[place] += blank
+    width = max([least, *map(len, shown)])
+    return [cell.rjust(width) for cell in shown]
 
 
 def signed(value: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,7 +13,10 @@ from harness.runs.journal_index import Head, scan
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.paired_differences import Difference
 
-MOST_KEPT = 20
+if TYPE_CHECKING:
+    from harness.contracts.benchmark import Metric
+
+MOST_KEPT = 10
 """The largest changes of two runs that a comparison holds."""
 
 SAME = 1e-12
@@ -46,18 +50,12 @@ class ChangedUnits(msgspec.Struct, frozen=True, kw_only=True):
 
 def changed_units(
     differences: Iterable[Difference],
-    tasks: Mapping[str, FinishedTask],
+    tasks: Iterable[FinishedTask],
     units: Mapping[str, Mapping[str, Mapping[str, tuple[str, float]]]],
-    *,
-    lower: Iterable[str],
+    metrics: Mapping[str, Metric],
 ) -> Iterator[ChangedUnits]:
-    """The changes behind each difference; `tasks` and `units` are by run.
-
-    `units` are by metric and id, with user and value; `lower` are the metrics that are better when
-    lower.
-    """
-    shown = {run: _Commands(task) for run, task in tasks.items()}
-    worse_if_higher = frozenset(lower)
+    """The changes behind each difference; `units` are by run, metric and id: user and value."""
+    shown = {task.run: _Commands(task) for task in tasks}
     for each in differences:
         ours, theirs = (units[run][each.metric] for run in (each.first, each.second))
         pairs = [
@@ -68,7 +66,7 @@ def changed_units(
         changed = [one for one in pairs if abs(one[2] - one[3]) > SAME]
         changed.sort(key=lambda one: (-abs(one[2] - one[3]), one[0]))
         higher = sum(value > before for _, _, value, before in changed)
-        better = len(changed) - higher if each.metric in worse_if_higher else higher
+        better = higher if metrics[each.metric].higher_is_better else len(changed) - higher
         yield ChangedUnits(
             metric=each.metric,
             first=each.first,

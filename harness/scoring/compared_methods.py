@@ -10,7 +10,8 @@ import msgspec
 
 from harness.base.errors import UsageError
 from harness.scoring.comparable import named_differences, settings_of
-from harness.scoring.comparison import Compared, compare, main_of
+from harness.scoring.comparison import compare, main_of
+from harness.scoring.comparison_document import Compared
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
 

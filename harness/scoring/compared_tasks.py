@@ -10,13 +10,8 @@ from msgspec import UNSET
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
 from harness.scoring.compared_slices import slice_names
-from harness.scoring.comparison import (
-    Compared,
-    ComparisonDocument,
-    adjusted_together,
-    compare,
-    main_of,
-)
+from harness.scoring.comparison import adjusted_together, compare, main_of
+from harness.scoring.comparison_document import Compared, ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.mean_differences import common_means, differences_of_means
 from harness.scoring.score_run import chosen_metrics

@@ -17,109 +17,32 @@ from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
 from harness.scoring.aggregate import Columns, counted_values, sound
-from harness.scoring.changed_units import ChangedUnits, changed_units
+from harness.scoring.changed_units import changed_units
 from harness.scoring.comparable import (
     ComparisonSet,
-    Refused,
     candidate_of,
     comparison_set,
     server_differences,
     settings_of,
 )
 from harness.scoring.compared_slices import ComparedSlice, sliced, units_of_slices
+from harness.scoring.comparison_document import (
+    CommonUnits,
+    Compared,
+    ComparedRun,
+    Comparison,
+    ComparisonDocument,
+    MeanDifference,
+    OracleUse,
+    Units,
+)
 from harness.scoring.finished_task import FinishedTask
-from harness.scoring.gates import DecidedGate
-from harness.scoring.group_means import MeanOverTasks
-from harness.scoring.mean_differences import CommonUnits, MeanDifference, Units
 from harness.scoring.paired_differences import Difference, differences_of, holm_adjusted
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult, main_metrics
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Metric, Oracle
-
-FORMAT = 1
-
-
-class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a comparison.
-
-    `metrics` are over all units of the run, `common` over the units that every run with a value of
-    the metric has scored. `counts` are the counts that the oracle changed. `marks` are the
-    differences from the other runs that --force overrode.
-    """
-
-    run: str
-    path: str
-    label: str
-    model: str
-    marks: tuple[str, ...]
-    units: int
-    counts: dict[str, int]
-    metrics: dict[str, MetricResult]
-    common: dict[str, MetricResult]
-
-
-class OracleUse(msgspec.Struct, frozen=True, kw_only=True):
-    """The sources of the oracle, the metrics that depend on it, and a warning if it is too small.
-
-    `models` counts the different candidates of its runs.
-    """
-
-    runs: int
-    models: int
-    file: str | None
-    metrics: tuple[str, ...]
-    warning: str | None = None
-
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison of runs of one task, which leaves the runs' own summaries as they are.
-
-    If the benchmark has an oracle, the runs are scored against their common one. `doubts` are
-    signs in the scores that the runs should not be compared, and differences of their servers.
-    `main` names the metrics that a short table shows, the main one first. `slices` are given if
-    runs are compared by a slice of the data, `changed` are the units behind each difference. If
-    the `runs` are tasks of one run, `within` is that run.
-    """
-
-    task: str
-    version: int
-    benchmark: str
-    roles: dict[str, str]
-    data: dict[str, Any]
-    not_comparable_because: tuple[str, ...]
-    chosen: str
-    main: tuple[str, ...] = ()
-    runs: tuple[ComparedRun, ...]
-    refused: tuple[Refused, ...]
-    oracle: OracleUse | None
-    differences: tuple[Difference, ...]
-    doubts: tuple[str, ...] = ()
-    slices: tuple[ComparedSlice, ...] | msgspec.UnsetType = msgspec.UNSET
-    changed: tuple[ChangedUnits, ...] | msgspec.UnsetType = msgspec.UNSET
-    within: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class ComparisonDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """Comparisons, and by run its means over groups and repeats, on common units.
-
-    `mean_differences` are the differences of these means, `gates` the decided gates.
-    """
-
-    format: int = FORMAT
-    comparisons: tuple[Comparison, ...]
-    means: dict[str, tuple[MeanOverTasks, ...]] = {}
-    mean_differences: tuple[MeanDifference, ...] | msgspec.UnsetType = msgspec.UNSET
-    gates: tuple[DecidedGate, ...] | msgspec.UnsetType = msgspec.UNSET
-
-
-class Compared(NamedTuple):
-    """A comparison, the oracle of its runs and a file, and each run's task on common units."""
-
-    comparison: Comparison
-    oracle: Any
-    tasks: tuple[CommonUnits, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -207,11 +130,10 @@ def compare(
     pairs = all_pairs or against is not None or len(runs.members) == 2
     found = _measured(runs, metrics, scores, own, against=against, pairs=pairs)
     common = found.common
-    parts = []
-    if by is not None:
-        for value, units in units_of_slices(scores, by).items():
-            part = _measured(runs, metrics, scores, own, units, against=against, pairs=pairs)
-            parts.append(sliced(by, value, part.common, part.differences))
+    parts: list[ComparedSlice] = []
+    for value, units in (units_of_slices(scores, by) if by is not None else {}).items():
+        part = _measured(runs, metrics, scores, own, units, against=against, pairs=pairs)
+        parts.append(sliced(by or "", value, part.common, part.differences))
     reasons = [why for task in runs.members for why in task.summary.not_comparable_because]
     summary = runs.reference.summary
     named = tuple(name for name in only if name in metrics)
@@ -234,14 +156,7 @@ def compare(
         differences=found.differences,
         doubts=(*together.doubts, *server_differences(runs.members)),
         slices=tuple(parts) or msgspec.UNSET,
-        changed=tuple(
-            changed_units(
-                found.differences,
-                {task.run: task for task in runs.members},
-                found.units,
-                lower=[name for name, metric in metrics.items() if not metric.higher_is_better],
-            )
-        )
+        changed=tuple(changed_units(found.differences, runs.members, found.units, metrics))
         or msgspec.UNSET,
     )
     (comparison,) = adjusted([comparison])

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from harness.base.errors import UsageError, did_you_mean
+from harness.scoring.comparison_document import ComparisonDocument, DecidedGate
 from harness.scoring.group_means import tasks_of_group
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import main_metrics
@@ -18,7 +17,6 @@ from harness.tasks.repeats import task_and_repeat
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark, Metric
     from harness.runs.manifest import Manifest
-    from harness.scoring.comparison import ComparisonDocument
     from harness.scoring.paired_differences import Difference
 
 WHERE = "--gate"
@@ -38,30 +36,6 @@ class Gate(NamedTuple):
     above: bool
     bound: float
     tasks: tuple[str, ...]
-
-
-class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate on the difference of the first run from the second.
-
-    It `holds` if the interval lies wholly above the bound, or below it if not `above`; None if this
-    cannot be decided, for the reason `undecided`. `people_needed` is about how many people an
-    interval needs that would lie there, if only its width is in the way.
-    """
-
-    gate: str
-    task: str
-    metric: str
-    above: bool
-    bound: float
-    first: str | None
-    second: str | None
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-    confidence: float | None = None
-    users: int = 0
-    holds: bool | None
-    undecided: str | None = None
-    people_needed: int | None = None
 
 
 class GatedRun(NamedTuple):

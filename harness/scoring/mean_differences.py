@@ -7,48 +7,18 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-import msgspec
+from msgspec import UNSET
 
 from harness.base.hashing import stable_int
-from harness.scoring.finished_task import FinishedTask
+from harness.scoring.comparison_document import CommonUnits, Compared, MeanDifference
 from harness.scoring.group_means import MeanOverTasks, means_of
 from harness.scoring.paired_differences import Difference
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison import Compared
     from harness.scoring.stats import Part
-
-Units = Mapping[str, tuple[str, float]]
-"""By the id of a unit its user and its value."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class CommonUnits(FinishedTask):
-    """A compared task of a run, of which by metric the units count that all runs share."""
-
-    common: Mapping[str, Units]
-
-    def units(self, metric: str) -> Units:
-        """By the id of each common unit of the metric its user and its number."""
-        return self.common[metric]
-
-
-class MeanDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The difference of two runs in a mean over these tasks, on the units that all runs share.
-
-    The interval draws the same users in all tasks and both runs; `n` of the difference counts the
-    units of all tasks. `deviations` are, over repeats, the standard deviation of each run.
-    """
-
-    name: str
-    over: Literal["tasks", "repeats"]
-    tasks: tuple[str, ...]
-    higher_is_better: bool
-    difference: Difference
-    deviations: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
 
 
 def common_means(compared: Iterable[Compared]) -> dict[str, tuple[MeanOverTasks, ...]]:
@@ -149,7 +119,7 @@ def _difference(
             interval_method=how.method,
             **({"no_interval": why, "no_p": why} | found),
         ),
-        deviations=(spread if mean.over == "repeats" else {}) or msgspec.UNSET,
+        deviations=(spread if mean.over == "repeats" else {}) or UNSET,
     )
 
 

@@ -54,7 +54,7 @@ def examples():
     for name in COMMANDS:
         text = harness.get_command(None, name).epilog.partition("examples:")[2]
         for line in text.partition("\n\n")[0].replace("\\\n", " ").splitlines()[1:]:
-            command = re.search(r"harness [^)>]+", line.partition("#")[0])
+            command = re.search(r"harness (?:'[^']*'|[^)>])+", line.partition("#")[0])
             assert command, line
             yield command[0].partition("  see ")[0]
 

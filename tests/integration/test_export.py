@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub import ModelCard
 
 from harness.analysis.lm_eval_export import in_file_name
 from harness.testing import faults
@@ -133,6 +134,39 @@ def test_lm_eval_files_have_its_names_and_fields(harness, run):
     causes = sorted(one["support_missing"] for one in samples if one["support"] is None)
     assert causes == sorted(support["missing"])
     assert [None] in [one["filtered_resps"] for one in samples], "no answer is no text"
+
+
+def test_a_model_card_is_read_back_with_each_value_and_its_doubts(harness, run):
+    done = export(harness, run, "hf-eval").ok()
+    summary = json.loads((run / "interests" / "summary.json").read_text())
+    (path,) = done.out.split()
+    card = ModelCard.load(harness.folder / path)
+    assert card.data.model_name == "candidate-model"
+    found = {one.metric_type: one for one in card.data.eval_results}
+    assert found.keys() == summary["metrics"].keys()
+    for name, metric in summary["metrics"].items():
+        one = found[name]
+        assert (one.metric_value, one.metric_name) == (metric["value"], metric["description"])
+        assert (one.dataset_type, one.dataset_name) == ("interests", "interests")
+        assert one.metric_args["interval"] == metric["interval"]
+        assert (one.metric_args["n"], one.metric_args["missing"]) == (4, metric["missing"])
+        assert one.dataset_args["not_comparable_because"] == summary["not_comparable_because"]
+        assert one.dataset_args["comparable"] is False
+        assert one.dataset_args["run"] == run.name
+
+
+def test_model_cards_of_runs_of_one_model_stand_apart_without_baselines(harness):
+    words = ("--model", "baseline", "--tasks", "perrec_easy", "--data", "sample", "--limit", "3")
+    runs = [harness.here(*words, "--seed", seed, "--json").ok().json["folder"] for seed in "01"]
+    done = harness.here("export", *runs, "--format", "hf-eval", "--out", "out").ok()
+    cards = [ModelCard.load(harness.folder / path) for path in done.out.splitlines()]
+    assert len(cards) == 2
+    for card in cards:
+        results = card.data.eval_results
+        assert {one.dataset_config for one in results} == {
+            f"perrec_easy_{ask}" for ask in ("pointwise", "pairwise", "listwise")
+        }
+        assert "user_average" not in {one.metric_type for one in results}
 
 
 def test_samples_of_groups_have_the_calls_about_their_members(harness):

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from harness.reporting.comparison_tables import print_comparisons
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison import ComparedRun, Comparison, OracleUse
+from harness.scoring.comparison_document import ComparedRun, Comparison, OracleUse
 from harness.scoring.paired_differences import Difference
 
 
@@ -123,7 +123,7 @@ metric  run      value [95% interval]   n   missing  missing as worst
 f1 ↑    gpt      0.500 [0.400, 0.600]  40         –                 –
         llama *  0.400 [0.300, 0.500]  38    2 (5%)             0.380
 is ↑    gpt      0.250 [0.200, 0.300]  40         –                 –
-        llama *                     –   2  38 (95%)             0.000
+        llama *      –                  2  38 (95%)             0.000
   f1: the oracle is made of 2 runs and needs 3 or more
   gpt: users with an empty oracle 2
   llama *: f1: 2 missing (no_json 2)
@@ -139,7 +139,7 @@ is ↑    gpt              0.260 [0.200, 0.300]  38
 
 metric  first − second               difference       p  p (Holm)   n
 ─────────────────────────────────────────────────────────────────────
-f1      gpt − llama *   +0.110 [-0.020, +0.200]  <0.001     0.001  38
+f1 ↑    gpt − llama *   +0.110 [-0.020, +0.200]  <0.001     0.001  38
 """)
 
 

@@ -8,7 +8,12 @@ from msgspec import structs
 
 from harness.reporting.short_comparison import print_short_comparison
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison import ComparedRun, Comparison, ComparisonDocument, OracleUse
+from harness.scoring.comparison_document import (
+    ComparedRun,
+    Comparison,
+    ComparisonDocument,
+    OracleUse,
+)
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
 

@@ -154,8 +154,8 @@ def test_a_value_that_counts_what_fell_out_has_the_other_beside_it_and_baselines
     assert shown == snapshot("""\
 metric              value [95% interval]   n  missing  missing as worst  missing left out
 ─────────────────────────────────────────────────────────────────────────────────────────
-tau ↑               0.250 [0.150, 0.300]  40   2 (5%)             0.250             0.263
-exact ↑             0.500 [0.450, 0.560]  37   3 (8%)             0.463             0.500
+tau ↑              0.250 [ 0.150, 0.300]  40   2 (5%)             0.250             0.263
+exact ↑            0.500 [ 0.450, 0.560]  37   3 (8%)             0.463             0.500
 
 without any model
 random ↑           0.010 [-0.100, 0.120]  40        –                 –                 –
@@ -346,8 +346,8 @@ def test_metrics_without_an_interval_say_why_together(summary, table):
         "a 0.500 1", "b 0.500 1", "c 0.500 0.400 0.600 2",
     )  # fmt: skip
     assert shown == snapshot("""\
-a ↑                    0.500  1        –                 –
-b ↑                    0.500  1        –                 –
+a ↑     0.500                 1        –                 –
+b ↑     0.500                 1        –                 –
 c ↑     0.500 [0.400, 0.600]  2        –                 –
   a, b: no interval: only one user\
 """)

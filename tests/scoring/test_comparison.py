@@ -39,13 +39,8 @@ from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import difference_table
 from harness.runs.manifest import RoleEntry, Session, StageEntry
 from harness.runs.run_folder import RunFolder
-from harness.scoring.comparison import (
-    ComparisonDocument,
-    adjusted,
-    compare,
-    read_oracle,
-    write_comparisons,
-)
+from harness.scoring.comparison import adjusted, compare, read_oracle, write_comparisons
+from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.finished_task import FinishedTask, labels_of
 from harness.scoring.mean_differences import common_means
 

@@ -19,7 +19,8 @@ from harness.contracts.identity import path_parts
 from harness.contracts.stage import CANDIDATE
 from harness.runs.run_folder import plain_name
 from harness.scoring.comparable import settings_of, why_unlike
-from harness.scoring.comparison import Comparison, compare, main_of
+from harness.scoring.comparison import compare, main_of
+from harness.scoring.comparison_document import Comparison
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.paired_differences import Difference, holm_adjusted
 from harness.scoring.rank_intervals import RankInterval, rank_intervals

@@ -30,7 +30,7 @@ from harness.scoring.summary import MetricResult, RoleUse, TaskSummary, main_met
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison import Comparison
+    from harness.scoring.comparison_document import Comparison
 
 LOOSE = 0.1
 """If a larger share of the replies was not read, or needed help, a report says so."""

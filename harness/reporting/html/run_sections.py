@@ -18,7 +18,7 @@ from harness.scoring.summary import RoleUse, StageSummary, over_repeats
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
-    from harness.scoring.comparison import Comparison
+    from harness.scoring.comparison_document import Comparison
     from harness.scoring.paired_differences import Difference
 
 RUNGS = ("strict", "fenced", "brackets", "repaired", "regex", "text", "rule")

@@ -1,5 +1,6 @@
 """`harness leaderboard`: pages from the runs of a folder."""
 
+import asyncio
 import json
 import shutil
 from html.parser import HTMLParser
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from builders.browser import browser, chromium
 from builders.runs import write_sealed
 from inline_snapshot import snapshot
 
@@ -122,14 +124,34 @@ expected: a folder of runs, such as `runs`\
     assert not Path("site").exists()
 
 
-def test_names_that_look_like_html_are_shown_as_text(runs):
-    folder = RunFolder(sorted(runs.iterdir())[0])
+@pytest.fixture
+def hostile(runs):
+    """The page of a task of which a model's name is hostile, and the page over all."""
+    folder = RunFolder(min(path for path in runs.iterdir()))
     manifest = folder.manifest()
     tags = {**manifest.tags, "model": HOSTILE}
     write_manifest(folder.manifest_file, msgspec.structs.replace(manifest, tags=tags))
     assert main(["leaderboard", "runs", "-o", "site"]) == 0
-    for name in ("index", "interests"):
-        text = Path(f"site/{name}.html").read_text("utf-8")
+    return [Path(f"site/{name}.html") for name in ("index", "interests")]
+
+
+def test_names_that_look_like_html_are_shown_as_text(hostile):
+    for page in hostile:
+        text = page.read_text("utf-8")
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
         assert "<script>alert" not in text and "\u202e" not in text
-        assert Page(Path(f"site/{name}.html")).scripts == 1
+        assert Page(page).scripts == 1
+
+
+def test_in_a_browser_a_hostile_name_is_text_and_nothing_else(hostile):
+    chromium()
+    asyncio.run(_nothing_happens([page.resolve() for page in hostile]))
+
+
+async def _nothing_happens(pages):
+    async with browser() as tab:
+        for page in pages:
+            await tab.open(page)
+            assert "<script>alert(1)</script>" in await tab.run("document.body.innerText")
+        assert tab.problems == []
+        assert tab.requests == [page.as_uri() for page in pages]

@@ -109,6 +109,22 @@ def test_the_exit_code_of_a_suite():
     assert exit_code_of([3, 4, 1]) == exit_code_of([3, 2]) == 1
 
 
+def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
+    def interrupted(request):
+        os.kill(os.getpid(), signal.SIGINT)
+        return NAMED
+
+    one, two = ScriptedModel(interrupted, name="one"), ScriptedModel(NAMED, name="two")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
+    with offered((one, two)):
+        assert suite(models) == (130, None)
+        assert (two.count, list(tmp_path.glob("*.html"))) == (0, [])
+        one.answers = NAMED
+        code, document = suite(models)
+    assert (code, ended(document)) == (0, [("one", 0, "done", False), ("two", 0, "done", False)])
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
 def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite):
     events = []
     one, two = Engine(NAMED, events, name="one"), Engine(NAMED, events, name="two")

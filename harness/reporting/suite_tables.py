@@ -51,17 +51,24 @@ def forecast_report(rows: Sequence[ModelForecast]) -> Report:
     """The forecasts of all models with their sum."""
     currency = next((row.currency for row in rows if row.currency is not None), None)
 
+    def costs(of: Sequence[ModelForecast]) -> tuple[Cell, ...]:
+        known = [row.cost for row in of if row.cost is not None]
+        if currency is None:
+            return ()
+        if len(known) < len(of):
+            return UNKNOWN, UNKNOWN
+        cost = all_together(known)
+        bounds = f"{money(cost.least)} to {money(cost.most)}"
+        return f"{money(cost.at_most)} {currency}", bounds
+
     def cells(name: str, of: Sequence[ModelForecast]) -> tuple[Cell, ...]:
-        costs = [row.cost for row in of if row.cost is not None]
-        known = len(costs) == len(of)
-        cost = f"{money(all_together(costs).at_most)} {currency}" if known else UNKNOWN
         return (
             name,
             sum(row.runs for row in of),
             sum(row.calls for row in of),
             sum(row.prompt_tokens for row in of),
             sum(row.most_completion_tokens for row in of),
-            *((cost,) if currency is not None else ()),
+            *costs(of),
         )
 
     return Report(
@@ -74,7 +81,7 @@ def forecast_report(rows: Sequence[ModelForecast]) -> Report:
                     "calls",
                     "tokens in",
                     "tokens out, at most",
-                    *(("cost, at most",) if currency is not None else ()),
+                    *(("cost, at most", "cost bounds") if currency is not None else ()),
                 ),
                 rows=(*(cells(row.model, [row]) for row in rows), cells("all", rows)),
                 notes=(

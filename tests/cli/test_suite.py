@@ -234,6 +234,24 @@ def test_a_rehearsal_sums_the_calls_of_all_runs(suite):
     assert (code, row["model"], row["runs"], row["calls"]) == (0, "base", 3, 6)
 
 
+def test_a_rehearsal_says_what_all_runs_would_cost(suite, capsys):
+    spec = "openai:model=NAME,base_url=http://127.0.0.1:1/v1,revision=r1"
+    models = [{"name": name, "spec": spec.replace("NAME", name)} for name in ("small", "big")]
+    prices = '{currency: USD, "openai:small": {input: 1, output: 2}}'
+    more = f"seeds: [0, 1]\noptions: {{data: sample, prices: {prices}}}"
+    (file := Path("s.yaml")).write_text(
+        f"models: {json.dumps(models[:1])}\ntasks: [interests]\njudge: lexical\nlimit: 2\n{more}"
+    )
+    assert main(["suite", "s.yaml", "--dry_run", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["models"]
+    tokens, most = row["prompt_tokens"], row["most_completion_tokens"]
+    assert row["cost"]["at_most"] == pytest.approx((tokens * 1 + most * 2) / 1_000_000)
+    file.write_text(file.read_text().replace(json.dumps(models[:1]), json.dumps(models)))
+    assert main(["suite", "s.yaml", "--dry_run"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[-1] for line in lines if line[:1] in (["big"], ["all"])] == ["unknown"] * 2
+
+
 def test_the_same_command_continues_after_a_kill(tmp_path):
     """Killed while the second model is asked: the first run stays, the second is finished."""
     (tmp_path / "s.yaml").write_text(dedent("""\

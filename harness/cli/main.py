@@ -67,8 +67,7 @@ Find out whether a language model understands people. Try it without a model:
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
   harness data [NAME]             create, describe or fetch data
   harness models|judges|prompts|plugins [NAME…]     list what is installed
-  harness config                  the settings in effect and their sources
-  harness doctor                  check what a run needs; calls no model
+  harness config|doctor           the settings in effect; check what a run needs
   harness batch write|submit|status|collect|read    run with batch services
   harness new-plugin NAME         create a package with your own benchmark
   harness completion SHELL        completion for bash, zsh or fish

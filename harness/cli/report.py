@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     help="hold so many samples, not as many as fit into --max_size",
 )  # fmt: skip
 @option(
-    "--max_size", metavar="MB", type=click.FloatRange(min=1), default=30.0,
+    "--max_size", metavar="MB", type=click.FloatRange(min=0.1), default=30.0,
     help="the size of the page, from which the number of samples is worked out (30)",
 )  # fmt: skip
 def report(**options: Any) -> int:

@@ -91,18 +91,10 @@ def registered_by(
         )  # fmt: skip
         found["respondents"].append((registration.key, registration))
 
-    def add_analysis(
-        benchmark: str,
-        name: str,
-        factory: AnalysisFactory,
-        *,
-        description: str = "",
-        report: bool = False,
-    ) -> None:
+    def add_analysis(benchmark: str, name: str, factory: AnalysisFactory, **about: Any) -> None:
         registration = AnalysisRegistration(
-            name=name, factory=factory, origin=origin, description=description,
-            benchmark=benchmark, report=report,
-        )  # fmt: skip
+            name=name, factory=factory, origin=origin, benchmark=benchmark, **about
+        )
         found["analyses"].append((name, registration))
 
     def add_data_tool(

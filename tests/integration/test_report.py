@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -344,3 +345,16 @@ def test_a_sample_has_its_prompt_answer_value_verdicts_and_score(pages):
     assert json.loads(text(name["value"]))
     assert all(text(one["judged"][0]["verdict"]).startswith("chosen: ") for one in support)
     assert len(set(block["texts"])) == len(block["texts"])
+
+
+def test_a_page_keeps_within_its_size(tmp_path):
+    people = tmp_path / "people.csv"
+    random = Random(1)
+    rows = [f"person-{number % 200},{random.randbytes(150).hex()},liked" for number in range(1200)]
+    people.write_text("\n".join(["user,title,action", *rows]))
+    run = evaluate("interests", model="baseline", judge="lexical", data=people, no_store=True,
+                   output_path=tmp_path / "runs").folder  # fmt: skip
+    page = reported(run, max_size=0.2)
+    assert 20 <= len(page.packed["index"]["id"]) < 200
+    assert 50_000 < Path("report.html").stat().st_size < 200_000
+    assert "left out, for the size of the page (--max_size)" in page.texts["samples"]

@@ -11,9 +11,10 @@ from harness.analysis.report_notes import told_apart, with_notes
 from harness.base.errors import HarnessError, PluginError
 from harness.registry.data_tools import make_tool, run_tool
 from harness.registry.hookspecs import ANY_BENCHMARK
+from harness.reporting.html.figure_html import report_html
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun, runs_together
-from harness.reporting.html.sheet_html import notes_html, report_html
+from harness.reporting.html.sheet_html import notes_html
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Figures as HTML: inline SVG from the drawings of `harness.reporting.figures`, and their data.
+"""Reports and figures as HTML: inline SVG from `harness.reporting.figures`, and its data.
 
 A page allows no style but its own, so the styles of a drawing become attributes.
 """
@@ -10,10 +10,11 @@ from hashlib import sha256
 from xml.etree import ElementTree
 
 from harness.base.errors import INSTALL_ANALYSIS
-from harness.contracts.report import Figure, Panels
+from harness.contracts.report import Figure, Panels, Report
 from harness.reporting.figure_marks import grid_of
 from harness.reporting.html.figure_data import figure_sheets
-from harness.reporting.html.markup import Html, element, shown
+from harness.reporting.html.markup import Html, element, joined, shown
+from harness.reporting.html.sheet_html import notes_html, sheet_html
 
 SVG, LINKED = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 DRAWN = frozenset({"svg", "g", "defs", "clipPath", "path", "rect", "text", "tspan", "use", "image"})
@@ -22,13 +23,20 @@ DRAWN = frozenset({"svg", "g", "defs", "clipPath", "path", "rect", "text", "tspa
 _FONT = re.compile(r"(?:(?P<weight>bold|\d{3}) )?(?P<size>[\d.]+px) (?P<family>.+)")
 
 
+def report_html(report: Report, *, level: int = 4) -> Html:
+    """The report's notes, its figures and its sheets, whose titles are headings of this level."""
+    return joined([
+        notes_html(report.notes),
+        *(figure_html(figure) for figure in report.figures),
+        *(sheet_html(sheet, level=level) for sheet in report.sheets),
+    ])  # fmt: skip
+
+
 def figure_html(figure: Figure | Panels) -> Html:
     """The figure with its caption, the warning above it, and its data in a table to be opened.
 
     Where it cannot be drawn, the table is open, and a line says what is missing.
     """
-    from harness.reporting.html.sheet_html import sheet_html
-
     drawn = _drawn(figure)
     data = [sheet_html(sheet, level=5) for sheet in figure_sheets(figure)]
     missing = f"The figure is missing, as matplotlib is not installed: {INSTALL_ANALYSIS}"

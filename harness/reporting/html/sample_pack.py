@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,9 @@ ITEM = 3_000
 BATCH = 500
 """So many samples are read at once."""
 
+FIRST = 20
+"""So many samples are read first."""
+
 ROW = 60
 """About how many bytes a sample takes in the packed index."""
 
@@ -58,30 +62,20 @@ def pack(samples: Samples, *, most: int | None, size: int) -> Packed:
     """The first samples, at most so many if `most` is given, else as fit into `size` bytes."""
     total = sum(map(len, samples.units))
     packer = _Packer(samples)
-    kept = 0
-    for batch in _batches(samples.units):
-        wanted = []
-        for unit in batch:
-            if kept + len(unit) > (total if most is None else most):
+    kept, units = 0, deque(samples.units)
+    while units:
+        # The first few show how large a sample is; then as many are read at once as surely fit.
+        fit = BATCH if most is not None else (size - packer.size) * kept // (packer.size or 1)
+        batch: list[Sample] = []
+        while units and len(batch) < min(fit if kept else FIRST, BATCH):
+            if most is not None and kept + len(batch) + len(units[0]) > most:
                 break
-            wanted += unit
-            kept += len(unit)
-        packer.add(wanted)
-        if len(wanted) < sum(map(len, batch)) or (most is None and packer.size > size):
+            batch += units.popleft()
+        if not batch:
             break
+        packer.add(batch)
+        kept += len(batch)
     return Packed(blocks=packer.blocks(), kept=kept, of=total)
-
-
-def _batches(units: Sequence[list[Sample]]) -> Iterator[list[list[Sample]]]:
-    """Units whose records are read together: a file is opened once for all of them."""
-    batch: list[list[Sample]] = []
-    for unit in units:
-        batch.append(unit)
-        if sum(map(len, batch)) >= BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 class _Packer:
@@ -101,8 +95,8 @@ class _Packer:
     @property
     def size(self) -> int:
         """About how many bytes the page will hold."""
-        waiting = (self._length + sum(map(len, self._shared))) // 3
-        return self._packed + waiting + ROW * self._index.number
+        shared = sum(map(len, self._shared)) // 2
+        return self._packed + self._length + shared + ROW * self._index.number
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Add samples."""

@@ -1,23 +1,13 @@
-"""Sheets and reports as HTML."""
+"""Sheets as HTML: tables that a reader can sort."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from harness.contracts.report import Cell, Report, Sheet
-from harness.reporting.html.figure_html import figure_html
+from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.report_tables import digits_of, format_cell, has_numbers
-
-
-def report_html(report: Report, *, level: int = 4) -> Html:
-    """The report's notes, its figures and its sheets, whose titles are headings of this level."""
-    return joined([
-        notes_html(report.notes),
-        *(figure_html(figure) for figure in report.figures),
-        *(sheet_html(sheet, level=level) for sheet in report.sheets),
-    ])  # fmt: skip
 
 
 def sheet_html(sheet: Sheet, *, level: int = 4, marks: Sequence[str] = ()) -> Html:

@@ -10,6 +10,8 @@ from rich.text import Text
 
 from harness.reporting.changed_lines import changed_lines
 from harness.reporting.tables import (
+    LEFT_OUT,
+    WORST,
     data_name,
     indented,
     interval_header,
@@ -204,7 +206,7 @@ def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) ->
     table = plain_table("metric", who, numbers=())
     table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
     for header in numbers:
-        table.add_column(header, justify="right", no_wrap=len(header) < len("counted as"))
+        table.add_column(header, justify="right", no_wrap=header not in (WORST, LEFT_OUT))
     return table
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -11,7 +10,7 @@ from rich.text import Text
 from harness.reporting.comparison_tables import labels_shown, signed_interval
 from harness.reporting.short_table import WIDTH
 from harness.reporting.tables import result_console
-from harness.reporting.text import clean_text, signed
+from harness.reporting.text import clean_text, signed, wrapped_whole
 from harness.scoring.comparison_document import ComparisonDocument, DecidedGate
 
 WORDS = {True: "holds", False: "does not hold", None: "undecided"}
@@ -31,7 +30,7 @@ def print_gates(document: ComparisonDocument, console: Console | None = None) ->
         said = ", ".join(_parts(gate))
         name = f"{whose}, {clean_text(gate.gate)}" if several else clean_text(gate.gate)
         line = f"gate {WORDS[gate.holds]}: {name}: {said}"
-        for row in textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False):
+        for row in wrapped_whole(line, width, "  "):
             console.print(Text(row, style=STYLES[gate.holds]), soft_wrap=True)
 
 

@@ -5,7 +5,6 @@ Imports rich at the top: import this module where it is used.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,7 +30,7 @@ from harness.reporting.short_table import (
     wrapped,
 )
 from harness.reporting.tables import metric_name, result_console, value_of
-from harness.reporting.text import NOTHING, aligned, clean_text, number
+from harness.reporting.text import NOTHING, aligned, clean_text, number, wrapped_whole
 from harness.scoring.compared_slices import FEW, LEAST_USERS
 from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
@@ -342,7 +341,7 @@ def _pairs(
     if alone and reasons:
         yield Text()
         said = verdict(measures, (runs[differences[0].first], base))
-        yield from (Text(line, style="bold") for line in textwrap.wrap(said, width))
+        yield from (Text(line, style="bold") for line in wrapped_whole(said, width))
 
 
 def verdict(measures: Sequence[_Measure], runs: tuple[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from textwrap import wrap
 from typing import Any, TextIO
 
 NOTHING = "–"
@@ -97,6 +98,13 @@ def aligned(cells: Iterable[str], least: int = 0) -> list[str]:
             shown[place] += blank
     width = max([least, *map(len, shown)])
     return [cell.rjust(width) for cell in shown]
+
+
+def wrapped_whole(text: str, width: int, indent: str = "") -> list[str]:
+    """The lines of a text in a width; a value stays with its interval, and no name is broken."""
+    kept = _WITH_BOUNDS.sub("\\1\xa0[\\2,\xa0\\3]", text)
+    lines = wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def signed(value: float | None) -> str:

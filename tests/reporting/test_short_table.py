@@ -62,7 +62,7 @@ def test_a_task_is_a_line_of_its_main_metric_with_direction_interval_n_and_missi
         "task   main metric                 value   n   missing",
         "──────────────────────────────────────────────────────",
         "films  hits ↑       0.500 [0.250, 0.750]  40         –",
-        "books  loss ↓                      0.250  30  10 (25%)",
+        "books  loss ↓       0.250                 30  10 (25%)",
         "not comparable to published: bundled sample data (1 of 2 tasks)",
         "missing in 1 of 2 tasks: no_json 8, timeout 2",
         "the rest: harness show runs/one",

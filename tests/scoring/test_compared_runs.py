@@ -10,11 +10,14 @@ Six people, and their hits in two runs:
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import msgspec
 import numpy as np
 import pytest
 from builders.runs import (
@@ -29,6 +32,7 @@ from builders.runs import (
     write_scores,
 )
 from builders.stages import make_benchmark
+from golden.result_schemas import schema_file
 from msgspec.structs import replace as changed
 
 from harness.base.errors import UsageError
@@ -260,6 +264,19 @@ def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_na
     other = changed(b.entry, data={"fingerprint": "another"})
     (refused,) = compare_methods([a, replace(b, entry=other)]).comparison.refused
     assert refused.because == ("data f against another",) or refused.run in ("a", "b")
+
+
+def test_the_document_fits_its_schema(tmp_path):
+    runs = of_a_group(tmp_path, slices=dict.fromkeys(PEOPLE, "all"))
+    wanted = gates_of(["both.hits>0"], [run.gated for run in runs])
+    document = document_of(runs, by="part", gated=metrics_by_task(wanted))
+    gates = tuple(decided(wanted, document, [run.gated for run in runs], None))
+    whole = msgspec.to_builtins(changed(document, gates=gates))
+    assert whole["gates"][0]["holds"] is False
+    assert whole["mean_differences"][0]["name"] == "both"
+    assert whole["comparisons"][0]["slices"][0]["value"] == "all"
+    schema = json.loads(schema_file("comparison.schema.json").read_text("utf-8"))
+    jsonschema.validate(json.loads(json.dumps(whole)), schema)
 
 
 def gated(runs: list[Run], *gates: str, against: str | None = None) -> list[Any]:

@@ -1,0 +1,93 @@
+"""Tables on a terminal of 80 columns: numbers are whole, and colours say nothing by themselves."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import main
+
+CODES = re.compile(r"\x1b\[([0-9;?]*)[A-Za-z]")
+COLOURED = re.compile(r"(^|;)(3[0-8]|4[0-8]|9[0-7]|10[0-7])(;|$)")
+BROKEN = re.compile(r"\[[-+]?[0-9][^\]]*$|[0-9]…|…[0-9]")
+"""An interval that goes on in the next line, or a number of which something is left out."""
+
+COMMANDS = (
+    "show {old}", "show", "runs", "score {old}", "compare {old} {new}",
+    "compare {old} {new} --verbose", "compare {old} {new} --by history",
+    "compare {old} {new} --by history --gate usersum_movielens.qm>-0.5 --gate perrec_easy.ptc>0",
+    "compare {old} --tasks perrec_easy_pairwise,perrec_easy_listwise", "analyse perrec {old} {new}",
+    "analyse", "tasks", "tasks perrec_easy_pairwise", "models", "judges", "plugins", "data",
+)  # fmt: skip
+LONGER = re.compile(r" *harness show |run .*begun ")
+"""Lines that are for copying, which a terminal breaks by itself."""
+
+
+class Screen(io.StringIO):
+    """What a terminal gets."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("screen")
+
+
+def shown(*words: str) -> str:
+    screen = Screen()
+    with redirect_stdout(screen), redirect_stderr(io.StringIO()):
+        main(list(words))
+    return screen.getvalue()
+
+
+@pytest.fixture
+def runs(folder, monkeypatch) -> dict[str, str]:
+    """Two runs on samples, whose intervals have bounds below zero and some values none."""
+    monkeypatch.chdir(folder)
+    for name, value in (("COLUMNS", "80"), ("LINES", "50"), ("TERM", "xterm-256color"),
+                        ("HARNESS_CACHE", str(folder / "store"))):  # fmt: skip
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name in ("old", "new"):
+        if not (folder / f"{name}.json").exists():
+            words = ["--model", "baseline", "--tasks", "perrec_easy,usersum_movielens", "--data",
+                     "sample", "--limit", "30", "--name", name, "--json"]  # fmt: skip
+            (folder / f"{name}.json").write_text(shown(*words), encoding="utf-8")
+    return {"old": "old", "new": "new"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_numbers_are_whole_and_colours_say_nothing_by_themselves(runs, command, monkeypatch):
+    words = command.format(**runs).split()
+    coloured = shown(*words)
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = shown(*words)
+    assert CODES.sub("", coloured) == CODES.sub("", plain)
+    assert not [code for code in CODES.findall(plain) if COLOURED.search(code)]
+    lines = [line.rstrip() for line in CODES.sub("", plain).splitlines()]
+    assert lines
+    assert not [line for line in lines if BROKEN.search(line)]
+    assert not [line for line in lines if len(line) > 80 and not LONGER.match(line)]
+
+
+def test_each_metric_has_its_direction_and_values_stand_below_values(runs):
+    text = CODES.sub("", shown("show", "old"))
+    for summary in json.loads(Path("old.json").read_text("utf-8"))["summaries"]:
+        start = text.index(f"\n{summary['task']}  version")
+        table = text[text.index("\nmetric ", start) :].partition("  ptc_published: ")[0]
+        places = set()
+        for name, metric in summary["metrics"].items():
+            found = re.search(rf"^{name} [↑↓] +([0-9.,-]+|–)( \[.*?\])?", table, re.MULTILINE)
+            if metric["n"]:
+                assert found, name
+                places.add(found.end(1) - found.start())
+        assert len(places) == 1

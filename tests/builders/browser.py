@@ -69,7 +69,8 @@ class Tab:
 
     async def open(self, page: Path) -> None:
         """Open a page, and wait until it is loaded."""
-        await self.tell("Page.navigate", url=page.as_uri())
+        opened = await self.tell("Page.navigate", url=page.as_uri())
+        assert "errorText" not in opened, opened
         await self.until("document.readyState === 'complete'")
 
     async def run(self, script: str) -> Any:

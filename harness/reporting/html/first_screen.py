@@ -239,10 +239,11 @@ def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
     for name, (run, summary) in first.items():
         about = str(run.manifest.tasks[summary.task].definition.get("description", ""))
         people = max((each.users for each in summary.metrics.values()), default=0)
-        whom = f"{summary.units:,} units of {people:,} people"
+        alone = all(each.users == each.n for each in summary.metrics.values())
+        whom = f"{summary.units:,} units, of {people:,} people with a score"
         others = [f"{role}: {one}" for role, one in summary.roles.items() if role != CANDIDATE]
         facts = [
-            f"{people:,} people" if people == summary.units else whom,
+            f"{summary.units:,} people" if alone else whom,
             f"data: {data_name(summary.data)}",
             *others,
         ]

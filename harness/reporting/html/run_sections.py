@@ -75,12 +75,16 @@ def _answer(task: str, each: Difference, labels: dict[str, str], *, higher: bool
     if each.value is None or each.interval is None:
         why = each.no_interval or "the value of one is undefined"
         return f"{start}: whether {first} or {second} is better cannot be said, for {why}."
-    low, high = each.interval
-    shown = f"{number(each.value)} [{number(low)}, {number(high)}], {each.n:,} units in common"
-    if low <= 0 <= high:
+    ahead = (each.value > 0) == higher
+    winner, loser = (first, second) if ahead else (second, first)
+    ends = sorted(end if each.value > 0 else -end for end in each.interval)
+    shown = (
+        f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
+        "common"
+    )
+    if ends[0] <= 0 <= ends[1]:
         return f"{start}: no difference between {first} and {second} is established ({shown})."
-    winner, loser = (first, second) if (each.value > 0) == higher else (second, first)
-    return f"{start}: {winner} is better than {loser} (difference {shown})."
+    return f"{start}: {winner} is better than {loser}, by {shown}."
 
 
 def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) -> Html:

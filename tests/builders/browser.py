@@ -91,8 +91,9 @@ class Tab:
 
     async def key(self, name: str) -> None:
         """Press a key."""
+        more = {"text": "\r", "windowsVirtualKeyCode": 13} if name == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
-            await self.tell("Input.dispatchKeyEvent", type=kind, key=name, code=name)
+            await self.tell("Input.dispatchKeyEvent", type=kind, key=name, code=name, **more)
 
     async def picture(
         self, *, width: int, height: int, dark: bool = False, media: str = "screen"

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     "--max_size", metavar="MB", type=click.FloatRange(min=0.1), default=30.0,
     help="the size of the page, from which the number of samples is worked out (30)",
 )  # fmt: skip
+@option(
+    "--labels", metavar="FILE", multiple=True,
+    help="people's labels, with which judges are compared; may be given again",
+)  # fmt: skip
 def report(**options: Any) -> int:
     """Write one page about runs, for a browser, a phone or paper: results with their intervals,
     differences, the analyses of each benchmark, how answers were read and judged, the samples, and
@@ -66,7 +70,7 @@ def report(**options: Any) -> int:
     page = report_page(
         _reported(runs, args.task), load_plugins(), title=args.title,
         unread=[str(error) for error in unread],
-        most_samples=args.samples, most_megabytes=args.max_size,
+        most_samples=args.samples, most_megabytes=args.max_size, labels=args.labels,
     )  # fmt: skip
     atomic_write(args.output, page.encode(), option="--output")
     print(clean_text(f"{args.output} ({len(page) / 1_000_000:.1f} MB)"))

@@ -29,10 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from builders.browser import browser
 
-WORDS = (
+TEXT = (
     "a an old new quiet loud garden railway chess owl bread sea winter summer long short history "
     "of on with without for beginners experts small large budget stubborn teacher mountain night"
-).split()
+)
+WORDS = TEXT.split()
 TITLES = 100
 """Titles of a person: a prompt of more than 4 KB."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     "--max_size", metavar="MB", type=click.FloatRange(min=0.1), default=30.0,
     help="the size of the page, from which the number of samples is worked out (30)",
 )  # fmt: skip
+@option(
+    "--labels", metavar="FILE", multiple=True,
+    help="people's labels, with which judges are compared; may be given again",
+)  # fmt: skip
 def report(**options: Any) -> int:
     """Write one page about runs, for a browser, a phone or paper: results with their intervals,
     differences, the analyses of each benchmark, how answers were read and judged, the samples, and
@@ -60,6 +65,7 @@ def report(**options: Any) -> int:
     unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         most_samples=args.samples, most_megabytes=args.max_size,
+        labels=args.labels,
     )  # fmt: skip
     print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
@@ -76,6 +82,7 @@ def write_report(
     only: str | None = None,
     most_samples: int | None = None,
     most_megabytes: float = 30.0,
+    labels: Sequence[str] = (),
 ) -> list[HarnessError]:
     """Write the page about these runs; why some of them could not be opened, raised if all."""
     from harness.registry import load_plugins
@@ -88,7 +95,7 @@ def write_report(
     page = report_page(
         _reported(runs, only), load_plugins(), title=title,
         unread=[str(error) for error in unread],
-        most_samples=most_samples, most_megabytes=most_megabytes,
+        most_samples=most_samples, most_megabytes=most_megabytes, labels=labels,
     )  # fmt: skip
     atomic_write(file, page.encode(), option="--output")
     return unread

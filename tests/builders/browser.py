@@ -69,7 +69,8 @@ class Tab:
 
     async def open(self, page: Path) -> None:
         """Open a page, and wait until it is loaded."""
-        await self.tell("Page.navigate", url=page.as_uri())
+        opened = await self.tell("Page.navigate", url=page.as_uri())
+        assert "errorText" not in opened, opened
         await self.until("document.readyState === 'complete'")
 
     async def run(self, script: str) -> Any:
@@ -90,8 +91,9 @@ class Tab:
 
     async def key(self, name: str) -> None:
         """Press a key."""
+        more = {"text": "\r", "windowsVirtualKeyCode": 13} if name == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
-            await self.tell("Input.dispatchKeyEvent", type=kind, key=name, code=name)
+            await self.tell("Input.dispatchKeyEvent", type=kind, key=name, code=name, **more)
 
     async def picture(
         self, *, width: int, height: int, dark: bool = False, media: str = "screen"

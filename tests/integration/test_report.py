@@ -358,3 +358,15 @@ def test_a_page_keeps_within_its_size(tmp_path):
     assert 20 <= len(page.packed["index"]["id"]) < 200
     assert 50_000 < Path("report.html").stat().st_size < 200_000
     assert "left out, for the size of the page (--max_size)" in page.texts["samples"]
+
+
+def test_judges_are_compared_with_peoples_labels(small_run, tmp_path):
+    page = reported(small_run)
+    assert "nothing says how sure it is" in page.texts["judges"]
+    judged = [json.loads(line) for line in (small_run / "interests" / "2-support.jsonl").open()]
+    rows = [f"{one['id']},{label},yes" for one in judged for label in one["judged"][0]["labels"]]
+    labels = tmp_path / "labels.csv"
+    labels.write_text("\n".join(["item,option,label", *rows]))
+    page = reported(small_run, labels=labels)
+    assert "nothing says how sure it is" not in page.texts["judges"]
+    assert [table for table in page.of("judges") if "people" in str(table.rows)]

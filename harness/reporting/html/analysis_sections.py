@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,7 +53,9 @@ def in_reports(plugins: Plugins, benchmark: str) -> list[AnalysisRegistration]:
 
 
 def analyses_html(
-    registrations: Sequence[AnalysisRegistration], tasks: Sequence[FinishedTask]
+    registrations: Sequence[AnalysisRegistration],
+    tasks: Sequence[FinishedTask],
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Html:
     """The analyses of these tasks; runs that cannot be compared stand apart, with the reasons."""
     # Repeats of a task are no tasks of their own: the first is analysed, and a note says so.
@@ -67,17 +70,19 @@ def analyses_html(
             parts += [element("h3", text), element("p", why, class_="warning") if why else None]
         elif len(groups) > 1:
             parts.append(element("h3", f"Runs that can be compared: {labels}"))
-        parts.append(_group_html(registrations, group.tasks))
+        parts.append(_group_html(registrations, group.tasks, options))
     return joined(parts)
 
 
 def _group_html(
-    registrations: Sequence[AnalysisRegistration], tasks: Sequence[FinishedTask]
+    registrations: Sequence[AnalysisRegistration],
+    tasks: Sequence[FinishedTask],
+    options: Mapping[str, Any],
 ) -> Html:
     parts, silent = [], []
     for registration in registrations:
         try:
-            report = _report(registration, tasks)
+            report = _report(registration, tasks, options)
         except HarnessError as error:
             found = f" ({error.found})" if error.found and "\n" not in error.found else ""
             why = f"{error.problem}{found}"
@@ -95,14 +100,17 @@ def _group_html(
     return joined(parts)
 
 
-def _report(registration: AnalysisRegistration, tasks: Sequence[FinishedTask]) -> Html:
+def _report(
+    registration: AnalysisRegistration, tasks: Sequence[FinishedTask], options: Mapping[str, Any]
+) -> Html:
     analysis: Any = make_tool(registration)
-    if needed := needed_options(analysis.options):
+    if needed := [name for name in needed_options(analysis.options) if name not in options]:
         raise PluginError(
             f"it must be given {', '.join(needed)}, which a report cannot do",
             expected="an analysis without required options, or one without `report=True`",
         )
-    report = run_tool(registration, lambda: analysis.run(tasks, analysis.options()))
+    given = msgspec.convert(dict(options), analysis.options)
+    report = run_tool(registration, lambda: analysis.run(tasks, given))
     noted = with_notes(report, tasks)
     # The stamp is at each figure, and above everything: a third one would hide the other notes.
     notes = tuple(note for note in noted.notes if not note.startswith(STAMP))

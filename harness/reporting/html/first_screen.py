@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -131,6 +131,8 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
     money = f"paid, {currencies.pop()}" if len(currencies) == 1 else "paid"
     columns = ("model", "task", "metric", "value", "n", "missing", money, "the run took")
     entries, marks = [], []
+    reasons_given = dict.fromkeys(one.comparable_if for one in published if one.comparable_if)
+    conditions = {why: place for place, why in enumerate(reasons_given, 1)}
     for task in dict.fromkeys(row.task for row in rows):
         for row in rows:
             if row.task == task:
@@ -138,7 +140,7 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
                 marks.append("" if row.result else "unfinished")
         for one in published:
             if one.task == task.partition(" ")[0]:
-                entries.append(_published(one))
+                entries.append(_published(one, conditions))
                 marks.append("published")
     many = len(published)
     switch = None
@@ -152,8 +154,10 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
         "In brackets is the interval over people of each value alone; ↑ means that more is better."
     ]
     if published:
-        notes.append("Grey rows are published results, with what a run must be to stand next to "
-                     "them.")  # fmt: skip
+        notes.append("Grey rows are published results.")
+    notes += [
+        f"({place}) A run may stand next to these if: {why}." for why, place in conditions.items()
+    ]
     return element(
         "div", switch, table, *(element("p", note, class_="note") for note in notes),
         class_="results few" if many > MOST_PUBLISHED else "results",
@@ -187,12 +191,12 @@ def _entries(row: ResultRow) -> list[Entry]:
     ]  # fmt: skip
 
 
-def _published(one: PublishedResult) -> list[Entry]:
+def _published(one: PublishedResult, conditions: Mapping[str, int]) -> list[Entry]:
     value = number(one.value)
     if one.low is not None and one.high is not None:
         value += f" [{number(one.low)}, {number(one.high)}]"
-    why = f"published, {one.source}" + (f"; comparable if: {one.comparable_if}" * bool(
-        one.comparable_if))  # fmt: skip
+    condition = conditions.get(one.comparable_if)
+    why = f"published, {one.source}" + (f"; see ({condition})" if condition else "")
     many = NOTHING if one.n is None else f"{one.n:,}"
     return [
         Entry(one.model), Entry(one.task), Entry(one.metric), Entry(value, one.value),
@@ -239,10 +243,11 @@ def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
     for name, (run, summary) in first.items():
         about = str(run.manifest.tasks[summary.task].definition.get("description", ""))
         people = max((each.users for each in summary.metrics.values()), default=0)
-        whom = f"{summary.units:,} units of {people:,} people"
+        alone = all(each.users == each.n for each in summary.metrics.values())
+        whom = f"{summary.units:,} units, of {people:,} people with a score"
         others = [f"{role}: {one}" for role, one in summary.roles.items() if role != CANDIDATE]
         facts = [
-            f"{people:,} people" if people == summary.units else whom,
+            f"{summary.units:,} people" if alone else whom,
             f"data: {data_name(summary.data)}",
             *others,
         ]

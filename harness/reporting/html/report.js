@@ -61,7 +61,8 @@
   const said = make("p", { role: "status", class: "note" }, "Unpacking …");
   const list = make("ul", { role: "listbox", tabindex: 0, "aria-label": "samples" });
   const frame = make("div", { class: "list" }, list);
-  const detail = make("div", { class: "detail", tabindex: 0, role: "region", "aria-label": "the chosen sample" });
+  const detail = make("div", { class: "detail", tabindex: 0, role: "region", "aria-label": "the chosen sample" },
+    make("p", { class: "note" }, "Choose a sample to see all that was asked and answered."));
   const controls = {};
 
   function field(name, label, node) {

@@ -40,16 +40,17 @@ def report_page(
     unread: Sequence[str] = (),
     most_samples: int | None = None,
     most_megabytes: float = 30.0,
+    labels: Sequence[str] = (),
 ) -> str:
     """The report of these runs as one page; `unread` says which other runs could not be read.
 
     It holds at most so many samples if `most_samples` is given, else as many as fit into a page
-    of `most_megabytes`.
+    of `most_megabytes`. `labels` are files of people's labels, with which judges are compared.
     """
     read_secrets()
     title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
     samples = read_samples([task for run in runs for task in run.tasks])
-    sections = [one for one in _sections(runs, samples, plugins) if one[2] is not None]
+    sections = [one for one in _sections(runs, samples, plugins, labels) if one[2] is not None]
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]
     used = sum(len(part) for part in parts)
     room = int(most_megabytes * MEGABYTE) - used
@@ -64,7 +65,9 @@ def report_page(
     return page_html(title, [head, *parts, blocks], sections=links)
 
 
-def _sections(runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins) -> Iterator[Section]:
+def _sections(
+    runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins, labels: Sequence[str]
+) -> Iterator[Section]:
     comparisons, problems = comparisons_of(runs)
     yield "results", "Results", first_screen(runs, list(answers(comparisons)))
     yield "next", "What to look at next", look_next(runs, comparisons)
@@ -74,7 +77,7 @@ def _sections(runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins) -
         yield f"benchmark-{number}", f"Benchmark {name}", inside
     yield "repeats", "Repeats", repeats_html(runs)
     yield "reading", "Reading answers", reading_html(runs)
-    yield "judges", "Judges", judges_html(runs, samples, plugins)
+    yield "judges", "Judges", judges_html(runs, samples, plugins, labels)
     yield "provenance", "Where this comes from", provenance_html(runs)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.html.analysis_sections import analyses_html, in_reports
+from harness.reporting.html.analysis_sections import analyses_html
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.samples import Samples
@@ -17,12 +17,13 @@ from harness.reporting.text import number, reasons
 from harness.scoring.summary import RoleUse, StageSummary, over_repeats
 
 if TYPE_CHECKING:
-    from harness.registry import Plugins
+    from harness.registry import AnalysisRegistration, Plugins
     from harness.scoring.comparison_document import Comparison
     from harness.scoring.paired_differences import Difference
 
 RUNGS = ("strict", "fenced", "brackets", "repaired", "regex", "text", "rule")
 CUT, REFUSED = "truncated", "refused"
+PANEL, PEOPLE = "judge-panel", "judge-agreement"
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
 
@@ -75,12 +76,16 @@ def _answer(task: str, each: Difference, labels: dict[str, str], *, higher: bool
     if each.value is None or each.interval is None:
         why = each.no_interval or "the value of one is undefined"
         return f"{start}: whether {first} or {second} is better cannot be said, for {why}."
-    low, high = each.interval
-    shown = f"{number(each.value)} [{number(low)}, {number(high)}], {each.n:,} units in common"
-    if low <= 0 <= high:
+    ahead = (each.value > 0) == higher
+    winner, loser = (first, second) if ahead else (second, first)
+    ends = sorted(end if each.value > 0 else -end for end in each.interval)
+    shown = (
+        f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
+        "common"
+    )
+    if ends[0] <= 0 <= ends[1]:
         return f"{start}: no difference between {first} and {second} is established ({shown})."
-    winner, loser = (first, second) if (each.value > 0) == higher else (second, first)
-    return f"{start}: {winner} is better than {loser} (difference {shown})."
+    return f"{start}: {winner} is better than {loser}, by {shown}."
 
 
 def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) -> Html:
@@ -181,8 +186,13 @@ def _lost(stage: StageSummary) -> list[Cell]:
     return [stage.items, cut, refused, reasons(other) or None]
 
 
-def judges_html(runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins) -> Html | None:
-    """Which judge decided what, how it was read, and how far panels agree; None without judges."""
+def judges_html(
+    runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins, labels: Sequence[str] = ()
+) -> Html | None:
+    """Which judge decided what, and how far panels agree, and people; None without judges.
+
+    `labels` are the files of people's labels.
+    """
     rows: list[tuple[Cell, ...]] = []
     panels = []
     for run in runs:
@@ -200,9 +210,20 @@ def judges_html(runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins)
         return None
     columns = ("model", "task", "role", "judge", "members", "questions", "no verdict", "votes")
     sheet = Sheet(title="", columns=columns, rows=tuple(rows))
-    shown = [one for one in in_reports(plugins, "") if one.name == "judge-panel"]
-    sure = analyses_html(shown, panels) if panels else notes_html([
-        "One judge decides alone here, so that nothing says how sure it is: a panel of judges "
-        "(--judge panel:…) or people's labels (`harness analyse judge-agreement`) would."
-    ])  # fmt: skip
-    return joined([sheet_html(sheet), sure])
+    sure: list[Html] = []
+    if panels:
+        sure.append(analyses_html(_named(plugins, PANEL), panels))
+    if labels:
+        tasks = [task for run in runs for task in run.tasks]
+        sure.append(analyses_html(_named(plugins, PEOPLE), tasks, {"labels": tuple(labels)}))
+    if not sure:
+        sure.append(notes_html([
+            "One judge decides alone here, so that nothing says how sure it is: a panel of judges "
+            "(--judge panel:…) or people's labels (--labels FILE) would."
+        ]))  # fmt: skip
+    return joined([sheet_html(sheet), *sure])
+
+
+def _named(plugins: Plugins, name: str) -> list[AnalysisRegistration]:
+    """The analysis of a name, if its plugin is there."""
+    return [plugins.analyses[name]] if name in plugins.analyses else []

@@ -101,8 +101,9 @@ def aligned(cells: Iterable[str], least: int = 0) -> list[str]:
 
 
 def wrapped_whole(text: str, width: int, indent: str = "") -> list[str]:
-    """The lines of a text in a width; a value stays with its interval, and no name is broken."""
+    """The lines of a text in a width; a value stays with its interval, `p` with its number."""
     kept = _WITH_BOUNDS.sub("\\1\xa0[\\2,\xa0\\3]", text)
+    kept = re.sub(r"\bp (?=[<0-9])", "p\xa0", kept)
     lines = wrap(kept, width, subsequent_indent=indent, break_on_hyphens=False)
     return [line.replace("\xa0", " ") for line in lines]
 

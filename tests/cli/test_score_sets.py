@@ -182,7 +182,7 @@ def test_differences_are_from_the_run_that_is_named(
 ) -> None:
     one, two, three = three_runs(tmp_path)
     assert compared(three, one, "--against", two) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    lines = [line.replace("[ ", "[").split() for line in capsys.readouterr().out.splitlines()]
     # ann is alike in one and two, bob has 1/2 and 0; exchanged or not it is as large.
     assert ["one", "+0.250", "[0.000,", "+0.500]", "1.000", "1.000", "2"] in lines
     # 1/4 and 1 against 1/2 and 0: -1/4 and 1.

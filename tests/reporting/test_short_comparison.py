@@ -125,8 +125,8 @@ gist_synthetic, ptc ↑  +0.010 [-0.100, +0.120]  0.400     0.400  40
 p (Holm): chance of such a difference between equal runs, adjusted for 2 tests
 
 step-2000 is better than step-1000 in perrec_hard (ptc higher by
-0.120 [0.030, 0.210], p 0.012); no difference is shown in gist_synthetic (ptc, p
-0.400)
+0.120 [0.030, 0.210], p 0.012); no difference is shown in gist_synthetic (ptc,
+p 0.400)
 not comparable to published: bundled sample data
 other metrics, all pairs, each run's own values, notes, counts: --verbose\
 """)

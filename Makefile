@@ -12,7 +12,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo smoke test test-vllm test-hf lint rules format types bench pins schemas samples freeze faults soak clean
+.PHONY: demo smoke test test-vllm test-hf lint rules format types bench pins schemas commands samples freeze faults soak clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -73,6 +73,9 @@ pins: $(VENV)/.installed-dev
 
 schemas: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/result_schemas.py
+
+commands: $(VENV)/.installed-dev
+	$(VENV)/bin/python tests/golden/command_pages.py
 
 samples: $(VENV)/.installed-dev
 	for maker in tests/samples/*.py; do $(VENV)/bin/python $$maker || exit 1; done

@@ -39,6 +39,12 @@ _KEY_MATERIAL = re.compile(
     """,
     re.VERBOSE,
 )
+_KEY_STARTS = (
+    "sk-", "pk-", "rk-", "hf_", "gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "AIza",
+    "AKIA", "ASIA", "xoxa", "xoxb", "xoxp", "xoxr", "xoxs", "eyJ", "PRIVATE KEY-----",
+)  # fmt: skip
+"""One of these is in every text that `_KEY_MATERIAL` matches."""
+
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}")
 _USER_IN_URL = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@?#]+@")
 _QUERY = re.compile(r"(?<=\S)\?[^\s#]+")
@@ -115,7 +121,7 @@ def without_key_material(value: Any, secrets: tuple[str, ...] | None = None) -> 
     That is: text in the form of a known kind of key, credentials in a URL, the values of the
     environment's secret variables, and secrets registered with `keep_out`.
     """
-    known = (*_registered, *environment_secrets()) if secrets is None else secrets
+    known = known_secrets() if secrets is None else secrets
     if isinstance(value, str):
         return _without(value, known)
     if isinstance(value, Mapping):
@@ -207,6 +213,11 @@ def _sign(character: str) -> re.Pattern[str]:
     return re.compile(rf"(?:\\*{re.escape(character)}|\\+u0*{spelt}|{in_url}|{in_html})")
 
 
+def known_secrets() -> tuple[str, ...]:
+    """The secrets of the environment, and those that were registered."""
+    return (*_registered, *environment_secrets())
+
+
 def environment_secrets() -> tuple[str, ...]:
     """The values of environment variables that are named like secrets, except short ones."""
     return tuple(
@@ -233,6 +244,10 @@ def _redacted_arg(value: Any) -> Any:
 def _without(text: str, secrets: tuple[str, ...]) -> str:
     for secret in secrets:
         text = text.replace(secret, REDACTED)
-    text = _KEY_MATERIAL.sub(REDACTED, text)
+    # These two patterns are slow, and hardly a text holds what each of them needs.
+    if any(start in text for start in _KEY_STARTS):
+        text = _KEY_MATERIAL.sub(REDACTED, text)
     text = _BEARER.sub(lambda found: f"{found[1]} {REDACTED}", text)
-    return _USER_IN_URL.sub(rf"\1{REDACTED}@", text)
+    if "://" in text and "@" in text:
+        text = _USER_IN_URL.sub(rf"\1{REDACTED}@", text)
+    return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +54,50 @@ def _parts(occupied: str | None) -> tuple[str | None, frozenset[str]]:
     return name or None, frozenset(part for part in parts.split(",") if part)
 
 
+@dataclass(kw_only=True)
+class SharedEngines:
+    """The engines of runs that follow each other in one process, so that each opens once.
+
+    `made` holds the models with an engine by the digest of their spec, and `open` those whose
+    engine is open between two runs. With `judge_later`, a run leaves stages to its next session if
+    their engines cannot run next to the candidate's.
+    """
+
+    made: dict[str, Model] = field(default_factory=dict)
+    open: list[Model] = field(default_factory=list)
+    judge_later: bool = False
+
+    async def make_room(self, asked: Iterable[Model], wanted: Collection[Model]) -> None:
+        """Close the engines that a run with the models `asked` does not want now, and those that
+        cannot stay open next to the wanted ones."""
+        names = resources_of(asked)
+        kept: list[Model] = []
+        for model in [*self.open]:
+            starting = (one for one in wanted if one not in self.open)
+            if (
+                model in wanted
+                and not any(overlap(model, one) for one in starting)
+                and not any(names.get(model) == names.get(one) for one in kept)
+            ):
+                kept.append(model)
+        await self._close([model for model in self.open if model not in kept])
+
+    async def close(self) -> None:
+        """Close every open engine, then raise the first error, if any."""
+        await self._close([*self.open])
+
+    async def _close(self, models: Iterable[Model]) -> None:
+        first: HarnessError | None = None
+        for model in models:
+            self.open.remove(model)
+            try:
+                await model.close()
+            except Exception as error:
+                first = first or _close_error(model.identity.label, error)
+        if first is not None:
+            raise first
+
+
 @dataclass(eq=False)
 class _Engine:
     model: Model
@@ -95,7 +139,8 @@ class EngineGate:
     that asks two such roles in a loop therefore proceeds in rounds, one engine after the other.
 
     `logs` (a folder that need not exist yet) and `announce` are passed to the models. `models` are
-    all models that may be asked: all their keys are checked before the first paid call.
+    all models that may be asked: all their keys are checked before the first paid call. Engines
+    that are `shared` may be open already, and stay open when the gate closes.
     """
 
     def __init__(
@@ -106,6 +151,7 @@ class EngineGate:
         logs: Path | None = None,
         models: Iterable[Model] = (),
         look: Callable[[], Awaitable[object]] | None = None,
+        shared: SharedEngines | None = None,
     ) -> None:
         self._unchecked = list(models)
         self._names = resources_of(self._unchecked)
@@ -118,6 +164,11 @@ class EngineGate:
         self._resources: dict[str, _Resource] = {}
         self._stopped: HarnessError | None = None
         self._last_end = 0.0
+        self._shared = shared
+        for model in shared.open if shared is not None else ():
+            engine = self._engines[model] = _Engine(model, open=True)
+            if (name := self.resource(model)) is not None:
+                self._resources[name] = _Resource(holder=engine, engines={engine})
 
     def resource(self, model: Model) -> str | None:
         """The resource that the model occupies while it is open."""
@@ -154,19 +205,22 @@ class EngineGate:
                 engine.start.cancel()
 
     async def close(self) -> None:
-        """Close every open model, then raise the first error, if any."""
+        """Close every open model except shared engines, then raise the first error, if any."""
         for resource in self._resources.values():
             resource.stop_waiting()
         switches = [one.switch for one in self._resources.values() if one.switch is not None]
         await asyncio.gather(*switches, return_exceptions=True)
+        still_open = [engine.model for engine in self._engines.values() if engine.open]
+        if self._shared is not None:
+            self._shared.open = [model for model in still_open if model.occupies is not None]
+            still_open = [model for model in still_open if model.occupies is None]
         first: HarnessError | None = None
-        for engine in self._engines.values():
-            if engine.open:
-                engine.open = False
-                try:
-                    await engine.model.close()
-                except Exception as error:
-                    first = first or _close_error(engine, error)
+        for model in still_open:
+            self._engines[model].open = False
+            try:
+                await model.close()
+            except Exception as error:
+                first = first or _close_error(model.identity.label, error)
         if first is not None:
             raise first
 
@@ -294,14 +348,14 @@ class EngineGate:
         try:
             await holder.model.close()
         except Exception as error:
-            self.stop(_close_error(holder, error))
+            self.stop(_close_error(holder.name, error))
 
 
-def _close_error(engine: _Engine, error: Exception) -> HarnessError:
+def _close_error(name: str, error: Exception) -> HarnessError:
     """The error for an engine that failed to close: its own if that is a HarnessError."""
     if isinstance(error, HarnessError):
         return error
     found = f"{type(error).__name__}: {error}"
-    failed = ModelError("an engine could not be closed", where=engine.name, found=found)
+    failed = ModelError("an engine could not be closed", where=name, found=found)
     failed.__cause__ = error
     return failed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,7 @@ def report_of_group(group: Group, folder: Path) -> Report | None:
 
     An error of the analysis is printed.
     """
+    from harness.analysis.report_notes import with_notes
     from harness.registry import load_plugins
     from harness.runs.run_folder import RunFolder
 
@@ -112,40 +113,6 @@ def report_of_group(group: Group, folder: Path) -> Report | None:
     except HarnessError as error:
         print_error(error)
     return None
-
-
-def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
-    """The report, preceded by notes on results that are not comparable with published ones, and on
-    tasks of which the run has other repeats; the former are the stamp of every figure too."""
-    import msgspec
-
-    notes = [note for task in tasks if (note := _repeat_note(task))]
-    report = msgspec.structs.replace(report, notes=(*dict.fromkeys(notes), *report.notes))
-    reasons: dict[str, list[str]] = {}
-    for task in tasks:
-        for why in task.summary.not_comparable_because:
-            reasons.setdefault(why, []).append(task.label)
-    if not reasons:
-        return report
-    # A reason that is not common to all tasks names its tasks: an analysis may leave runs out.
-    described = [
-        why if len(whose) == len(tasks) else f"{why} ({', '.join(dict.fromkeys(whose))})"
-        for why, whose in reasons.items()
-    ]
-    note = f"NOT COMPARABLE with published results: {', '.join(described)}"
-    figures = tuple(msgspec.structs.replace(each, stamp=note) for each in report.figures)
-    return msgspec.structs.replace(report, notes=(note, *report.notes), figures=figures)
-
-
-def _repeat_note(task: FinishedTask) -> str:
-    """The note that the run has other repeats of the task; empty if there are none."""
-    from harness.tasks.repeats import task_and_repeat
-
-    name, number = task_and_repeat(task.task.name)
-    others = [each for each in task.manifest.tasks if task_and_repeat(each)[0] == name]
-    if len(others) < 2:
-        return ""
-    return f"{name}: repeat {number} of {len(others)} ({task.label}); --task chooses another"
 
 
 def _list(*, json: bool) -> int:
@@ -171,6 +138,8 @@ def _analyse(
     json: bool,
     **given: Any,
 ) -> int:
+    from harness.analysis.report_notes import told_apart, with_notes
+
     options = struct_from(given, analysis.options)
     check_plot(plot)
     selection = select()
@@ -186,7 +155,7 @@ def _analyse(
             found=f"unusable tasks: {names}" if names else "no task of that benchmark",
             expected=f"runs with a finished task of {_describe_benchmark(registration.benchmark)}",
         )
-    tasks = _labelled(selection.tasks)
+    tasks = told_apart(selection.tasks)
     report = with_notes(run_tool(registration, lambda: analysis.run(tasks, options)), tasks)
     document = {
         "analysis": registration.name,
@@ -297,17 +266,3 @@ def _finished_task(
         )
     benchmark = plugins.benchmark(manifest.tasks[name].task().benchmark)
     return finished_task(folder, manifest, name, benchmark, label=manifest.label)
-
-
-def _labelled(tasks: list[FinishedTask]) -> list[FinishedTask]:
-    """The tasks, those of several runs with one label labelled so that these are told apart."""
-    from harness.scoring.finished_task import labels_of
-
-    runs: dict[tuple[str, str], set[str]] = {}
-    for task in tasks:
-        runs.setdefault((task.task.name, task.label), set()).add(task.run)
-    repeated = {label for (_, label), of_label in runs.items() if len(of_label) > 1}
-    labels = labels_of(task.manifest for task in tasks)
-    return [
-        replace(task, label=labels[task.run]) if task.label in repeated else task for task in tasks
-    ]

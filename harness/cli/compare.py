@@ -80,6 +80,15 @@ def compare(**options: Any) -> int:
     args = SimpleNamespace(**options)
     if args.tasks is not None:
         return _methods(args)
+    document, errors = compared_document(args)
+    _print(args, document)
+    for error in errors:
+        print_error(error)
+    return exit_code(document, errors)
+
+
+def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
+    """The comparison that the options ask for, and the errors of runs and tasks left out of it."""
     runs = _open(args)
     base = _against(args.against, runs)[1].run_id if args.against is not None else None
     _check_oracle_options(args, runs)
@@ -90,17 +99,13 @@ def compare(**options: Any) -> int:
         else:
             labels = labels_of_runs(runs)
             for run in runs:
-                _read(run, labels)
+                read_finished(run, labels)
         found = _compared(args, runs, base, gates)
         document = _with_gates(found.document(), gates, runs, base)
-        _print(args, document)
-    errors = [*(error for each in runs for error in each.errors), *found.failed]
-    for error in errors:
-        print_error(error)
-    return _exit_code(document, errors)
+    return document, [*(error for each in runs for error in each.errors), *found.failed]
 
 
-def _exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> int:
+def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> int:
     """4 if a gate does not hold; else that of the first error, or 1 for an undecided gate."""
     held = [gate.holds for gate in document.gates or ()]
     if False in held:
@@ -132,7 +137,7 @@ def _methods(args: SimpleNamespace) -> int:
         for name in names if args.against is None else [*names, args.against]:
             one_of(name, run.opened[1].tasks, "task")
         run.benchmarks = {name: run.benchmarks[name] for name in names if name in run.benchmarks}
-        _read(run, labels_of_runs(runs))
+        read_finished(run, labels_of_runs(runs))
     found = ComparedTasks([], [], [])
     if len(run.kept) > 1:
         compared = compare_methods(
@@ -150,7 +155,7 @@ def _methods(args: SimpleNamespace) -> int:
     _print(args, document)
     for error in run.errors:
         print_error(error)
-    return _exit_code(document, run.errors)
+    return exit_code(document, run.errors)
 
 
 def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
@@ -216,7 +221,7 @@ def _against(named: str, runs: Sequence[NamedRun]) -> Opened:
     return labelled[0] if len(labelled) == 1 else open_run(named)
 
 
-def _read(run: NamedRun, labels: Mapping[str, str]) -> None:
+def read_finished(run: NamedRun, labels: Mapping[str, str]) -> None:
     """Add the finished tasks of a run, and one error for the others."""
     from harness.scoring.finished_task import finished_task
     from harness.scoring.score_run import Unfinished, how_to_finish, unfinished_stages

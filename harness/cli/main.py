@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "show",
     "score": "score",
     "compare": "compare",
+    "report": "report",
     "analyse": "analyse",
     "data": "tools",
     "validate": "validate",
@@ -33,6 +34,8 @@ COMMANDS = {
     "prompts": "prompts",
     "batch": "batch",
     "export": "export",
+    "suite": "suite",
+    "leaderboard": "leaderboard",
     "new-plugin": "scaffold",
     "run": "run",
 }
@@ -56,21 +59,21 @@ Find out whether a language model understands people. Try it without a model:
   harness --model baseline --judge lexical --tasks interests --data sample
 
   harness run --help              the options of a run, and examples
-  harness tasks [NAME…]           list the tasks and groups
-  harness validate TASK…|FILE     check task files without running them
+  harness tasks|validate [NAME…]  list tasks and groups; check task files
   harness runs                    list the runs, or remove some
   harness show RUN                show the results of a run
   harness compare RUN…            which run is better, and how sure that is
+  harness report RUN…             one page about runs, for a browser or paper
+  harness suite FILE              models × tasks × seeds with one command
+  harness leaderboard DIR -o SITE pages that rank the models of many runs
   harness score RUN…              score runs again; calls no model
   harness analyse [NAME RUN…]     analyses of finished runs
   harness export RUN… --out DIR   results as CSV, Parquet or lm-eval's files
   harness data [NAME]             create, describe or fetch data
   harness models|judges|embedders|prompts|plugins [NAME…]   what is installed
-  harness config                  the settings in effect and their sources
-  harness doctor                  check what a run needs; calls no model
+  harness config|doctor           the settings in effect; check what a run needs
   harness batch write|submit|status|collect|read    run with batch services
-  harness new-plugin NAME         create a package with your own benchmark
-  harness completion SHELL        completion for bash, zsh or fish
+  harness new-plugin|completion   your own benchmark; words for your shell
   harness COMMAND --help          the options; plugins add commands, as perrec
 """
 """What `harness --help` prints: one screen of a small terminal."""

@@ -92,14 +92,15 @@ def _run(
     from harness.reporting.display import make_display
 
     display = make_display(quiet=quiet, json=json)
-    deliver = functools.partial(_print_result, json=json, verbose=verbose)
+    deliver = functools.partial(print_result, json=json, verbose=verbose)
     result = asyncio.run(
         arun(settings, display=display, handle_signals=True, deliver=deliver, named_in=named_in)
     )
     return result.exit_code
 
 
-def _print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
+def print_result(result: RunResult, *, json: bool, verbose: bool) -> None:
+    """Print the result of a run, its errors, its cost and its folder."""
     from harness.cli.results import print_results
     from harness.reporting.money import cost_line
 

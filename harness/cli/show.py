@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -295,13 +294,14 @@ def _record_lines(
     """
     from harness.calls.usage import player_name
     from harness.contracts.records import Done
+    from harness.reporting.call_lines import describe_call
 
     yield _rule(f"{task} / {stage} / {record.id}  (user {record.user})", "═")
     whole = f"--task {task} --stage {stage} --sample {record.id}" if cut else None
     yield from _block("item", _json(record.item), whole=whole)
     for number, call in enumerate(record.calls, 1):
         by_rule = manifest.by_rule(task, player_name(call.role, call.member))
-        description = _describe_call(call, by_rule=by_rule)
+        description = describe_call(call, by_rule=by_rule)
         yield _rule(f"call {number} of {len(record.calls)}: {description}", "─")
         yield from _call(call, whole)
     for judged in record.judged or ():
@@ -327,28 +327,6 @@ def _call(call: CallRecord, whole: str | None) -> Iterator[str]:
         yield from _block("answer", call.text)
     if call.failure is not None:
         yield from _block(f"failed: {call.failure.cause}", call.failure.detail)
-
-
-def _describe_call(call: CallRecord, *, by_rule: bool) -> str:
-    who = f"{call.role} {call.member}" if call.member else call.role
-    parts = [f"{who}, prompt {call.prompt}, from {call.source}"]
-    if call.repeat:
-        parts.append(f"repeat {call.repeat}")
-    if call.finish is not None:
-        parts.append(f"ended by {call.finish}")
-    if call.rung is not None:
-        parts.append(f"read as {call.rung}")
-    if call.asked_schema:
-        parts.append("schema requested")
-    if call.attempts > 1:
-        parts.append(f"{call.attempts} attempts")
-    if call.usage is not None:
-        parts.append(f"{call.usage.prompt_tokens} + {call.usage.completion_tokens} tokens")
-    elif call.finish is not None and not by_rule:
-        parts.append("tokens unknown")
-    if call.source == "model":
-        parts.append(f"{call.seconds:.1f} s")
-    return ", ".join(parts)
 
 
 def _block(title: str, text: str, *, whole: str | None = None) -> Iterator[str]:
@@ -379,27 +357,6 @@ def _rule(title: str, stroke: str) -> str:
 def _json(value: Any) -> str:
     import msgspec
 
+    from harness.reporting.call_lines import laid_out
+
     return laid_out(msgspec.to_builtins(value), width=_WIDTH - len(_INDENT))
-
-
-def laid_out(value: Any, *, width: int, before: int = 0) -> str:
-    """A JSON value on one line if it fits into the width, otherwise with one member per line.
-
-    `before` is the number of characters before the value on its line.
-
-    >>> laid_out({"a": [1, 2]}, width=80)
-    '{"a": [1, 2]}'
-    """
-    flat = json.dumps(value, ensure_ascii=False)
-    if before + len(flat) <= width or not value or not isinstance(value, (dict, list)):
-        return flat
-    if isinstance(value, dict):
-        opened, closed = "{", "}"
-        members = [(f"{json.dumps(str(name), ensure_ascii=False)}: ", one)
-                   for name, one in value.items()]  # fmt: skip
-    else:
-        opened, closed, members = "[", "]", [("", one) for one in value]
-    # Members are indented by two, and followed by a comma.
-    parts = [name + laid_out(one, width=width - 2, before=len(name) + 1) for name, one in members]
-    inside = ",\n".join(parts).replace("\n", "\n  ")
-    return f"{opened}\n  {inside}\n{closed}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from harness.calls.engines import SharedEngines, overlap
 from harness.contracts.model import Model
-from harness.contracts.stage import Item
+from harness.contracts.stage import CANDIDATE, Item
 from harness.pipeline.progress import StageProgress
 from harness.pipeline.stage_context import StageContext
 
@@ -130,6 +131,32 @@ class Plan:
             for resource, models in self._held.items()
             if any(needs.get(resource) == models for needs in kept)
         }
+
+
+def for_later(
+    contexts: Iterable[StageContext], engines: SharedEngines | None, *, one_at_a_time: bool = False
+) -> set[tuple[str, str]]:
+    """The stages, by task and name, that a run leaves to its next session for its shared engines.
+
+    Their engines cannot run next to the candidate's, or they come after such a stage. `contexts`
+    has the stages of each task in order.
+    """
+    found: set[tuple[str, str]] = set()
+    if engines is None or not engines.judge_later:
+        return found
+    for context in contexts:
+        candidates = context.bindings[CANDIDATE].models if CANDIDATE in context.bindings else ()
+        others = [model for model in context.models if model.occupies is not None]
+        gives_way = any(
+            model not in candidates and (one_at_a_time or overlap(model, candidate))
+            for model in others
+            for candidate in candidates
+            if candidate.occupies is not None
+        )
+        task = context.task.name
+        if gives_way or any((task, name) in found for name in context.stage.after):
+            found.add((task, context.stage.name))
+    return found
 
 
 def _leave(run: StageRun, state: State) -> None:

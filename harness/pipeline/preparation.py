@@ -13,6 +13,7 @@ import msgspec
 from harness.base.errors import HarnessError, PluginError, PromptError
 from harness.base.hashing import digest
 from harness.calls.budget import without_price
+from harness.calls.engines import SharedEngines
 from harness.calls.pricing import price_of
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.model import Model
@@ -137,13 +138,14 @@ def prepare(
     plugins: Plugins,
     selection: Selection | None = None,
     *,
+    engines: SharedEngines | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Prepared:
     """The tasks of a run with these settings, loaded and checked; changes by `--set` that change
     no task are dropped from the settings.
 
-    `selection` replaces the tasks that the settings name. `say` shows the progress of downloads,
-    which is printed without it.
+    `selection` replaces the tasks that the settings name. `engines` are shared with other runs.
+    `say` shows the progress of downloads, which is printed without it.
     """
     if selection is None:
         catalogue = Catalogue(plugins, include_path=settings.include_path)
@@ -155,7 +157,7 @@ def prepare(
     homes = () if settings.prompts is None else (settings.prompts,)
     templates = Templates(prompt_folders(plugins), homes=homes)
     overrides = Overrides(settings.prompts, templates)
-    binder = RoleBinder(settings, plugins)
+    binder = RoleBinder(settings, plugins, engines=engines)
     bound = []
     for task in tasks:
         benchmark = plugins.benchmark(task.benchmark)

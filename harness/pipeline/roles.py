@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.base.errors import HarnessError, PluginError, TaskError, UsageError, did_you_mean
 from harness.base.hashing import digest
-from harness.calls.engines import overlap
+from harness.calls.engines import SharedEngines, overlap
 from harness.calls.usage import player_name
 from harness.contracts.benchmark import Benchmark
 from harness.contracts.judge import Judge, JudgeParts, Member
@@ -126,10 +126,16 @@ class RoleBinder:
     """Binds roles to models and judges; roles with equal specs share one model.
 
     Models of one identity on the same resource are shared as well, so that weights are loaded once;
-    `notes` names these roles.
+    `notes` names these roles. `engines` are those of runs before this one.
     """
 
-    def __init__(self, settings: RunSettings, plugins: Plugins) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        plugins: Plugins,
+        *,
+        engines: SharedEngines | None = None,
+    ) -> None:
         if CANDIDATE in settings.roles:
             raise UsageError(
                 "the candidate is given by --model",
@@ -143,6 +149,7 @@ class RoleBinder:
         )
         named = hosts_in([*settings.model_args.values(), *settings.roles.values()])
         self._given_hosts = named - set(settings.file_hosts)
+        self._engines = engines or SharedEngines()
         self._models: dict[str, Model] = {}
         self._opened: list[_Opened] = []
         self._bound: set[str] = set()
@@ -390,13 +397,15 @@ class RoleBinder:
             except PluginError as error:
                 error.where = error.where or f"role {role}"
                 raise
-            model = made(registration, settings)
+            model = self._engines.made.get(key) or made(registration, settings)
             if not isinstance(model, Model):
                 raise PluginError(
                     f"the factory of the model kind {spec.kind!r} returned no model",
                     found=type(model).__name__,
                     expected="an instance of a subclass of harness.Model",
                 )
+            if model.occupies is not None:
+                self._engines.made[key] = model
             self._models[key] = self._of_one_engine(model, spec, role)
         return self._models[key]
 

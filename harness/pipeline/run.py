@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import msgspec
 from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures
 from harness.calls.batch_answers import BatchAnswers
 from harness.calls.client import Client
-from harness.calls.engines import EngineGate
+from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.own_answers import OwnAnswers
 from harness.calls.pricing import Cost
 from harness.calls.store import Store, default_path
@@ -30,7 +31,7 @@ from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_u
 from harness.pipeline.executor import LocalExecutor, NotBatchable
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.plan import Plan, StageRun, State, for_later
 from harness.pipeline.preflight import (
     models_of,
     players_of_stages,
@@ -186,6 +187,7 @@ class _Run:
     display: Display
     progress: RunProgress
     outbox: BatchRequests | None = None
+    engines: SharedEngines | None = None
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
     usage: dict[str, Any] = field(default_factory=dict)
@@ -206,6 +208,7 @@ async def arun(
     requests_to: Path | None = None,
     deliver: Callable[[RunResult], None] = lambda result: None,
     named_in: Mapping[str, str] | None = None,
+    engines: SharedEngines | None = None,
 ) -> RunResult:
     """Run the tasks of these settings. Errors before the run folder exists are raised.
 
@@ -214,12 +217,13 @@ async def arun(
     names a role's model, where that is not the command.
 
     With `requests_to`, the questions to models that take batches are written to that file instead
-    of being asked, and the run waits for the answers.
+    of being asked, and the run waits for the answers. Engines that are shared with other runs stay
+    open; a run that leaves its judges for later ends as if it had been interrupted.
     """
     plugins = load_plugins()
     named_in = named_in or {}
     try:
-        prepared = prepare(settings, plugins, say=display.show_line)
+        prepared = prepare(settings, plugins, engines=engines, say=display.show_line)
     except DataError as error:
         if requests_to is None:
             _, players = players_one_by_one(settings, plugins, named_in)
@@ -232,7 +236,7 @@ async def arun(
     try:
         with taken.removed_on_failure():
             start = await _start(
-                settings, prepared, taken, display, named_in, to_file=requests_to is not None
+                prepared, taken, display, named_in, engines, to_file=requests_to is not None
             )
             contexts = _contexts(prepared, taken, start.thinks)
             taken.begin(prepared, contexts, start.thinks)
@@ -266,6 +270,7 @@ async def arun(
             display=display,
             progress=progress,
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
+            engines=engines,
         )
         with rare_collection():
             result = await _carry_out(run, runs, handle_signals=handle_signals)
@@ -291,15 +296,16 @@ def _asked(prepared: Prepared, *, to_file: bool) -> list[Model]:
 
 
 async def _start(
-    settings: RunSettings,
     prepared: Prepared,
     taken: LockedFolder,
     display: Display,
     named_in: Mapping[str, str],
+    engines: SharedEngines | None,
     *,
     to_file: bool,
 ) -> _Start:
     """What is known before the run begins; looks and asks where a model's thinking is unknown."""
+    settings = prepared.settings
     store = settings.store or default_path() if settings.use_store else None
     warn = functools.partial(display.show_line, problem=True)
     said = said_before(taken.folder, taken.manifest)
@@ -307,7 +313,11 @@ async def _start(
     unknown: Thinks = {model: None for model in prepared.models if model not in thinks}
     asked = _asked(prepared, to_file=to_file)
     # Stages of models that are unknown count as unrecorded, whether these think or not.
-    unrecorded = taken.unrecorded(settings, _contexts(prepared, taken, thinks))
+    contexts = _contexts(prepared, taken, thinks)
+    every = chain.from_iterable(contexts.values())
+    later = for_later(every, engines, one_at_a_time=settings.one_engine_at_a_time)
+    left = taken.unrecorded(settings, contexts)
+    unrecorded = [one for one in left if (one.task.name, one.stage.name) not in later]
     client = Client(
         store=None,
         run_id=taken.run_id,
@@ -316,9 +326,12 @@ async def _start(
         prices=settings.prices or taken.manifest.prices,
     )
     models = models_of(players_of_stages(unrecorded, settings, named_in))
+    if engines is not None:
+        await engines.make_room(asked, models)
+    still = engines.open if engines is not None else []
     look = functools.partial(
         preflight,
-        {model: players for model, players in models.items() if model in asked},
+        {m: players for m, players in models.items() if m in asked and m not in still},
         settings,
         show=display.show_line,
         client=client,
@@ -353,6 +366,8 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
         await _ask_everything(run, runs, errors, handle_signals=handle_signals)
         summaries = _score_finished(run, runs, errors)
         status = _status_of(errors, waiting=bool(run.requests or run.under_way))
+        if status == "done" and any(stage.state is State.PUT_OFF for stage in runs):
+            status = "interrupted"
     except (KeyboardInterrupt, asyncio.CancelledError):
         status = "interrupted"
         raise
@@ -409,6 +424,7 @@ async def _ask_everything(
             logs=run.taken.folder.path / ENGINES,
             models=run.start.asked,
             look=run.start.look,
+            shared=run.engines,
         )
         stack.push_async_callback(_close, engines, errors)
         client = Client(
@@ -422,8 +438,14 @@ async def _ask_everything(
             own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
         )
         client.follow(run.start.client)
+        plan = Plan(runs=runs, resource=engines.resource)
+        stages = [stage.context for stage in runs]
+        later = for_later(stages, run.engines, one_at_a_time=settings.one_engine_at_a_time)
+        for stage in runs:
+            if (stage.task, stage.context.stage.name) in later:
+                plan.put_off(stage)
         executor = LocalExecutor(
-            plan=Plan(runs=runs, resource=engines.resource),
+            plan=plan,
             client=client,
             memo=Memory(store, own),
             limits=settings.max_failures,

@@ -12,7 +12,10 @@ from harness.contracts.identity import label_of
 LATEST = "latest"
 """The newest run, where a command takes a run."""
 
-_LABEL = re.compile(r"\w[\w.@-]{0,39}")
+LABEL = r"\w[\w.@-]{0,39}"
+"""What the label of a model and the name of a run look like."""
+
+_LABEL = re.compile(LABEL)
 _LABEL_IN_SPEC = re.compile(r"(?<=[:,])label=[^,+]*,?")
 _HOST = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/@,+?#\"']+)", re.IGNORECASE)
 

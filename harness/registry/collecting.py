@@ -92,11 +92,9 @@ def registered_by(
         )  # fmt: skip
         found["respondents"].append((registration.key, registration))
 
-    def add_analysis(
-        benchmark: str, name: str, factory: AnalysisFactory, *, description: str = ""
-    ) -> None:
+    def add_analysis(benchmark: str, name: str, factory: AnalysisFactory, **about: Any) -> None:
         registration = AnalysisRegistration(
-            name=name, factory=factory, origin=origin, description=description, benchmark=benchmark
+            name=name, factory=factory, origin=origin, benchmark=benchmark, **about
         )
         found["analyses"].append((name, registration))
 

@@ -104,7 +104,13 @@ class RegisterRespondent(Protocol):
 
 class RegisterAnalysis(Protocol):
     def __call__(
-        self, benchmark: str, name: str, factory: AnalysisFactory, *, description: str = ""
+        self,
+        benchmark: str,
+        name: str,
+        factory: AnalysisFactory,
+        *,
+        description: str = "",
+        report: bool = False,
     ) -> None: ...
 
 
@@ -223,6 +229,9 @@ def register_analyses(register: RegisterAnalysis) -> None:
     """Register analyses for `harness analyse`; the benchmark "*" means all.
 
     register("moods", "moods-by-hour", make_analysis, description="accuracy by hour")
+
+    With `report=True`, `harness report` shows it by itself, in the order of the registrations. An
+    analysis that must be given options cannot be shown so.
     """
 
 

@@ -32,6 +32,7 @@ def own_analyses() -> list[AnalysisRegistration]:
             origin=ORIGIN,
             description=description,
             benchmark=ANY_BENCHMARK,
+            report=True,
         )
         for name, (function, description) in ANALYSES.items()
     ]

@@ -111,9 +111,13 @@ class RespondentRegistration(Registration[Callable[[], Respondent]]):
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisRegistration(Registration[AnalysisFactory]):
-    """An analysis; its name is unique over all benchmarks, so that commands stay short."""
+    """An analysis; its name is unique over all benchmarks, so that commands stay short.
+
+    `report` is whether a report shows it by itself.
+    """
 
     benchmark: str
+    report: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

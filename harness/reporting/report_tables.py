@@ -52,7 +52,7 @@ def sheet_parts(sheet: Sheet, console: Console) -> list[RenderableType]:
     spans = [_span(sheet, column) for column in range(len(sheet.columns))]
     for number, columns in enumerate(_blocks(sheet, spans, console.width)):
         parts += [Text()] if number else []
-        numbers = [_has_numbers(sheet, column) for column in columns]
+        numbers = [has_numbers(sheet, column) for column in columns]
         widths = _cut([spans[column] for column in columns], numbers, console.width)
         parts.append(_table(sheet, columns, widths))
     if not sheet.rows:
@@ -92,7 +92,7 @@ def _blocks(sheet: Sheet, spans: Sequence[Span], room: int) -> list[list[int]]:
 
 def _keys(sheet: Sheet) -> list[int]:
     """The columns at the left that name the rows: texts before the first number, or the first."""
-    numbers = [column for column in range(len(sheet.columns)) if _has_numbers(sheet, column)]
+    numbers = [column for column in range(len(sheet.columns)) if has_numbers(sheet, column)]
     return list(range(max(numbers[0], 1) if numbers else 1))
 
 
@@ -121,7 +121,7 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _span(sheet: Sheet, column: int) -> Span:
-    digits = _digits(sheet, column)
+    digits = digits_of(sheet, column)
     texts = [clean_text(sheet.columns[column])]
     texts += [format_cell(row[column], digits) for row in sheet.rows]
     words = (cell_len(word) for text in texts for word in text.split())
@@ -136,15 +136,15 @@ def _table(sheet: Sheet, columns: Sequence[int], widths: Sequence[int]) -> Table
     for column in columns[1:]:
         table.add_column(Text(clean_text(sheet.columns[column])), overflow="fold")
     for column, made, width in zip(columns, table.columns, widths, strict=True):
-        made.justify = "right" if _has_numbers(sheet, column) else "left"
+        made.justify = "right" if has_numbers(sheet, column) else "left"
         made.width = width
     for row in sheet.rows:
-        cells = [format_cell(row[column], _digits(sheet, column)) for column in columns]
+        cells = [format_cell(row[column], digits_of(sheet, column)) for column in columns]
         table.add_row(*map(Text, cells))
     return table
 
 
-def _has_numbers(sheet: Sheet, column: int) -> bool:
+def has_numbers(sheet: Sheet, column: int) -> bool:
     """Whether a column is aligned as numbers: it has one, or is empty and not the first."""
     cells = [row[column] for row in sheet.rows]
     return any(isinstance(cell, (int, float)) for cell in cells) or (
@@ -152,5 +152,5 @@ def _has_numbers(sheet: Sheet, column: int) -> bool:
     )
 
 
-def _digits(sheet: Sheet, column: int) -> int:
+def digits_of(sheet: Sheet, column: int) -> int:
     return sheet.digits if isinstance(sheet.digits, int) else sheet.digits[column]

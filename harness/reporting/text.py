@@ -37,7 +37,9 @@ def clean_text(text: str, *, lines: bool = False, limit: int | None = None) -> s
     text = text.replace("\r\n", "\n")
     if not lines:
         text = text.replace("\n", " ").replace("\t", " ")
-    return "".join(char if char in "\n\t" else _visible(char) for char in text)
+    characters = set(text) - {"\n", "\t"}
+    hidden = {ord(char): shown for char in characters if (shown := _visible(char)) != char}
+    return text.translate(hidden) if hidden else text
 
 
 class Trimmed:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
@@ -290,6 +291,17 @@ class JournalRecords(Generic[ItemT, ValueT]):
         finally:
             os.close(descriptor)
 
+    def at(self, positions: Iterable[int]) -> Iterator[Record[ItemT, ValueT]]:
+        """The records at these positions of the index, in the order in which they are given."""
+        index = self._index
+        if not len(index):
+            return
+        with index.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
+            for position in positions:
+                offset = int(index.offsets[position])
+                line = whole[offset : offset + int(index.lengths[position])]
+                yield self._decoded(line, offset)
+
     def values(self) -> Iterator[tuple[ItemT, ValueT]]:
         """Item and value of every record that has one."""
         for record in self:
@@ -320,7 +332,10 @@ class JournalRecords(Generic[ItemT, ValueT]):
     def _read(self, descriptor: int, position: int) -> Record[ItemT, ValueT]:
         index = self._index
         offset = int(index.offsets[position])
-        line = os.pread(descriptor, int(index.lengths[position]), offset)
+        return self._decoded(os.pread(descriptor, int(index.lengths[position]), offset), offset)
+
+    def _decoded(self, line: bytes, offset: int) -> Record[ItemT, ValueT]:
+        index = self._index
         try:
             record: Record[ItemT, ValueT] = self._decoder.decode(line)
         except msgspec.ValidationError as error:

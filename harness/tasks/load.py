@@ -127,8 +127,11 @@ def value_at(values: Any, path: Sequence[str | int], *, missing: Any = None) -> 
     return values
 
 
-def load_file(file: Path) -> Document:
-    """The document in a YAML file; TaskError with a line if it cannot be read."""
+def load_file(file: Path, *, what: str = "task or group") -> Document:
+    """The document in a YAML file; TaskError with a line if it cannot be read.
+
+    `what` says what the file should define.
+    """
     try:
         data = file.read_bytes()
     except OSError as error:
@@ -145,19 +148,21 @@ def load_file(file: Path) -> Document:
             found=repr(data[error.start : error.end]),
             expected="text in UTF-8",
         ) from error
-    return load_text(text, file=file)
+    return load_text(text, file=file, what=what)
 
 
-def load_text(text: str, *, file: Path) -> Document:
+def load_text(text: str, *, file: Path, what: str = "task or group") -> Document:
     """The document in a text; `file` is used for places and relative paths."""
     root = _compose(text, file)
     values = _built(root, file)
     if not isinstance(values, dict):
         raise TaskError(
-            "the file defines no task or group",
+            f"the file defines no {what}",
             where=shown(file),
             found="nothing" if root is None else _KINDS[type(root)],
-            expected="keys and values, the first `task: NAME` or `group: NAME`",
+            expected="keys and values, the first `task: NAME` or `group: NAME`"
+            if what == "task or group"
+            else "keys and values",
         )
     return Document(file=file, values=values, root=root)
 

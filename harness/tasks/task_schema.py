@@ -31,11 +31,15 @@ def document_errors(document: Document) -> list[TaskError]:
     kind = _kind_of(document)
     if isinstance(kind, TaskError):
         return [kind]
-    values, where = document.values, document.where
-    found = [*_misfits(kind, values, [], where)]
     if kind is GroupFile:
-        found += _gaps(kind, values, [], where)
-    return sorted(found, key=_place)
+        return errors_of(GroupFile, document)
+    return sorted(_misfits(kind, document.values, [], document.where), key=_place)
+
+
+def errors_of(kind: Any, document: Document) -> list[TaskError]:
+    """All violations of a type in one file, with its missing keys, in the order of lines."""
+    found = [*_misfits(kind, document.values, [], document.where)]
+    return sorted([*found, *_gaps(kind, document.values, [], document.where)], key=_place)
 
 
 def completeness_errors(values: Mapping[str, Any], where: Where) -> list[TaskError]:

@@ -48,7 +48,7 @@ def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     for name, (function, description) in ANALYSES.items():
         path = f"{PACKAGE}.analyses.{function}"
         make = partial(analysis_from, path, name=name, description=description)
-        register("behaviour", name, make, description=description)
+        register("behaviour", name, make, description=description, report=True)
 
 
 @hookimpl

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness import hookimpl
 from harness.analysis.analysis import analysis_from, tool_from
-from harness_gistbench.analyses import ANALYSES
+from harness_gistbench.analyses import ANALYSES, WITH_OPTIONS
 from harness_gistbench.synthesis import TOOLS
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def register_analyses(register: RegisterAnalysis) -> None:
     for name, (function, about) in ANALYSES.items():
         path = f"harness_gistbench.analyses.{function}"
         make = partial(analysis_from, path, name=name, description=about)
-        register("gistbench", name, make, description=about)
+        register("gistbench", name, make, description=about, report=name not in WITH_OPTIONS)
 
 
 @hookimpl

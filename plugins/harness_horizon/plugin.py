@@ -115,7 +115,7 @@ def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     for name, (benchmark, function, description) in ANALYSES.items():
         path = f"{PACKAGE}.{function}"
         make = partial(analysis_from, path, name=name, description=description)
-        register(benchmark, name, make, description=description)
+        register(benchmark, name, make, description=description, report=True)
 
 
 @hookimpl

@@ -47,7 +47,8 @@ def register_judges(register: RegisterJudge) -> None:
 def register_analyses(register: RegisterAnalysis) -> None:
     """Adds the analyses of the judges of any benchmark."""
     for name, description in ANALYSES.items():
-        register("*", name, partial(analysis, name), description=description)
+        make = partial(analysis, name)
+        register("*", name, make, description=description, report=name == "judge-panel")
 
 
 def analysis(name: str) -> Analysis:

@@ -37,6 +37,9 @@ ANALYSES = {
 }
 """Each analysis: its function in `analyses`, and what it shows."""
 
+WITH_OPTIONS = ("perrec-scale", "perrec-domains")
+"""The analyses that must be given options, which no report can show by itself."""
+
 TOOLS = {
     "perrec-groups": ("data", "grouping.build.run", "build user groups from review logs"),
     "perrec-describe": ("data", "grouping.describe.run", "describe the groups in a folder"),
@@ -70,7 +73,8 @@ def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     for name, (function, description) in ANALYSES.items():
         path = f"{PACKAGE}.analyses.{function}"
         make = partial(analysis_from, path, name=name, description=description)
-        register("perrecbench", name, make, description=description)
+        shown = name not in WITH_OPTIONS
+        register("perrecbench", name, make, description=description, report=shown)
 
 
 @hookimpl

@@ -40,9 +40,10 @@ def register_respondents(register: RegisterRespondent) -> None:
 def register_analyses(register: RegisterAnalysis) -> None:
     """Adds the analyses of stored runs."""
     from harness.analysis.analysis import analysis_from
-    from harness_usersumbench.analyses import ANALYSES
+    from harness_usersumbench.analyses import ANALYSES, WITH_OPTIONS
 
     for name, (function, description) in ANALYSES.items():
         path = f"{PACKAGE}.analyses.{function}"
         make = partial(analysis_from, path, name=name, description=description)
-        register("usersumbench", name, make, description=description)
+        shown = name not in WITH_OPTIONS
+        register("usersumbench", name, make, description=description, report=shown)

@@ -6,7 +6,7 @@ import pytest
 
 from harness.base.errors import Interrupted, ModelError, UsageError
 from harness.calls import engines
-from harness.calls.engines import EngineGate
+from harness.calls.engines import EngineGate, SharedEngines
 from harness.contracts.identity import RECORDED, Identity
 from harness.contracts.model import Model
 
@@ -400,3 +400,45 @@ async def test_nothing_opens_after_a_look_that_found_something():
             await call(room, Engine(name, events, occupies=None), events)
     assert events == ["look"]
     await room.close()
+
+
+async def test_shared_engines_stay_open_from_gate_to_gate_until_others_need_their_place():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    beside, free = Engine("beside", events, occupies="port"), Engine("free", events, occupies=None)
+    shared = SharedEngines()
+
+    async def session(*models):
+        await shared.make_room([one, two, beside, free], models)
+        room = room_for(events, shared=shared, models=models)
+        for model in models:
+            await call(room, model, events)
+        await room.close()
+
+    await session(one, beside, free)
+    await session(one, beside)
+    await session(two)
+    assert shared.open == [two]
+    await shared.close()
+    assert shared.open == []
+    assert [event for event in events if not event.startswith("call")] == [
+        "open one", "open beside", "open free", "close free", "close one", "close beside",
+        "open two", "close two",
+    ]  # fmt: skip
+
+
+async def test_a_shared_engine_gives_way_to_one_that_needs_its_place_before_that_opens():
+    events = []
+    one, both = Engine("one", events, occupies="gpu:0"), Engine("both", events, occupies="gpu:0,1")
+    shared = SharedEngines(open=[one])
+    await shared.make_room([one, both], [one, both])
+    assert (shared.open, events) == ([], ["close one"])
+
+
+async def test_a_shared_engine_that_fails_to_close_says_so_after_the_others_are_closed():
+    events = []
+    bad = Engine("bad", events, fails_to_close=RuntimeError("stuck"))
+    shared = SharedEngines(open=[bad, Engine("good", events, occupies="port")])
+    with pytest.raises(ModelError, match="could not be closed") as caught:
+        await shared.close()
+    assert (shared.open, caught.value.where, events[-1]) == ([], "fake:bad", "close good")

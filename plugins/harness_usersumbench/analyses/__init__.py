@@ -8,3 +8,6 @@ ANALYSES = {
     "usersum-questions": ("accuracy.questions", "accuracy and position bias, and Figures 2 and 5"),
     "usersum-rounds": ("rounds.rounds", "what the verifier flagged, what was fixed and left"),
 }
+
+WITH_OPTIONS = ("usersum-sheet", "usersum-agree", "usersum-metrics")
+"""The analyses that must be given options, which no report can show by itself."""

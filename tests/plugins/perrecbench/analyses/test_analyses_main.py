@@ -417,7 +417,7 @@ def test_rating_tasks_are_passed_over_and_are_not_enough(kept):
 @pytest.mark.parametrize("name", [*ANALYSES])
 def test_every_analysis_that_is_listed_can_be_made(name):
     factories = {}
-    register_analyses(lambda _, name, make, *, description: factories.update({name: make}))
+    register_analyses(lambda _, name, make, **about: factories.update({name: make}))
     made = factories[name]()
     assert (made.name, made.description) == (name, ANALYSES[name][1])
     assert name.startswith("perrec")

@@ -1,0 +1,119 @@
+"""`harness report RUN…`: one page that shows what runs measured; calls no model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.base.errors import HarnessError, UsageError
+from harness.cli.command import PATH, argument, command, option
+from harness.cli.compare import read_finished
+from harness.cli.kept_runs import named_runs, tag_option
+from harness.cli.output import print_error
+from harness.cli.run_options import tags_from
+from harness.cli.score import NamedRun, labels_of_runs, open_runs, task_option
+
+if TYPE_CHECKING:
+    from harness.reporting.html.reported_run import ReportedRun
+
+
+@command(
+    "harness report RUN",
+    "harness report step-1000 step-2000 -o steps.html",
+    "harness report --tag week=47 --samples 500 -o week47.html",
+)
+@argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
+@option(
+    "--output", "-o", metavar="FILE", type=PATH, default=Path("report.html"),
+    help="the page to write (report.html)",
+)  # fmt: skip
+@tag_option()
+@task_option
+@option("--title", metavar="TEXT", default="", help="the heading of the page")
+@option(
+    "--samples", metavar="N", type=click.IntRange(min=0),
+    help="hold so many samples, not as many as fit into --max_size",
+)  # fmt: skip
+@option(
+    "--max_size", metavar="MB", type=click.FloatRange(min=0.1), default=30.0,
+    help="the size of the page, from which the number of samples is worked out (30)",
+)  # fmt: skip
+@option(
+    "--labels", metavar="FILE", multiple=True,
+    help="people's labels, with which judges are compared; may be given again",
+)  # fmt: skip
+def report(**options: Any) -> int:
+    """Write one page about runs, for a browser, a phone or paper: results with their intervals,
+    differences, the analyses of each benchmark, how answers were read and judged, the samples, and
+    the commands. It needs no network. No model is called, and no run is changed.
+    """
+    from harness.reporting.text import clean_text
+
+    args = SimpleNamespace(**options)
+    if not args.output.parent.is_dir():
+        raise UsageError(
+            "the folder of the report does not exist", where="--output",
+            found=str(args.output.parent), expected="an existing folder",
+        )  # fmt: skip
+    tags = tags_from(args.tag)
+    runs = open_runs(named_runs(args.runs, tags), args.task, tags)
+    unread = write_report(
+        args.output, runs, only=args.task, title=args.title,
+        most_samples=args.samples, most_megabytes=args.max_size,
+        labels=args.labels,
+    )  # fmt: skip
+    print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
+    sys.stdout.flush()
+    for error in (error for run in runs for error in run.errors):
+        print_error(error)
+    return unread[0].exit_code if unread else 0
+
+
+def write_report(
+    file: Path,
+    runs: list[NamedRun],
+    *,
+    title: str = "",
+    only: str | None = None,
+    most_samples: int | None = None,
+    most_megabytes: float = 30.0,
+    labels: Sequence[str] = (),
+) -> list[HarnessError]:
+    """Write the page about these runs; why some of them could not be opened, raised if all."""
+    from harness.registry import load_plugins
+    from harness.reporting.html.report_page import report_page
+    from harness.runs.atomic_files import atomic_write
+
+    unread = [error for run in runs if run.opened is None for error in run.errors]
+    if len(unread) == len(runs):
+        raise unread[0]
+    page = report_page(
+        _reported(runs, only), load_plugins(), title=title,
+        unread=[str(error) for error in unread],
+        most_samples=most_samples, most_megabytes=most_megabytes, labels=labels,
+    )  # fmt: skip
+    atomic_write(file, page.encode(), option="--output")
+    return unread
+
+
+def _reported(runs: list[NamedRun], only: str | None) -> list[ReportedRun]:
+    """The runs that could be opened, each with its finished tasks and why others are missing."""
+    from harness.reporting.html.reported_run import reported_run
+
+    labels = labels_of_runs(runs)
+    found = []
+    for run in runs:
+        if run.opened is not None:
+            read_finished(run, labels)
+            folder, manifest = run.opened
+            problems = [error.problem for error in run.errors]
+            label = labels[manifest.run_id]
+            found.append(
+                reported_run(folder, manifest, run.kept, label=label, problems=problems, only=only)
+            )
+    return found

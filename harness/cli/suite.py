@@ -1,0 +1,274 @@
+"""`harness suite FILE`: models × tasks × seeds with one command, as a sequence of ordinary runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.base.errors import HarnessError, UsageError
+from harness.cli.command import PATH, argument, command, option
+from harness.cli.kept_runs import kept_runs
+from harness.cli.output import print_error, print_json
+from harness.cli.run import print_result
+from harness.cli.run_options import RunCommand, settings_from
+from harness.cli.setting import argument as text_of
+from harness.cli.setting import arguments_text, check_no_secrets, setting_named
+
+if TYPE_CHECKING:
+    import click
+
+    from harness.pipeline.suite_file import Candidate, Suite
+    from harness.pipeline.suite_runs import PlannedRun, SuiteRun
+
+OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
+"""The options of a run that have keys of their own in a suite."""
+
+
+@command(
+    "harness suite nightly.yaml --dry_run",
+    "harness suite nightly.yaml",
+    "harness suite nightly.yaml --only night-2026-11-22",
+)
+@argument("file", metavar="FILE", type=PATH, help="the suite: models, tasks, seeds, gates")
+@option("--only", metavar="NAME", help="only this model, or the models of this entry")
+@option("--dry_run", is_flag=True, help="print the expected calls, tokens and cost of all and exit")
+@option("--retry_failures", is_flag=True, help="ask the failed questions again")
+@option("--report", metavar="FILE", type=PATH, help="the page about all runs (NAME.html)")
+@option("--quiet", is_flag=True, help="only results and errors")
+@option("--json", is_flag=True, help="how each run ended, as one JSON document")
+def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool) -> int:
+    """Run the models of a suite on its tasks, with each of its seeds. The same command continues
+    where it stopped: what is done is not run again. A run that fails does not stop the others.
+    """
+    from harness.pipeline.suite_file import read_suite
+
+    found = read_suite(file)
+    planned = [
+        _planned(found, candidate, seed, retry_failures=switches["retry_failures"])
+        for candidate in found.chosen(only)
+        for seed in found.file.seeds
+    ]
+    _check(found, planned)
+    json = switches["json"]
+    if switches["dry_run"]:
+        return _dry_run(planned, json=json)
+    runs = _run(planned, quiet=switches["quiet"], json=json)
+    bases = _bases(found, planned[0].settings.output_path, runs)
+    return _finish(found, report or Path(f"{found.name}.html"), runs, bases, json=json)
+
+
+def _bases(suite: Suite, folder: Path, runs: Sequence[SuiteRun]) -> dict[int, str]:
+    """By seed the folder of the run that gates compare with, which `--only` may have left out."""
+    from harness.pipeline.suite_runs import finished_before
+
+    against = suite.file.against
+    found = {run.seed: run.folder for run in runs if run.model == against and run.folder}
+    kept = kept_runs(folder) if suite.file.gates else []
+    for base in (one for one in suite.candidates if one.name == against and kept):
+        for seed in {*suite.file.seeds} - found.keys():
+            planned = _planned(suite, base, seed, retry_failures=False)
+            before = finished_before(planned.settings, kept)
+            found |= {} if before is None else {seed: str(before)}
+    return found
+
+
+def _planned(suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool) -> PlannedRun:
+    """One run of the suite, with the settings that `harness run` would have."""
+    from harness.pipeline.suite_runs import PlannedRun, tagged
+
+    file = suite.file
+    spec = candidate.spec
+    try:
+        check_no_secrets(spec or candidate.args, where=candidate.where)
+        if not spec:
+            given = {name: text_of(value) for name, value in candidate.args.items()}
+            spec = f"{candidate.kind}:{arguments_text(given)}"
+        words = [f"--model={spec}", f"--name={candidate.name}", f"--seed={seed}"]
+        words += [f"--tasks={task}" for task in file.tasks]
+        words += [f"--judge={file.judge}"] if file.judge is not None else []
+        words += [f"--limit={file.limit}"] if file.limit is not None else []
+        run = RunCommand("run")
+        ctx = run.make_context("run", words)
+        ctx.params |= dict(_options(suite, ctx, run))
+        settings = settings_from({**ctx.params, "retry_failures": retry_failures})
+    except ValueError as error:
+        raise UsageError(
+            "the arguments of this model cannot be used", where=candidate.where, expected=str(error)
+        ) from error
+    except UsageError as error:
+        if ":" not in (error.where or ""):
+            error.where = f"{candidate.where}, {error.where}" if error.where else candidate.where
+        raise
+    places = {"candidate": candidate.where}
+    if file.judge is not None:
+        places["judge"] = suite.document.where(["judge"])
+    return PlannedRun(
+        name=candidate.name,
+        entry=candidate.entry,
+        seed=seed,
+        settings=tagged(settings, suite=suite.name, entry=candidate.entry),
+        named_in={**ctx.obj.named_in(), **places},
+    )
+
+
+def _options(suite: Suite, ctx: click.Context, run: RunCommand) -> Iterator[tuple[str, Any]]:
+    """The options of the suite's runs, read as a settings file's are."""
+    for key, value in suite.file.options.items():
+        name = key.replace("-", "_")
+        where = suite.document.where(["options", key], of_key=True)
+        if name in OWN:
+            raise UsageError(
+                f"{key!r} is no option of a suite",
+                where=where,
+                expected="models, tasks, judge, seeds and limit beside `options`",
+            )
+        yield name, setting_named(name, where, run).from_file(value, where, ctx)
+
+
+def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
+    """Raise UsageError for tasks that do not exist, and for two models of one identity."""
+    from harness.base.hashing import digest
+    from harness.cli.suite_gates import check_gates
+    from harness.contracts.stage import CANDIDATE
+    from harness.pipeline.roles import RoleBinder
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
+
+    plugins = load_plugins()
+    first = planned[0].settings
+    try:
+        selection = Catalogue(plugins, include_path=first.include_path).select(first.tasks)
+    except UsageError as error:
+        if ":" not in (error.where or ""):
+            error.where = suite.document.where(["tasks"])
+        raise
+    check_gates(suite, selection, plugins)
+    seen: dict[str, PlannedRun] = {}
+    for each in planned:
+        where = each.named_in[CANDIDATE]
+        try:
+            bound = RoleBinder(each.settings, plugins).bind_given(CANDIDATE)
+        except UsageError as error:
+            error.where = where
+            raise
+        except HarnessError:
+            continue  # its run says so, and the others go on
+        other = seen.setdefault(digest([bound.key(""), each.seed]), each)
+        if other is not each:
+            raise UsageError(
+                f"{each.name} and {other.name} are the same model",
+                where=where,
+                found=bound.label,
+                expected=f"another model than in {other.named_in[CANDIDATE]}",
+                hint="revision= says which weights a server has under one name",
+            )
+
+
+def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
+    """Print what the runs of all models would ask; a model's seeds ask the same."""
+    import asyncio
+
+    from harness.pipeline.forecast import rehearse
+    from harness.registry import load_plugins
+    from harness.reporting.suite_tables import forecast_report, forecast_rows
+
+    runs: dict[str, list[PlannedRun]] = {}
+    for each in planned:
+        runs.setdefault(each.name, []).append(each)
+    plugins = load_plugins()
+    rows = forecast_rows(
+        (name, len(of_model), asyncio.run(rehearse(of_model[0].settings, plugins)))
+        for name, of_model in runs.items()
+    )
+    if json:
+        print_json({"models": rows})
+    else:
+        from harness.reporting.report_tables import print_report
+
+        print_report(forecast_report(rows))
+    return 0
+
+
+def _run(planned: Sequence[PlannedRun], *, quiet: bool, json: bool) -> list[SuiteRun]:
+    """How each run ended, in the order of the suite; those that are done are not run again."""
+    import asyncio
+    from functools import partial
+
+    from harness.pipeline.suite_runs import SuiteRun, SuiteRunner, finished_before
+    from harness.reporting.display import make_display
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr)
+
+    kept = kept_runs(planned[0].settings.output_path)
+    before: dict[str, SuiteRun] = {}
+    for each in planned:
+        folder = None if each.settings.retry_failures else finished_before(each.settings, kept)
+        if folder is not None:
+            say(f"{each.label}: done before, {folder}")
+            before[each.label] = SuiteRun(
+                model=each.name, entry=each.entry, seed=each.seed, status="done", exit_code=0,
+                folder=str(folder), before=True,
+            )  # fmt: skip
+    runner = SuiteRunner(
+        display=partial(make_display, quiet=quiet, json=json),
+        deliver=_no_output if json else partial(print_result, json=False, verbose=False),
+        say=say,
+        complain=print_error,
+    )
+    left = [each for each in planned if each.label not in before]
+    asyncio.run(runner.run(left))
+    ended = before | runner.runs
+    return [ended[each.label] for each in planned]
+
+
+def _no_output(result: object) -> None:
+    pass
+
+
+def _finish(
+    suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
+) -> int:
+    """Decide the gates, write the report and print how the runs ended; the exit code of all."""
+    from harness.cli.report import write_report
+    from harness.cli.score import open_runs
+    from harness.cli.suite_gates import decided_gates
+    from harness.pipeline.suite_runs import exit_code_of
+    from harness.reporting.suite_tables import ending_report
+    from harness.reporting.text import clean_text
+
+    documents, errors, gates = decided_gates(suite, runs, bases)
+    written: Path | None = None
+    folders = [each.folder for each in runs if each.folder is not None]
+    try:
+        if folders:
+            write_report(page, open_runs(folders, None, {}), title=f"suite {suite.name}")
+            written = page
+    except HarnessError as error:
+        errors.append(error)
+    codes = [each.exit_code for each in runs] + [one.exit_code for one in errors]
+    code = exit_code_of([*codes, gates])
+    if json:
+        decided = [gate for each in documents for gate in each.gates or ()]
+        said = {"suite": suite.name, "runs": runs, "report": written and str(written)}
+        print_json({**said, "gates": decided, "exit_code": code})
+    else:
+        from harness.reporting.gate_lines import print_gates
+        from harness.reporting.report_tables import print_report
+        from harness.reporting.short_comparison import print_short_comparison
+
+        print()
+        for document in documents:
+            if document.comparisons:
+                print_short_comparison(document)
+            print_gates(document)
+            print()
+        print_report(ending_report(suite.name, runs))
+        if written is not None:
+            print(clean_text(f"report: {written}"))
+    for one in errors:
+        print_error(one)
+    return code

@@ -1,0 +1,204 @@
+"""Carries out the runs of a suite, one after another, so that each engine opens once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.base.errors import HarnessError, Interrupted
+from harness.base.hashing import digest
+from harness.calls.engines import SharedEngines
+from harness.pipeline.progress import Display
+from harness.pipeline.resume import STALE
+from harness.pipeline.run import RunResult, arun
+from harness.pipeline.settings import RunSettings
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
+
+TAG = "suite_run"
+"""The tag that says which run of a suite a run is."""
+
+FIRST = (1, 3, 4)
+"""The exit codes of a suite: the first of these that a run or a gate had."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """One run of a suite. `entry` is the model's entry in the file, `named_in` as in `arun`."""
+
+    name: str
+    entry: str
+    seed: int
+    settings: RunSettings
+    named_in: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The model and the seed, for messages."""
+        return f"{self.name}, seed {self.seed}"
+
+
+class SuiteRun(msgspec.Struct, frozen=True, kw_only=True):
+    """How one run of a suite ended; without a folder it did not begin.
+
+    `before` says that an earlier command had finished it.
+    """
+
+    model: str
+    entry: str
+    seed: int
+    status: str
+    exit_code: int
+    folder: str | None = None
+    before: bool = False
+    errors: tuple[str, ...] = ()
+
+
+def exit_code_of(codes: Iterable[int]) -> int:
+    """The one exit code of several; errors of usage are errors of one run."""
+    found = {1 if code == 2 else code for code in codes}
+    return next((code for code in FIRST if code in found), 0)
+
+
+def tagged(settings: RunSettings, *, suite: str, entry: str) -> RunSettings:
+    """The settings with the tags by which a suite finds its run, and people its models."""
+    which = digest({**settings.asked(), "name": settings.name})[:12]
+    tags = {"suite": suite, "model": entry, **settings.tags, TAG: which}
+    return msgspec.structs.replace(settings, tags=tags)
+
+
+def finished_before(
+    settings: RunSettings, kept: Iterable[tuple[RunFolder, Manifest]]
+) -> Path | None:
+    """The folder of the newest of these runs that is this one and done; None if there is none.
+
+    A run counts for a short time only if its models have no revision: see `STALE`.
+    """
+    for folder, manifest in kept:
+        same = manifest.tags.get(TAG) == settings.tags[TAG]
+        if same and manifest.status == "done" and manifest.delivered and _still_valid(manifest):
+            return folder.path
+    return None
+
+
+def _still_valid(manifest: Manifest) -> bool:
+    """Whether the names of a run's models still mean the same weights."""
+    if all(entry.by_rule or not _of_one_run(entry.identity) for entry in manifest.roles.values()):
+        return True
+    ended = manifest.sessions[-1].ended if manifest.sessions else None
+    return ended is not None and datetime.now(UTC) - datetime.fromisoformat(ended) < STALE
+
+
+def _of_one_run(identity: Mapping[str, Any]) -> bool:
+    members = identity.get("members", {}).values()
+    return "run" in identity.get("model", {}) or any(map(_of_one_run, members))
+
+
+class SuiteRunner:
+    """Runs what is left of a suite; `runs` says how each run ended.
+
+    A run that fails does not stop the others. If engines cannot run next to each other, the
+    candidates of all runs come first and the judges after them, in a second session of each run.
+    """
+
+    def __init__(
+        self,
+        *,
+        display: Callable[[], Display],
+        deliver: Callable[[RunResult], None],
+        say: Callable[[str], None],
+        complain: Callable[[object], None],
+    ) -> None:
+        self._display = display
+        self._deliver = deliver
+        self._say = say
+        self._complain = complain
+        self._engines = SharedEngines()
+        self.runs: dict[str, SuiteRun] = {}
+
+    async def run(self, planned: Sequence[PlannedRun]) -> None:
+        """Carry out these runs; raises Interrupted when the user stops one."""
+        first = not any(each.settings.retry_failures for each in planned) and len(planned) > 1
+        self._engines.judge_later = first
+        later: list[PlannedRun] = []
+        try:
+            for number, each in enumerate(planned, 1):
+                self._say(f"{each.label} ({number} of {len(planned)})")
+                folder = await self._one(each)
+                if folder is not None:
+                    later.append(_continuing(each, folder))
+            self._engines.judge_later = False
+            for number, each in enumerate(later, 1):
+                self._say(f"{each.label}, judged ({number} of {len(later)})")
+                await self._one(each)
+        finally:
+            await self._close()
+
+    async def _one(self, planned: PlannedRun) -> Path | None:
+        """Carry out one run; the folder if its judges were left for later."""
+        try:
+            result = await arun(
+                planned.settings,
+                display=self._display(),
+                handle_signals=True,
+                deliver=partial(_deliver_ended, self._deliver),
+                named_in=planned.named_in,
+                engines=self._engines,
+            )
+        except HarnessError as error:
+            self._complain(error)
+            self._keep(planned, "failed", error.exit_code, errors=[error])
+            await self._close()
+            return None
+        stopped = [error for error in result.errors if isinstance(error, Interrupted)]
+        if stopped:
+            raise stopped[0]
+        if _left_for_later(result):
+            return result.folder
+        self._keep(planned, result.status, result.exit_code, result.folder, result.errors)
+        if result.status == "failed":
+            await self._close()
+        return None
+
+    def _keep(
+        self,
+        planned: PlannedRun,
+        status: str,
+        code: int,
+        folder: Path | None = None,
+        errors: Iterable[HarnessError] = (),
+    ) -> None:
+        self.runs[planned.label] = SuiteRun(
+            model=planned.name,
+            entry=planned.entry,
+            seed=planned.seed,
+            status=status,
+            exit_code=exit_code_of([code]),
+            folder=None if folder is None else str(folder),
+            errors=tuple(map(str, errors)),
+        )
+
+    async def _close(self) -> None:
+        try:
+            await self._engines.close()
+        except HarnessError as error:
+            self._complain(error)
+
+
+def _left_for_later(result: RunResult) -> bool:
+    return result.status == "interrupted" and not result.errors
+
+
+def _deliver_ended(deliver: Callable[[RunResult], None], result: RunResult) -> None:
+    if not _left_for_later(result):
+        deliver(result)
+
+
+def _continuing(planned: PlannedRun, folder: Path) -> PlannedRun:
+    return replace(planned, settings=msgspec.structs.replace(planned.settings, resume=folder))

@@ -1,0 +1,1 @@
+"""Pages for people: reports, comparisons and leaderboards as HTML that needs nothing else."""

@@ -1,0 +1,90 @@
+"""The data of a figure as tables, for people who cannot see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.contracts.report import (
+    Bars,
+    Boxes,
+    Cell,
+    Figure,
+    Grid,
+    Line,
+    Mark,
+    Panels,
+    Points,
+    Rule,
+    Sheet,
+    Spans,
+)
+
+MOST_ROWS = 500
+"""A table of more rows helps nobody; a note says how many there are."""
+
+DIGITS = 3
+
+
+def figure_sheets(figure: Figure | Panels) -> list[Sheet]:
+    """A table for each kind of mark in each panel."""
+    if isinstance(figure, Panels):
+        return [sheet for panel in figure.figures for sheet in figure_sheets(panel)]
+    by_columns: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
+    for mark in figure.marks:
+        columns, rows = _table(mark, figure)
+        by_columns.setdefault(columns, []).extend(rows)
+    return [_sheet(figure.title, columns, rows) for columns, rows in by_columns.items()]
+
+
+def _sheet(title: str, columns: tuple[str, ...], rows: Sequence[tuple[Cell, ...]]) -> Sheet:
+    more = (f"the first {MOST_ROWS:,} of {len(rows):,} rows",) if len(rows) > MOST_ROWS else ()
+    return Sheet(
+        title=title, columns=columns, rows=tuple(rows[:MOST_ROWS]), notes=more, digits=DIGITS
+    )
+
+
+def _table(mark: Mark, figure: Figure) -> tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]:
+    x, y = figure.x.label or "x", figure.y.label or "y"
+    if isinstance(mark, Points | Line):
+        return _placed(mark, x, y)
+    if isinstance(mark, Rule):
+        return ("reference", "axis", "at"), iter(
+            [(mark.label, x if mark.of == "x" else y, mark.at)]
+        )
+    if isinstance(mark, Bars):
+        bars = zip(mark.names, mark.values, strict=True)
+        return ("", x, y), ((mark.label, name, value) for name, value in bars)
+    if isinstance(mark, Boxes):
+        boxes = zip(mark.names, mark.values, strict=True)
+        return ("", x, "values", "least", "middle", "largest"), (
+            (mark.label, name, len(values), *_middle(values)) for name, values in boxes
+        )
+    if isinstance(mark, Spans):
+        spans = zip(mark.names, mark.low, mark.value, mark.high, strict=True)
+        return ("", "name", "low", x, "high"), ((mark.label, *span) for span in spans)
+    return _grid(mark)
+
+
+def _placed(
+    mark: Points | Line, x: str, y: str
+) -> tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]:
+    if isinstance(mark, Points) and (mark.names or mark.sizes):
+        names = mark.names or [""] * len(mark.x)
+        sizes = mark.sizes or [None] * len(mark.x)
+        dots = zip(names, mark.x, mark.y, sizes, strict=True)
+        return ("", "name", x, y, "size"), ((mark.label, *dot) for dot in dots)
+    return ("", x, y), ((mark.label, *dot) for dot in zip(mark.x, mark.y, strict=True))
+
+
+def _grid(mark: Grid) -> tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]:
+    rows = zip(mark.down, mark.values, strict=True)
+    return (mark.label, *mark.across), ((name, *values) for name, values in rows)
+
+
+def _middle(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
+    """The least, the middle and the largest of some values."""
+    from statistics import median
+
+    if not values:
+        return None, None, None
+    return min(values), median(values), max(values)

@@ -1,0 +1,149 @@
+"""Where the numbers of a report come from: the command of each run first, then all it stands on."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.base.redaction import redacted_spec
+from harness.contracts.report import Sheet
+from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.sheet_html import sheet_html
+from harness.reporting.tables import data_name
+from harness.runs.manifest import Manifest
+
+SWITCHES = ("structured", "allow_self_judging", "offline")
+MAPPINGS = {"columns": "columns", "values": "values", "changes": "set"}
+"""Settings that are given entry by entry, and the option of each."""
+
+
+def provenance_html(runs: Sequence[ReportedRun]) -> Html:
+    """For each run its command, its data, models, prompts, versions and sessions."""
+    return joined(_run_html(run) for run in runs)
+
+
+def command_of(manifest: Manifest) -> str:
+    """The command that makes a run with the same settings, on one line, without keys."""
+    return " ".join(["harness run", *map(shlex.quote, _options(manifest.settings))])
+
+
+def _options(settings: Mapping[str, Any]) -> Iterator[str]:
+    yield from ("--model", redacted_spec(str(settings.get("model", ""))))
+    if arguments := settings.get("model_args"):
+        yield from ("--model_args", _arguments(arguments))
+    yield from ("--tasks", ",".join(map(str, settings.get("tasks") or ())))
+    for role, spec in (settings.get("roles") or {}).items():
+        safe = redacted_spec(str(spec))
+        yield from ("--judge", safe) if role == "judge" else ("--role", f"{role}={safe}")
+    data = settings.get("data")
+    places = data if isinstance(data, Mapping) else {"*": data} if data else {}
+    for task, place in places.items():
+        yield from ("--data", str(place) if task == "*" else f"{task}={place}")
+    for name, option in MAPPINGS.items():
+        for key, value in (settings.get(name) or {}).items():
+            yield from (f"--{option}", f"{key}={_value(value)}")
+    if sampling := settings.get("sampling"):
+        yield from ("--gen_kwargs", _arguments(sampling))
+    for name in ("limit", "seed", "name"):
+        if settings.get(name) not in (None, ""):
+            yield from (f"--{name}", str(settings[name]))
+    if (settings.get("num_repeats") or 1) > 1:
+        yield from ("--num_repeats", str(settings["num_repeats"]))
+    if failures := settings.get("max_failures"):
+        yield from ("--max_failures", _arguments(failures))
+    for tag, value in (settings.get("tags") or {}).items():
+        yield from ("--tag", f"{tag}={value}")
+    for folder in settings.get("include_path") or ():
+        yield from ("--include_path", str(folder))
+    if settings.get("prompts"):
+        yield from ("--prompts", str(settings["prompts"]))
+    for name in SWITCHES:
+        if settings.get(name):
+            yield f"--{name}"
+
+
+def _arguments(given: Mapping[str, Any]) -> str:
+    """Arguments as an option takes them; as JSON where a text would be read as several."""
+    values = [_value(value) for value in given.values()]
+    if any("," in value or "=" in value for value in values):
+        return json.dumps(given, ensure_ascii=False)
+    return ",".join(f"{name}={value}" for name, value in zip(given, values, strict=True))
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _run_html(run: ReportedRun) -> Html:
+    manifest = run.manifest
+    notes = ["Keys are left out: give them as the run was given them."]
+    if manifest.problem:
+        notes.append(f"The run did not end well: {manifest.problem}")
+    facts = {
+        "run": manifest.run_id,
+        "run key": manifest.run_key,
+        "status": manifest.status,
+        "seed": str(manifest.seed),
+        "limit": "none" if manifest.limit is None else f"{manifest.limit:,}",
+        **{f"tag {name}": value for name, value in manifest.tags.items()},
+        **{f"version of {name}": version for name, version in manifest.versions.items()},
+        **{f"commit of {name}": commit for name, commit in manifest.commits.items()},
+    }
+    details = element("details", element("summary", "Everything that the run stands on"), *(
+        sheet_html(sheet, level=4)
+        for sheet in (_facts(facts), _sessions(manifest), _tasks(manifest), _roles(manifest),
+                      _stages(manifest))
+    ))  # fmt: skip
+    return element(
+        "div", element("h3", run.label), element("pre", command_of(manifest), class_="command"),
+        *(element("p", note, class_="note") for note in [*notes, *run.problems]), details,
+    )  # fmt: skip
+
+
+def _facts(facts: Mapping[str, str]) -> Sheet:
+    return Sheet(title="Run", columns=("what", "value"), rows=tuple(facts.items()))
+
+
+def _sessions(manifest: Manifest) -> Sheet:
+    rows = [(each.started, each.ended, each.status) for each in manifest.sessions]
+    return Sheet(title="Sessions", columns=("started", "ended", "status"), rows=tuple(rows))
+
+
+def _tasks(manifest: Manifest) -> Sheet:
+    rows = []
+    for name, entry in manifest.tasks.items():
+        data = entry.data
+        chosen = "; ".join(
+            f"{counts.get('chosen'):,} of {counts.get('of', counts.get('there', 0)):,} {what}"
+            for what, counts in (data.get("chosen") or {}).items()
+        )
+        rows.append((name, entry.definition.get("version"), entry.content, data_name(data),
+                     data.get("fingerprint"), chosen or None,
+                     _json(entry.definition.get("options"))))  # fmt: skip
+    return Sheet(
+        title="Tasks and data",
+        columns=("task", "version", "content", "data", "fingerprint", "chosen", "options"),
+        rows=tuple(rows),
+    )
+
+
+def _roles(manifest: Manifest) -> Sheet:
+    rows = [(role, entry.name, _json(entry.identity)) for role, entry in manifest.roles.items()]
+    return Sheet(title="Models and judges", columns=("role", "name", "identity"), rows=tuple(rows))
+
+
+def _stages(manifest: Manifest) -> Sheet:
+    rows = [
+        (name, stage.name, stage.key, stage.items, _json(entry.templates))
+        for name, entry in manifest.tasks.items()
+        for stage in entry.stages
+    ]
+    columns = ("task", "stage", "key", "items", "digests of the prompts")
+    return Sheet(title="Stages", columns=columns, rows=tuple(rows))
+
+
+def _json(value: Any) -> str | None:
+    return json.dumps(value, ensure_ascii=False) if value else None

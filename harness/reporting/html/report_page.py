@@ -1,0 +1,115 @@
+"""The page of `harness report`: one file in which readers find what runs measured, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from harness.reporting.html.analysis_sections import benchmark_sections
+from harness.reporting.html.first_screen import first_screen, look_next
+from harness.reporting.html.markup import Html, element, joined, read_secrets
+from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.provenance import provenance_html
+from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.run_sections import (
+    answers,
+    comparison_html,
+    comparisons_of,
+    judges_html,
+    reading_html,
+    repeats_html,
+)
+from harness.reporting.html.sample_pack import pack
+from harness.reporting.html.samples import RULE, Samples, read_samples
+from harness.reporting.html.sheet_html import notes_html
+
+if TYPE_CHECKING:
+    from harness.registry import Plugins
+
+MEGABYTE = 1_000_000
+
+Section = tuple[str, str, Html | None]
+"""The id, the title and the content of a part; None leaves it out."""
+
+
+def report_page(
+    runs: Sequence[ReportedRun],
+    plugins: Plugins,
+    *,
+    title: str = "",
+    unread: Sequence[str] = (),
+    most_samples: int | None = None,
+    most_megabytes: float = 30.0,
+    labels: Sequence[str] = (),
+) -> str:
+    """The report of these runs as one page; `unread` says which other runs could not be read.
+
+    It holds at most so many samples if `most_samples` is given, else as many as fit into a page
+    of `most_megabytes`. `labels` are files of people's labels, with which judges are compared.
+    """
+    read_secrets()
+    title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
+    samples = read_samples([task for run in runs for task in run.tasks])
+    sections = [one for one in _sections(runs, samples, plugins, labels) if one[2] is not None]
+    parts = [section_html(name, heading, inside) for name, heading, inside in sections]
+    used = sum(len(part) for part in parts)
+    room = int(most_megabytes * MEGABYTE) - used
+    viewer, blocks = _samples(samples, most_samples, room)
+    # Where the runs come from stands last, and the blocks behind it: the first screen is there
+    # before they are read.
+    parts.insert(-1, section_html("samples", "Samples", viewer))
+    links = [(name, heading) for name, heading, _ in sections]
+    links.insert(-1, ("samples", "Samples"))
+    head = joined([element("h1", title), element("p", _made_of(runs), class_="note"),
+                   notes_html(f"A run could not be read: {why}" for why in unread)])  # fmt: skip
+    return page_html(title, [head, *parts, blocks], sections=links)
+
+
+def _sections(
+    runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins, labels: Sequence[str]
+) -> Iterator[Section]:
+    comparisons, problems = comparisons_of(runs)
+    yield "results", "Results", first_screen(runs, list(answers(comparisons)))
+    yield "next", "What to look at next", look_next(runs, comparisons)
+    if len(runs) > 1:
+        yield "differences", "Differences", comparison_html(comparisons, problems)
+    for number, (name, inside) in enumerate(benchmark_sections(runs, plugins), 1):
+        yield f"benchmark-{number}", f"Benchmark {name}", inside
+    yield "repeats", "Repeats", repeats_html(runs)
+    yield "reading", "Reading answers", reading_html(runs)
+    yield "judges", "Judges", judges_html(runs, samples, plugins, labels)
+    yield "provenance", "Where this comes from", provenance_html(runs)
+
+
+def _made_of(runs: Sequence[ReportedRun]) -> str:
+    models = list(dict.fromkeys(run.label for run in runs))
+    tasks = {summary.task for run in runs for summary in run.summaries}
+    days = sorted({run.manifest.sessions[0].started[:10] for run in runs if run.manifest.sessions})
+    when = f", made on {days[0]}" if days else ""
+    when += f" to {days[-1]}" if len(days) > 1 else ""
+    named = f": {', '.join(models)}" if len(models) <= 12 else ""
+    many = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}{named}"
+    return f"{many}; {len(tasks)} finished {'task' if len(tasks) == 1 else 'tasks'}{when}."
+
+
+def _samples(samples: Samples, most: int | None, room: int) -> tuple[Html, Html]:
+    """What the samples are and what of them is left out, and the blocks that hold them."""
+    packed = pack(samples, most=most, size=room)
+    if not packed.of:
+        none = "There are no samples: no task of these runs is finished."
+        return notes_html([none, *samples.problems]), Html("")
+    lines = [
+        f"{packed.kept:,} samples: a unit of a task, such as a person, with all that one model was "
+        "asked and answered about it."
+    ]
+    if packed.kept < packed.of:
+        why = "--samples" if most is not None else "the size of the page (--max_size)"
+        lines.append(
+            f"{packed.of - packed.kept:,} of {packed.of:,} samples are left out, for {why}. What "
+            f"is here was chosen in this order: {RULE}. `harness show RUN --sample ID` shows any."
+        )
+    paper = element("p", "Samples are not printed: open the file in a browser.", class_="on-paper")
+    without = element("noscript", element("p", "Samples are drawn by the page's own script, which "
+                                          "this browser does not run."))  # fmt: skip
+    viewer = element("div", id="viewer") if packed.kept else None
+    return joined([notes_html([*lines, *samples.problems]), paper, without, viewer]), packed.blocks

@@ -1,0 +1,107 @@
+"""The runs of a report: what of them is known, and which of them stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from harness.base.errors import HarnessError
+from harness.runs.manifest import Manifest
+from harness.runs.run_folder import RunFolder
+from harness.scoring.comparable import comparison_set
+from harness.scoring.finished_task import FinishedTask
+from harness.scoring.score_run import read_summary
+from harness.scoring.summary import TaskSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportedRun:
+    """A run of a report, called by its label; `problems` say what of it is not shown, and why.
+
+    `summaries` are of all tasks that were scored, `tasks` of those whose plugin is there.
+    """
+
+    label: str
+    folder: RunFolder
+    manifest: Manifest
+    tasks: tuple[FinishedTask, ...]
+    summaries: tuple[TaskSummary, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the sessions of the run took that have ended; None if none has."""
+        ended = [
+            (datetime.fromisoformat(each.ended) - datetime.fromisoformat(each.started))
+            for each in self.manifest.sessions
+            if each.ended is not None
+        ]
+        return sum(each.total_seconds() for each in ended) if ended else None
+
+
+def reported_run(
+    folder: RunFolder,
+    manifest: Manifest,
+    tasks: Sequence[FinishedTask],
+    *,
+    label: str,
+    problems: Sequence[str] = (),
+    only: str | None = None,
+) -> ReportedRun:
+    """A run with the summaries of its tasks, or of the task `only`."""
+    known = {task.task.name: task.summary for task in tasks}
+    more = [*problems]
+    for name in manifest.tasks:
+        if name not in known and only in (None, name):
+            try:
+                if summary := read_summary(folder.summary(name)):
+                    known[name] = summary
+            except HarnessError as error:
+                more.append(str(error))
+    return ReportedRun(
+        label=label,
+        folder=folder,
+        manifest=manifest,
+        tasks=tuple(tasks),
+        summaries=tuple(known[name] for name in manifest.tasks if name in known),
+        problems=tuple(more),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Together:
+    """Tasks of runs that can be compared, and why they stand apart from those before."""
+
+    tasks: tuple[FinishedTask, ...]
+    apart: tuple[str, ...] = ()
+
+
+def runs_together(tasks: Sequence[FinishedTask]) -> list[Together]:
+    """The tasks of runs that can be compared in all their tasks together, the largest set first."""
+    found: list[Together] = []
+    left = list(tasks)
+    apart: dict[str, dict[str, None]] = {}
+    while left:
+        refused = _refused(left)
+        if len(refused) == len({task.run for task in left}):
+            del refused[left[0].run]
+        kept = tuple(task for task in left if task.run not in refused)
+        reasons = {why: None for task in kept for why in apart.get(task.run, ())}
+        found.append(Together(tasks=kept, apart=tuple(reasons)))
+        left = [task for task in left if task.run in refused]
+        apart = refused
+    return found
+
+
+def _refused(tasks: Sequence[FinishedTask]) -> dict[str, dict[str, None]]:
+    """The runs that cannot be compared with most of the others in one of their tasks, and why."""
+    by_name: dict[str, list[FinishedTask]] = {}
+    for task in tasks:
+        by_name.setdefault(task.task.name, []).append(task)
+    reasons: dict[str, dict[str, None]] = {}
+    for name, of_task in by_name.items():
+        for each in comparison_set(of_task).refused:
+            for why in each.because:
+                reasons.setdefault(each.run, {})[f"{each.label}, {name}: {why}"] = None
+    return reasons

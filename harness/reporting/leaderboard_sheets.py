@@ -1,0 +1,213 @@
+"""The pages of a leaderboard as reports of plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.analysis.leaderboard import Board, Entry, Leaderboard, Step
+from harness.contracts.report import Axis, Cell, Figure, Report, Sheet, Spans
+from harness.scoring.paired_differences import Difference
+from harness.scoring.rank_intervals import RankInterval
+from harness.scoring.summary import MetricResult
+
+STAMP = "NOT COMPARABLE"
+DIGITS = 3
+NO_ORDER = (
+    "one model is above another only where the interval of their paired difference leaves out 0 "
+    "and the p value, adjusted after Holm for all pairs of this page, is below {level:g}",
+    "models with the same ranks are in the order of their names",
+)
+
+OVER_ALL = (
+    "a rank such as 1–3 is an interval; there is no order over all tasks, as a mean of ranks would "
+    "hide where models overlap"
+)
+
+
+def page_title(board: Board) -> str:
+    """The title of a page, which says whether its results are comparable with published ones."""
+    title = f"{board.task}: {board.metric}"
+    return f"{STAMP} with published results: {title}" if board.not_comparable_because else title
+
+
+def rank_text(ranks: RankInterval) -> str:
+    """The ranks that a run may have: `2`, or `2–4`."""
+    return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}–{ranks.worst}"
+
+
+def board_report(board: Board) -> Report:
+    """A page: ranks, history, pairs, and the runs that stand elsewhere or nowhere."""
+    why = ", ".join(board.not_comparable_because)
+    roles = ", ".join(f"{role} {name}" for role, name in board.roles.items())
+    people = "all people" if board.limit is None else f"at most {board.limit} people"
+    return Report(
+        notes=(
+            *((f"{STAMP} with published results: {why}",) if why else ()),
+            f"{board.description} ({'higher' if board.higher_is_better else 'lower'} is better)",
+            f"version {board.version} of the task; {people}; seed {board.seed}"
+            + (f"; {roles}" if roles else ""),
+            *board.doubts,
+        ),
+        sheets=(_ranks(board), *_history(board), *_pairs(board), *_elsewhere(board)),
+        figures=_figures(board),
+    )
+
+
+def index_reports(found: Leaderboard) -> Iterator[tuple[str, Report]]:
+    """The parts of the page over all tasks, each with its heading: comparable pages come first."""
+    for stamped in (False, True):
+        boards = [each for each in found.boards if bool(each.not_comparable_because) is stamped]
+        if not boards:
+            continue
+        title = (
+            f"{STAMP} with published results" if stamped else "Comparable with published results"
+        )
+        models = sorted({one.entry.model for board in boards for one in board.ranked})
+        ranks = [
+            {one.entry.model: rank_text(one.ranks) for one in board.ranked} for board in boards
+        ]
+        yield (
+            title,
+            Report(
+                notes=(f"{STAMP}: each page says why",) if stamped else (),
+                sheets=(
+                    Sheet(
+                        title="ranks by task",
+                        columns=("model", *(board.page for board in boards)),
+                        rows=tuple(
+                            (model, *(of_page.get(model) for of_page in ranks)) for model in models
+                        ),
+                        notes=(OVER_ALL,),
+                    ),
+                ),
+            ),
+        )
+
+
+def _ranks(board: Board) -> Sheet:
+    """The ranked models, each with its metric on the people that all of them share."""
+
+    def cells() -> Iterator[tuple[Cell, ...]]:
+        for one in board.ranked:
+            low, high = one.common.interval or (None, None)
+            entry = one.entry
+            yield (
+                entry.model, rank_text(one.ranks), one.common.value, low, high, one.common.n,
+                entry.revision, entry.began, entry.run,
+            )  # fmt: skip
+
+    return Sheet(
+        title="ranks",
+        columns=(
+            "model", "rank", board.metric, "low", "high", "n", "revision", "run began", "run",
+        ),
+        rows=tuple(cells()),
+        notes=(
+            f"values with {board.confidence:.0%} intervals over what all ranked runs share",
+            *(note.format(level=1 - board.confidence) for note in NO_ORDER),
+        ),
+        digits=DIGITS,
+    )  # fmt: skip
+
+
+def _pairs(board: Board) -> Iterator[Sheet]:
+    """The paired difference of each two ranked models."""
+    names = {one.entry.run: one.entry.model for one in board.ranked}
+    if board.differences:
+        yield Sheet(
+            title="differences of each two models",
+            columns=("first", "second", *_DIFFERENCE, "n"),
+            rows=tuple(
+                (names.get(each.first), names.get(each.second), *_difference(each), each.n)
+                for each in board.differences
+            ),
+            notes=("first − second, on what both have scored",),
+            digits=DIGITS,
+        )
+
+
+_DIFFERENCE = ("difference", "low", "high", "p", "p (Holm)")
+
+
+def _difference(each: Difference | None) -> tuple[Cell, ...]:
+    if each is None:
+        return (None,) * len(_DIFFERENCE)
+    return (each.value, *(each.interval or (None, None)), each.p, each.p_holm)
+
+
+def _history(board: Board) -> Iterator[Sheet]:
+    """The runs of each model that has several, with the difference from the run before."""
+    for model, steps in board.history.items():
+        yield Sheet(
+            title=f"history of {model}",
+            columns=("run began", "revision", board.metric, "low", "high", "n", *_since(), "run"),
+            rows=tuple(map(_step, steps)),
+            notes=("each difference is from the run before it, on what both have scored",),
+            digits=DIGITS,
+        )
+
+
+def _since() -> tuple[str, ...]:
+    return tuple(f"{name} since" if name == "difference" else name for name in _DIFFERENCE)
+
+
+def _which(entry: Entry) -> str:
+    """What tells a run from the others of its model."""
+    return f"{entry.revision} {entry.began[:10]}".strip()
+
+
+def _step(step: Step) -> tuple[Cell, ...]:
+    entry = step.entry
+    low, high = entry.result.interval or (None, None)
+    return (
+        entry.began, entry.revision or entry.label, entry.result.value, low, high, entry.result.n,
+        *_difference(step.difference), entry.run,
+    )  # fmt: skip
+
+
+def _elsewhere(board: Board) -> Iterator[Sheet]:
+    """The runs without a rank, and those on other pages of the task, with the reasons."""
+    if board.left_out:
+        yield Sheet(
+            title="not ranked",
+            columns=("run", "because"),
+            rows=tuple((run, ", ".join(why)) for run, why in board.left_out.items()),
+        )
+    if board.apart:
+        yield Sheet(
+            title="runs that cannot stand on this page",
+            columns=("page", "runs", "because they differ from those here"),
+            rows=tuple(
+                (each.page, ", ".join(each.runs), "; ".join(each.because)) for each in board.apart
+            ),
+        )
+
+
+def _figures(board: Board) -> tuple[Figure, ...]:
+    """The values of the ranked models, and those of each history, with their intervals."""
+    current = [(one.entry.model, one.common) for one in board.ranked]
+    found = [_spans(board, "ranked models", current)] if current else []
+    for model, steps in board.history.items():
+        runs = [(_which(step.entry), step.entry.result) for step in steps]
+        found.append(_spans(board, f"history of {model}", runs))
+    return tuple(found)
+
+
+def _spans(board: Board, title: str, results: Sequence[tuple[str, MetricResult]]) -> Figure:
+    bounds = [result.interval or (None, None) for _, result in results]
+    stamp = f"{STAMP}: {', '.join(board.not_comparable_because)}"
+    return Figure(
+        title=title,
+        x=Axis(label=board.metric),
+        y=Axis(label=""),
+        marks=(
+            Spans(
+                label=board.metric,
+                names=tuple(name for name, _ in results),
+                low=tuple(low for low, _ in bounds),
+                value=tuple(result.value for _, result in results),
+                high=tuple(high for _, high in bounds),
+            ),
+        ),
+        stamp=stamp if board.not_comparable_because else "",
+    )

@@ -1,0 +1,59 @@
+"""Ranks as intervals, from the paired differences of runs: no order where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from harness.scoring.paired_differences import Difference
+
+
+class RankInterval(msgspec.Struct, frozen=True, kw_only=True):
+    """The ranks that a run may have: `behind` other runs are better, and it is better than `ahead`.
+
+    `best` is 1 more than the number of better runs, and `worst` leaves out the runs that are worse.
+    """
+
+    best: int
+    worst: int
+    behind: tuple[str, ...]
+    ahead: tuple[str, ...]
+
+
+def rank_intervals(
+    runs: Sequence[str], differences: Iterable[Difference], *, higher_is_better: bool
+) -> dict[str, RankInterval]:
+    """By run its ranks, from the differences of all pairs, whose p values are adjusted.
+
+    A run is better than another only where the interval of their paired difference lies wholly on
+    its side of 0, and the adjusted p value, if the metric has one, is below 1 − confidence.
+    """
+    behind: dict[str, list[str]] = {run: [] for run in runs}
+    ahead: dict[str, list[str]] = {run: [] for run in runs}
+    for each in differences:
+        order = _order(each, higher_is_better=higher_is_better)
+        if order is not None:
+            better, worse = order
+            ahead[better].append(worse)
+            behind[worse].append(better)
+    return {
+        run: RankInterval(
+            best=1 + len(behind[run]),
+            worst=len(runs) - len(ahead[run]),
+            behind=tuple(behind[run]),
+            ahead=tuple(ahead[run]),
+        )
+        for run in runs
+    }
+
+
+def _order(each: Difference, *, higher_is_better: bool) -> tuple[str, str] | None:
+    """The better and the worse run of a difference; None where it shows no order."""
+    if each.interval is None or (each.p_holm is not None and each.p_holm >= 1.0 - each.confidence):
+        return None
+    low, high = each.interval
+    if low <= 0.0 <= high:
+        return None
+    first_is_better = (low > 0.0) is higher_is_better
+    return (each.first, each.second) if first_is_better else (each.second, each.first)

@@ -1,0 +1,157 @@
+"""`harness leaderboard`: pages from the runs of a folder."""
+
+import asyncio
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import msgspec
+import pytest
+from builders.browser import browser, chromium
+from builders.runs import write_sealed
+from inline_snapshot import snapshot
+
+import harness
+from harness.base.errors import DataError
+from harness.cli.main import main
+from harness.runs.manifest import write_manifest
+from harness.runs.run_folder import RunFolder
+
+HOSTILE = "<script>alert(1)</script>\u202e"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of three finished runs: two that agree and one with another seed."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, seed in (("one", 0), ("two", 0), ("three", 1)):
+        harness.evaluate(
+            "interests", model="baseline", judge="lexical", data="sample", limit=4, seed=seed,
+            name=name, output_path=folder, no_store=True, quiet=True, tag={"model": name},
+        )  # fmt: skip
+    return folder
+
+
+@pytest.fixture
+def runs(made, tmp_path, monkeypatch):
+    """A copy of these runs that a test may change."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(made, tmp_path / "runs"))
+
+
+class Page(HTMLParser):
+    """The texts of a page by element, its links and its scripts."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.cells, self.links, self.scripts, self.inside = [], [], 0, ""
+        self.feed(file.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        self.inside = tag
+        self.scripts += tag == "script"
+        self.links += [value for name, value in attrs if name == "href"]
+
+    def handle_data(self, data):
+        if self.inside in ("td", "th", "button"):
+            self.cells.append(data)
+
+
+def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
+    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    said = capsys.readouterr().out.split()
+    pages = [Path(name) for name in said]
+    assert len(pages) == 6
+    assert {page.suffix for page in pages} == {".html", ".json"}
+    assert sorted(Path("site").iterdir()) == sorted(pages)
+    index = json.loads(Path("site/index.json").read_text())
+    assert [page["ranks"] for page in index["pages"]] == [
+        {"one": [1, 2], "two": [1, 2]}, {"three": [1, 1]},
+    ]  # fmt: skip
+    board = json.loads(Path("site/interests.json").read_text())
+    assert board["title"] == "NOT COMPARABLE with published results: interests: support"
+    shown = Page(Path("site/interests.html"))
+    assert shown.cells.count("1–2") == 2
+    for one in board["ranked"]:
+        assert f"{one['common']['value']:.3f}" in shown.cells
+    linked = [link for link in Page(Path("site/index.html")).links if not link.startswith("#")]
+    assert {*linked} <= {page.name for page in pages}
+
+
+def test_the_same_runs_give_the_same_bytes_elsewhere(runs, tmp_path):
+    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    shutil.copytree(runs, tmp_path / "other" / "place")
+    assert main(["leaderboard", "other/place", "-o", "again"]) == 0
+    first, second = (
+        {path.name: path.read_bytes() for path in Path(site).iterdir()}
+        for site in ("site", "again")
+    )
+    assert first == second
+
+
+def test_runs_are_chosen_by_their_tags(runs):
+    assert main(["leaderboard", "runs", "-o", "site", "--tag", "model=three"]) == 0
+    index = json.loads(Path("site/index.json").read_text())
+    assert [page["ranks"] for page in index["pages"]] == [{"three": [1, 1]}]
+
+
+def test_what_cannot_be_shown_is_left_out_with_why(runs, capsys):
+    """One task is unfinished, the plugin of another is gone, and a third run is damaged."""
+    first, second, third = sorted(runs.iterdir())
+    shutil.copytree(first, runs / "whole")
+    (first / "interests" / "summary.json").unlink()
+    values = json.loads((second / "manifest.json").read_text())
+    values["tasks"]["interests"]["definition"]["benchmark"] = "gone"
+    write_sealed(second / "manifest.json", values)
+    (third / "manifest.json").write_text("{}")
+    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    left_out = json.loads(Path("site/index.json").read_text())["left_out"]
+    assert left_out[f"{first.name}, interests"] == "task 'interests' is not finished"
+    assert "gone" in left_out[f"{second.name}, interests"]
+    assert "damaged" in left_out[third.name] or "manifest" in left_out[third.name]
+    assert capsys.readouterr().err.count("left out: ") == 3
+    assert "is not finished" in Path("site/index.html").read_text()
+
+
+def test_a_folder_without_finished_runs(runs, exits):
+    Path("empty").mkdir()
+    said = exits(1, DataError, "leaderboard empty -o site", where="empty")
+    assert said == snapshot("""\
+no run here has a finished task
+expected: a folder of runs, such as `runs`\
+""")
+    assert not Path("site").exists()
+
+
+@pytest.fixture
+def hostile(runs):
+    """The page of a task of which a model's name is hostile, and the page over all."""
+    folder = RunFolder(min(path for path in runs.iterdir()))
+    manifest = folder.manifest()
+    tags = {**manifest.tags, "model": HOSTILE}
+    write_manifest(folder.manifest_file, msgspec.structs.replace(manifest, tags=tags))
+    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    return [Path(f"site/{name}.html") for name in ("index", "interests")]
+
+
+def test_names_that_look_like_html_are_shown_as_text(hostile):
+    for page in hostile:
+        text = page.read_text("utf-8")
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+        assert "<script>alert" not in text and "\u202e" not in text
+        assert Page(page).scripts == 1
+
+
+def test_in_a_browser_a_hostile_name_is_text_and_nothing_else(hostile):
+    chromium()
+    asyncio.run(_nothing_happens([page.resolve() for page in hostile]))
+
+
+async def _nothing_happens(pages):
+    async with browser() as tab:
+        for page in pages:
+            await tab.open(page)
+            assert "<script>alert(1)</script>" in await tab.run("document.body.innerText")
+        assert tab.problems == []
+        assert tab.requests == [page.as_uri() for page in pages]

@@ -1,0 +1,426 @@
+"""`harness suite`: what it runs, in which order, and what its file may hold."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+from inline_snapshot import snapshot
+
+from harness.base.errors import TaskError, UsageError
+from harness.cli.main import main
+from harness.pipeline.suite_file import read_suite
+from harness.pipeline.suite_runs import exit_code_of
+from harness.runs.run_folder import RunFolder
+from harness.testing import ScriptedModel
+from harness.testing.scripted import offered
+
+ROOT = Path(__file__).parents[2]
+NAMED = '[{"interest": "gardening", "items": [1, 2, 3]}]'
+
+
+class Engine(ScriptedModel):
+    """A model that notes when its engine opens and closes."""
+
+    def __init__(self, answers, events, *, name, occupies="gpu"):
+        super().__init__(answers, name=name)
+        self.events = events
+        self.occupies = occupies
+
+    async def open(self):
+        self.events.append(f"open {self.identity.name}")
+
+    async def close(self):
+        self.events.append(f"close {self.identity.name}")
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch, capsys):
+    """The exit code and the document of a suite of two people in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+
+    def run(models, *words, judge="lexical", more=""):
+        text = f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge}\nlimit: 2\n"
+        (tmp_path / "s.yaml").write_text(f"{text}options: {{data: sample}}\n{more}")
+        code = main(["suite", "s.yaml", "--json", *words])
+        out = capsys.readouterr().out
+        return code, json.loads(out) if out else None
+
+    return run
+
+
+def ended(document):
+    return [(run["model"], run["seed"], run["status"], run["before"]) for run in document["runs"]]
+
+
+BASE = {"name": "base", "spec": "baseline"}
+
+
+def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite):
+    code, document = suite([BASE], more="seeds: [0, 1]")
+    assert code == 0
+    assert ended(document) == [("base", 0, "done", False), ("base", 1, "done", False)]
+    code, again = suite([BASE], more="seeds: [0, 1, 2]")
+    assert ended(again)[:2] == [("base", 0, "done", True), ("base", 1, "done", True)]
+    assert ended(again)[2] == ("base", 2, "done", False)
+    assert [run["folder"] for run in again["runs"][:2]] == [
+        run["folder"] for run in document["runs"]
+    ]
+    manifest = RunFolder(Path(again["runs"][2]["folder"])).manifest()
+    assert (manifest.seed, manifest.limit, manifest.label) == (2, 2, "base")
+    assert manifest.tags["suite"] == "s"
+
+
+def test_a_model_that_fails_does_not_stop_the_others(suite):
+    failing = ScriptedModel(["no list"], name="failing")
+    with offered((failing,)):
+        code, document = suite([
+            {"name": "gone", "spec": "openai:model=m,base_url=http://127.0.0.1:1/v1"},
+            {"name": "failing", "spec": failing.spec},
+            BASE,
+        ])  # fmt: skip
+    assert [(run["model"], run["exit_code"]) for run in document["runs"]] == [
+        ("gone", 1), ("failing", 1), ("base", 0),
+    ]  # fmt: skip
+    assert "127.0.0.1:1" in document["runs"][0]["errors"][0]
+    assert code == document["exit_code"] == 1
+
+
+def test_too_many_failures_are_the_exit_code_where_nothing_worse_happened(suite):
+    poor = ScriptedModel("I cannot say.", name="poor")
+    with offered((poor,)):
+        code, document = suite([{"name": "poor", "spec": poor.spec}, BASE])
+        assert (code, [run["exit_code"] for run in document["runs"]]) == (3, [3, 0])
+        asked = poor.count
+        assert suite([{"name": "poor", "spec": poor.spec}, BASE])[0] == 3
+    assert poor.count == asked
+
+
+def test_the_exit_code_of_a_suite():
+    assert exit_code_of([]) == exit_code_of([0, 0]) == 0
+    assert exit_code_of([0, 4]) == 4
+    assert exit_code_of([4, 3, 0]) == 3
+    assert exit_code_of([3, 4, 1]) == exit_code_of([3, 2]) == 1
+
+
+def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
+    def interrupted(request):
+        os.kill(os.getpid(), signal.SIGINT)
+        return NAMED
+
+    one, two = ScriptedModel(interrupted, name="one"), ScriptedModel(NAMED, name="two")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
+    with offered((one, two)):
+        assert suite(models) == (130, None)
+        assert (two.count, list(tmp_path.glob("*.html"))) == (0, [])
+        one.answers = NAMED
+        code, document = suite(models)
+    assert (code, ended(document)) == (0, [("one", 0, "done", False), ("two", 0, "done", False)])
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite):
+    events = []
+    one, two = Engine(NAMED, events, name="one"), Engine(NAMED, events, name="two")
+    judge = Engine("1", events, name="judge")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
+    with offered((one, two, judge)):
+        code, document = suite(models, judge=judge.spec, more="seeds: [0, 1]")
+    assert code == 0, document
+    assert {run["status"] for run in document["runs"]} == {"done"}
+    assert events == [
+        "open one", "close one", "open two", "close two", "open judge", "close judge",
+    ]  # fmt: skip
+    assert one.count == two.count == 4
+    manifest = RunFolder(Path(document["runs"][0]["folder"])).manifest()
+    assert [session.status for session in manifest.sessions] == ["interrupted", "done"]
+
+
+def test_a_judge_on_another_gpu_stays_open_and_each_run_has_one_session(suite):
+    events = []
+    one, two = (Engine(NAMED, events, name=name, occupies="gpu:0") for name in ("one", "two"))
+    judge = Engine("1", events, name="judge", occupies="gpu:1")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
+    with offered((one, two, judge)):
+        code, document = suite(models, judge=judge.spec)
+    assert code == 0, document
+    assert events == [
+        "open one", "open judge", "close one", "open two", "close judge", "close two",
+    ]  # fmt: skip
+    manifest = RunFolder(Path(document["runs"][0]["folder"])).manifest()
+    assert [session.status for session in manifest.sessions] == ["done"]
+
+
+def test_an_engine_closes_after_a_run_that_failed(suite):
+    events = []
+    one = Engine([NAMED], events, name="one")  # its script ends, which ends the run
+    with offered((one,)):
+        code, _ = suite([{"name": "one", "spec": one.spec}], more="seeds: [0, 1]")
+    assert code == 1
+    assert events == ["open one", "close one"] * 2
+
+
+def test_a_glob_finds_a_model_for_each_match(suite, tmp_path):
+    for name in ("night-02", "night-01", "day-01"):
+        (tmp_path / name).mkdir()
+    made = {
+        name: ScriptedModel(NAMED, name=str(tmp_path / name)) for name in ("night-01", "night-02")
+    }
+    nights = {
+        "name": "night", "glob": str(tmp_path / "night-*"), "kind": "scripted", "argument": "model",
+    }  # fmt: skip
+    with offered((*made.values(),)):
+        code, document = suite([nights, BASE], "--only", "night-02")
+        assert (code, [run["model"] for run in document["runs"]]) == (0, ["night-02"])
+        code, document = suite([nights, BASE], "--only", "night")
+    assert [run["model"] for run in document["runs"]] == ["night-01", "night-02"]
+    assert [run["before"] for run in document["runs"]] == [False, True]
+    assert RunFolder(Path(document["runs"][0]["folder"])).manifest().tags["model"] == "night"
+
+
+def gated(suite, *words, gate="interests.support>-0.02", against="good"):
+    """A suite of a good and a poor model, compared with the good one by default."""
+    good = ScriptedModel('[{"interest": "zebras", "items": [1, 2, 3, 4, 5, 6]}]', name="good")
+    poor = ScriptedModel('[{"interest": "xyz", "items": [1, 2, 3, 4, 5, 6]}]', name="poor")
+    judge = ScriptedModel(lambda request: "1" if "zebras" in str(request) else "none", name="judge")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in (good, poor)]
+    more = f"seeds: [0, 1]\nagainst: {against}\ngates: ['{gate}']"
+    with offered((good, poor, judge)):
+        return suite(models, *words, judge=judge.spec, more=more)
+
+
+def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
+    code, document = gated(suite)
+    assert code == document["exit_code"] == 4, document
+    gates = document["gates"]
+    assert [gate["holds"] for gate in gates] == [False, False]
+    assert all(gate["interval"][1] < 0 for gate in gates)
+    assert ["poor" in gate["first"] and "good" in gate["second"] for gate in gates] == [True] * 2
+
+
+def test_gates_that_hold(suite):
+    code, document = gated(suite, against="poor")
+    assert (code, [gate["holds"] for gate in document["gates"]]) == (0, [True, True])
+
+
+def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):
+    code, document = gated(suite, "--only", "poor")
+    assert (code, document["gates"]) == (1, [])
+    assert gated(suite, "--only", "good")[0] == 0
+    code, document = gated(suite, "--only", "poor")
+    assert (code, len(document["gates"]), len(document["runs"])) == (4, 2, 2)
+
+
+def test_the_example_of_the_documentation_is_a_suite(tmp_path):
+    text = (ROOT / "docs" / "suites.md").read_text("utf-8")
+    (tmp_path / "night-2026-11-22").mkdir()
+    (tmp_path / "nightly.yaml").write_text(
+        text.partition("```yaml\n")[2].partition("```")[0].replace("/checkpoints", str(tmp_path))
+    )
+    found = read_suite(tmp_path / "nightly.yaml")
+    assert [one.name for one in found.candidates] == ["night-2026-11-22", "release"]
+    assert (found.name, len(found.file.gates)) == ("nightly", 2)
+
+
+def test_a_rehearsal_sums_the_calls_of_all_runs(suite):
+    code, document = suite([BASE], "--dry_run", more="seeds: [0, 1, 2]")
+    (row,) = document["models"]
+    assert (code, row["model"], row["runs"], row["calls"]) == (0, "base", 3, 6)
+
+
+def test_a_rehearsal_says_what_all_runs_would_cost(suite, capsys):
+    spec = "openai:model=NAME,base_url=http://127.0.0.1:1/v1,revision=r1"
+    models = [{"name": name, "spec": spec.replace("NAME", name)} for name in ("small", "big")]
+    prices = '{currency: USD, "openai:small": {input: 1, output: 2}}'
+    more = f"seeds: [0, 1]\noptions: {{data: sample, prices: {prices}}}"
+    (file := Path("s.yaml")).write_text(
+        f"models: {json.dumps(models[:1])}\ntasks: [interests]\njudge: lexical\nlimit: 2\n{more}"
+    )
+    assert main(["suite", "s.yaml", "--dry_run", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["models"]
+    tokens, most = row["prompt_tokens"], row["most_completion_tokens"]
+    assert row["cost"]["at_most"] == pytest.approx((tokens * 1 + most * 2) / 1_000_000)
+    file.write_text(file.read_text().replace(json.dumps(models[:1]), json.dumps(models)))
+    assert main(["suite", "s.yaml", "--dry_run"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [line[-1] for line in lines if line[:1] in (["big"], ["all"])] == ["unknown"] * 2
+
+
+def test_the_same_command_continues_after_a_kill(tmp_path):
+    """Killed while the second model is asked: the first run stays, the second is finished."""
+    (tmp_path / "s.yaml").write_text(dedent("""\
+        models:
+          - {name: base, spec: baseline}
+          - {name: slow, spec: "openai:model=m,base_url=URL,identity=m"}
+        tasks: [interests]
+        judge: lexical
+        limit: 4
+        options: {data: sample, concurrency: 1}
+    """))  # fmt: skip
+    from harness.testing import faults
+    from harness.testing.server import FaultyServer
+
+    command = [sys.executable, "-m", "harness", "suite", "s.yaml", "--json"]
+    environment = {**os.environ, "HARNESS_CACHE": str(tmp_path / "cache")}
+    with FaultyServer(lambda body: NAMED, models=("m",)) as server:
+        file = tmp_path / "s.yaml"
+        file.write_text(file.read_text().replace("URL", server.url))
+        server.faults = lambda asked: faults.SILENCE if asked.number >= 2 else None
+        killed = subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        deadline = time.monotonic() + 60
+        while server.count < 3 and time.monotonic() < deadline and killed.poll() is None:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+        before = sorted(path.name for path in (tmp_path / "runs").glob("2*"))
+        asked, server.faults = server.count, ()
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert server.count - asked == 2  # of four people, two were answered before
+    assert ended(json.loads(done.stdout)) == [("base", 0, "done", True), ("slow", 0, "done", False)]
+    assert sorted(path.name for path in (tmp_path / "runs").glob("2*")) == before
+    assert "suite s" in (tmp_path / "s.html").read_text()
+
+
+TASKS = "tasks: [interests]\njudge: lexical\n"
+BASELINE = "models: [{name: a, spec: baseline}]\n"
+
+
+@pytest.fixture
+def refused(exits, tmp_path, monkeypatch):
+    """The words of the error about a suite file, at a line and column."""
+    monkeypatch.chdir(tmp_path)
+
+    def of(text, place, found=None, *, kind=TaskError):
+        (tmp_path / "s.yaml").write_text(text)
+        return exits(2, kind, "suite s.yaml", where=f"s.yaml:{place}".rstrip(":"), found=found)
+
+    return of
+
+
+def test_keys_that_cannot_be_used(refused):
+    assert refused(f"{TASKS}{BASELINE}gate: []", "4:1") == snapshot("""\
+unknown key 'gate'
+expected: one of models, tasks, judge, seeds, limit, against, gates, options
+to do: did you mean 'gates'?\
+""")
+    assert refused(BASELINE, "1:1") == snapshot("""\
+`tasks` is missing
+expected: `tasks`: Tasks and groups, as `--tasks` names them.\
+""")
+    assert refused(f"{TASKS}models: [{{name: a b, spec: x}}]", "3:17", '"a b"') == snapshot("""\
+`models[0].name` is invalid
+expected: A name of at most 40 letters, digits, `_`, `-`, `.` and `@`.\
+""")
+    assert refused(f"{TASKS}{BASELINE}gates: ['interests.s>0']", "4:1") == snapshot("""\
+gates need `against`
+expected: `against: NAME` with one of a\
+""")
+    assert refused(f"{TASKS}{BASELINE}against: b", "4:10", "b") == snapshot("""\
+`against` names no model of the suite
+expected: a\
+""")
+    assert refused("- models", "", "a list") == snapshot("""\
+the file defines no suite
+expected: keys and values\
+""")
+
+
+def test_gates_that_cannot_be_meant(refused):
+    begin = f"{TASKS}{BASELINE}against: a\ngates: ["
+    assert refused(f"{begin}support]", "5:9", "support", kind=UsageError) == snapshot("""\
+this is no gate
+expected: TASK.METRIC>BOUND, or < for a metric that is better when lower\
+""")
+    gate = "interests.suport>0"
+    assert refused(f"{begin}'{gate}']", "5:9", gate, kind=UsageError) == snapshot("""\
+'interests' has no metric 'suport'
+expected: support, grounded, coverage
+to do: did you mean 'support'?\
+""")
+    gate = "interest.support>0"
+    assert refused(f"{begin}'{gate}']", "5:9", gate, kind=UsageError) == snapshot("""\
+no run has a task or group 'interest'
+expected: interests
+to do: did you mean 'interests'?\
+""")
+
+
+def test_models_that_cannot_be_used(refused):
+    begin = f"{TASKS}models:\n  - "
+    assert refused(f"{begin}{{name: a, glob: no-*, kind: hf}}", "4:21", "no-*") == snapshot("""\
+nothing matches the glob
+expected: the weights of at least one model; a relative path begins in the folder of the command\
+""")
+    assert refused(f"{begin}{{name: a, glob: no-*}}", "4:15") == snapshot("""\
+`kind` is missing
+expected: the kind of the models that `glob` finds, such as `kind: vllm`\
+""")
+    assert refused(f"{begin}{{name: a}}", "4:5", "neither") == snapshot("""\
+a model has either `spec` or `glob`
+expected: `spec: SPEC`, or `glob: PATH` with `kind: KIND`\
+""")
+    assert refused(f"{begin}{{name: a, spec: x, args: {{}}}}", "4:24") == snapshot("""\
+`args` belongs to a model with `glob`
+expected: all arguments of the model in its `spec`\
+""")
+    two = "{name: a, spec: baseline}\n  - {name: NAME, spec: 'baseline:respondent=default'}"
+    again = two.replace("NAME", "a")
+    assert refused(begin + again, "5:21", "another in s.yaml:4:21") == snapshot("""\
+two models of the suite are called 'a'
+expected: a name for each model, as its runs are called so in tables\
+""")
+    same = two.replace("NAME", "b")
+    assert refused(begin + same, "5:21", "baseline", kind=UsageError) == snapshot("""\
+b and a are the same model
+expected: another model than in s.yaml:4:21
+to do: revision= says which weights a server has under one name\
+""")
+
+
+def test_options_that_cannot_be_used(refused):
+    begin = f"{TASKS}{BASELINE}options: "
+    said = refused(f"{begin}{{seeds: 3}}", "4:11", kind=UsageError)
+    assert said.startswith("there is no setting 'seeds'")
+    assert refused(f"{begin}{{seed: 3}}", "4:11", kind=UsageError) == snapshot("""\
+'seed' is no option of a suite
+expected: models, tasks, judge, seeds and limit beside `options`\
+""")
+    said = refused(f"{begin}{{concurrency: many}}", "4:11", "many", kind=UsageError)
+    assert said == snapshot("""\
+the setting 'concurrency' is not valid
+expected: a whole number\
+""")
+    secret = f"{begin}{{gen_kwargs: {{api_key: abcdefghijkl}}}}"
+    said = refused(secret, "4:11", "api_key = [redacted]", kind=UsageError)
+    assert said.startswith("the settings contain a key, token or password")
+
+
+def test_names_that_the_suite_or_the_harness_does_not_have(exits, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "s.yaml"
+    for text, place in (
+        (TASKS.replace("interests", "interest") + BASELINE, "s.yaml:1:8: "),
+        (TASKS + BASELINE.replace("baseline", "nobody"), "s.yaml:3:26: "),
+    ):
+        file.write_text(text)
+        assert main(["suite", "s.yaml"]) == 2
+        assert capsys.readouterr().err.startswith(f"harness: {place}")
+    file.write_text(TASKS + BASELINE)
+    said = exits(2, TaskError, "suite s.yaml --only b", where="--only", found="b")
+    assert said == snapshot("""\
+the suite has no such model
+expected: a\
+""")

@@ -1,0 +1,115 @@
+"""A report in a browser: sorted, filtered and searched, by keyboard, on a phone and on paper."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.browser import Tab, browser, chromium
+
+from harness import evaluate
+from harness.cli.main import main
+
+ROWS = "[...document.querySelectorAll('.results tbody tr')].map((row) => row.cells[0].innerText)"
+STATUS = "document.querySelector('#viewer [role=status]').textContent"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on two runs, of which the second has another window."""
+    chromium()
+    place = tmp_path_factory.mktemp("browser")
+    runs = [
+        evaluate("interests", model="baseline", judge="lexical", data="sample", no_store=True,
+                 output_path=place, name=name, limit=20, quiet=True, seed=seed).folder
+        for name, seed in (("one", 0), ("two", 1))
+    ]  # fmt: skip
+    file = place / "report.html"
+    assert main(["report", *map(str, runs), "-o", str(file)]) == 0
+    return file
+
+
+def in_browser(page: Path, use: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:
+    async def opened() -> None:
+        async with browser() as tab:
+            await tab.look(width=1280)
+            await tab.open(page)
+            await tab.until("document.querySelector('#viewer').dataset.ready")
+            await use(tab)
+            assert tab.problems == []
+
+    asyncio.run(opened())
+
+
+def test_a_column_sorts_by_keyboard_and_says_so(page):
+    async def sort(tab: Tab) -> None:
+        before = await tab.run(ROWS)
+        await tab.run("document.querySelector('.results th button').focus()")
+        await tab.key("Enter")
+        head = "document.querySelector('.results th').ariaSort"
+        await tab.until(f"{head} === 'descending'")
+        down = await tab.run(ROWS)
+        await tab.key("Enter")
+        await tab.until(f"{head} === 'ascending'")
+        assert await tab.run(ROWS) == down[::-1] == sorted(before)
+
+    in_browser(page, sort)
+
+
+async def fill(tab: Tab, place: int, value: str) -> None:
+    """Give a filter a value."""
+    found = f"document.querySelectorAll('.filters input, .filters select')[{place}]"
+    await tab.run(f"{found}.value = {value!r}; {found}.dispatchEvent(new Event('input'))")
+
+
+def test_samples_are_filtered_found_and_walked_through(page):
+    async def walk(tab: Tab) -> None:
+        assert await tab.run(STATUS) == "40 of 40 samples"
+        await fill(tab, 1, "1")
+        assert await tab.run(STATUS) == "20 of 40 samples"
+        await fill(tab, 6, "0.95")
+        assert await tab.run(f"parseInt({STATUS})") < 20
+        await fill(tab, 6, "")
+        await fill(tab, 1, "")
+        await fill(tab, 0, "cite the numbers")
+        await tab.until(f"{STATUS} === '40 of 40 samples'")
+        await fill(tab, 0, "nowhere to be found")
+        await tab.until(f"{STATUS} === '0 of 40 samples'")
+        await fill(tab, 0, "")
+        await tab.run("document.querySelector('.list ul').focus()")
+        for key, place in (("ArrowDown", 0), ("End", 39), ("ArrowUp", 38), ("Home", 0)):
+            await tab.key(key)
+            await tab.until(f"document.querySelector('#row-{place}')?.ariaSelected === 'true'")
+        active = "document.querySelector('.list ul').getAttribute('aria-activedescendant')"
+        assert await tab.run(active) == "row-0"
+        await tab.until("document.querySelector('.detail h3') !== null")
+        parts = await tab.run("document.querySelector('.detail').innerText")
+        for wanted in ("The same by:", "support", "answer", "what was read", "verdict of judge"):
+            assert wanted in parts
+
+    in_browser(page, walk)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_phone_shows_it_without_moving_sideways(page, dark):
+    async def look(tab: Tab) -> None:
+        await tab.look(width=390, height=844, dark=dark)
+        assert await tab.run("document.documentElement.scrollWidth") == 390
+        colour = "getComputedStyle(document.body).backgroundColor"
+        assert (await tab.run(colour) == "rgb(255, 255, 255)") is not dark
+
+    in_browser(page, look)
+
+
+def test_on_paper_there_is_no_menu_and_no_viewer(page):
+    async def look(tab: Tab) -> None:
+        await tab.look(width=800, media="print")
+        hidden = "[...document.querySelectorAll('nav, #viewer')].every((one) => " \
+                 "getComputedStyle(one).display === 'none')"  # fmt: skip
+        assert await tab.run(hidden)
+        assert "Samples are not printed" in await tab.run("document.body.innerText")
+
+    in_browser(page, look)

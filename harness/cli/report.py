@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -67,11 +68,16 @@ def report(**options: Any) -> int:
     unread = [error for run in runs if run.opened is None for error in run.errors]
     if len(unread) == len(runs):
         raise unread[0]
-    page = report_page(
-        _reported(runs, args.task), load_plugins(), title=args.title,
-        unread=[str(error) for error in unread],
-        most_samples=args.samples, most_megabytes=args.max_size, labels=args.labels,
-    )  # fmt: skip
+    # Records make no cycles, and looking for some among so many takes a fifth of the time.
+    gc.disable()
+    try:
+        page = report_page(
+            _reported(runs, args.task), load_plugins(), title=args.title,
+            unread=[str(error) for error in unread],
+            most_samples=args.samples, most_megabytes=args.max_size, labels=args.labels,
+        )  # fmt: skip
+    finally:
+        gc.enable()
     atomic_write(args.output, page.encode(), option="--output")
     print(clean_text(f"{args.output} ({len(page) / 1_000_000:.1f} MB)"))
     sys.stdout.flush()

@@ -71,7 +71,7 @@ def test_help_on_a_command_that_does_not_exist_names_the_nearest(printed):
 
 def test_an_unknown_command_like_no_other_is_answered_with_all(printed):
     said = printed("xyzzy", "--limit", "3", code=2).err
-    assert "tasks, runs, show, score, compare, analyse, data, validate" in said
+    assert "tasks, runs, show, score, compare, report, analyse, data, validate" in said
     assert "did you mean" not in said
 
 

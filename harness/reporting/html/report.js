@@ -223,7 +223,7 @@
   function recordOf(record, read) {
     const body = make("div", {});
     if (record.item != null) body.append(make("details", {}, make("summary", {}, "item"), make("pre", {}, laidOut(read(record.item)))));
-    for (const call of record.calls) {
+    for (const call of record.calls ?? []) {
       body.append(make("h4", {}, read(call.about)),
         ...call.messages.map(([role, value]) => part(role, read(value), "prompt")),
         ...[["reasoning", "thought"], ["text", "answer"], ["failure", "failed"]].filter(([name]) => name in call)
@@ -231,9 +231,9 @@
     }
     if ("value" in record) body.append(part("what was read", laidOut(read(record.value)), "value"));
     if ("failure" in record) body.append(part("failed", read(record.failure), "failed"));
-    for (const judged of record.judged) {
+    for (const judged of record.judged ?? []) {
       body.append(part(`verdict of ${read(judged.about)}`, read(judged.verdict), "verdict"),
-        ...judged.votes.map(([member, value]) => part(`vote of ${read(member)}`, read(value), "verdict")));
+        ...(judged.votes ?? []).map(([member, value]) => part(`vote of ${read(member)}`, read(value), "verdict")));
     }
     return make("details", { open: true }, make("summary", {}, `${record.stage} / ${read(record.id)}`), body);
   }

@@ -19,6 +19,7 @@ from harness.scoring.summary import RoleUse, StageSummary, over_repeats
 if TYPE_CHECKING:
     from harness.registry import AnalysisRegistration, Plugins
     from harness.scoring.comparison_document import Comparison
+    from harness.scoring.finished_task import FinishedTask
     from harness.scoring.paired_differences import Difference
 
 RUNGS = ("strict", "fenced", "brackets", "repaired", "regex", "text", "rule")
@@ -30,6 +31,7 @@ MOST_COMPARED = 12
 
 def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[str]]:
     """The comparisons of all runs with the best one of each task, and why others are missing."""
+    from harness.scoring.comparable import comparison_set
     from harness.scoring.comparison import adjusted, compare, main_of
     from harness.scoring.score_run import chosen_metrics
 
@@ -37,7 +39,7 @@ def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[
         many = f"{len(runs)} runs are too many to compare each with the best one here"
         return [], [f"{many}: `harness compare RUN RUN` compares some"] if len(runs) > 1 else []
     found, problems, alone = [], [], []
-    by_name: dict[str, list] = {}  # type: ignore[type-arg]
+    by_name: dict[str, list[FinishedTask]] = {}
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
     for name, tasks in by_name.items():
@@ -47,9 +49,9 @@ def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
         values = {
             task.run: result.value * (1 if result.higher_is_better else -1)
-            for task in tasks
-            for result in (task.summary.metrics[only[0]],)
-            if result.value is not None
+            for task in comparison_set(tasks).members
+            for metric in only[:1]
+            if (result := task.summary.metrics.get(metric)) is not None and result.value is not None
         }
         best = max(values, key=values.__getitem__) if values else None
         try:

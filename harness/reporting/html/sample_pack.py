@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -139,8 +140,10 @@ class _Packer:
     def _record(self, stage: str, line: Line, task: int) -> dict[str, Any]:
         found: dict[str, Any] = {"stage": stage, "id": self._text(line.id)}
         found["item"] = self._text(_cut(_json(line.item)))
-        found["calls"] = [self._call(call, task) for call in line.calls]
-        found["judged"] = [self._judged(one) for one in line.judged]
+        if line.calls:
+            found["calls"] = [self._call(call, task) for call in line.calls]
+        if line.judged:
+            found["judged"] = [self._judged(one) for one in line.judged]
         if line.outcome.type == "done":
             found["value"] = self._text(_json(line.outcome.value))
         else:
@@ -161,12 +164,14 @@ class _Packer:
 
     def _judged(self, one: Judged) -> dict[str, Any]:
         subject = f" on “{one.subject}”" if one.subject else ""
-        votes = [(vote.member, _verdict(vote.verdict, one.labels)) for vote in one.votes]
-        return {
+        found: dict[str, Any] = {
             "about": self._text(f"{one.role}, prompt {one.prompt}{subject}"),
             "verdict": self._text(_verdict(one.verdict, one.labels)),
-            "votes": [(self._text(member), self._text(said)) for member, said in votes],
         }
+        if one.votes:
+            votes = [(vote.member, _verdict(vote.verdict, one.labels)) for vote in one.votes]
+            found["votes"] = [(self._text(member), self._text(said)) for member, said in votes]
+        return found
 
     def _text(self, text: str) -> int:
         """The place of a text among those of the block, or, below 0, among the shared ones."""
@@ -233,7 +238,8 @@ def _opening(lines: Sequence[tuple[str, Line]]) -> str:
     return " ".join(next(texts, "")[: 2 * OPENING].split())[:OPENING]
 
 
-def _verdict(verdict: Any, labels: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def _verdict(verdict: Any, labels: tuple[str, ...]) -> str:
     if isinstance(verdict, NoVerdict):
         return f"no verdict: {verdict.cause}: {verdict.detail}"
     if isinstance(verdict, Selected):

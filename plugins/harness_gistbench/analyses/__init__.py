@@ -21,6 +21,5 @@ ANALYSES = {
     "gist-export-labels": ("judge_validation.export", "draws items for people to label"),
 }
 """Name of the analysis → its function in a module of this package, description."""
-
 WITH_OPTIONS = ("gist-survey", "gist-outside", "gist-judge-validation", "gist-export-labels")
 """The analyses that must be given options, which no report can show by itself."""

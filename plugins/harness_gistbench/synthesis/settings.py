@@ -27,9 +27,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     embedding: Annotated[
         str | None,
         Meta(
-            description="an embedder (`harness embedders`) for k-means, or module:function, from a "
-            "list of texts to an array with a row a text; without it TF-IDF and a singular value "
-            "decomposition, which need no model. Modules are looked for in the current folder too"
+            description="an embedder for k-means (see `harness embedders`), or module:function from "
+            "texts to rows, found in the current folder too; else TF-IDF with singular values"
         ),
     ] = None
     clusters_together: Annotated[

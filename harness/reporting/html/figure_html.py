@@ -40,7 +40,8 @@ def figure_html(figure: Figure | Panels) -> Html:
     drawn = _drawn(figure)
     data = [sheet_html(sheet, level=5) for sheet in figure_sheets(figure)]
     missing = f"The figure is missing, as matplotlib is not installed: {INSTALL_ANALYSIS}"
-    grid = isinstance(figure, Figure) and grid_of(figure) is not None
+    drawings = figure.figures if isinstance(figure, Panels) else (figure,)
+    grid = any(grid_of(each) is not None for each in drawings)
     return element(
         "figure",
         element("p", figure.stamp, class_="stamp") if figure.stamp else None,

@@ -137,10 +137,15 @@ class Command:
         return ",".join(f"{name}={value}" for name, value in args.items())
 
     def arguments(
-        self, *more: str, task: str = "interests", judge: str = "lexical", **engine: str
+        self,
+        *more: str,
+        task: str = "interests",
+        data: str = "sample",
+        judge: str = "lexical",
+        **engine: str,
     ) -> list[str]:
         return [
-            sys.executable, "-m", "harness", "--tasks", task, "--data", "sample",
+            sys.executable, "-m", "harness", "--tasks", task, "--data", data,
             "--model", "vllm", "--model_args", self.spec(self.checkpoints.candidate, **engine),
             "--judge", judge, "--structured", "--max_failures", "1", "--json", *more,
         ]  # fmt: skip

@@ -1,17 +1,16 @@
-"""Real reviews from raw files to a table of Task 1: a smoke test, not numbers."""
+"""Real reviews from raw files to tables of all three tasks: a smoke test, not numbers."""
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
-from builders.horizon import TAU, built, read_build, write_lines
+from builders.catalogue import minilm
+from builders.horizon import TAU, built, read_build
+from builders.horizon_reviews import amazon_in, inputs_of, write_multicat
 from harness_horizon.curation.ledger import read_manifest
 
 from harness.cli.main import main
@@ -19,17 +18,9 @@ from harness.cli.main import main
 pytestmark = pytest.mark.real_data
 
 
-def lines(file: Path) -> Iterator[Any]:
-    with gzip.open(file, "rt") as stream:
-        yield from map(json.loads, stream)
-
-
 @pytest.fixture(scope="session")
 def amazon(real_data):
-    folder = real_data / "amazon-2023"
-    if not folder.is_dir():
-        pytest.skip(f"no reviews in {folder}")
-    return folder
+    return amazon_in(real_data)
 
 
 def test_all_beauty_under_its_official_names(amazon, tmp_path):
@@ -55,38 +46,6 @@ def test_all_beauty_under_its_official_names(amazon, tmp_path):
         user: sorted((time, item) for item, time in rows)
         for user, rows in made["histories"].items()
     } == {user: sorted(rows) for user, rows in wanted.items()}
-
-
-def write_multicat(amazon: Path, folder: Path, *, untitled: str | None) -> None:
-    """Writes the log of 24 categories in the official layout; `untitled` replaces no title."""
-    reviews: dict[str, list[Any]] = defaultdict(list)
-    meta: dict[str, dict[str, Any]] = defaultdict(dict)
-    for file in sorted((amazon / "multicat").iterdir()):
-        for row in lines(file):
-            for one in (*row["history"], row["heldout"]):
-                reviews[row["category"]].append(review(row["user_id"], one))
-                meta[row["category"]][one["parent_asin"]] = {
-                    "main_category": one["product"]["main_category"],
-                    "title": one["product"]["title"] or untitled,
-                    "parent_asin": one["parent_asin"],
-                }
-    for kind in ("reviews", "meta"):
-        (folder / kind).mkdir()
-    for name, rows in reviews.items():
-        write_lines(folder / "reviews" / f"{name}.jsonl.gz", rows)
-        write_lines(folder / "meta" / f"meta_{name}.jsonl.gz", list(meta[name].values()))
-
-
-def review(user: str, one: Mapping[str, Any]) -> dict[str, Any]:
-    """A review under the official names."""
-    return {
-        "rating": one["rating"],
-        "title": one["review_title"],
-        "text": one["review_full"],
-        "parent_asin": one["parent_asin"],
-        "user_id": user,
-        "timestamp": one["timestamp_ms"],
-    }
 
 
 @pytest.mark.parametrize(
@@ -120,26 +79,27 @@ SETTINGS = {"All_Beauty": ("1a", "1c", "1d"), "multicat": ("1a", "1b", "1c", "1d
 """The settings that have cases: nobody held out of All_Beauty has two items before 2020."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("log", SETTINGS)
-def test_real_reviews_end_in_a_table(amazon, tmp_path, monkeypatch, capsys, log):
-    pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+@pytest.fixture
+def harness(tmp_path, monkeypatch, capsys):
+    """Runs a command in a folder of the test's own: what it prints, or why it failed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "calls"))
     monkeypatch.setenv("COLUMNS", "200")
-    folders = {"reviews": "reviews", "meta": "meta"}
-    if log == "All_Beauty":
-        folders = dict.fromkeys(folders, str(amazon / "All_Beauty" / "raw"))
-    else:
-        write_multicat(amazon, tmp_path, untitled="A thing")
 
-    def harness(*words, fails=False):
+    def run(*words, fails=False):
         code = main(words)
         out, err = capsys.readouterr()
         assert bool(code) == fails, err
         return err if fails else out
 
-    inputs = (f"--{name}={folder}" for name, folder in folders.items())
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", SETTINGS)
+def test_real_reviews_end_in_a_table(amazon, tmp_path, harness, log):
+    pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+    inputs = inputs_of(amazon, log, tmp_path)
     harness("data", "horizon", *inputs, "--out", "data", "--memory", "2GB")
     assert "Table 7" in harness("data", "horizon-describe", "--data", "data")
     small = ("--preset", "small", "--epochs", "2", "--device", "cpu")
@@ -159,3 +119,30 @@ def test_real_reviews_end_in_a_table(amazon, tmp_path, monkeypatch, capsys, log)
     assert "Drops from setting 1a" in shown
     for model in ("popular", "sasrec"):
         assert shown.count(f"{model} ") >= 3 * len(SETTINGS[log])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("embedder", ["hashing", "MiniLM"])
+@pytest.mark.parametrize("log", SETTINGS)
+def test_titles_of_real_reviews_are_found_in_an_index_of_them(
+    amazon, tmp_path, harness, log, embedder
+):
+    spec = minilm() if embedder == "MiniLM" else embedder
+    inputs = inputs_of(amazon, log, tmp_path)
+    harness("data", "horizon", *inputs, "--out", "data", "--memory", "2GB")
+    few = ("--catalog_sample", "400")
+    given = ("--data", "data", "--embedder", spec, "--out", "index")
+    said = harness("horizon", "index", *given, *few)
+    assert "--role retriever=catalogue:index" in said
+    model = ("--model", "baseline", "--role", "retriever=catalogue:index")
+    asked = ("--tasks", "horizon_query,horizon_long", "--data", "data", "--limit", "8")
+    shown = json.loads(harness(*model, *asked, "--output_path", "runs", "--json"))
+    for summary in shown["summaries"]:
+        metrics = summary["metrics"]
+        assert metrics["recall_100"]["n"] > 0
+        assert metrics["recall_10"]["value"] <= metrics["recall_10_cosine"]["value"]
+        assert metrics["recall_10"]["missing"] == {}
+        assert -1 <= metrics["cosine_mean"]["value"] <= metrics["cosine_best"]["value"] <= 1
+    (folder,) = Path("runs").iterdir()
+    tables = harness("analyse", "horizon-text", str(folder))
+    assert "Table 5" in tables and "Table 6" in tables

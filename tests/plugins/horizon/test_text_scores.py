@@ -15,6 +15,7 @@ from harness_horizon.text.finding import (
     METRICS,
     column_of,
     score,
+    score_of,
     values_of,
 )  # fmt: skip
 from harness_horizon.text.histories import Case, Options
@@ -150,6 +151,15 @@ def test_cases_and_users_are_units_with_both_denominators() -> None:
     assert results["recall_10_whole"].value == 1
     assert found["user w"].missing["recall_10_user"] == "retrieve/timeout"
     assert found["w/4"].missing["cosine_best"] == "retrieve/timeout"
+
+
+@pytest.mark.parametrize(("prompt", "queries"), [("one", "all"), ("paper", "fewer")])
+def test_one_query_is_all_where_one_was_asked_for(prompt: Any, queries: str) -> None:
+    item = Search(id="u/1", user="u", shown=2, queries=Queries(("q",)), truths=("b",))
+    [record] = make_records([(item, HIT)], stage="a key")
+    found = score_of(record, True, Options(prompt=prompt))
+    assert found.slices["queries"] == queries
+    assert ("recall_10_whole" in found.values) == (queries == "all")
 
 
 def test_a_long_horizon_has_one_unit_a_user() -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from harness import Failure, JsonReader, Parsed, Stage, Unreadable
 from harness.base.errors import UsageError
+from harness_horizon.catalogue.merging import RELEVANT
 from harness_horizon.ranking import CUTS
 from harness_horizon.text.histories import MANY, Asked, Case, Options, TitleData, questions
 from harness_horizon.text.replies import QueriesReader
@@ -24,9 +25,6 @@ FIELDS = {"next": "queries", "long": "item_descriptions_timewise"}
 """What the JSON of a reply calls its texts."""
 
 PROMPTS = ("next", "next_code", "long", "long_code", "one")
-RELEVANT = 0.9
-"""The cosine from which on a title counts as relevant in the columns of cosine."""
-
 SEARCHER, OF_TESTS = "catalogue", "scripted"
 """The kind of model that searches a catalogue, and that of tests."""
 
@@ -48,19 +46,22 @@ class Search(Asked, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True):
     """The catalogue's answer: of each title its row and cosine, the nearest truth and its cosine.
 
-    `truths` are the rows of the true titles; `cosines` has a row for each query.
+    `truths` are the rows of the true titles; `cosines` has a row for each query. `also` has the
+    further truths that a title is near to: its place in `found`, the truth and its cosine.
     """
 
     found: tuple[tuple[int, float, int, float], ...]
     truths: tuple[int, ...]
     cosines: tuple[tuple[float, ...], ...]
+    also: tuple[tuple[int, int, float], ...] = ()
 
 
-class Hits(msgspec.Struct, frozen=True):
+class Hits(msgspec.Struct, frozen=True, omit_defaults=True):
     """Value of the stage `retrieve`: the places of an answer that are relevant, and its cosines.
 
-    `exact` and `near` are pairs of a place among the `listed` titles and the number of a truth.
-    `mean` is the mean cosine of queries and truths, and `best` that of each truth's nearest query.
+    `exact` and `near` are pairs of a place among the `listed` titles and the number of a truth, the
+    nearest one in `near`; `also` has pairs with further truths that a title is near to. `mean` is
+    the mean cosine of queries and truths, and `best` that of each truth's nearest query.
     """
 
     listed: int
@@ -68,6 +69,7 @@ class Hits(msgspec.Struct, frozen=True):
     near: tuple[tuple[int, int], ...]
     mean: float
     best: float
+    also: tuple[tuple[int, int], ...] = ()
 
 
 def prompt_of(options: Any) -> str:
@@ -125,7 +127,8 @@ def hits_of(answer: Answer) -> Hits:
             near.append((place, nearest))
     mean = fmean(map(fmean, answer.cosines))
     best = fmean(map(max, zip(*answer.cosines, strict=True)))
-    return Hits(len(answer.found), tuple(exact), tuple(near), mean, best)
+    also = tuple((place, number) for place, number, cosine in answer.also if cosine >= RELEVANT)
+    return Hits(len(answer.found), tuple(exact), tuple(near), mean, best, also)
 
 
 GENERATE = Stage(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from builders.horizon_search import searcher
-from harness_horizon.text.finding import HORIZON_TEXT
+from harness_horizon.text.finding import COMPARABLE_IF, HORIZON_TEXT
 from harness_horizon.text.histories import Options
 from harness_horizon.text.searching import suits
 from harness_horizon.text.text_tables import curves, main
@@ -33,8 +33,9 @@ def ran(folder: Path, tasks: list[str], model: Any = "baseline", **options: Any)
     spec = model if model == "baseline" else model.spec
     with offered(models):
         return harness.evaluate(
-            tasks, model=spec, role={"retriever": search.spec}, data="sample", no_store=True,
-            **{"output_path": folder / "runs", "limit": 12, "quiet": True, **options},
+            tasks, model=spec, data="sample", no_store=True,
+            **{"output_path": folder / "runs", "limit": 12, "quiet": True,
+               "role": {"retriever": search.spec}, **options},
         )  # fmt: skip
 
 
@@ -79,6 +80,24 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
         assert list(row[3:]) == sorted(row[3:])
     assert len(recall.figures) == 1
     assert main((), None).sheets == ()
+
+
+def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_users_alone(
+    tmp_path: Path,
+) -> None:
+    options = {"role": {"retriever": "catalogue"}, "limit": 2}
+    [held_out] = finished(ran(tmp_path, ["horizon_long"], **options))
+    [trained] = finished(ran(tmp_path, ["horizon_long_1c"], **options))
+    searched = held_out.manifest.roles["retriever"].identity["model"]["details"]
+    searched["catalog_sample"] = 5_000
+    six, as_six = main([trained, held_out], None).sheets
+    assert (six.title[:8], as_six.title[:10]) == ("Table 6:", "As Table 6")
+    named = "baseline: titles by hashing:words, index sample"
+    assert f"{named}, a sample of 5,000 titles, in which more is found" in six.notes
+    assert named in as_six.notes
+    for sheet, papers in ((six, 3), (as_six, 0)):
+        assert sum(row[0].startswith("paper") for row in sheet.rows) == papers
+        assert any(COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
 
 
 def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(

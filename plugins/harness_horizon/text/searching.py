@@ -112,6 +112,11 @@ async def retrieve(item: Search, desk: Desk) -> Hits | Failure:
     sizes = {len(row) for row in found.cosines} | {len(found.truths)}
     if len(found.cosines) != len(item.queries.texts) or sizes != {len(item.truths)}:
         return Unreadable("schema", "there must be a cosine for each query and truth")
+    places, truths = range(len(found.found)), range(len(item.truths))
+    if not all(one[2] in truths for one in found.found) or not all(
+        place in places and truth in truths for place, truth, _ in found.also
+    ):
+        return Unreadable("schema", "a title is near to a truth that was not asked for")
     return hits_of(found)
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from builders.horizon_search import searcher
+from builders.horizon_search import search, searcher
 from harness_horizon.text.finding import COMPARABLE_IF, HORIZON_TEXT
 from harness_horizon.text.histories import Options
 from harness_horizon.text.searching import suits
@@ -26,16 +26,18 @@ MOST_BYTES = 8_192
 """What a case of Task 2 may take on disk, without its prompt."""
 
 
-def ran(folder: Path, tasks: list[str], model: Any = "baseline", **options: Any) -> Any:
+def ran(
+    folder: Path, tasks: list[str], model: Any = "baseline", retriever: Any = None, **options: Any
+) -> Any:
     """The result of a run of the sample, whose titles a model of tests searches."""
-    search = searcher()
-    models = [search] if model == "baseline" else [search, model]
+    retriever = retriever or searcher()
+    models = [retriever] if model == "baseline" else [retriever, model]
     spec = model if model == "baseline" else model.spec
     with offered(models):
         return harness.evaluate(
             tasks, model=spec, data="sample", no_store=True,
             **{"output_path": folder / "runs", "limit": 12, "quiet": True,
-               "role": {"retriever": search.spec}, **options},
+               "role": {"retriever": retriever.spec}, **options},
         )  # fmt: skip
 
 
@@ -110,6 +112,25 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
         assert metrics["recall_10"].value == metrics["recall_10_user"].value == 1
         assert metrics["precision_10"].value == pytest.approx(0.1)
         assert metrics["cosine_best"].value == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("cosines", [[0.5]]), ("truths", [1, 2]), ("found", [[0, 0.5, 1, 0.95]]),
+        ("found", [[0, 0.5, -1, 0.95]]), ("also", [[0, 1, 0.95]]), ("also", [[100, 0, 0.95]]),
+    ],
+)  # fmt: skip
+def test_an_answer_that_does_not_fit_its_question_is_a_failure_and_no_value(
+    field: str, value: Any, tmp_path: Path
+) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(text=json.dumps(json.loads(search(request)) | {field: value}))
+
+    unfit = ScriptedModel(answer, name="unfit")
+    result = ran(tmp_path, ["horizon_query"], retriever=unfit, limit=1, max_failures=1.0)
+    recall = finished(result)[0].summary.metrics["recall_10"]
+    assert recall.missing["retrieve/schema"] > 0 and recall.n == 0
 
 
 def knowing(name: str) -> ScriptedModel:

@@ -178,6 +178,7 @@ def _short(values: NDArray[np.float32]) -> Any:
 
 def make(settings: ModelSettings) -> Model:
     """The model of an index, or of the sample; DataError for an index that cannot be used."""
+    from harness.calls.policy import Patience
     from harness.pipeline.embedders import named_embedder
 
     device, concurrency = read_arguments(KIND, settings, ARGUMENTS, IN_FLIGHT)
@@ -190,7 +191,10 @@ def make(settings: ModelSettings) -> Model:
     manifest = read_index(folder)
     options = manifest.options
     spec = settings.args.get("embedder", options["embedder"])
-    embedder = named_embedder(spec, given_hosts=settings.given_hosts)
+    patience = Patience(
+        attempt_timeout=settings.attempt_timeout, start_timeout=settings.start_timeout
+    )
+    embedder = named_embedder(spec, given_hosts=settings.given_hosts, patience=patience)
     check_same(folder, options["identity"], msgspec.to_builtins(embedder.identity))
     gpu = _on_gpu(device, manifest)
     details = {

@@ -227,6 +227,18 @@ def test_a_cut_index_is_refused_and_so_is_a_changed_one(index: Path, name: str) 
         asked([], model=str(index))
 
 
+def test_the_embedder_of_an_index_has_the_timeouts_of_the_run(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+    embedder = named_embedder(SMALL)
+    monkeypatch.setattr(
+        "harness.pipeline.embedders.named_embedder", lambda _, **one: given.update(one) or embedder
+    )
+    make(ModelSettings(args={"model": str(index)}, attempt_timeout=7, start_timeout=90))
+    assert (given["patience"].attempt_timeout, given["patience"].start_timeout) == (7, 90)
+
+
 def test_an_index_of_another_embedder_is_refused(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -159,3 +159,39 @@ def test_real_reviews_end_in_a_table(amazon, tmp_path, monkeypatch, capsys, log)
     assert "Drops from setting 1a" in shown
     for model in ("popular", "sasrec"):
         assert shown.count(f"{model} ") >= 3 * len(SETTINGS[log])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log", SETTINGS)
+def test_real_titles_are_searched_in_words(amazon, tmp_path, monkeypatch, capsys, log):
+    pytest.importorskip("faiss", reason="needs faiss: pip install '.[cpu]'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "calls"))
+    monkeypatch.setenv("COLUMNS", "200")
+    reviews, meta = "reviews", "meta"
+    if log == "All_Beauty":
+        reviews = meta = str(amazon / "All_Beauty" / "raw")
+    else:
+        write_multicat(amazon, tmp_path, untitled="A thing")
+
+    def harness(*words):
+        code = main(words)
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return out
+
+    folders = ("--reviews", reviews, "--meta", meta, "--memory", "2GB")
+    harness("data", "horizon", *folders, "--out", "data")
+    shown = harness("horizon", "index", "--data", "data", "--embedder", "hashing", "--out", "index")
+    assert "recall@10 against exact search" in shown
+    run = ("--model", "baseline", "--role", "retriever=catalogue:index", "--data", "data")
+    tasks = ["horizon_query"] if log == "All_Beauty" else ["horizon_query", "horizon_long"]
+    harness(*run, "--tasks", ",".join(tasks), "--output_path", "runs")
+    [folder] = Path("runs").iterdir()
+    shown = harness("analyse", "horizon-text", str(folder))
+    assert [name for name in ("Table 5", "Table 6") if f"{name}: " in shown] == [
+        "Table 5", "Table 6"
+    ][: len(tasks)]  # fmt: skip
+    assert "titles by hashing:words, index " in shown
+    written = harness("horizon", "sft-export", "--data", "data", "--out", "training")
+    assert "train-next.jsonl" in written

@@ -95,16 +95,27 @@ def embedding_of(named: str, *, option: str) -> Callable[[Sequence[str]], Any]:
 
 
 def named_embedder(
-    spec: str, *, asker: Asker | None = None, given_hosts: frozenset[str] | None = None
+    spec: str,
+    *,
+    asker: Asker | None = None,
+    given_hosts: frozenset[str] | None = None,
+    patience: Patience | None = None,
 ) -> Embedder:
     """The embedder that a SPEC names; it is not open yet.
 
     `given_hosts` are the hosts of the user's own command; without it, the SPEC counts as typed.
     """
+    patience = patience or Patience()
     parsed = parse_spec(spec)
     registration = load_plugins().embedder(parsed.kind)
     hosts = hosts_in(parsed.args.values()) if given_hosts is None else given_hosts
-    settings = EmbedderSettings(args=parsed.args, asker=asker or ToolAsker(), given_hosts=hosts)
+    settings = EmbedderSettings(
+        args=parsed.args,
+        attempt_timeout=patience.attempt_timeout,
+        start_timeout=patience.start_timeout,
+        given_hosts=hosts,
+        asker=asker or ToolAsker(patience=patience),
+    )
     embedder = made(registration, settings)
     if not isinstance(embedder, Embedder):
         raise PluginError(

@@ -14,6 +14,7 @@ from harness_horizon.recommenders.training_data import SAMPLE
 
 from harness.base.hashing import stable_int
 from harness.contracts.model import Request
+from harness.testing.checks import ANY_MODEL
 from harness.testing.scripted import ScriptedModel
 
 WIDTH = 256
@@ -60,4 +61,4 @@ def search(request: Request) -> str:
 
 def searcher() -> ScriptedModel:
     """A model for the role `retriever`."""
-    return ScriptedModel(search, name="titles")
+    return ScriptedModel(search, name="titles", details=ANY_MODEL)

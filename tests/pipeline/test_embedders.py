@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from harness.base.errors import PluginError, UsageError
+from harness.calls.policy import Patience
 from harness.pipeline.embedders import embed_texts, embedding_of, named_embedder
 
 CODE = """
@@ -16,6 +17,7 @@ CODE = """
         closed = 0
 
         def __init__(self, settings):
+            self.settings = settings
             self.identity = Identity(kind="same", name="same", details=dict(settings.args))
             self.dimensions = 2
 
@@ -50,6 +52,14 @@ def test_an_embedder_of_another_plugin_is_named_opened_and_closed():
     with pytest.raises(Exception, match="length 0 for 'bad'"):
         embed_texts("same", ["bad"])
     assert likes.Same.closed == 2, "it is closed after an error too"
+
+
+@pytest.mark.usefixtures("plugin")
+def test_an_embedder_has_the_timeouts_of_who_asks():
+    patience = Patience(attempt_timeout=7, start_timeout=90)
+    settings = named_embedder("same", patience=patience).settings
+    assert (settings.attempt_timeout, settings.start_timeout) == (7, 90)
+    assert named_embedder("same").settings.attempt_timeout == Patience().attempt_timeout
 
 
 @pytest.mark.usefixtures("plugin")

@@ -10,6 +10,9 @@ T = TypeVar("T")
 
 Merge = Literal["round_robin", "published"]
 
+RELEVANT = 0.9
+"""The cosine from which on a title counts as near to a true one."""
+
 QUERIES = 10
 """The queries that `published` divides K by, however many there are."""
 

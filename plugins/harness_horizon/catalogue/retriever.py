@@ -17,7 +17,7 @@ from harness.contracts.model import CallError, Model, ModelSettings, Reply, Requ
 from harness_horizon.arguments import read_arguments
 from harness_horizon.catalogue.faiss_index import FaissIndex, checked_faiss
 from harness_horizon.catalogue.index_folder import COMMAND, INDEX, read_index, read_titles
-from harness_horizon.catalogue.merging import Merge, merged, taken_of_each
+from harness_horizon.catalogue.merging import RELEVANT, Merge, merged, taken_of_each
 from harness_horizon.catalogue.room import gpu_memory, gpu_needs
 from harness_horizon.catalogue.titles import Titles, distinct_titles, items_digest, table_of
 from harness_horizon.catalogue.vectors import SmallIndex, cosines
@@ -156,6 +156,12 @@ class CatalogueModel(Model):
             "truths": self._titles.rows[truths].tolist(),
             "cosines": _short(cosines(queries, true)),
         }
+        others = beside >= RELEVANT
+        others[np.arange(len(best)), best] = False
+        if others.any():
+            places, numbers = np.nonzero(others)
+            near = (places.tolist(), numbers.tolist(), _short(beside[others]))
+            reply["also"] = list(zip(*near, strict=True))
         return msgspec.json.encode(reply).decode()
 
 
@@ -172,6 +178,7 @@ def _short(values: NDArray[np.float32]) -> Any:
 
 def make(settings: ModelSettings) -> Model:
     """The model of an index, or of the sample; DataError for an index that cannot be used."""
+    from harness.calls.policy import Patience
     from harness.pipeline.embedders import named_embedder
 
     device, concurrency = read_arguments(KIND, settings, ARGUMENTS, IN_FLIGHT)
@@ -184,7 +191,10 @@ def make(settings: ModelSettings) -> Model:
     manifest = read_index(folder)
     options = manifest.options
     spec = settings.args.get("embedder", "").replace(";", ",") or options["embedder"]
-    embedder = named_embedder(spec, given_hosts=settings.given_hosts)
+    patience = Patience(
+        attempt_timeout=settings.attempt_timeout, start_timeout=settings.start_timeout
+    )
+    embedder = named_embedder(spec, given_hosts=settings.given_hosts, patience=patience)
     check_same(folder, options["identity"], msgspec.to_builtins(embedder.identity))
     gpu = _on_gpu(device, manifest)
     details = {

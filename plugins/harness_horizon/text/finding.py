@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from harness import FAILURES, Benchmark, Metric, Score
-from harness_horizon.catalogue.merging import at
+from harness_horizon.catalogue.merging import RELEVANT, at
 from harness_horizon.next_item.scores import length_of, results_of
 from harness_horizon.ranking import CUTS
 from harness_horizon.text.histories import Asked, Options, load
-from harness_horizon.text.searching import GENERATE, RELEVANT, RETRIEVE, Hits, Search, suits
+from harness_horizon.text.searching import GENERATE, RETRIEVE, Hits, Search, suits
 
 if TYPE_CHECKING:
     from harness import Record, Records
@@ -102,16 +102,20 @@ def _whole(columns: Iterable[str]) -> dict[str, str]:
 def values_of(hits: Hits, truths: int, queries: int, options: Options) -> dict[str, float]:
     """Every column of a case, by what its list holds at each cut.
 
-    Of several places relevant to one truth, the first counts in recall and NDCG.
+    Of several places relevant to one truth, the first counts in NDCG, where a title near to several
+    truths counts for the nearest alone; in recall it counts for all of them.
     """
     values = {"cosine_mean": hits.mean, "cosine_best": hits.best}
     for cut in CUTS:
         listed = at(range(hits.listed), cut, options.merge, queries)
         ideal = sum(map(_gain, range(1, min(cut, truths) + 1)))
-        for way, marks in (("", dict(hits.exact)), (COSINE, dict(hits.near))):
+        there = set(listed)
+        for way, pairs, others in (("", hits.exact, ()), (COSINE, hits.near, hits.also)):
+            marks = dict(pairs)
             relevant = [(rank, marks[one]) for rank, one in enumerate(listed, 1) if one in marks]
             first = {truth: rank for rank, truth in reversed(relevant)}
-            values[f"recall_{cut}{way}"] = len(first) / truths
+            matched = first.keys() | {truth for place, truth in others if place in there}
+            values[f"recall_{cut}{way}"] = len(matched) / truths
             values[f"precision_{cut}{way}"] = len(relevant) / cut
             values[f"ndcg_{cut}{way}"] = sum(map(_gain, first.values())) / ideal
         if options.ask == "long":

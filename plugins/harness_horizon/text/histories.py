@@ -13,6 +13,7 @@ from msgspec import Meta
 from harness import Item
 from harness.base.errors import UsageError
 from harness_horizon.catalogue.titles import cleaned, items_digest
+from harness_horizon.curation.ledger import complete_manifest
 
 if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset, Table
@@ -22,6 +23,7 @@ MANY = 10
 
 SEPARATOR = " <SEP> "
 CUT = "users with cases whose oldest titles are left out of the prompt"
+ALONE = "users held out with a single item: without a case"
 NO_HISTORY = "users without an item before 2020: dropped"
 NO_TITLE = "items of these users without a title: not asked for"
 
@@ -98,15 +100,21 @@ class TitleData:
 def questions(_upstreams: Any, data: TitleData, options: Options) -> Iterator[Case]:
     """The items of the stage `generate`: the cases, user by user, oldest first."""
     for user, titles, first in data.people(options.ask):
-        asked = {place: title for place, title in enumerate(titles) if title and place >= first}
-        if options.ask == "long":
-            wanted = [(user, first, tuple(dict.fromkeys(asked.values()))[:MANY])]
-        else:
-            wanted = [(f"{user}/{place}", place, (title,)) for place, title in asked.items()]
-        for name, place, truths in wanted[: options.first_k]:
+        for place, truths in targets(titles, first, options):
+            name = user if options.ask == "long" else f"{user}/{place}"
             history = recent([one for one in titles[:place] if one], options.history_characters)
-            if history and truths:
+            if history:
                 yield Case(id=name, user=user, shown=len(history), history=history, truths=truths)
+
+
+def targets(
+    titles: Sequence[str], first: int, options: Options
+) -> list[tuple[int, tuple[str, ...]]]:
+    """For each case of a user the place where its history ends, and the titles to be found."""
+    asked = {place: title for place, title in enumerate(titles) if title and place >= first}
+    if options.ask == "long":
+        return [(first, tuple(dict.fromkeys(asked.values()))[:MANY])] if asked else []
+    return [(place, (title,)) for place, title in asked.items()][: options.first_k]
 
 
 def recent(titles: Sequence[str], most: int) -> tuple[str, ...]:
@@ -142,8 +150,13 @@ def load(dataset: Dataset, options: Options) -> TitleData:
     without = cut = 0
     for _, titles, first in data.people(options.ask):
         without += titles[first:].count("")
-        shown = [one for one in titles[: -1 if options.ask == "next" else first] if one]
+        end = max((place for place, _ in targets(titles, first, options)), default=0)
+        shown = [one for one in titles[:end] if one]
         cut += recent(shown, options.history_characters) != tuple(shown)
-    for fact, number in ((NO_HISTORY, len(rows) - len(asked)), (NO_TITLE, without), (CUT, cut)):
+    roles = complete_manifest(folder).totals.get("roles", {})
+    held_out = roles.get("held_out", len(rows)) if options.setting == "1d" else len(rows)
+    notes = {ALONE: held_out - len(rows), NO_HISTORY: len(rows) - len(asked),
+             NO_TITLE: without, CUT: cut}  # fmt: skip
+    for fact, number in notes.items():
         dataset.note(fact, number)
     return data

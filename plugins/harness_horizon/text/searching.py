@@ -12,6 +12,7 @@ import msgspec
 
 from harness import Failure, JsonReader, Parsed, Stage, Unreadable
 from harness.base.errors import UsageError
+from harness_horizon.catalogue.merging import RELEVANT
 from harness_horizon.ranking import CUTS
 from harness_horizon.text.histories import MANY, Asked, Case, Options, TitleData, questions
 from harness_horizon.text.replies import QueriesReader
@@ -24,8 +25,6 @@ FIELDS = {"next": "queries", "long": "item_descriptions_timewise"}
 """What the JSON of a reply calls its texts."""
 
 PROMPTS = ("next", "next_code", "long", "long_code", "one")
-RELEVANT = 0.9
-"""The cosine from which on a title counts as relevant in the columns of cosine."""
 
 
 class Queries(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,19 +44,22 @@ class Search(Asked, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True):
     """The catalogue's answer: of each title its row and cosine, the nearest truth and its cosine.
 
-    `truths` are the rows of the true titles; `cosines` has a row for each query.
+    `truths` are the rows of the true titles; `cosines` has a row for each query. `also` has the
+    further truths that a title is near to: its place in `found`, the truth and its cosine.
     """
 
     found: tuple[tuple[int, float, int, float], ...]
     truths: tuple[int, ...]
     cosines: tuple[tuple[float, ...], ...]
+    also: tuple[tuple[int, int, float], ...] = ()
 
 
-class Hits(msgspec.Struct, frozen=True):
+class Hits(msgspec.Struct, frozen=True, omit_defaults=True):
     """Value of the stage `retrieve`: the places of an answer that are relevant, and its cosines.
 
-    `exact` and `near` are pairs of a place among the `listed` titles and the number of a truth.
-    `mean` is the mean cosine of queries and truths, and `best` that of each truth's nearest query.
+    `exact` and `near` are pairs of a place among the `listed` titles and the number of a truth, the
+    nearest one in `near`; `also` has pairs with further truths that a title is near to. `mean` is
+    the mean cosine of queries and truths, and `best` that of each truth's nearest query.
     """
 
     listed: int
@@ -65,6 +67,7 @@ class Hits(msgspec.Struct, frozen=True):
     near: tuple[tuple[int, int], ...]
     mean: float
     best: float
+    also: tuple[tuple[int, int], ...] = ()
 
 
 def prompt_of(options: Any) -> str:
@@ -105,6 +108,11 @@ async def retrieve(item: Search, desk: Desk) -> Hits | Failure:
     sizes = {len(row) for row in found.cosines} | {len(found.truths)}
     if len(found.cosines) != len(item.queries.texts) or sizes != {len(item.truths)}:
         return Unreadable("schema", "there must be a cosine for each query and truth")
+    places, truths = range(len(found.found)), range(len(item.truths))
+    if not all(one[2] in truths for one in found.found) or not all(
+        place in places and truth in truths for place, truth, _ in found.also
+    ):
+        return Unreadable("schema", "a title is near to a truth that was not asked for")
     return hits_of(found)
 
 
@@ -120,7 +128,8 @@ def hits_of(answer: Answer) -> Hits:
             near.append((place, nearest))
     mean = fmean(map(fmean, answer.cosines))
     best = fmean(map(max, zip(*answer.cosines, strict=True)))
-    return Hits(len(answer.found), tuple(exact), tuple(near), mean, best)
+    also = tuple((place, number) for place, number, cosine in answer.also if cosine >= RELEVANT)
+    return Hits(len(answer.found), tuple(exact), tuple(near), mean, best, also)
 
 
 GENERATE = Stage(
@@ -139,7 +148,7 @@ def suits(data: TitleData, _options: Options, identities: Mapping[str, Identity]
     """Raise UsageError if the retriever is no catalogue, or one of other items than the data's."""
     retriever = identities["retriever"]
     items = str(retriever.details.get("items"))
-    if retriever.recorded or retriever.kind == "scripted":  # that of tests
+    if retriever.recorded:
         return
     if retriever.kind != "catalogue" or items != data.items:
         raise UsageError(

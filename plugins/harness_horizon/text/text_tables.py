@@ -11,7 +11,15 @@ from harness.contracts.report import Axis, Figure, Line, Panels, Report, Sheet
 from harness.reporting.text import reasons
 from harness_horizon.next_item.scores import TABLES
 from harness_horizon.ranking import CUTS
-from harness_horizon.text.finding import BOUND, COSINE, PUBLISHED, UNITS, WHOLE, column_of
+from harness_horizon.text.finding import (
+    BOUND,
+    COMPARABLE_IF,
+    COSINE,
+    PUBLISHED,
+    UNITS,
+    WHOLE,
+    column_of,
+)
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -65,12 +73,12 @@ def _table(tasks: Sequence[FinishedTask], name: str, setting: str) -> Sheet:
     near = tuple(column_of(name, column) for column in PRINTED)
     shares = tuple(f"recall_{cut}{COSINE}" for cut in (10, 50, 100)) if "long" in name else ()
     rows = [row for task in tasks for row in _rows(task, (*PRINTED, *near, *shares))]
-    ours, notes = setting == "1d", [*NOTES, *_problems(tasks)]
+    ours, notes = setting == "1d", [*NOTES, *_catalogues(tasks), *_problems(tasks)]
     if ours:
         gaps = (None,) * (len(PRINTED) + 1), (None,) * (len(shares) + 2)
         rows += [(f"paper: {model}", "", "", *gaps[0], *cells, *gaps[1])
                  for model, *cells in table.rows]  # fmt: skip
-        notes += table.notes
+        notes += (*table.notes, f"the paper's rows are of {COMPARABLE_IF}")
     heads = [f"{one[0].upper()}@{one.rpartition('_')[2]}" for one in PRINTED]
     near_heads = [f"~{one}" for one in (*heads, *("S@10", "S@50", "S@100")[: len(shares)])]
     columns = ("model", "setting", "cases", "n", *heads, *near_heads, "~cos", "~best")
@@ -101,6 +109,20 @@ def _rows(task: FinishedTask, columns: Sequence[str]) -> Iterator[tuple[Cell, ..
             cosines = [None, None]
 
 
+def _catalogues(tasks: Sequence[FinishedTask]) -> Iterator[str]:
+    """What each task searched: the embedder, the index, and how many titles if not all."""
+    for task in tasks:
+        searched = task.manifest.player(task.task.name, "retriever")
+        model = searched.identity.get("model", {}) if searched else {}
+        about = model.get("details", {})
+        if index := about.get("index"):
+            embedder = f"{about['embedder']['kind']}:{model['name']}"
+            few = about.get("catalog_sample")
+            sampled = f", a sample of {few:,} titles, in which more is found" if few else ""
+            name = f"{task.label} {_setting(task)}".rstrip()
+            yield f"{name}: titles by {embedder}, index {index[:12]}{sampled}"
+
+
 def _problems(tasks: Sequence[FinishedTask]) -> Iterator[str]:
     """The replies of each task that were short, cut or not read."""
     for task in tasks:
@@ -120,7 +142,7 @@ def _single(tasks: Sequence[FinishedTask]) -> Sheet:
         if task.options.setting == setting
     ]  # fmt: skip
     heads = ("setting", "", "model", "R", "P", "~R", "~P")
-    notes = (NOTES[0], BOUND, TABLE_10)
+    notes = (NOTES[0], BOUND, *_catalogues(tasks), TABLE_10)
     title = "In the layout of Table 10: a single query"
     return Sheet(title=title, columns=heads, rows=tuple(rows), notes=notes, digits=2)
 

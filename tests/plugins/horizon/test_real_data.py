@@ -146,3 +146,5 @@ def test_titles_of_real_reviews_are_found_in_an_index_of_them(
     (folder,) = Path("runs").iterdir()
     tables = harness("analyse", "horizon-text", str(folder))
     assert "Table 5" in tables and "Table 6" in tables
+    written = harness("horizon", "sft-export", "--data", "data", "--out", "training")
+    assert "train-next.jsonl" in written

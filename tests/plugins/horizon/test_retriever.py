@@ -78,6 +78,23 @@ def test_a_reply_holds_rows_and_cosines(index: Path) -> None:
     beside = every[rows] @ true.T
     assert np.allclose(to_truth, beside.max(axis=1), atol=1e-3)
     assert np.allclose(beside[np.arange(20), nearest], to_truth, atol=1e-3)
+    assert "also" not in reply
+
+
+def test_a_title_near_to_several_true_ones_is_listed_with_each() -> None:
+    parts = [f"Tavina Paperback Saga 063, Part {number}" for number in (1, 2, 3, 4)]
+    truths = [*parts[:3], "Kupfra Glow Railway 277, Part 1"]
+    [reply] = asked([question([parts[3]], truths, k=20)])
+    titles = distinct_titles(SAMPLE).to_pylist()
+    beside = asyncio.run(named_embedder("hashing").embed([*parts, truths[3]]))
+    fourth = next(place for place, one in enumerate(reply["found"]) if titles[one[0]] == parts[3])
+    near = {(number, round(float(beside[3] @ beside[number]), 4)) for number in range(3)}
+    nearest = reply["found"][fourth][2]
+    assert {tuple(one[1:]) for one in reply["also"] if one[0] == fourth} == {
+        (number, cosine) for number, cosine in near if number != nearest
+    }
+    assert min(cosine for *_, cosine in reply["also"]) >= 0.9
+    assert all(reply["found"][place][2] != number for place, number, _ in reply["also"])
 
 
 def test_published_lists_each_query_with_a_tenth(index: Path) -> None:
@@ -210,6 +227,18 @@ def test_a_cut_index_is_refused_and_so_is_a_changed_one(index: Path, name: str) 
     (index / name).write_bytes(whole[:-100] + bytes(100))
     with pytest.raises(DataError, match="a finished file is gone or was changed"):
         asked([], model=str(index))
+
+
+def test_the_embedder_of_an_index_has_the_timeouts_of_the_run(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+    embedder = named_embedder(SMALL)
+    monkeypatch.setattr(
+        "harness.pipeline.embedders.named_embedder", lambda _, **one: given.update(one) or embedder
+    )
+    make(ModelSettings(args={"model": str(index)}, attempt_timeout=7, start_timeout=90))
+    assert (given["patience"].attempt_timeout, given["patience"].start_timeout) == (7, 90)
 
 
 def test_an_index_of_another_embedder_is_refused(

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.recommenders.training_data import SAMPLE
 from harness_horizon.text.histories import (
+    ALONE,
     CUT,
     NO_HISTORY,
     NO_TITLE,
@@ -96,7 +98,11 @@ def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_202
     options = Options(ask="long")
     found = list(questions({}, load(data, options), options))  # type: ignore[arg-type]
     assert [(one.id, one.truths) for one in found] == [("u", ("c", "d", "e"))]
-    assert data.noted == {NO_HISTORY: 1, NO_TITLE: 0, CUT: 0}
+    held_out = complete_manifest(SAMPLE).totals["roles"]["held_out"]
+    assert data.noted == {ALONE: held_out - 2, NO_HISTORY: 1, NO_TITLE: 0, CUT: 0}
+    trained = Data(ROWS)
+    load(trained, Options(ask="long", setting="1c"))  # type: ignore[arg-type]
+    assert trained.noted[ALONE] == 0
 
 
 def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned() -> None:
@@ -107,7 +113,7 @@ def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned() -> None:
     assert [(one.id, one.history, one.truths) for one in found] == [
         ("u/4", ("one pot",), ("a",)), ("u/6", ("one pot", "a"), ("b c",)),
     ]  # fmt: skip
-    assert data.noted == {NO_HISTORY: 0, NO_TITLE: 1, CUT: 0}
+    assert (data.noted[NO_HISTORY], data.noted[NO_TITLE], data.noted[CUT]) == (0, 1, 0)
     assert cases({"u": ([None, "", "a"], 2, 2)}) == []
 
 
@@ -119,6 +125,10 @@ def test_the_oldest_titles_leave_first_and_a_title_alone_is_cut() -> None:
     assert [one.history for one in found] == [("old",), ("new",), ("x" * 12,), ("a", "b")]
     assert found[1].truths == (LONG,)
     assert data.noted[CUT] == 1
+    for ending, first_k in ((["x", "y"], 1), ([None], None)):
+        shown = Data({"u": (["oldest", "b", *ending], 1, 1)})
+        load(shown, Options(history_characters=6, first_k=first_k))  # type: ignore[arg-type]
+        assert shown.noted[CUT] == 0
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from builders.horizon_search import searcher
-from harness_horizon.text.finding import HORIZON_TEXT
+from builders.horizon_search import search, searcher
+from harness_horizon.text.finding import COMPARABLE_IF, HORIZON_TEXT
 from harness_horizon.text.histories import Options
 from harness_horizon.text.searching import suits
 from harness_horizon.text.text_tables import curves, main
@@ -20,21 +20,25 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Reply, Request
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
+from harness.testing.checks import ANY_MODEL
 from harness.testing.scripted import ScriptedModel, offered
 
 MOST_BYTES = 8_192
 """What a case of Task 2 may take on disk, without its prompt."""
 
 
-def ran(folder: Path, tasks: list[str], model: Any = "baseline", **options: Any) -> Any:
+def ran(
+    folder: Path, tasks: list[str], model: Any = "baseline", retriever: Any = None, **options: Any
+) -> Any:
     """The result of a run of the sample, whose titles a model of tests searches."""
-    search = searcher()
-    models = [search] if model == "baseline" else [search, model]
+    retriever = retriever or searcher()
+    models = [retriever] if model == "baseline" else [retriever, model]
     spec = model if model == "baseline" else model.spec
     with offered(models):
         return harness.evaluate(
-            tasks, model=spec, role={"retriever": search.spec}, data="sample", no_store=True,
-            **{"output_path": folder / "runs", "limit": 12, "quiet": True, **options},
+            tasks, model=spec, data="sample", no_store=True,
+            **{"output_path": folder / "runs", "limit": 12, "quiet": True,
+               "role": {"retriever": retriever.spec}, **options},
         )  # fmt: skip
 
 
@@ -81,6 +85,24 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
     assert main((), None).sheets == ()
 
 
+def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_users_alone(
+    tmp_path: Path,
+) -> None:
+    options = {"role": {"retriever": "catalogue"}, "limit": 2}
+    [held_out] = finished(ran(tmp_path, ["horizon_long"], **options))
+    [trained] = finished(ran(tmp_path, ["horizon_long_1c"], **options))
+    searched = held_out.manifest.roles["retriever"].identity["model"]["details"]
+    searched["catalog_sample"] = 5_000
+    six, as_six = main([trained, held_out], None).sheets
+    assert (six.title[:8], as_six.title[:10]) == ("Table 6:", "As Table 6")
+    named = "baseline: titles by hashing:words, index sample"
+    assert f"{named}, a sample of 5,000 titles, in which more is found" in six.notes
+    assert named in as_six.notes
+    for sheet, papers in ((six, 3), (as_six, 0)):
+        assert sum(row[0].startswith("paper") for row in sheet.rows) == papers
+        assert any(COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
+
+
 def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(
     tmp_path: Path,
 ) -> None:
@@ -103,6 +125,25 @@ def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
         calls = [call for line in lines for call in json.loads(line)["calls"]]
         asked = [json.loads(call["messages"][0]["content"]) for call in calls]
         assert {(one["k"], one["merge"]) for one in asked} == {(100, merge)}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("cosines", [[0.5]]), ("truths", [1, 2]), ("found", [[0, 0.5, 1, 0.95]]),
+        ("found", [[0, 0.5, -1, 0.95]]), ("also", [[0, 1, 0.95]]), ("also", [[100, 0, 0.95]]),
+    ],
+)  # fmt: skip
+def test_an_answer_that_does_not_fit_its_question_is_a_failure_and_no_value(
+    field: str, value: Any, tmp_path: Path
+) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(text=json.dumps(json.loads(search(request)) | {field: value}))
+
+    unfit = ScriptedModel(answer, name="unfit", details=ANY_MODEL)
+    result = ran(tmp_path, ["horizon_query"], retriever=unfit, limit=1, max_failures=1.0)
+    recall = finished(result)[0].summary.metrics["recall_10"]
+    assert recall.missing["retrieve/schema"] > 0 and recall.n == 0
 
 
 def knowing(name: str) -> ScriptedModel:

@@ -64,6 +64,19 @@ def test_the_share_of_true_titles_is_no_more_than_one_and_the_published_recall_c
     assert found["ndcg_10_cosine"] == pytest.approx(1)
 
 
+def test_a_title_near_to_several_true_ones_finds_them_all_and_is_ranked_for_the_nearest() -> None:
+    found = ((20, 0.8, 1, 0.97), (21, 0.7, 0, 0.3))
+    answered = Answer(found, (7, 8, 9), ((0.5,) * 3,), ((0, 0, 0.9), (0, 2, 0.8999)))
+    got = values(answered, LONG)
+    assert got["recall_10_cosine"] == pytest.approx(2 / 3) and got["recall_10"] == 0
+    assert got["published_recall_10"] == pytest.approx(1 / 3)
+    assert got["precision_10_cosine"] == 0.1
+    assert got["ndcg_10_cosine"] == pytest.approx(1 / (1 + 1 / log2(3) + 1 / log2(4)))
+    behind = Answer(((21, 0.7, 0, 0.3),) * 10 + found[:1], (7, 8), ((0.5,) * 2,), ((10, 0, 0.9),))
+    got = values(behind, LONG)
+    assert (got["recall_10_cosine"], got["recall_20_cosine"]) == (0, 1)
+
+
 def test_with_the_published_merge_each_query_gives_a_tenth_of_k_and_doubles_count() -> None:
     rows = [[7, *range(100, 109)], [*range(200, 202), 7, *range(202, 209)]]
     found = answer(*((row, 0.5, 0, 0.1) for one in rows for row in one))

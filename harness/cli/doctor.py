@@ -81,7 +81,6 @@ def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
 async def _findings(
     args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
 ) -> list[Finding]:
-    from harness.calls.store import default_path
     from harness.pipeline.preflight import findings_about, look, look_at_disks, looks
     from harness.registry import load_plugins
 
@@ -96,8 +95,8 @@ async def _findings(
     except HarnessError as error:
         return [*first, _at_fault("options", error, effective)]
     rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
-    if settings.use_store:
-        rest.append(look("store", lambda: store(settings.store or default_path())))
+    if (file := settings.store_file) is not None:
+        rest.append(look("store", lambda: store(file)))
     return [*first, *found, *await looks(*rest)]
 
 

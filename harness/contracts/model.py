@@ -219,6 +219,9 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Whether each message of a request is a text to embed, and the text of a reply is what
     `harness.contracts.embedder.vectors_in` reads; kinds of model that cannot embed ignore it."""
 
+    store: Path | None = None
+    """The file of the run's store of calls, for a model that asks others; None without a store."""
+
     given_hosts: frozenset[str] | None = None
     """The hosts, each with its port if the address has one, that the user's own command names.
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -30,13 +31,13 @@ _log = logging.getLogger(__name__)
 class ToolAsker(Asker):
     """Asks models for a tool, or inside another model.
 
-    The user's store has the replies of models whose answers may leave a run, unless `use_store` is
-    false; replies of other models are asked for anew in every process.
+    The store in the file `store` has the replies of models whose answers may leave a run; without
+    it, and for other models, every process asks again.
     """
 
-    def __init__(self, *, patience: Patience | None = None, use_store: bool = True) -> None:
+    def __init__(self, *, patience: Patience | None = None, store: Path | None = None) -> None:
         self._patience = patience
-        self._use_store = use_store
+        self._file = store
         self._store: Store | None = None
         self._client: Client | None = None
 
@@ -65,8 +66,8 @@ class ToolAsker(Asker):
                 store.close()
 
     def _made(self, model: Model) -> Client:
-        if self._use_store and model.identity.scope == "everywhere":
-            self._store = Store.open(default_path(), warn=_log.warning)
+        if self._file is not None and model.identity.scope == "everywhere":
+            self._store = Store.open(self._file, warn=_log.warning)
         self._client = Client(
             store=self._store, run_id=uuid4().hex, patience=self._patience, announce=_log.warning
         )
@@ -114,7 +115,7 @@ def named_embedder(
         attempt_timeout=patience.attempt_timeout,
         start_timeout=patience.start_timeout,
         given_hosts=hosts,
-        asker=asker or ToolAsker(patience=patience),
+        asker=asker or ToolAsker(patience=patience, store=default_path()),
     )
     embedder = made(registration, settings)
     if not isinstance(embedder, Embedder):

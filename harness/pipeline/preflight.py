@@ -22,7 +22,6 @@ from harness.base.home import expanded
 from harness.base.redaction import safe_text
 from harness.calls.client import Client
 from harness.calls.network_fs import network_type
-from harness.calls.store import default_path
 from harness.contracts.finding import NAME, WEIGHTS, Finding, State, bad, bad_by, doubtful, good
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
@@ -354,12 +353,13 @@ async def look_at_disks(settings: RunSettings) -> list[Finding]:
     """The findings about the folder of runs, and about that of the store."""
     runs, stored = "runs", "store's folder"
     output = partial(folder, runs, settings.output_path, option="--output_path DIR")
-    if not settings.use_store:
+    file = settings.store_file
+    if file is None:
         return await look(runs, output)
     option = "--store FILE" if settings.store else "HARNESS_CACHE=DIR"
 
     def store() -> Iterator[Finding]:
-        return folder(stored, (settings.store or default_path()).parent, option=option)
+        return folder(stored, file.parent, option=option)
 
     return await looks(look(runs, output), look(stored, store))
 

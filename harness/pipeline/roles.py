@@ -390,6 +390,7 @@ class RoleBinder:
                 attempt_timeout=self._settings.patience.attempt_timeout,
                 start_timeout=self._settings.patience.start_timeout,
                 structured=self._settings.structured,
+                store=self._settings.store_file,
                 given_hosts=self._given_hosts,
             )
             try:

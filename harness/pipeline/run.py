@@ -23,7 +23,7 @@ from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.own_answers import OwnAnswers
 from harness.calls.pricing import Cost
-from harness.calls.store import Store, default_path
+from harness.calls.store import Store
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
@@ -306,7 +306,7 @@ async def _start(
 ) -> _Start:
     """What is known before the run begins; looks and asks where a model's thinking is unknown."""
     settings = prepared.settings
-    store = settings.store or default_path() if settings.use_store else None
+    store = settings.store_file
     warn = functools.partial(display.show_line, problem=True)
     said = said_before(taken.folder, taken.manifest)
     thinks = known_thinking(prepared.models, run_id=taken.run_id, said=said, store=store, warn=warn)
@@ -408,8 +408,8 @@ async def _ask_everything(
         run.display.start(run.progress)
         stack.callback(run.display.stop)
         store = answers = None
-        if settings.use_store:
-            store = Store.open(settings.store or default_path(), warn=warn)
+        if settings.store_file is not None:
+            store = Store.open(settings.store_file, warn=warn)
             stack.callback(store.close)
         own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
         stack.callback(own.close)

@@ -76,6 +76,13 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     use_store: bool = True
     file_hosts: tuple[str, ...] = ()
 
+    @property
+    def store_file(self) -> Path | None:
+        """The file of the store of calls; None for a run without a store."""
+        from harness.calls.store import default_path
+
+        return self.store or default_path() if self.use_store else None
+
     def asked(self) -> dict[str, Any]:
         """The settings that decide results and so identify the run, as JSON values."""
         names = (

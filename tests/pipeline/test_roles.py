@@ -1,6 +1,7 @@
 """Specs as users write them, and who ends up behind a role."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -154,6 +155,23 @@ def test_a_model_knows_the_hosts_that_the_command_names_and_no_others():
     bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge",)))
     RoleBinder(asked, Watched()).bind(task(writer=default), bench, bench.stages)
     assert seen == [{"mine:1"}] * 3
+
+
+@pytest.mark.parametrize("changes", [{"use_store": False}, {"store": Path("calls.sqlite")}])
+def test_a_model_that_asks_others_knows_the_store_of_the_run(changes):
+    seen = []
+
+    class Watched(FakePlugins):
+        def model(self, name):
+            def make(settings):
+                seen.append(settings.store)
+                return FakePlugins.model(self, name).factory(settings)
+
+            return SimpleNamespace(factory=make)
+
+    bench = benchmark(("name", ("candidate",), ()))
+    RoleBinder(settings(**changes), Watched()).bind(task(), bench, bench.stages)
+    assert seen == [changes.get("store")]
 
 
 @pytest.mark.parametrize(

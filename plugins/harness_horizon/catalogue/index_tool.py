@@ -63,7 +63,7 @@ def run(settings: Settings, progress: Progress) -> Report:
     checked_faiss()
     data, out = data_folder(settings.data), settings.out
     # The vectors are kept in the index: the store would hold them once more.
-    embedder = named_embedder(settings.embedder, asker=ToolAsker(use_store=False))
+    embedder = named_embedder(settings.embedder, asker=ToolAsker())
     options = {
         "items": items_digest(data),
         "embedder": settings.embedder,

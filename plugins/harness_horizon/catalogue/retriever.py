@@ -179,7 +179,7 @@ def _short(values: NDArray[np.float32]) -> Any:
 def make(settings: ModelSettings) -> Model:
     """The model of an index, or of the sample; DataError for an index that cannot be used."""
     from harness.calls.policy import Patience
-    from harness.pipeline.embedders import named_embedder
+    from harness.pipeline.embedders import ToolAsker, named_embedder
 
     device, concurrency = read_arguments(KIND, settings, ARGUMENTS, IN_FLIGHT)
     name = settings.args.get("model", "")
@@ -194,7 +194,9 @@ def make(settings: ModelSettings) -> Model:
     patience = Patience(
         attempt_timeout=settings.attempt_timeout, start_timeout=settings.start_timeout
     )
-    embedder = named_embedder(spec, given_hosts=settings.given_hosts, patience=patience)
+    asker = ToolAsker(patience=patience, store=settings.store)
+    hosts = settings.given_hosts
+    embedder = named_embedder(spec, given_hosts=hosts, patience=patience, asker=asker)
     check_same(folder, options["identity"], msgspec.to_builtins(embedder.identity))
     gpu = _on_gpu(device, manifest)
     details = {

@@ -8,6 +8,7 @@ import pytest
 
 from harness.base.errors import ModelError, UsageError
 from harness.calls.policy import Patience
+from harness.calls.store import default_path
 from harness.pipeline.embedders import ToolAsker, named_embedder
 from harness.testing import FaultyServer
 from harness.testing.faults import RESET, RESET_IN_BODY, Fault, first, once_each, status
@@ -25,7 +26,7 @@ def by_server(embedded, own_cache):
     def run(faults=(), texts=TEXTS, more="", answer=None, **given):
         with FaultyServer(faults=faults) as server:
             spec = f"openai:m,base_url={server.url}{more}"
-            asker = ToolAsker(patience=SOON)
+            asker = ToolAsker(patience=SOON, store=default_path())
             rows, embedder = embedded(spec, texts, asker=asker, **given)
             return rows, embedder, server
 
@@ -105,7 +106,8 @@ def test_only_pinned_vectors_are_kept_for_other_processes(by_server, own_cache, 
     def asked_twice(more):
         with FaultyServer() as server:
             spec = f"openai:m,base_url={server.url}{more}"
-            twice = [embedded(spec, TEXTS, asker=ToolAsker(patience=SOON))[0] for _ in range(2)]
+            askers = [ToolAsker(patience=SOON, store=default_path()) for _ in range(2)]
+            twice = [embedded(spec, TEXTS, asker=asker)[0] for asker in askers]
             np.testing.assert_array_equal(*twice)
             return server.count
 
@@ -114,7 +116,7 @@ def test_only_pinned_vectors_are_kept_for_other_processes(by_server, own_cache, 
     assert asked_twice(",revision=abc") == 2
     with FaultyServer() as server:
         spec = f"openai:m,base_url={server.url},revision=abc"
-        embedded(spec, TEXTS, asker=ToolAsker(use_store=False))
+        embedded(spec, TEXTS, asker=ToolAsker())
         assert server.count == 2, "the store is not read either"
 
 

@@ -229,16 +229,19 @@ def test_a_cut_index_is_refused_and_so_is_a_changed_one(index: Path, name: str) 
         asked([], model=str(index))
 
 
-def test_the_embedder_of_an_index_has_the_timeouts_of_the_run(
-    index: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("store", [None, Path("calls.sqlite")])
+def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(
+    index: Path, monkeypatch: pytest.MonkeyPatch, store: Path | None
 ) -> None:
     given: dict[str, Any] = {}
     embedder = named_embedder(SMALL)
     monkeypatch.setattr(
         "harness.pipeline.embedders.named_embedder", lambda _, **one: given.update(one) or embedder
     )
-    make(ModelSettings(args={"model": str(index)}, attempt_timeout=7, start_timeout=90))
+    made = {"attempt_timeout": 7, "start_timeout": 90, "store": store}
+    make(ModelSettings(args={"model": str(index)}, **made))
     assert (given["patience"].attempt_timeout, given["patience"].start_timeout) == (7, 90)
+    assert given["asker"]._file == store
 
 
 def test_an_index_of_another_embedder_is_refused(

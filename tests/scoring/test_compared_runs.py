@@ -466,6 +466,7 @@ def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path)
     assert means.rows[0][-1] == means.rows[0][-2]
     assert "deviation over the repeats, old 0.471, new 0.118" in page.texts["differences"]
     singles = [table for table in page.of("differences") if table.name in ("t", "t@2")]
+    assert [table.rows[0][0] for table in singles] == ["old − new"] * 2, "new is best in t alone"
     assert [table.rows[0][-1] for table in singles] == ["—", "—"]
 
 

@@ -468,6 +468,7 @@ def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path)
     singles = [table for table in page.of("differences") if table.name in ("t", "t@2")]
     assert [table.rows[0][0] for table in singles] == ["old − new"] * 2, "new is best in t alone"
     assert [table.rows[0][-1] for table in singles] == ["—", "—"]
+    assert page.texts["differences"].count("a single repeat is no further test") == 2
 
 
 def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mean(tmp_path):

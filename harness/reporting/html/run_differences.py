@@ -159,6 +159,8 @@ def differences_html(found: Differences) -> Html:
 def _comparison(one: Comparison, labels: Mapping[str, str]) -> Iterator[Html]:
     """The differences of a task, those within each part of the data, and the changed units."""
     notes = [f"{each.label} stands apart: {', '.join(each.because)}" for each in one.refused]
+    if any(each.p is not None and each.p_holm is None for each in one.differences):
+        notes.append("The mean over repeats is tested below: a single repeat is no further test.")
     sheet = Sheet(
         title=one.task, columns=("difference", "metric", *NUMBERS), digits=3,
         rows=tuple((_pair(each, labels), each.metric, *_numbers(each)) for each in one.differences),

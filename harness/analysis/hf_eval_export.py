@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.analysis.lm_eval_export import in_file_name, model_name
+from harness.base.home import without_home
+from harness.base.redaction import without_key_material
 from harness.runs.atomic_files import atomic_writer
 from harness.scoring.finished_task import FinishedTask
 
@@ -29,7 +31,8 @@ may stand next to published ones.
 def write_hf_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
     """The model cards written: one for each run, in a folder with the model's name.
 
-    A second run of a model has a folder with the run's name.
+    A second run of a model has a folder with the run's name. No card has a key or the name of the
+    home folder.
     """
     from huggingface_hub import ModelCardData
 
@@ -46,7 +49,8 @@ def write_hf_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
         )
         path = into / CARD
         with atomic_writer(path, option="--out") as file:
-            file.write(f"---\n{card.to_yaml()}\n---\n{BODY}".encode())
+            text = without_home(without_key_material(card.to_yaml()))
+            file.write(f"---\n{text}\n---\n{BODY}".encode())
         written.append(path)
     return written
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from functools import lru_cache
 from pathlib import Path
 
 from harness.base.errors import UsageError
@@ -14,6 +16,19 @@ def home() -> Path | None:
         return Path.home()
     except RuntimeError:
         return None
+
+
+def without_home(text: str) -> str:
+    """The text with `~` for the user's home folder, whose name may be that of a person."""
+    folder = home()
+    if folder is None or str(folder) == folder.anchor or str(folder) not in text:
+        return text
+    return _named(str(folder)).sub("~", text)
+
+
+@lru_cache(maxsize=8)
+def _named(folder: str) -> re.Pattern[str]:
+    return re.compile(rf"{re.escape(folder)}(?![\w.-])")
 
 
 def expanded(path: str | Path, *, where: str | None = None) -> Path:

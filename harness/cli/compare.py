@@ -53,7 +53,8 @@ GATE_FAILED = 4
 @option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
 @option(
     "--gate", metavar="TASK.METRIC>BOUND", multiple=True,
-    help="exit with 4 unless the interval of the difference lies beyond BOUND; may be given again",
+    help="exit with 4 unless the interval of the difference from the base, which is the first of "
+    "two runs or that of --against, lies beyond BOUND; may be given again",
 )  # fmt: skip
 @option(
     "--tasks", metavar="TASK,TASK", help="compare tasks of one run on the same people, not runs"
@@ -75,7 +76,7 @@ def compare(**options: Any) -> int:
 
     The values are on the units that all runs share. If a benchmark has an oracle, which is what
     its runs found together, the runs are scored against their common one. A gate is on the printed
-    difference, of two runs the second minus the first.
+    difference: the second run minus the first, or each minus that of --against.
     """
     args = SimpleNamespace(**options)
     if args.tasks is not None:
@@ -106,11 +107,11 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
 
 
 def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> int:
-    """4 if a gate does not hold; else that of the first error, or 1 for an undecided gate."""
+    """That of the first error, or 1 for an undecided gate; else 4 if a gate does not hold."""
     held = [gate.holds for gate in document.gates or ()]
-    if False in held:
-        return GATE_FAILED
-    return errors[0].exit_code if errors else int(None in held)
+    if errors or None in held:
+        return errors[0].exit_code if errors else 1
+    return GATE_FAILED if False in held else 0
 
 
 def _methods(args: SimpleNamespace) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @command(
     "harness report RUN",
     "harness report step-1000 step-2000 -o steps.html",
+    "harness report step-1000 step-2000 --by history",
     "harness report --tag week=47 --samples 500 -o week47.html",
 )
 @argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @tag_option()
 @task_option
+@option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
 @option("--title", metavar="TEXT", default="", help="the heading of the page")
 @option(
     "--samples", metavar="N", type=click.IntRange(min=0),
@@ -66,7 +68,7 @@ def report(**options: Any) -> int:
     unread = write_report(
         args.output, runs, only=args.task, title=args.title,
         most_samples=args.samples, most_megabytes=args.max_size,
-        labels=args.labels,
+        labels=args.labels, by=args.by,
     )  # fmt: skip
     print(clean_text(f"{args.output} ({args.output.stat().st_size / 1_000_000:.1f} MB)"))
     sys.stdout.flush()
@@ -84,6 +86,7 @@ def write_report(
     most_samples: int | None = None,
     most_megabytes: float = 30.0,
     labels: Sequence[str] = (),
+    by: str | None = None,
 ) -> list[HarnessError]:
     """Write the page about these runs; why some of them could not be opened, raised if all."""
     from harness.registry import load_plugins
@@ -99,7 +102,7 @@ def write_report(
         page = report_page(
             _reported(runs, only), load_plugins(), title=title,
             unread=[str(error) for error in unread],
-            most_samples=most_samples, most_megabytes=most_megabytes, labels=labels,
+            most_samples=most_samples, most_megabytes=most_megabytes, labels=labels, by=by,
         )  # fmt: skip
     finally:
         gc.enable()

@@ -18,18 +18,18 @@ STYLES = {True: "green", False: "bold red", None: "yellow"}
 
 
 def print_gates(document: ComparisonDocument, console: Console | None = None) -> None:
-    """Print a line for each gate: whether it holds, value, interval, bound, and what is missing."""
+    """Print a line for each gate: whether it holds, which run minus which, interval, bound."""
     console = console or result_console()
     width = console.width if console.is_terminal else WIDTH
-    labels = {run: name for one in document.comparisons for run, name in labels_shown(one).items()}
-    gates = document.gates or ()
-    several = len({gate.first for gate in gates}) > 1
+    labels: dict[str, str] = {}
+    for one in document.comparisons:
+        labels |= labels_shown(one)
+        labels |= {each.run: clean_text(each.label) for each in one.refused}
     console.print()
-    for gate in gates:
-        whose = clean_text(labels.get(gate.first or "", gate.first or ""))
-        said = ", ".join(_parts(gate))
-        name = f"{whose}, {clean_text(gate.gate)}" if several else clean_text(gate.gate)
-        line = f"gate {WORDS[gate.holds]}: {name}: {said}"
+    for gate in document.gates or ():
+        runs = [labels.get(run, clean_text(run)) for run in (gate.first, gate.second) if run]
+        parts = [clean_text(gate.gate), *([" − ".join(runs)] if runs else [])]
+        line = f"gate {WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(_parts(gate))}"
         for row in wrapped_whole(line, width, "  "):
             console.print(Text(row, style=STYLES[gate.holds]), soft_wrap=True)
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from harness.analysis.leaderboard import FORMAT, INDEX, Leaderboard
+from harness.base.home import without_home
 from harness.base.redaction import without_key_material
 from harness.reporting.leaderboard_sheets import page_title
 from harness.runs.atomic_files import atomic_write, storage_error
@@ -62,7 +63,7 @@ def _index(found: Leaderboard) -> dict[str, Any]:
 
 def _json(values: Any) -> str:
     safe = without_key_material(msgspec.to_builtins(values))
-    return json.dumps(safe, indent=2, allow_nan=False) + "\n"
+    return without_home(json.dumps(safe, indent=2, allow_nan=False)) + "\n"
 
 
 def _pages_before(folder: Path) -> list[str]:

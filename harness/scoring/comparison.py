@@ -376,14 +376,14 @@ def adjusted_together(
 ) -> tuple[list[Comparison], list[MeanDifference]]:
     """The same with the tests of means; a single repeat is no test beside the mean over repeats."""
     repeats = {
-        (task, each.difference.metric, each.difference.first, each.difference.second)
+        (task, each.difference.metric, frozenset((each.difference.first, each.difference.second)))
         for each in means
         if each.over == "repeats"
         for task in each.tasks
     }
 
     def tested(one: Comparison, each: Difference) -> bool:
-        return (one.task, each.metric, each.first, each.second) not in repeats
+        return (one.task, each.metric, frozenset((each.first, each.second))) not in repeats
 
     tests = [each.difference for each in means]
     for one in comparisons:

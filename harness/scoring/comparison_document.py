@@ -109,7 +109,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
-    """A gate on the difference of the first run from the second.
+    """A gate on the difference `first` − `second`, of which the second is the base.
 
     It `holds` if the interval lies wholly above the bound, or below it if not `above`; None if this
     cannot be decided, for the reason `undecided`. `people_needed` is about how many people an

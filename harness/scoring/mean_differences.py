@@ -36,10 +36,16 @@ def common_means(compared: Iterable[Compared]) -> dict[str, tuple[MeanOverTasks,
 def differences_of_means(
     compared: Sequence[Compared], means: Mapping[str, Sequence[MeanOverTasks]]
 ) -> Iterator[MeanDifference]:
-    """The difference of each mean that both runs have of the same tasks, for all compared pairs."""
+    """The difference of each mean that both runs have of the same tasks, for all compared pairs.
+
+    Two runs that tasks compare in either order are one pair, in the order of the first task.
+    """
     by_run = _by_run(compared)
     every = (each for one in compared for each in one.comparison.differences)
-    for first, second in dict.fromkeys((each.first, each.second) for each in every):
+    pairs: dict[frozenset[str], tuple[str, str]] = {}
+    for each in every:
+        pairs.setdefault(frozenset((each.first, each.second)), (each.first, each.second))
+    for first, second in pairs.values():
         theirs = {(mean.over, mean.name, mean.metric): mean for mean in means.get(second, ())}
         for ours in means.get(first, ()):
             other = theirs.get((ours.over, ours.name, ours.metric))

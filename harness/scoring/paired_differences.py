@@ -126,6 +126,18 @@ def _difference(
     )
 
 
+def is_established(difference: Difference) -> bool:
+    """Whether a difference with adjusted p shows an order: 0 is outside its interval, p is small.
+
+    A metric without p has its interval alone.
+    """
+    if difference.value is None or difference.interval is None:
+        return False
+    low, high = difference.interval
+    p = difference.p_holm
+    return not low <= 0.0 <= high and (p is None or p < 1.0 - difference.confidence)
+
+
 def holm_adjusted(found: Sequence[Difference]) -> list[Difference]:
     """The differences with p values adjusted after Holm for all tests among them."""
     from harness.scoring.stats import holm

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from harness.scoring.paired_differences import Difference
+from harness.scoring.paired_differences import Difference, is_established
 
 
 class RankInterval(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,10 +50,7 @@ def rank_intervals(
 
 def _order(each: Difference, *, higher_is_better: bool) -> tuple[str, str] | None:
     """The better and the worse run of a difference; None where it shows no order."""
-    if each.interval is None or (each.p_holm is not None and each.p_holm >= 1.0 - each.confidence):
+    if each.interval is None or not is_established(each):
         return None
-    low, high = each.interval
-    if low <= 0.0 <= high:
-        return None
-    first_is_better = (low > 0.0) is higher_is_better
+    first_is_better = (each.interval[0] > 0.0) is higher_is_better
     return (each.first, each.second) if first_is_better else (each.second, each.first)

@@ -79,6 +79,14 @@ def test_of_each_model_the_newest_run_is_ranked_and_the_others_are_its_history(r
     assert (steps[1].difference.first, steps[1].difference.second) == ("a2", "a1")
 
 
+def test_the_steps_of_a_history_are_adjusted_for_all_of_them(run):
+    (board,) = leaderboard([
+        run(f"a{day}", value, model="a", day=day) for day, value in enumerate((0.5, 0.7, 0.7), 1)
+    ]).boards  # fmt: skip
+    first, second = (step.difference for step in board.history["a"][1:])
+    assert (first.p_holm, second.p) == (pytest.approx(2 * first.p), 1.0)
+
+
 def test_a_tag_says_which_model_checkpoints_are_of(run):
     tags = {"model": "night"}
     (board,) = leaderboard([

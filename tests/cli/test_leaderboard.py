@@ -13,8 +13,11 @@ from builders.runs import write_sealed
 from inline_snapshot import snapshot
 
 import harness
+from harness.analysis.leaderboard import Leaderboard
 from harness.base.errors import DataError
 from harness.cli.main import main
+from harness.reporting.html.markup import read_secrets
+from harness.reporting.leaderboard_files import site_files
 from harness.runs.manifest import write_manifest
 from harness.runs.run_folder import RunFolder
 
@@ -127,8 +130,8 @@ expected: a folder of runs, such as `runs`\
 @pytest.fixture
 def hostile(runs):
     """The page of a task of which a model's name is hostile, and the page over all."""
-    folder = RunFolder(min(path for path in runs.iterdir()))
-    manifest = folder.manifest()
+    folders = map(RunFolder, sorted(runs.iterdir()))
+    folder, manifest = next((f, m) for f in folders if (m := f.manifest()).seed == 0)
     tags = {**manifest.tags, "model": HOSTILE}
     write_manifest(folder.manifest_file, msgspec.structs.replace(manifest, tags=tags))
     assert main(["leaderboard", "runs", "-o", "site"]) == 0
@@ -155,3 +158,17 @@ async def _nothing_happens(pages):
             assert "<script>alert(1)</script>" in await tab.run("document.body.innerText")
         assert tab.problems == []
         assert tab.requests == [page.as_uri() for page in pages]
+
+
+def test_no_page_and_no_document_names_a_key_or_the_home_folder(tmp_path, monkeypatch):
+    home = tmp_path / "somebody"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("OTHER_API_KEY", "n0t-to-be-seen-by-anyone")
+    read_secrets()
+    why = {"a run": f"{home}/runs/a is damaged", "another": "n0t-to-be-seen-by-anyone"}
+    files = site_files(Leaderboard(boards=(), left_out=why))
+    assert files.keys() == {"index.html", "index.json"}
+    for text in files.values():
+        assert str(home) not in text
+        assert "n0t-to-be-seen" not in text
+        assert "~/runs/a is damaged" in text

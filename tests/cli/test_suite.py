@@ -41,12 +41,13 @@ class Engine(ScriptedModel):
 
 @pytest.fixture
 def suite(tmp_path, monkeypatch, capsys):
-    """The exit code and the document of a suite of two people in a folder of its own."""
+    """The exit code and the document of a suite of few people in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
-    def run(models, *words, judge="lexical", more=""):
-        text = f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge}\nlimit: 2\n"
+    def run(models, *words, judge="lexical", more="", limit=2):
+        text = f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge}\n"
+        text += f"limit: {limit}\n"
         (tmp_path / "s.yaml").write_text(f"{text}options: {{data: sample}}\n{more}")
         code = main(["suite", "s.yaml", "--json", *words])
         out = capsys.readouterr().out
@@ -184,7 +185,7 @@ def test_a_glob_finds_a_model_for_each_match(suite, tmp_path):
     assert RunFolder(Path(document["runs"][0]["folder"])).manifest().tags["model"] == "night"
 
 
-def gated(suite, *words, gate="interests.support>-0.02", against="good"):
+def gated(suite, *words, gate="interests.support>-0.02", against="good", limit=2):
     """A suite of a good and a poor model, compared with the good one by default."""
     good = ScriptedModel('[{"interest": "zebras", "items": [1, 2, 3, 4, 5, 6]}]', name="good")
     poor = ScriptedModel('[{"interest": "xyz", "items": [1, 2, 3, 4, 5, 6]}]', name="poor")
@@ -192,7 +193,7 @@ def gated(suite, *words, gate="interests.support>-0.02", against="good"):
     models = [{"name": each.identity.name, "spec": each.spec} for each in (good, poor)]
     more = f"seeds: [0, 1]\nagainst: {against}\ngates: ['{gate}']"
     with offered((good, poor, judge)):
-        return suite(models, *words, judge=judge.spec, more=more)
+        return suite(models, *words, judge=judge.spec, more=more, limit=limit)
 
 
 def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
@@ -207,6 +208,13 @@ def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
 def test_gates_that_hold(suite):
     code, document = gated(suite, against="poor")
     assert (code, [gate["holds"] for gate in document["gates"]]) == (0, [True, True])
+
+
+def test_gates_that_cannot_be_decided_end_the_command_with_1(suite):
+    code, document = gated(suite, limit=1)
+    assert (code, [gate["holds"] for gate in document["gates"]]) == (1, [None, None])
+    assert [run["exit_code"] for run in document["runs"]] == [0] * 4
+    assert all("fewer than two users" in gate["undecided"] for gate in document["gates"])
 
 
 def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):

@@ -63,7 +63,8 @@ def test_the_steps_of_two_nights_run_and_the_gate_decides(job, tmp_path):
     ]  # fmt: skip
     failed = ran(gate.replace(">-0.02", ">0.02"), tmp_path, **names)
     assert failed.returncode == 4
-    assert "gate does not hold: gist_synthetic.mean_ig_f1>0.02: 0.000" in failed.stdout
+    line = "gate does not hold: gist_synthetic.mean_ig_f1>0.02: night-2 − night-1: 0.000"
+    assert line in " ".join(failed.stdout.split())
     misspelt = ran(gate.replace("mean_ig_f1", "mean_igf1"), tmp_path, **names)
     assert misspelt.returncode == 2
     assert "did you mean 'mean_ig_f1'?" in misspelt.stderr

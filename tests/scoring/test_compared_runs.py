@@ -1,4 +1,4 @@
-"""Comparisons by slice, of means and of tasks, changed units and gates, worked out by hand.
+"""Comparisons by slice, of means and of tasks, changed units, gates and reports, by hand.
 
 Six people, and their hits in two runs:
 
@@ -9,6 +9,7 @@ Six people, and their hits in two runs:
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ import jsonschema
 import msgspec
 import numpy as np
 import pytest
+from builders.report_pages import ReportPage
 from builders.runs import (
     make_entry,
     make_finished_task,
@@ -34,12 +36,18 @@ from builders.runs import (
 from builders.stages import make_benchmark
 from golden.result_schemas import schema_file
 from msgspec.structs import replace as changed
+from rich.console import Console
 
-from harness.base.errors import UsageError
+from harness.base.errors import DataError, UsageError
 from harness.base.hashing import stable_int
+from harness.cli.compare import exit_code
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
+from harness.reporting.gate_lines import print_gates
+from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.run_differences import answers, differences_html, differences_of_runs
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods
@@ -372,3 +380,116 @@ def test_with_one_common_person_there_is_no_interval_and_no_decision(tmp_path):
     (gate,) = gated(runs, "t.hits>0")
     assert gate.undecided == f"no interval: {difference.no_interval}"
     assert "fewer than two users in common" in gate.undecided
+
+
+def test_a_gate_line_says_which_run_minus_which_and_its_bound(tmp_path):
+    runs = two_runs(tmp_path)
+    every = [run.gated for run in runs]
+    wanted = gates_of(["t.hits>-0.5", "t.hits>0"], every)
+    document = document_of(runs)
+    console = Console(record=True, file=io.StringIO())
+    gates = tuple(decided(wanted, document, every, None))
+    print_gates(changed(document, gates=gates), console)
+    said = " ".join(console.export_text().split())
+    value, (low, high) = gates[0].value, gates[0].interval
+    numbers = f"new − old: {value:+.3f} [{low:+.3f}, {high:+.3f}]"
+    assert f"gate holds: t.hits>-0.5: {numbers}, bound -0.5 gate" in said
+    assert f"gate does not hold: t.hits>0: {numbers}, bound +0, the interval is too wide" in said
+    assert said.endswith(f"about {gates[1].people_needed} people would be needed, 6 are here")
+
+
+def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, list[str]]:
+    """The section of a report on the differences of these runs, and its answers in words."""
+    found = differences_of_runs(
+        [
+            ReportedRun(
+                label=run.manifest.model, folder=run.folder, manifest=run.manifest,
+                tasks=tuple(run.kept), summaries=tuple(task.summary for task in run.kept),
+            )
+            for run in runs
+        ],
+        by,
+    )  # fmt: skip
+    section = section_html("differences", "Differences", differences_html(found))
+    return ReportPage(page_html("A page", [section])), list(answers(found))
+
+
+def test_a_report_has_the_differences_and_the_units_that_changed_with_their_commands(tmp_path):
+    page, (said,) = reported(two_runs(tmp_path))
+    differences, units = page.of("differences")
+    low, high = bootstrap(np.subtract(OLD, NEW), "paired", 0, "t", "hits").expected
+    p = exchanged(np.subtract(NEW, OLD))
+    assert differences.rows == [
+        ["old − new", "hits", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
+         f"{p:.3f}", f"{p:.3f}"],
+    ]  # fmt: skip
+    assert said.startswith("t, hits: no difference between old and new is established")
+    assert [row[:5] for row in units.rows] == [
+        ["ann-1", "old − new", "-1.000", "0.000", "1.000"],
+        ["bob-1", "old − new", "-1.000", "0.000", "1.000"],
+        ["dan-1", "old − new", "-1.000", "0.000", "1.000"],
+        ["eve-1", "old − new", "1.000", "1.000", "0.000"],
+    ]
+    assert all("harness show" in row[5] and row[5].endswith(" --task t") for row in units.rows)
+    assert "old against new, hits: 1 better, 3 worse, 2 the same" in page.texts["differences"]
+
+
+def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_path):
+    few = dict.fromkeys(PEOPLE, "1-5") | {"ann": "<b>"}
+    page, _ = reported(two_runs(tmp_path, slices=few), "part")
+    parts = page.of("differences")[1]
+    assert parts.head[:3] == ["part", "difference", "metric"]
+    assert [(row[0], row[3], row[4], row[6]) for row in parts.rows] == [
+        ("1-5", "-0.200", "—", "5"), ("<b>", "-1.000", "—", "1"),
+    ]  # fmt: skip
+    assert "part 1-5, hits: no interval: fewer than 20 users" in page.texts["differences"]
+    with pytest.raises(UsageError, match="has a slice 'prt'"):
+        reported(two_runs(tmp_path / "2", slices=few), "prt")
+
+
+def test_a_report_calls_nothing_better_that_is_not_after_holm(tmp_path):
+    # Of five people that all differ p is 2/32: the interval alone leaves out 0.
+    _, (said,) = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
+    assert "no difference between old and new is established" in said
+    assert said.endswith("but p is 0.062 after Holm).")
+    _, (said,) = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
+    assert said.startswith("t, hits: new is better than old, by 1.000")
+
+
+def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path):
+    old = {"t": by_person(OLD), "t@2": by_person((1,) * 6)}
+    new = {"t": by_person(NEW), "t@2": by_person((0, 1, 1, 1, 1, 1))}
+    page, said = reported(two_runs(tmp_path, old, new))
+    assert [line.partition(":")[0] for line in said] == ["t, hits"]
+    means = page.of("differences")[-1]
+    assert [row[:3] for row in means.rows] == [["t, over repeats", "old − new", "hits"]]
+    assert means.rows[0][-1] == means.rows[0][-2]
+    assert "deviation over the repeats, old 0.471, new 0.118" in page.texts["differences"]
+    singles = [table for table in page.of("differences") if table.name in ("t", "t@2")]
+    assert [table.rows[0][0] for table in singles] == ["old − new"] * 2, "new is best in t alone"
+    assert [table.rows[0][-1] for table in singles] == ["—", "—"]
+    assert page.texts["differences"].count("a single repeat is no further test") == 2
+
+
+def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mean(tmp_path):
+    old, new = (by_person((*values,)) for values in ((0,) * 6, (1,) * 6))
+    runs = two_runs(tmp_path, {"s": old, "t": new}, {"s": new, "t": old}, **GROUPS)
+    page, said = reported(runs)
+    assert [row[:2] for row in page.of("differences")[-1].rows] == [
+        ["both, over tasks", "old − new"]
+    ]
+    assert len(said) == 3
+
+
+def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tmp_path):
+    runs = two_runs(tmp_path)
+    every = [run.gated for run in runs]
+    (missed,) = decided(gates_of(["t.hits>0"], every), document_of(runs), every, None)
+    open_one = changed(missed, holds=None)
+    for gates, errors, code in (
+        ([missed], [], 4),
+        ([open_one, missed], [], 1),
+        ([missed], [DataError("a task is not finished")], 1),
+        ([changed(missed, holds=True)], [], 0),
+    ):
+        assert exit_code(changed(document_of(runs), gates=tuple(gates)), errors) == code

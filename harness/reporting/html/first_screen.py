@@ -24,13 +24,14 @@ from harness.reporting.tables import (
 )
 from harness.reporting.text import NOTHING, duration, number, reasons, share
 from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.paired_differences import is_established
 from harness.scoring.run_costs import costs_of
 from harness.scoring.score_run import unfinished_stages
 from harness.scoring.summary import MetricResult, RoleUse, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
-    from harness.scoring.comparison_document import Comparison
+    from harness.reporting.html.run_differences import Differences
 
 LOOSE = 0.1
 """If a larger share of the replies was not read, or needed help, a report says so."""
@@ -256,9 +257,9 @@ def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
     return found
 
 
-def look_next(runs: Sequence[ReportedRun], comparisons: Sequence[Comparison]) -> Html:
+def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
     """What the numbers leave open, with the part of the page that says more."""
-    lines = [*_doubts(runs), *_open_differences(comparisons)]
+    lines = [*_doubts(runs), *_open_differences(found)]
     if not lines:
         lines = [("", "Nothing is missing, unread or unlike: read some samples.", "samples")]
     return element(
@@ -309,15 +310,15 @@ def _candidate(summary: TaskSummary) -> Iterator[tuple[str, RoleUse]]:
             yield name, stage.roles[CANDIDATE]
 
 
-def _open_differences(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str, str]]:
-    for one in comparisons:
-        labels = {run.run: run.label for run in one.runs}
-        for each in one.differences:
-            if each.interval is not None and each.interval[0] <= 0 <= each.interval[1]:
-                pair = f"{labels[each.first]} and {labels[each.second]}"
-                yield one.task, (f"{pair} cannot be told apart by {each.metric} on {each.users:,} "
-                                 "people: more people would narrow the interval."), \
-                    "differences"  # fmt: skip
+def _open_differences(found: Differences) -> Iterator[tuple[str, str, str]]:
+    labels = found.labels()
+    for task, each, _ in found.tested():
+        if each.interval is not None and not is_established(each):
+            pair = f"{labels[each.first]} and {labels[each.second]}"
+            yield task, (f"{pair} cannot be told apart by {each.metric} on {each.users:,} "
+                         "people: more people would narrow the interval."), \
+                "differences"  # fmt: skip
+    for one in found.document.comparisons:
         for refused in one.refused:
             why = ", ".join(refused.because)
             yield one.task, f"{refused.label} cannot be compared: {why}.", "differences"

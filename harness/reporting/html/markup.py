@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from harness.base.home import home
+from harness.base.home import without_home
 from harness.base.redaction import known_secrets, without_key_material
 from harness.reporting.text import clean_text
 
@@ -73,27 +72,13 @@ def all_shown(texts: Sequence[str]) -> list[str]:
 
 def read_secrets() -> None:
     """Forget what is known of the environment, whose secrets the next text is searched for."""
-    for cache in (_secrets, _home, _escaped):
+    for cache in (_secrets, _escaped):
         cache.cache_clear()
 
 
 @lru_cache(maxsize=1)
 def _secrets() -> tuple[str, ...]:
     return known_secrets()
-
-
-@lru_cache(maxsize=1)
-def _home() -> tuple[str, re.Pattern[str]] | None:
-    folder = home()
-    if folder is None or str(folder) == folder.anchor:
-        return None
-    return str(folder), re.compile(rf"{re.escape(str(folder))}(?![\w.-])")
-
-
-def without_home(text: str) -> str:
-    """The text with `~` for the user's home folder, whose name may be that of a person."""
-    known = _home()
-    return known[1].sub("~", text) if known is not None and known[0] in text else text
 
 
 def _attribute(name: str, value: str | int | bool | None) -> str:

@@ -11,10 +11,12 @@ from harness.reporting.html.markup import Html, element, joined, read_secrets
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.run_sections import (
+from harness.reporting.html.run_differences import (
     answers,
-    comparison_html,
-    comparisons_of,
+    differences_html,
+    differences_of_runs,
+)
+from harness.reporting.html.run_sections import (
     judges_html,
     reading_html,
     repeats_html,
@@ -41,16 +43,18 @@ def report_page(
     most_samples: int | None = None,
     most_megabytes: float = 30.0,
     labels: Sequence[str] = (),
+    by: str | None = None,
 ) -> str:
     """The report of these runs as one page; `unread` says which other runs could not be read.
 
     It holds at most so many samples if `most_samples` is given, else as many as fit into a page
     of `most_megabytes`. `labels` are files of people's labels, with which judges are compared.
+    `by` is a slice of the data, within whose parts the runs are compared too.
     """
     read_secrets()
     title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
     samples = read_samples([task for run in runs for task in run.tasks])
-    sections = [one for one in _sections(runs, samples, plugins, labels) if one[2] is not None]
+    sections = [one for one in _sections(runs, samples, plugins, labels, by) if one[2] is not None]
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]
     used = sum(len(part) for part in parts)
     room = int(most_megabytes * MEGABYTE) - used
@@ -66,13 +70,17 @@ def report_page(
 
 
 def _sections(
-    runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins, labels: Sequence[str]
+    runs: Sequence[ReportedRun],
+    samples: Samples,
+    plugins: Plugins,
+    labels: Sequence[str],
+    by: str | None,
 ) -> Iterator[Section]:
-    comparisons, problems = comparisons_of(runs)
-    yield "results", "Results", first_screen(runs, list(answers(comparisons)))
-    yield "next", "What to look at next", look_next(runs, comparisons)
+    found = differences_of_runs(runs, by)
+    yield "results", "Results", first_screen(runs, list(answers(found)))
+    yield "next", "What to look at next", look_next(runs, found)
     if len(runs) > 1:
-        yield "differences", "Differences", comparison_html(comparisons, problems)
+        yield "differences", "Differences", differences_html(found)
     for number, (name, inside) in enumerate(benchmark_sections(runs, plugins), 1):
         yield f"benchmark-{number}", f"Benchmark {name}", inside
     yield "repeats", "Repeats", repeats_html(runs)

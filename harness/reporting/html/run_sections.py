@@ -1,124 +1,27 @@
-"""The parts of a report about runs themselves: differences, repeats, replies, judges, origin."""
+"""The parts of a report about runs themselves: repeats, replies, judges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError
 from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.analysis_sections import analyses_html
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.samples import Samples
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
-from harness.reporting.text import number, reasons
+from harness.reporting.text import reasons
 from harness.scoring.summary import RoleUse, StageSummary, over_repeats
 
 if TYPE_CHECKING:
     from harness.registry import AnalysisRegistration, Plugins
-    from harness.scoring.comparison_document import Comparison
-    from harness.scoring.finished_task import FinishedTask
-    from harness.scoring.paired_differences import Difference
 
 RUNGS = ("strict", "fenced", "brackets", "repaired", "regex", "text", "rule")
 CUT, REFUSED = "truncated", "refused"
 PANEL, PEOPLE = "judge-panel", "judge-agreement"
-MOST_COMPARED = 12
-"""More runs than this are compared with `harness compare`, as each pair takes its time."""
-
-
-def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[str]]:
-    """The comparisons of all runs with the best one of each task, and why others are missing."""
-    from harness.scoring.comparable import comparison_set
-    from harness.scoring.comparison import adjusted, compare, main_of
-    from harness.scoring.score_run import chosen_metrics
-
-    if not 1 < len(runs) <= MOST_COMPARED:
-        many = f"{len(runs)} runs are too many to compare each with the best one here"
-        return [], [f"{many}: `harness compare RUN RUN` compares some"] if len(runs) > 1 else []
-    found, problems, alone = [], [], []
-    by_name: dict[str, list[FinishedTask]] = {}
-    for task in (task for run in runs for task in run.tasks):
-        by_name.setdefault(task.task.name, []).append(task)
-    for name, tasks in by_name.items():
-        if len(tasks) < 2:
-            alone.append(f"{name} ({tasks[0].label})")
-            continue
-        only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
-        values = {
-            task.run: result.value * (1 if result.higher_is_better else -1)
-            for task in comparison_set(tasks).members
-            for metric in only[:1]
-            if (result := task.summary.metrics.get(metric)) is not None and result.value is not None
-        }
-        best = max(values, key=values.__getitem__) if values else None
-        try:
-            found.append(compare(tasks, only=only, against=best).comparison)
-        except HarnessError as error:
-            problems.append(f"{name}: {error.problem}")
-    if alone:
-        problems.append(f"Finished by one run alone, so not compared: {', '.join(alone)}.")
-    return list(adjusted(found)), problems
-
-
-def answers(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """For each task in words whether the run with the best value is better than each other."""
-    for one in comparisons:
-        labels = {run.run: run.label for run in one.runs}
-        for each in one.differences:
-            better = next(iter(one.runs)).metrics[each.metric].higher_is_better
-            yield _answer(one.task, each, labels, higher=better)
-
-
-def _answer(task: str, each: Difference, labels: dict[str, str], *, higher: bool) -> str:
-    first, second = labels[each.first], labels[each.second]
-    start = f"{task}, {each.metric}"
-    if each.value is None or each.interval is None:
-        why = each.no_interval or "the value of one is undefined"
-        return f"{start}: whether {first} or {second} is better cannot be said, for {why}."
-    ahead = (each.value > 0) == higher
-    winner, loser = (first, second) if ahead else (second, first)
-    ends = sorted(end if each.value > 0 else -end for end in each.interval)
-    shown = (
-        f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
-        "common"
-    )
-    if ends[0] <= 0 <= ends[1]:
-        return f"{start}: no difference between {first} and {second} is established ({shown})."
-    return f"{start}: {winner} is better than {loser}, by {shown}."
-
-
-def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) -> Html:
-    """The differences between the runs with their intervals, and which runs stand apart."""
-    parts = []
-    for one in comparisons:
-        labels = {run.run: run.label for run in one.runs}
-        rows: list[tuple[Cell, ...]] = [
-            (
-                f"{labels[each.first]} − {labels[each.second]}", each.metric, each.value,
-                *(each.interval or (None, None)), each.n, each.p, each.p_holm,
-            )
-            for each in one.differences
-        ]  # fmt: skip
-        notes = [f"{each.label} stands apart: {', '.join(each.because)}" for each in one.refused]
-        columns = ("difference", "metric", "value", "low", "high", "n", "p", "p (Holm)")
-        if rows or notes:
-            sheet = Sheet(
-                title=one.task, columns=columns, rows=tuple(rows), digits=3,
-                notes=(*notes, *one.doubts),
-            )  # fmt: skip
-            parts.append(sheet_html(sheet, level=3) if rows else joined([
-                element("h3", one.task), notes_html(sheet.notes)
-            ]))  # fmt: skip
-    about = (
-        "Each run against the one with the best value of the task, on the units that both have: "
-        "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "
-        "after Holm for all tests here. The best run was chosen by its value, so that a small lead "
-        "may be luck."
-    )
-    return joined([element("p", about, class_="note"), *parts, notes_html(problems)])
 
 
 def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:

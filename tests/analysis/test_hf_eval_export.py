@@ -1,0 +1,40 @@
+"""Model cards: what of a run is on no card."""
+
+from builders.runs import (
+    make_entry,
+    make_finished_task,
+    make_manifest,
+    make_metric,
+    make_summary,
+    make_task,
+)
+from builders.stages import make_benchmark
+from huggingface_hub import ModelCard
+
+from harness.analysis.hf_eval_export import write_hf_eval
+
+
+def test_no_key_and_no_home_folder_is_on_a_card(tmp_path, monkeypatch):
+    home = tmp_path / "somebody"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("OTHER_API_KEY", "n0t-to-be-seen-by-anyone")
+    manifest = make_manifest(
+        tasks={"t": make_entry(make_task("t"))},
+        settings={"model_args": {"pretrained": f"{home}/weights"}},
+    )
+    why = (f"data of {home}/mine.jsonl", "judged with n0t-to-be-seen-by-anyone")
+    summary = make_summary(
+        "t", metrics={"m": make_metric(0.5, n=6)}, comparable=False, not_comparable_because=why
+    )
+    task = make_finished_task(
+        tmp_path, make_task("t"), label="one", manifest=manifest, entry=manifest.tasks["t"],
+        benchmark=make_benchmark(), summary=summary,
+    )  # fmt: skip
+    (path,) = write_hf_eval(tmp_path / "out", [task])
+    text = path.read_text("utf-8")
+    assert str(home) not in text
+    assert "n0t-to-be-seen" not in text
+    card = ModelCard.load(path)
+    assert card.data.model_name == "~/weights"
+    (result,) = card.data.eval_results
+    assert result.dataset_args["not_comparable_because"][0] == "data of ~/mine.jsonl"

@@ -12,7 +12,6 @@ from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.run_sections import (
-    answers,
     comparison_html,
     comparisons_of,
     judges_html,
@@ -69,7 +68,7 @@ def _sections(
     runs: Sequence[ReportedRun], samples: Samples, plugins: Plugins, labels: Sequence[str]
 ) -> Iterator[Section]:
     comparisons, problems = comparisons_of(runs)
-    yield "results", "Results", first_screen(runs, list(answers(comparisons)))
+    yield "results", "Results", first_screen(runs, comparisons)
     yield "next", "What to look at next", look_next(runs, comparisons)
     if len(runs) > 1:
         yield "differences", "Differences", comparison_html(comparisons, problems)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.base.errors import HarnessError
@@ -63,31 +64,68 @@ def comparisons_of(runs: Sequence[ReportedRun]) -> tuple[list[Comparison], list[
     return list(adjusted(found)), problems
 
 
-def answers(comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """For each task in words whether the run with the best value is better than each other."""
+def answers(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
+    """Which run is better in words, and the comparisons that establish no difference.
+
+    Each task has its run with the best value compared with each other, by the rule of
+    `harness compare`: p after Holm and the interval must both tell them apart.
+    """
+    found: tuple[list[str], list[str]] = ([], [])
     for one in comparisons:
         labels = {run.run: run.label for run in one.runs}
         for each in one.differences:
-            better = next(iter(one.runs)).metrics[each.metric].higher_is_better
-            yield _answer(one.task, each, labels, higher=better)
+            higher = one.runs[0].metrics[each.metric].higher_is_better
+            said = _answer(one.task, each, labels, higher=higher)
+            found[not established(each)].append(said)
+    return found
+
+
+def standing(comparisons: Sequence[Comparison]) -> str:
+    """In how many of its comparisons each run is ahead, whether that is established or not."""
+    ahead: Counter[str] = Counter()
+    of: Counter[str] = Counter()
+    for one in comparisons:
+        labels = {run.run: run.label for run in one.runs}
+        for each in one.differences:
+            pair = labels[each.first], labels[each.second]
+            of.update(pair)
+            if each.value:
+                higher = one.runs[0].metrics[each.metric].higher_is_better
+                ahead[pair[(each.value > 0) != higher]] += 1
+    counts = (f"{label} in {ahead[label]:,} of its {many:,}" for label, many in of.most_common())
+    return f"Ahead on the units in common, established or not: {', '.join(counts)}."
+
+
+def established(each: Difference) -> bool:
+    """Whether two runs differ: p after Holm is small, and the interval is on one side of 0."""
+    return (
+        each.value is not None
+        and each.interval is not None
+        and not each.interval[0] <= 0 <= each.interval[1]
+        and each.p_holm is not None
+        and each.p_holm < 1 - each.confidence
+    )
 
 
 def _answer(task: str, each: Difference, labels: dict[str, str], *, higher: bool) -> str:
     first, second = labels[each.first], labels[each.second]
     start = f"{task}, {each.metric}"
-    if each.value is None or each.interval is None:
-        why = each.no_interval or "the value of one is undefined"
+    if each.value is None or each.interval is None or each.p_holm is None:
+        why = each.no_interval or each.no_p or "the value of one is undefined"
         return f"{start}: whether {first} or {second} is better cannot be said, for {why}."
     ahead = (each.value > 0) == higher
     winner, loser = (first, second) if ahead else (second, first)
     ends = sorted(end if each.value > 0 else -end for end in each.interval)
+    p = "<0.001" if each.p_holm < 0.001 else number(each.p_holm)
     shown = (
         f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
-        "common"
+        f"common, p after Holm {p}"
     )
-    if ends[0] <= 0 <= ends[1]:
+    if established(each):
+        return f"{start}: {winner} is better than {loser}, by {shown}."
+    if not each.value:
         return f"{start}: no difference between {first} and {second} is established ({shown})."
-    return f"{start}: {winner} is better than {loser}, by {shown}."
+    return f"{start}: {winner} is ahead of {loser}, but no difference is established ({shown})."
 
 
 def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) -> Html:
@@ -97,12 +135,19 @@ def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) 
         labels = {run.run: run.label for run in one.runs}
         rows: list[tuple[Cell, ...]] = [
             (
-                f"{labels[each.first]} − {labels[each.second]}", each.metric, each.value,
+                f"{labels[each.first]} − {labels[each.second]}",
+                metric_name(each.metric, one.runs[0].metrics[each.metric]), each.value,
                 *(each.interval or (None, None)), each.n, each.p, each.p_holm,
             )
             for each in one.differences
         ]  # fmt: skip
         notes = [f"{each.label} stands apart: {', '.join(each.because)}" for each in one.refused]
+        if one.oracle and (pooled := {each.metric for each in one.differences}
+                           & {*one.oracle.metrics}):  # fmt: skip
+            notes.append(
+                f"{', '.join(sorted(pooled))}: against what these runs found together. In the "
+                "table of results each run stands alone, so that it is not there."
+            )
         columns = ("difference", "metric", "value", "low", "high", "n", "p", "p (Holm)")
         if rows or notes:
             sheet = Sheet(
@@ -113,10 +158,11 @@ def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) 
                 element("h3", one.task), notes_html(sheet.notes)
             ]))  # fmt: skip
     about = (
-        "Each run against the one with the best value of the task, on the units that both have: "
+        "Each run against the one with the best value of the task, on the units that both have. "
+        "Below 0 the first of the two has the lower value; ↑ or ↓ says which is better. Given are "
         "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "
         "after Holm for all tests here. The best run was chosen by its value, so that a small lead "
-        "may be luck."
+        "may be luck, or because it lost the harder units: look at what is missing."
     )
     return joined([element("p", about, class_="note"), *parts, notes_html(problems)])
 

@@ -127,7 +127,8 @@ expected: a folder of runs, such as `runs`\
 @pytest.fixture
 def hostile(runs):
     """The page of a task of which a model's name is hostile, and the page over all."""
-    folder = RunFolder(min(path for path in runs.iterdir()))
+    folders = map(RunFolder, runs.iterdir())
+    folder = next(one for one in folders if one.manifest().tags["model"] == "one")
     manifest = folder.manifest()
     tags = {**manifest.tags, "model": HOSTILE}
     write_manifest(folder.manifest_file, msgspec.structs.replace(manifest, tags=tags))

@@ -15,7 +15,7 @@ from harness.reporting.html.samples import Samples
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number, reasons
-from harness.scoring.summary import RoleUse, StageSummary, over_repeats
+from harness.scoring.summary import RoleUse, StageSummary, main_metrics, over_repeats
 
 if TYPE_CHECKING:
     from harness.registry import AnalysisRegistration, Plugins
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 RUNGS = ("strict", "fenced", "brackets", "repaired", "regex", "text", "rule")
 CUT, REFUSED = "truncated", "refused"
 PANEL, PEOPLE = "judge-panel", "judge-agreement"
+APART = (
+    "A run stands apart where something other than its candidate differs, as the reason says: "
+    "data, people, an option, a judge or another role. A role that is not bound is often played by "
+    "the candidate itself: give all runs the same, such as --role predictor=SPEC, to compare them."
+)
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
 
@@ -92,7 +97,8 @@ def standing(comparisons: Sequence[Comparison]) -> str:
             if each.value:
                 higher = one.runs[0].metrics[each.metric].higher_is_better
                 ahead[pair[(each.value > 0) != higher]] += 1
-    counts = (f"{label} in {ahead[label]:,} of its {many:,}" for label, many in of.most_common())
+    first = sorted(of, key=lambda label: -ahead[label] / of[label])
+    counts = (f"{label} in {ahead[label]:,} of its {of[label]:,}" for label in first)
     return f"Ahead on the units in common, established or not: {', '.join(counts)}."
 
 
@@ -164,14 +170,18 @@ def comparison_html(comparisons: Sequence[Comparison], problems: Sequence[str]) 
         "after Holm for all tests here. The best run was chosen by its value, so that a small lead "
         "may be luck, or because it lost the harder units: look at what is missing."
     )
+    if any(one.refused for one in comparisons):
+        problems = [APART, *problems]
     return joined([element("p", about, class_="note"), *parts, notes_html(problems)])
 
 
 def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
     """The mean and deviation over repeats; None if no task was repeated."""
     rows: list[tuple[Cell, ...]] = []
+    others: list[tuple[Cell, ...]] = []
     problems = []
     for run in runs:
+        mains = {name for each in run.summaries for name in main_metrics(each.main, each.metrics)}
         try:
             repeated = over_repeats(run.summaries)
         except HarnessError as error:
@@ -180,9 +190,10 @@ def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
         for task in repeated:
             for name, spread in task.metrics.items():
                 if not spread.baseline:
-                    rows.append((run.label, task.task, metric_name(name, spread), spread.mean,
+                    kept = rows if name in mains else others
+                    kept.append((run.label, task.task, metric_name(name, spread), spread.mean,
                                  spread.sd, spread.stderr, spread.n, spread.without))  # fmt: skip
-    if not rows:
+    if not rows and not others:
         return None
     columns = ("model", "task", "metric", "mean", "deviation", "standard error", "repeats",
                "without a value")  # fmt: skip
@@ -190,7 +201,11 @@ def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
             "The intervals above show how much it may change with other people: the two do not "
             "mix.")  # fmt: skip
     sheet = Sheet(title="", columns=columns, rows=tuple(rows), notes=(note, *problems), digits=3)
-    return sheet_html(sheet)
+    if not others:
+        return sheet_html(sheet)
+    rest = Sheet(title="", columns=columns, rows=tuple(others), digits=3)
+    title = element("summary", f"{len(others):,} values of other metrics")
+    return joined([sheet_html(sheet), element("details", title, sheet_html(rest))])
 
 
 def reading_html(runs: Sequence[ReportedRun]) -> Html:

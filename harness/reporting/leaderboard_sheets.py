@@ -12,6 +12,7 @@ from harness.scoring.summary import MetricResult
 
 STAMP = "NOT COMPARABLE"
 DIGITS = 3
+ALONE = "alone"
 NO_ORDER = (
     "one model is above another only where the interval of their paired difference leaves out 0 "
     "and the p value, adjusted after Holm for all pairs of this page, is below {level:g}",
@@ -33,6 +34,11 @@ def page_title(board: Board) -> str:
 def rank_text(ranks: RankInterval) -> str:
     """The ranks that a run may have: `2`, or `2–4`."""
     return str(ranks.best) if ranks.best == ranks.worst else f"{ranks.best}–{ranks.worst}"
+
+
+def rank_on(board: Board, ranks: RankInterval) -> str:
+    """The ranks on a page; a model that stands there alone has none, as its 1 would be no win."""
+    return ALONE if len(board.ranked) == 1 else rank_text(ranks)
 
 
 def board_report(board: Board) -> Report:
@@ -64,7 +70,7 @@ def index_reports(found: Leaderboard) -> Iterator[tuple[str, Report]]:
         )
         models = sorted({one.entry.model for board in boards for one in board.ranked})
         ranks = [
-            {one.entry.model: rank_text(one.ranks) for one in board.ranked} for board in boards
+            {one.entry.model: rank_on(board, one.ranks) for one in board.ranked} for board in boards
         ]
         yield (
             title,

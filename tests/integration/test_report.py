@@ -183,6 +183,14 @@ def test_runs_that_cannot_be_compared_stand_apart_with_the_reason(small_run, tmp
     assert "Apart, as these runs cannot be compared with those before" in text
     assert re.search(r"chosen users [23] against [23]", text)
     assert "cannot be compared" in page.texts["next"]
+    assert "give all runs the same" in page.texts["differences"]
+
+
+def test_repeats_of_main_metrics_come_before_the_others(pages):
+    page = pages("interests")
+    main_ones, others = page.of("repeats")
+    assert [row[2] for row in main_ones.rows] == ["support ↑"]
+    assert f"{len(others.rows)} values of other metrics" in page.texts["repeats"]
 
 
 def test_the_command_of_a_run_comes_first_and_makes_the_same_run(pages, runs):

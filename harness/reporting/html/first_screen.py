@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.calls.pricing import Cost, together
 from harness.contracts.published import PublishedResult
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.run_differences import Differences, answers, standing
 from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.money import paid
 from harness.reporting.tables import (
@@ -36,8 +37,21 @@ if TYPE_CHECKING:
 LOOSE = 0.1
 """If a larger share of the replies was not read, or needed help, a report says so."""
 
+UNDONE, UNLIKE = 2.0, 1.0
+"""How much a run that is not done, and results without a comparison or an interval, weigh next to
+a share that is missing."""
+
 HELPED = ("brackets", "repaired")
 """The rungs of replies that were not in the form that was asked for."""
+
+FEW_ANSWERS = 6
+"""More comparisons than this are counted first, and those that establish nothing are folded."""
+
+MOST_ANSWERS = 12
+"""More established differences are shown when the reader asks for them."""
+
+MOST_NEXT = 8
+"""More things to look at are shown when the reader asks for them."""
 
 FEW_TASKS = 4
 """What more tasks ask is shown when the reader asks for it."""
@@ -61,10 +75,19 @@ class ResultRow:
     why: str = ""
 
 
-def first_screen(runs: Sequence[ReportedRun], answers: Sequence[str] = ()) -> Html:
+class Doubt(NamedTuple):
+    """Something to look at: how much it weighs, whose it is, and the part of the page about it."""
+
+    weight: float
+    whose: str
+    what: str
+    part: str
+
+
+def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     """The stamp, what was measured on whom, the answer in sentences and in one table."""
     rows = [row for run in runs for row in result_rows(run)]
-    said = [element("p", line, class_="answer") for line in answers]
+    said = _said(found)
     table = _results(rows, published_rows(runs, rows))
     measured = _measured(runs)
     if len(measured) <= FEW_TASKS:
@@ -73,14 +96,37 @@ def first_screen(runs: Sequence[ReportedRun], answers: Sequence[str] = ()) -> Ht
     return joined([_stamp(runs), element("details", title, _listed(measured)), *said, table])
 
 
+def _said(found: Differences) -> list[Html]:
+    """How many comparisons establish a difference, and each of them; long lists are folded."""
+    better, undecided = answers(found)
+    many = len(better) + len(undecided)
+    lines = [element("p", line, class_="answer") for line in better]
+    rest = [element("p", line, class_="answer") for line in undecided]
+    if many <= FEW_ANSWERS:
+        return [*lines, *rest]
+    how_many = f"{len(better):,} of {many:,} comparisons with the best run of a task"
+    which = "establish a difference" if len(better) != 1 else "establishes a difference"
+    head = element("p", element("strong", f"{how_many} {which}."), class_="answer")
+    parts = [head, *lines[:MOST_ANSWERS], element("p", standing(found), class_="answer")]
+    for count, title, hidden in (
+        (len(better) - MOST_ANSWERS, "more that establish a difference", lines[MOST_ANSWERS:]),
+        (len(rest), "that establish none, and who is ahead", rest),
+    ):
+        if hidden:
+            parts.append(element("details", element("summary", f"{count:,} {title}"), *hidden))
+    return parts
+
+
 def result_rows(run: ReportedRun) -> Iterator[ResultRow]:
     """The rows of a run: means of its groups, then its tasks; repeats are one row, their mean."""
     finished = {task.task.name: task for task in run.tasks}
     known = {each.task: each for each in run.summaries}
     means = means_of(run.manifest, [task.summary for task in run.tasks], finished.__getitem__)
     for mean in means:
-        many = len(mean.tasks)
-        name = f"{mean.name} ×{many}" if mean.over == "repeats" else f"{mean.name} (mean of {many})"
+        many = len({task_and_repeat(task)[0] for task in mean.tasks})
+        times = len(mean.tasks) // many
+        of = f"mean of {many}, ×{times}" if times > 1 else f"mean of {many}"
+        name = f"{mean.name} ×{times}" if mean.over == "repeats" else f"{mean.name} ({of})"
         behind = tuple(known[task] for task in mean.tasks)
         yield ResultRow(run=run, task=name, metric=mean.metric, result=mean, summaries=behind)
     repeated = {mean.name for mean in means if mean.over == "repeats"}
@@ -134,13 +180,14 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
     entries, marks = [], []
     reasons_given = dict.fromkeys(one.comparable_if for one in published if one.comparable_if)
     conditions = {why: place for place, why in enumerate(reasons_given, 1)}
-    for task in dict.fromkeys(row.task for row in rows):
-        for row in rows:
-            if row.task == task:
+    # A task and its mean over repeats stand together, with the published results once.
+    for task in dict.fromkeys(_plain(row.task) for row in rows):
+        for row in _by_metric(rows):
+            if _plain(row.task) == task:
                 entries.append(_entries(row))
                 marks.append("" if row.result else "unfinished")
         for one in published:
-            if one.task == task.partition(" ")[0]:
+            if one.task == task:
                 entries.append(_published(one, conditions))
                 marks.append("published")
     many = len(published)
@@ -152,8 +199,17 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
     kinds = (False, False, False, True, True, False, True, True)
     table = entries_html("Results", columns, entries, numbers=kinds, marks=marks)
     notes = [
-        "In brackets is the interval over people of each value alone; ↑ means that more is better."
+        "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
+        "better, ↓ that less is. n is how many people or other units have a value. The time is of "
+        "the whole run with all its tasks, as minutes:seconds.",
+        "Missing: the units without a value, with the share that is lost of what the metric is "
+        "made of, and the stage and cause; 0 (5%) means that each unit has a value, but parts of "
+        "some were lost.",
     ]
+    if any(cost is None for cost in costs):
+        notes.append("What was paid is known where a run was given --prices.")
+    if any("×" in row.task for row in rows):
+        notes.append("×2 is the mean over two repeats: n counts each unit once for each repeat.")
     if published:
         notes.append("Grey rows are published results.")
     notes += [
@@ -163,6 +219,17 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
         "div", switch, table, *(element("p", note, class_="note") for note in notes),
         class_="results few" if many > MOST_PUBLISHED else "results",
     )  # fmt: skip
+
+
+def _plain(task: str) -> str:
+    """The name in a row without how many tasks or repeats it is the mean of."""
+    return task.partition(" ")[0]
+
+
+def _by_metric(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows with all runs of a metric next to each other, the metrics in their order."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(row.metric for row in rows))}
+    return sorted(rows, key=lambda row: places[row.metric])
 
 
 def _entries(row: ResultRow) -> list[Entry]:
@@ -177,7 +244,13 @@ def _entries(row: ResultRow) -> list[Entry]:
         causes = sum((Counter(part.missing) for part in parts), Counter[str]())
         lost = sum(map(missing_share, parts)) / len(parts)
         behind = sum(part.units_behind for part in parts)
-        missing = missing_cell(parts[0]) if len(parts) == 1 else f"{causes.total():,}"
+        missing = (
+            missing_cell(parts[0])
+            if len(parts) == 1
+            else f"{causes.total():,} ({share(lost, 1)})"
+            if lost
+            else NOTHING
+        )
         value = value_of(result) if result.value is not None else f"no value: {result.undefined}"
         rest = [
             Entry(metric_name(row.metric, result)), Entry(value, result.value),
@@ -242,33 +315,52 @@ def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
             first.setdefault(task_and_repeat(summary.task)[0], (run, summary))
     found = []
     for name, (run, summary) in first.items():
+        like = [
+            each for one in runs for each in one.summaries
+            if task_and_repeat(each.task)[0] == name and each.roles.keys() >= summary.roles.keys()
+        ]  # fmt: skip
         about = str(run.manifest.tasks[summary.task].definition.get("description", ""))
         people = max((each.users for each in summary.metrics.values()), default=0)
         alone = all(each.users == each.n for each in summary.metrics.values())
         whom = f"{summary.units:,} units, of {people:,} people with a score"
-        others = [f"{role}: {one}" for role, one in summary.roles.items() if role != CANDIDATE]
+        others = [
+            f"{role}: {', '.join(dict.fromkeys(each.roles[role] for each in like))}"
+            for role in summary.roles
+            if role != CANDIDATE
+        ]
         facts = [
             f"{summary.units:,} people" if alone else whom,
             f"data: {data_name(summary.data)}",
             *others,
         ]
         small = element("span", f"{'; '.join(facts)}.", class_="note")
-        found.append((name, element("dd", f"{about} ", small)))
+        means = [
+            element("div", f"{metric_name(metric, result)}: {result.description}", class_="note")
+            for metric in main_metrics(summary.main, summary.metrics)
+            if (result := summary.metrics[metric]).description
+        ]
+        found.append((name, element("dd", f"{about} ", small, *means)))
     return found
 
 
 def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
-    """What the numbers leave open, with the part of the page that says more."""
-    lines = [*_doubts(runs), *_open_differences(found)]
-    if not lines:
-        lines = [("", "Nothing is missing, unread or unlike: read some samples.", "samples")]
-    return element(
-        "ul",
-        *(
-            element("li", f"{whose}: " if whose else "", f"{what} ", _link(part))
-            for whose, what, part in lines
-        ),
-    )
+    """What the numbers leave open, the worst first, with the part of the page that says more."""
+    doubts = sorted([*_doubts(runs), *_apart(found), *_open_differences(found)],
+                    key=lambda doubt: -doubt.weight)  # fmt: skip
+    if not doubts:
+        doubts = [Doubt(0, "", "Nothing is missing, unread or unlike: read some samples.",
+                        "samples")]  # fmt: skip
+    lines = [
+        element("li", f"{one.whose}: " if one.whose else "", f"{one.what} ", _link(one.part))
+        for one in doubts
+    ]
+    if len(lines) <= 2 * MOST_NEXT:
+        return element("ul", *lines)
+    more = element("summary", f"{len(lines) - MOST_NEXT:,} smaller ones")
+    return joined([
+        element("ul", *lines[:MOST_NEXT]),
+        element("details", more, element("ul", *lines[MOST_NEXT:])),
+    ])  # fmt: skip
 
 
 def _link(part: str) -> Html:
@@ -279,29 +371,35 @@ def _link(part: str) -> Html:
     return element("a", names[part], href=f"#{place}", data_show=part)
 
 
-def _doubts(runs: Sequence[ReportedRun]) -> Iterator[tuple[str, str, str]]:
+def _doubts(runs: Sequence[ReportedRun]) -> Iterator[Doubt]:
     for run in runs:
         if run.manifest.status != "done":
-            yield run.label, f"the run is {run.manifest.status.replace('_', ' ')}.", "provenance"
+            status = run.manifest.status.replace("_", " ")
+            yield Doubt(UNDONE, run.label, f"the run is {status}.", "provenance")
         for summary in run.summaries:
             whose = f"{run.label} on {summary.task}"
             for name in main_metrics(summary.main, summary.metrics)[:1]:
                 result = summary.metrics[name]
                 if (lost := missing_share(result)) > 0:
                     causes = f" ({reasons(result.missing)})" if result.missing else ""
-                    yield whose, f"{share(lost, 1)} of {name} is missing{causes}.", "failures"
+                    what = f"{share(lost, 1)} of {name} is missing{causes}."
+                    yield Doubt(lost, whose, what, "failures")
                 if result.value is not None and result.interval is None:
-                    yield whose, f"{name} has no interval: {result.no_interval}.", "samples"
+                    what = f"{name} has no interval: {result.no_interval}."
+                    yield Doubt(UNLIKE, whose, what, "samples")
             if spent := thought_out(summary):
-                yield whose, f"{spent:,} replies spent their limit on thinking.", "reading"
+                what = f"{spent:,} replies spent their limit on thinking."
+                yield Doubt(UNLIKE, whose, what, "reading")
             for stage, use in _candidate(summary):
                 calls, read = use.calls, sum(use.rungs.values())
                 if calls - read > LOOSE * calls:
                     part = share(calls - read, calls)
-                    yield whose, f"{part} of the replies of {stage} were not read.", "reading"
+                    what = f"{part} of the replies of {stage} were not read."
+                    yield Doubt((calls - read) / calls, whose, what, "reading")
                 if (helped := sum(use.rungs.get(rung, 0) for rung in HELPED)) > LOOSE * read:
                     part = share(helped, read)
-                    yield whose, f"{part} of the replies of {stage} needed repair.", "reading"
+                    what = f"{part} of the replies of {stage} needed repair."
+                    yield Doubt(helped / read / 2, whose, what, "reading")
 
 
 def _candidate(summary: TaskSummary) -> Iterator[tuple[str, RoleUse]]:
@@ -310,15 +408,26 @@ def _candidate(summary: TaskSummary) -> Iterator[tuple[str, RoleUse]]:
             yield name, stage.roles[CANDIDATE]
 
 
-def _open_differences(found: Differences) -> Iterator[tuple[str, str, str]]:
-    labels = found.labels()
-    for task, each, _ in found.tested():
-        if each.interval is not None and not is_established(each):
-            pair = f"{labels[each.first]} and {labels[each.second]}"
-            yield task, (f"{pair} cannot be told apart by {each.metric} on {each.users:,} "
-                         "people: more people would narrow the interval."), \
-                "differences"  # fmt: skip
+def _apart(found: Differences) -> Iterator[Doubt]:
+    """Which runs cannot be compared, once for all tasks of one reason."""
+    tasks: dict[tuple[str, str], list[str]] = {}
     for one in found.document.comparisons:
         for refused in one.refused:
-            why = ", ".join(refused.because)
-            yield one.task, f"{refused.label} cannot be compared: {why}.", "differences"
+            tasks.setdefault((refused.label, ", ".join(refused.because)), []).append(one.task)
+    for (label, why), named in tasks.items():
+        what = f"{label} cannot be compared: {why}."
+        yield Doubt(UNLIKE, ", ".join(named), what, "differences")
+
+
+def _open_differences(found: Differences) -> Iterator[Doubt]:
+    """The comparisons that are not decided, in one line."""
+    every = [each for _, each, _ in found.tested() if each.interval is not None]
+    undecided = [each.users for each in every if not is_established(each)]
+    if undecided:
+        least, most = min(undecided), max(undecided)
+        people = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        what = (
+            f"{len(undecided):,} of {len(every):,} comparisons establish no difference on {people} "
+            "people: more people would narrow the intervals."
+        )
+        yield Doubt(UNLIKE, "", what, "differences")

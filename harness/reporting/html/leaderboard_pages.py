@@ -12,7 +12,7 @@ from harness.reporting.leaderboard_sheets import (
     board_report,
     index_reports,
     page_title,
-    rank_text,
+    rank_on,
 )
 
 TITLE = "Leaderboard"
@@ -62,18 +62,21 @@ def _links(found: Leaderboard, title: str) -> Html:
         [
             Entry(_link(board.page, board.page)),
             Entry(board.metric),
-            Entry(
-                ", ".join(f"{rank_text(one.ranks)} {one.entry.model}" for one in board.ranked[:3])
-            ),
+            Entry(_first(board)),
             Entry(str(len(board.ranked)), len(board.ranked)),
             Entry(str(board.seed), board.seed),
             Entry("all" if board.limit is None else str(board.limit), board.limit),
         ]
         for board in boards
     ]
-    columns = ("page", "metric", "first", "models", "seed", "people, at most")
+    columns = ("page", "metric", "first, by rank", "models", "seed", "people, at most")
     numbers = (False, False, False, True, True, True)
     return entries_html("pages", columns, rows, numbers=numbers)
+
+
+def _first(board: Board) -> str:
+    """The ranks and names of the first models."""
+    return ", ".join(f"{rank_on(board, one.ranks)} {one.entry.model}" for one in board.ranked[:3])
 
 
 def _link(page: str, text: str) -> Html:

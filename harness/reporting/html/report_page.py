@@ -12,7 +12,6 @@ from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.run_differences import (
-    answers,
     differences_html,
     differences_of_runs,
 )
@@ -77,7 +76,7 @@ def _sections(
     by: str | None,
 ) -> Iterator[Section]:
     found = differences_of_runs(runs, by)
-    yield "results", "Results", first_screen(runs, list(answers(found)))
+    yield "results", "Results", first_screen(runs, found)
     yield "next", "What to look at next", look_next(runs, found)
     if len(runs) > 1:
         yield "differences", "Differences", differences_html(found)

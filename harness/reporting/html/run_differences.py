@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,7 @@ from harness.reporting.comparison_tables import missing_tests, p_value
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
+from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference, is_established
 from harness.tasks.repeats import task_and_repeat
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
+
+APART = (
+    "A run stands apart where something other than its candidate differs, as the reason says: "
+    "data, people, an option, a judge or another role. A role that is not bound is often played by "
+    "the candidate itself: give all runs the same, such as --role predictor=SPEC, to compare them."
+)
 
 NUMBERS = ("value", "low", "high", "n", "p", "p (Holm)")
 
@@ -108,11 +116,32 @@ def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
     return max(values, key=values.__getitem__) if values else None
 
 
-def answers(found: Differences) -> Iterator[str]:
-    """For each task in words whether the run with the best value is better than each other."""
+def answers(found: Differences) -> tuple[list[str], list[str]]:
+    """Which run is better in words, and the comparisons that establish no difference.
+
+    Each task has its run with the best value compared with each other, by the rule of
+    `harness compare`: p after Holm and the interval must both tell them apart.
+    """
     labels = found.labels()
+    said: tuple[list[str], list[str]] = ([], [])
     for task, each, higher in found.tested():
-        yield _answer(task, each, labels, higher=higher)
+        said[not is_established(each)].append(_answer(task, each, labels, higher=higher))
+    return said
+
+
+def standing(found: Differences) -> str:
+    """In how many of its comparisons each run is ahead, whether that is established or not."""
+    labels = found.labels()
+    ahead: Counter[str] = Counter()
+    of: Counter[str] = Counter()
+    for _, each, higher in found.tested():
+        pair = labels[each.first], labels[each.second]
+        of.update(pair)
+        if each.value:
+            ahead[pair[(each.value > 0) != higher]] += 1
+    first = sorted(of, key=lambda label: -ahead[label] / of[label])
+    counts = (f"{label} in {ahead[label]:,} of its {of[label]:,}" for label in first)
+    return f"Ahead on the units in common, established or not: {', '.join(counts)}."
 
 
 def _answer(task: str, each: Difference, labels: Mapping[str, str], *, higher: bool) -> str:
@@ -128,11 +157,13 @@ def _answer(task: str, each: Difference, labels: Mapping[str, str], *, higher: b
         f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
         "common"
     )
+    if each.p_holm is not None:
+        shown += f", p after Holm {p_value(each.p_holm)}"
     if is_established(each):
         return f"{start}: {winner} is better than {loser}, by {shown}."
-    if not ends[0] <= 0 <= ends[1]:
-        shown += f", but p is {p_value(each.p_holm)} after Holm"
-    return f"{start}: no difference between {first} and {second} is established ({shown})."
+    if not each.value:
+        return f"{start}: no difference between {first} and {second} is established ({shown})."
+    return f"{start}: {winner} is ahead of {loser}, but no difference is established ({shown})."
 
 
 def differences_html(found: Differences) -> Html:
@@ -147,11 +178,14 @@ def differences_html(found: Differences) -> Html:
             "`harness report` with `--by SLICE` adds the differences within each part of the data: "
             f"{', '.join(found.parts)}."
         )
+    if any(one.refused for one in found.document.comparisons):
+        notes.insert(0, APART)
     about = (
-        "Each run against the one with the best value of the task, on the units that both have: "
+        "Each run against the one with the best value of the task, on the units that both have. "
+        "Below 0 the first of the two has the lower value; ↑ or ↓ says which is better. Given are "
         "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "
         "after Holm for all tests here. The best run was chosen by its value, so that a small lead "
-        "may be luck."
+        "may be luck, or because it lost the harder units: look at what is missing."
     )
     return joined([element("p", about, class_="note"), *parts, notes_html(notes)])
 
@@ -161,9 +195,18 @@ def _comparison(one: Comparison, labels: Mapping[str, str]) -> Iterator[Html]:
     notes = [f"{each.label} stands apart: {', '.join(each.because)}" for each in one.refused]
     if any(each.p is not None and each.p_holm is None for each in one.differences):
         notes.append("The mean over repeats is tested below: a single repeat is no further test.")
+    if one.oracle and (pooled := {each.metric for each in one.differences} & {*one.oracle.metrics}):
+        notes.append(
+            f"{', '.join(sorted(pooled))}: against what these runs found together. In the table of "
+            "results each run stands alone, so that it is not there."
+        )
+    metrics = one.runs[0].metrics
     sheet = Sheet(
         title=one.task, columns=("difference", "metric", *NUMBERS), digits=3,
-        rows=tuple((_pair(each, labels), each.metric, *_numbers(each)) for each in one.differences),
+        rows=tuple(
+            (_pair(each, labels), metric_name(each.metric, metrics[each.metric]), *_numbers(each))
+            for each in one.differences
+        ),
         notes=(*notes, *one.doubts, *missing_tests(one.differences)),
     )  # fmt: skip
     if sheet.rows:

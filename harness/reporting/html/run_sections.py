@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from harness.base.errors import HarnessError
 from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.analysis_sections import analyses_html
-from harness.reporting.html.markup import Html, joined
+from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.samples import Samples
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import reasons
-from harness.scoring.summary import RoleUse, StageSummary, over_repeats
+from harness.scoring.summary import RoleUse, StageSummary, main_metrics, over_repeats
 
 if TYPE_CHECKING:
     from harness.registry import AnalysisRegistration, Plugins
@@ -27,8 +27,10 @@ PANEL, PEOPLE = "judge-panel", "judge-agreement"
 def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
     """The mean and deviation over repeats; None if no task was repeated."""
     rows: list[tuple[Cell, ...]] = []
+    others: list[tuple[Cell, ...]] = []
     problems = []
     for run in runs:
+        mains = {name for each in run.summaries for name in main_metrics(each.main, each.metrics)}
         try:
             repeated = over_repeats(run.summaries)
         except HarnessError as error:
@@ -37,9 +39,10 @@ def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
         for task in repeated:
             for name, spread in task.metrics.items():
                 if not spread.baseline:
-                    rows.append((run.label, task.task, metric_name(name, spread), spread.mean,
+                    kept = rows if name in mains else others
+                    kept.append((run.label, task.task, metric_name(name, spread), spread.mean,
                                  spread.sd, spread.stderr, spread.n, spread.without))  # fmt: skip
-    if not rows:
+    if not rows and not others:
         return None
     columns = ("model", "task", "metric", "mean", "deviation", "standard error", "repeats",
                "without a value")  # fmt: skip
@@ -47,7 +50,11 @@ def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
             "The intervals above show how much it may change with other people: the two do not "
             "mix.")  # fmt: skip
     sheet = Sheet(title="", columns=columns, rows=tuple(rows), notes=(note, *problems), digits=3)
-    return sheet_html(sheet)
+    if not others:
+        return sheet_html(sheet)
+    rest = Sheet(title="", columns=columns, rows=tuple(others), digits=3)
+    title = element("summary", f"{len(others):,} values of other metrics")
+    return joined([sheet_html(sheet), element("details", title, sheet_html(rest))])
 
 
 def reading_html(runs: Sequence[ReportedRun]) -> Html:

@@ -411,7 +411,9 @@ def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, list[s
         by,
     )  # fmt: skip
     section = section_html("differences", "Differences", differences_html(found))
-    return ReportPage(page_html("A page", [section])), list(answers(found))
+    return ReportPage(page_html("A page", [section])), [
+        line for lines in answers(found) for line in lines
+    ]
 
 
 def test_a_report_has_the_differences_and_the_units_that_changed_with_their_commands(tmp_path):
@@ -420,10 +422,10 @@ def test_a_report_has_the_differences_and_the_units_that_changed_with_their_comm
     low, high = bootstrap(np.subtract(OLD, NEW), "paired", 0, "t", "hits").expected
     p = exchanged(np.subtract(NEW, OLD))
     assert differences.rows == [
-        ["old − new", "hits", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
+        ["old − new", "hits ↑", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
          f"{p:.3f}", f"{p:.3f}"],
     ]  # fmt: skip
-    assert said.startswith("t, hits: no difference between old and new is established")
+    assert said.startswith("t, hits: new is ahead of old, but no difference is established")
     assert [row[:5] for row in units.rows] == [
         ["ann-1", "old − new", "-1.000", "0.000", "1.000"],
         ["bob-1", "old − new", "-1.000", "0.000", "1.000"],
@@ -450,8 +452,8 @@ def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_p
 def test_a_report_calls_nothing_better_that_is_not_after_holm(tmp_path):
     # Of five people that all differ p is 2/32: the interval alone leaves out 0.
     _, (said,) = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
-    assert "no difference between old and new is established" in said
-    assert said.endswith("but p is 0.062 after Holm).")
+    assert "new is ahead of old, but no difference is established" in said
+    assert said.endswith("p after Holm 0.062).")
     _, (said,) = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
     assert said.startswith("t, hits: new is better than old, by 1.000")
 

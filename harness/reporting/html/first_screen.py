@@ -204,7 +204,7 @@ def _results(rows: Sequence[ResultRow], published: Sequence[PublishedResult]) ->
         "the whole run with all its tasks, as minutes:seconds.",
         "Missing: the units without a value, with the share that is lost of what the metric is "
         "made of, and the stage and cause; 0 (5%) means that each unit has a value, but parts of "
-        "some were lost.",
+        "some were lost. A metric that counts lost units as worst has them in its value, not in n.",
     ]
     if any(cost is None for cost in costs):
         notes.append("What was paid is known where a run was given --prices.")

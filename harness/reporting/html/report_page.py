@@ -23,6 +23,7 @@ from harness.reporting.html.run_sections import (
 from harness.reporting.html.sample_pack import pack
 from harness.reporting.html.samples import RULE, Samples, read_samples
 from harness.reporting.html.sheet_html import notes_html
+from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -90,7 +91,7 @@ def _sections(
 
 def _made_of(runs: Sequence[ReportedRun]) -> str:
     models = list(dict.fromkeys(run.label for run in runs))
-    tasks = {summary.task for run in runs for summary in run.summaries}
+    tasks = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
     days = sorted({run.manifest.sessions[0].started[:10] for run in runs if run.manifest.sessions})
     when = f", made on {days[0]}" if days else ""
     when += f" to {days[-1]}" if len(days) > 1 else ""

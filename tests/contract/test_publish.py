@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,14 @@ def commands() -> list[str]:
     return [line.removeprefix(PROMPT) for line in lines if line.startswith(PROMPT)]
 
 
-def test_every_command_of_the_walk_ends_well(environment):
+def test_every_command_of_the_walk_ends_well(environment, tmp_path):
+    own = replace(environment, elsewhere=tmp_path)
     walk = commands()
     assert [one.split()[1] for one in walk[:1]] == ["new-plugin"]
     for command in walk:
         program, *arguments = shlex.split(command)
-        environment.said(program, *arguments)
-    project = environment.elsewhere / "acme-moods"
+        own.said(program, *arguments)
+    project = tmp_path / "acme-moods"
     assert [file.suffix for file in sorted((project / "dist").iterdir())] == [".whl", ".gz"]
-    assert "acme_moods" in (environment.elsewhere / "moods.html").read_text("utf-8")
-    environment.said("python", "-m", "pip", "uninstall", "-qy", "acme-moods")
+    assert "acme_moods" in (tmp_path / "moods.html").read_text("utf-8")
+    own.said("python", "-m", "pip", "uninstall", "-qy", "acme-moods")

@@ -58,7 +58,7 @@ class Tab:
         await self._socket.send_json({"id": self._number, "method": method, "params": params})
         return self._number
 
-    async def tell(self, method: str, **params: Any) -> dict[str, Any]:
+    async def send(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a command, and return its result."""
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[self._number + 1] = answer
@@ -69,13 +69,13 @@ class Tab:
 
     async def open(self, page: Path) -> None:
         """Open a page, and wait until it is loaded."""
-        opened = await self.tell("Page.navigate", url=page.as_uri())
+        opened = await self.send("Page.navigate", url=page.as_uri())
         assert "errorText" not in opened, opened
         await self.until("document.readyState === 'complete'")
 
     async def run(self, script: str) -> Any:
         """The value of an expression in the page."""
-        found = await self.tell(
+        found = await self.send(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
         assert "exceptionDetails" not in found, found
@@ -93,24 +93,24 @@ class Tab:
         """Press a key."""
         more = {"text": "\r", "windowsVirtualKeyCode": 13} if name == "Enter" else {}
         for kind in ("keyDown", "keyUp"):
-            await self.tell("Input.dispatchKeyEvent", type=kind, key=name, code=name, **more)
+            await self.send("Input.dispatchKeyEvent", type=kind, key=name, code=name, **more)
 
     async def picture(
         self, *, width: int, height: int, dark: bool = False, media: str = "screen"
     ) -> bytes:
         """A screenshot of the page at this size, as PNG."""
         await self.look(width=width, height=height, dark=dark, media=media)
-        found = await self.tell("Page.captureScreenshot", format="png")
+        found = await self.send("Page.captureScreenshot", format="png")
         return base64.b64decode(found["data"])
 
     async def look(
         self, *, width: int, height: int = 900, dark: bool = False, media: str = "screen"
     ) -> None:
         """Give the page a size, a theme and a medium."""
-        await self.tell("Emulation.setDeviceMetricsOverride", width=width, height=height,
+        await self.send("Emulation.setDeviceMetricsOverride", width=width, height=height,
                         deviceScaleFactor=1, mobile=width < 500)  # fmt: skip
         theme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        await self.tell("Emulation.setEmulatedMedia", media=media, features=[theme])
+        await self.send("Emulation.setEmulatedMedia", media=media, features=[theme])
 
     @property
     def problems(self) -> list[dict[str, Any]]:
@@ -146,7 +146,7 @@ async def browser() -> AsyncIterator[Tab]:
                 async with session.ws_connect(address, max_msg_size=0) as socket:
                     tab = Tab(socket)
                     for domain in ("Page", "Network", "Runtime", "Log"):
-                        await tab.tell(f"{domain}.enable")
+                        await tab.send(f"{domain}.enable")
                     yield tab
         finally:
             started.terminate()

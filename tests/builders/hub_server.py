@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from builders.web_server import running
 
 
 class Hub:
@@ -99,14 +100,8 @@ def etag(data: bytes) -> str:
 def serving_hub() -> Iterator[Hub]:
     """A running hub without data sets."""
     hub = Hub()
-    thread = threading.Thread(target=hub.server.serve_forever)
-    thread.start()
-    try:
+    with running(hub.server):
         yield hub
-    finally:
-        hub.server.shutdown()
-        thread.join()
-        hub.server.server_close()
 
 
 def environment(folder: Path, endpoint: str) -> dict[str, str]:

@@ -87,14 +87,21 @@ class Web:
 def serving() -> Iterator[Web]:
     """A running server without pages."""
     web = Web()
-    thread = threading.Thread(target=web.server.serve_forever)
+    with running(web.server):
+        yield web
+
+
+@contextmanager
+def running(server: ThreadingHTTPServer) -> Iterator[None]:
+    """A server that answers from a thread, until the end."""
+    thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        yield web
+        yield
     finally:
-        web.server.shutdown()
+        server.shutdown()
         thread.join()
-        web.server.server_close()
+        server.server_close()
 
 
 def sha256(body: bytes) -> str:

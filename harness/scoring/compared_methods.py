@@ -16,7 +16,7 @@ from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import chosen_metrics
 
 PEOPLE = ("benchmark", "data", "limit", "seed")
-"""The settings, besides the chosen people, that decide about whom a task asks."""
+"""The settings, besides the chosen people, that decide which people a task asks about."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

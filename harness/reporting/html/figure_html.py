@@ -16,7 +16,7 @@ from harness.reporting.html.figure_data import figure_sheets
 from harness.reporting.html.markup import Html, element, joined, shown
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 
-SVG, LINKED = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+SVG = "http://www.w3.org/2000/svg"
 DRAWN = frozenset({"svg", "g", "defs", "clipPath", "path", "rect", "text", "tspan", "use", "image"})
 """The elements of a drawing; others are dropped."""
 

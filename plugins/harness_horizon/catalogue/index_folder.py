@@ -26,7 +26,7 @@ def read_index(folder: Path) -> Manifest:
             where=str(folder),
             found=inside(folder),
             expected=f"{MANIFEST} of an index, which is completed last",
-            hint=f"let its build end, the same command goes on; or build one: {COMMAND}",
+            hint=f"let its build end, the same command continues; or build one: {COMMAND}",
         )
     for part in manifest.parts.values():
         for path, file in part.files.items():

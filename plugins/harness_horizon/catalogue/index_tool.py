@@ -82,7 +82,7 @@ def run(settings: Settings, progress: Progress) -> Report:
             if not done:
                 _build(settings, data, embedder, ledger, progress)
         except KeyboardInterrupt as error:
-            hint = "what is embedded is kept: the same command goes on from there"
+            hint = "what is embedded is kept: the same command continues from there"
             raise Interrupted("stopped", where=str(out), hint=hint) from error
         except OSError as error:
             raise storage_error(out, error, option=OUT) from error

@@ -25,7 +25,7 @@ from harness.contracts.judge import Ask, Judge, JudgeParts, Question, Verdict
 from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
-from harness.pipeline.executor import LocalExecutor
+from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -162,6 +162,26 @@ BROKEN = "broken"
 and the answered calls are in the store."""
 
 
+class Queue(Protocol):
+    """Gives the items of a stage that are left, and has the writer of their records.
+
+    `left` is at least the number of items that `next` will give.
+    """
+
+    run: StageRun
+    writer: JournalWriter
+    left: int
+
+    @property
+    def decode_value(self) -> Callable[[bytes], Any]:
+        """Reads a value from JSON as the type that the stage declares."""
+        ...
+
+    async def next(self) -> Job | None:
+        """The next item to work on; None when no item is left."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """An item to work on. `again`: it failed before, and its questions are asked past the store.
@@ -169,7 +189,7 @@ class Job:
     `replaces` is the checksum of the record that it has, if it has one.
     """
 
-    queue: ItemQueue
+    queue: Queue
     item: Item
     key: str
     again: bool

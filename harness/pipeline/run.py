@@ -28,7 +28,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
-from harness.pipeline.executor import LocalExecutor, NotBatchable
+from harness.pipeline.executors.local import LocalExecutor, NotBatchable
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State, for_later

@@ -19,7 +19,7 @@ from harness.contracts.benchmark import NoOptions
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
-from harness.pipeline.executor import LocalExecutor
+from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding

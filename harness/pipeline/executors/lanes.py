@@ -1,0 +1,304 @@
+"""Works items: asyncio workers take them from queues, do the stage's work and write the records."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import msgspec
+
+from harness.base.errors import (
+    BudgetSpent,
+    HarnessError,
+    Interrupted,
+    ModelError,
+    PluginError,
+    StorageError,
+    UsageError,
+)
+from harness.calls.batch_answers import DeferredToBatch
+from harness.calls.client import Client
+from harness.calls.usage import player_name
+from harness.contracts.desk import Memo
+from harness.contracts.model import Model
+from harness.contracts.outcomes import FAILURES, Broken, Failure
+from harness.contracts.records import CallRecord, Done, JournalLine
+from harness.contracts.stage import Item
+from harness.pipeline.desk import ItemDesk
+from harness.pipeline.item_queue import Job, Queue
+from harness.pipeline.plan import StageRun, State
+from harness.runs.journal import holds_non_finite
+
+MAX_BLOCKING_S = 0.02
+"""Seconds of work after which the event loop runs timers and signal handlers."""
+
+READY = 32
+"""The fewest items that are prepared beyond those that a model is answering."""
+
+ROUND_SIZE = 100_000
+"""Items in flight in a stage that runs in rounds: all of them, bounded by memory."""
+
+RUN_ENDING = (ModelError, BudgetSpent, StorageError, Interrupted, PluginError, UsageError)
+"""Errors of a worker that end the run; any other error costs one item."""
+
+GENTLE = (BudgetSpent, Interrupted)
+"""Errors after which calls in flight may finish: these are paid for, and valid."""
+
+
+class Overseer(Protocol):
+    """What lanes report to, and ask whether to go on."""
+
+    @property
+    def over(self) -> bool:
+        """Whether no further item is to be taken."""
+        ...
+
+    def worked(self, queue: Queue, job: Job | None) -> None:
+        """An item of the queue was worked, or (None) the queue has none left."""
+        ...
+
+    def failed(self, queue: Queue, failure: Failure) -> None:
+        """An item of the queue was recorded with a failure."""
+        ...
+
+    def put_off(self, job: Job, question: DeferredToBatch) -> None:
+        """The item's question is to go to a file instead of a model."""
+        ...
+
+    def worker_ended(self, error: BaseException | None) -> None:
+        """A worker has ended, by this error if it is not None."""
+        ...
+
+
+@dataclass(eq=False, kw_only=True)
+class _Lane:
+    """The stages that share a model, in order; the next one starts as the last items run."""
+
+    width: int
+    queues: deque[Queue] = field(default_factory=deque)
+    workers: int = 0
+    busy: int = 0
+
+
+def lane_width(run: StageRun, *, rounds: bool) -> int:
+    """The most items of a stage that are worked at once.
+
+    More than the model's concurrency: answers come in bursts, and no request slot may wait until a
+    record is written and the next prompt is rendered.
+    """
+    models = run.context.models
+    width = ROUND_SIZE if rounds else max((m.concurrency for m in models), default=1)
+    return width + max(width // 8, READY)
+
+
+class Lanes:
+    """The workers of a process, in a lane for each model: stages that share a model share them."""
+
+    def __init__(
+        self, *, client: Client, memo: Callable[[str, str], Memo], overseer: Overseer
+    ) -> None:
+        self._client = client
+        self._memo = memo
+        self._overseer = overseer
+        self._lanes: dict[StageRun | Model | None, _Lane] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+        self._dropped = asyncio.Event()
+        self._last_yield = 0.0
+
+    def add(self, queue: Queue, *, rounds: bool) -> None:
+        """Add a queue to the lane of its model; `start` starts workers for it."""
+        run = queue.run
+        models = run.context.models
+        lane_key = run if rounds else models[0] if models else None
+        lane = self._lanes.get(lane_key)
+        if lane is None:
+            lane = self._lanes[lane_key] = _Lane(width=lane_width(run, rounds=rounds))
+        if queue not in lane.queues:
+            lane.queues.append(queue)
+
+    def start(self) -> None:
+        """Start as many workers on each lane as its width and items allow."""
+        for lane in self._lanes.values():
+            wanted = min(lane.width, lane.busy + max(1, sum(queue.left for queue in lane.queues)))
+            while lane.queues and lane.workers < wanted:
+                lane.workers += 1
+                task = asyncio.get_running_loop().create_task(self._work(lane))
+                self._workers.add(task)
+                task.add_done_callback(self._worker_ended)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a worker is at work."""
+        return bool(self._workers)
+
+    async def settled(self) -> None:
+        """Wait until all workers have ended, and the calls that they left in flight."""
+        if self._workers:
+            await asyncio.wait(self._workers)
+        # A worker may have asked several questions at once and ended at the first error.
+        landed, dropped = (
+            asyncio.ensure_future(one) for one in (self._client.landed(), self._dropped.wait())
+        )
+        try:
+            await asyncio.wait((landed, dropped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            landed.cancel()
+            dropped.cancel()
+
+    def drop(self) -> None:
+        """End all workers at once."""
+        self._dropped.set()
+        for task in self._workers:
+            task.cancel()
+
+    async def ended(self) -> None:
+        """Wait until workers that were dropped have ended."""
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def yield_to_loop(self) -> None:
+        """Yield to the event loop if it was held up for long."""
+        if time.monotonic() - self._last_yield > MAX_BLOCKING_S:
+            await asyncio.sleep(0)
+            self._last_yield = time.monotonic()
+
+    def _worker_ended(self, task: asyncio.Task[None]) -> None:
+        self._workers.discard(task)
+        self._overseer.worker_ended(None if task.cancelled() else task.exception())
+
+    async def _work(self, lane: _Lane) -> None:
+        try:
+            while not self._overseer.over and (job := await self._next(lane)) is not None:
+                lane.busy += 1
+                try:
+                    await self._process(job)
+                finally:
+                    lane.busy -= 1
+                    job.queue.run.progress.in_flight -= 1
+                self._overseer.worked(job.queue, job)
+                await self.yield_to_loop()
+        finally:
+            lane.workers -= 1
+
+    async def _next(self, lane: _Lane) -> Job | None:
+        while lane.queues and not self._overseer.over:
+            queue = lane.queues[0]
+            # Counted in advance: the stage must not end while its next item is being taken.
+            queue.run.progress.in_flight += 1
+            job = None
+            try:
+                job = await queue.next() if queue.run.state is State.RUNNING else None
+            finally:
+                queue.run.progress.in_flight -= job is None
+            if job is not None:
+                return job
+            if lane.queues and lane.queues[0] is queue:
+                lane.queues.popleft()
+            self._overseer.worked(queue, None)
+        return None
+
+    async def _process(self, job: Job) -> None:
+        context = job.queue.run.context
+        desk = ItemDesk(
+            item=job.item,
+            context=context,
+            client=self._client,
+            memo=self._memo,
+            refresh=job.again,
+            asker=f"{context.label} {job.key} {job.replaces}",
+        )
+        result: Any
+        try:
+            result = await context.stage.work(job.item, desk)
+        except RUN_ENDING:
+            raise
+        except DeferredToBatch as question:
+            self._overseer.put_off(job, question)
+            return
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # The worker was not cancelled, but something that it waited for.
+            result = Broken("CancelledError", traceback.format_exc(limit=-4))
+        except Exception as error:
+            result = Broken(type(error).__name__, traceback.format_exc(limit=-4))
+        self._record(job, result, desk)
+
+    def _record(self, job: Job, result: Any, desk: ItemDesk) -> None:
+        queue, run = job.queue, job.queue.run
+        calls = tuple(desk.calls)
+        outcome = result if isinstance(result, FAILURES) else _done(queue, result)
+        record: JournalLine[Item, Any] = JournalLine(
+            key=job.key,
+            stage=run.context.key,
+            user=job.item.user,
+            id=job.item.id,
+            item=job.item,
+            outcome=outcome,
+            calls=calls,
+            judged=tuple(desk.judged) or msgspec.UNSET,
+        )
+        try:
+            queue.writer.append(record)
+        except ValueError as error:
+            outcome = Broken("unwritable_value", str(error))
+            _record_without(queue, msgspec.structs.replace(record, outcome=outcome))
+        _count(run, outcome, calls)
+        if not isinstance(outcome, Done):
+            self._overseer.failed(queue, outcome)
+
+
+def ends_gently(error: HarnessError) -> bool:
+    """Whether calls in flight may finish after this error."""
+    return isinstance(error, GENTLE)
+
+
+def _record_without(queue: Queue, record: JournalLine[Item, Any]) -> None:
+    """Record that an item has no value, without the parts that cannot be encoded."""
+    try:
+        queue.writer.append(record)
+    except ValueError:
+        queue.writer.append(msgspec.structs.replace(record, calls=(), judged=msgspec.UNSET))
+
+
+def _done(queue: Queue, value: Any) -> Done[Any] | Broken:
+    """The outcome of an item with a value: Broken if the value does not fit the stage's type.
+
+    A value that JSON cannot hold is left to the journal, which says so.
+    """
+    try:
+        queue.decode_value(msgspec.json.encode(value))
+    except msgspec.ValidationError as error:
+        if not holds_non_finite(value):
+            stage = queue.run.context.stage
+            return Broken(
+                "wrong_type",
+                f"stage {stage.name!r} returned a {type(value).__name__}, which does not fit its "
+                f"declared value {stage.value!r}: {error}. Return such a value, or change `value` "
+                "of the Stage",
+            )
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    return Done(value)
+
+
+def _count(run: StageRun, outcome: Any, calls: tuple[CallRecord, ...]) -> None:
+    progress = run.progress
+    progress.done += 1
+    if not isinstance(outcome, Done):
+        progress.failures[outcome.cause] += 1
+    for call in calls:
+        progress.calls += 1
+        if call.source != "model":
+            progress.calls_from_store += 1
+        elif call.usage is not None:
+            progress.prompt_tokens += call.usage.prompt_tokens
+            progress.completion_tokens += call.usage.completion_tokens
+        elif call.finish is not None:
+            player = player_name(call.role, call.member)
+            progress.unreported += player not in run.context.by_rule

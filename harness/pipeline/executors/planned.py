@@ -1,0 +1,215 @@
+"""What executors share: stages start in the order of a plan, and end when their items are done."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from harness.base.errors import HarnessError, StorageError
+from harness.contracts.outcomes import Failure, tag_of
+from harness.pipeline.executors.lanes import ends_gently
+from harness.pipeline.failure_limits import FailureWatch, limits_of
+from harness.pipeline.item_queue import ItemQueue, Job, Queue, make_items
+from harness.pipeline.plan import Plan, StageRun, State
+from harness.runs.journal import JournalWriter, recorded
+
+
+class Executor(ABC):
+    """Runs every stage of a plan; a run that is stopped keeps all its records.
+
+    `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
+    failed items again, past the store. `halted` holds why tasks were given up. A subclass works the
+    items of a queue that `_serve` gives it, and calls `_worked` as they are done.
+    """
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        limits: Mapping[str, float],
+        on_stage_start: Callable[[StageRun], None],
+        on_stage_end: Callable[[StageRun], None],
+        retry_failures: bool = False,
+    ) -> None:
+        self._plan = plan
+        self._limits = limits
+        self._retry_failures = retry_failures
+        self._on_stage_start = on_stage_start
+        self._on_stage_end = on_stage_end
+        self._queues: list[ItemQueue] = []
+        self._changed = asyncio.Event()
+        self._stopped_by: HarnessError | None = None
+        self._crash: BaseException | None = None
+        self.halted: list[HarnessError] = []
+
+    async def run(self) -> None:
+        """Run the plan; raises what stopped it."""
+        try:
+            await self._run_stages()
+            await self._settled()
+        finally:
+            self._drop()
+            await self._ended()
+            self._close_journals()
+        if self._crash is not None:
+            raise self._crash
+        if self._stopped_by is not None:
+            raise self._stopped_by
+
+    def stop(self, error: HarnessError, *, at_once: bool = False) -> None:
+        """End the run with this error: calls in flight may finish, or are dropped at once."""
+        self._stopped_by = self._stopped_by or error
+        self._stop_calls(error)
+        if at_once:
+            self._drop()
+        self._changed.set()
+
+    @property
+    def over(self) -> bool:
+        """Whether the run was stopped, so that no further item is to be taken."""
+        return self._stopped_by is not None or self._crash is not None
+
+    @property
+    @abstractmethod
+    def _busy(self) -> bool:
+        """Whether items are being worked."""
+
+    @abstractmethod
+    def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
+        """Take a queue on, whose items `_start_work` has worked."""
+
+    @abstractmethod
+    def _start_work(self) -> None:
+        """Begin to work items of all queues, as many as there is room for."""
+
+    @abstractmethod
+    def _stop_calls(self, error: HarnessError) -> None:
+        """Send no further question to a model: those who wait to send one raise the error."""
+
+    @abstractmethod
+    def _drop(self) -> None:
+        """End all work at once."""
+
+    @abstractmethod
+    async def _settled(self) -> None:
+        """Wait until work and calls in flight have ended."""
+
+    @abstractmethod
+    async def _ended(self) -> None:
+        """Wait until work that was dropped has ended."""
+
+    @abstractmethod
+    async def _yield_to_loop(self) -> None:
+        """Yield to the event loop if it was held up for long."""
+
+    async def _run_stages(self) -> None:
+        while not self.over:
+            self._changed.clear()
+            try:
+                await self._start_ready_stages()
+            except HarnessError as error:
+                self.stop(error, at_once=not ends_gently(error))
+                return
+            if not self._plan.unfinished():
+                return
+            if not self._busy and not self._changed.is_set():
+                waiting = ", ".join(run.context.label for run in self._plan.unfinished())
+                raise HarnessError(
+                    "deadlock: none of the unfinished stages can start",
+                    found=waiting,
+                    expected="stages whose `after` lead back to a stage without `after`",
+                )
+            await self._changed.wait()
+
+    async def _start_ready_stages(self) -> None:
+        while not self.over and (admitted := self._plan.admit()):
+            for run in admitted:
+                if not self.over:
+                    await self._start(run)
+            self._start_work()
+
+    async def _start(self, run: StageRun) -> None:
+        run.progress.started = time.monotonic()
+        self._on_stage_start(run)
+        item_file = await make_items(run, self._yield_to_loop, lambda: self.over)
+        if item_file is None:
+            return
+        run.progress.total = len(item_file)
+        queue = ItemQueue(
+            run=run,
+            item_file=item_file,
+            recorded=recorded(run.journal, run.context.key),
+            writer=JournalWriter(run.journal),
+            watch=FailureWatch(
+                limits=limits_of(run.context.task, self._limits),
+                total=run.progress.total,
+                asks_candidate=run.context.stage.asks_candidate,
+            ),
+            retry_failures=self._retry_failures,
+            yield_to_loop=self._yield_to_loop,
+            decode_value=msgspec.json.Decoder(run.context.stage.value).decode,
+        )
+        self._queues.append(queue)
+        self._serve(queue, rounds=self._plan.in_rounds(run))
+
+    def worker_ended(self, error: BaseException | None) -> None:
+        """A worker has ended; its error ends the run."""
+        if isinstance(error, HarnessError):
+            self.stop(error, at_once=not ends_gently(error))
+        elif error is not None:
+            self._crash = self._crash or error
+            self._drop()
+        self._changed.set()
+
+    def failed(self, queue: Queue, failure: Failure) -> None:
+        """Count a failure; the task is given up if too many can no longer be avoided."""
+        assert isinstance(queue, ItemQueue)
+        self._count_failure(queue, tag_of(failure), failure.cause, failure.detail)
+
+    def _count_failure(self, queue: ItemQueue, tag: str, cause: str, detail: str) -> None:
+        queue.watch.failed(tag, cause, detail)
+        if queue.watch.hopeless():
+            self._give_up(queue, queue.watch.error(queue.run.context.label))
+
+    def worked(self, queue: Queue, job: Job | None) -> None:
+        """End the queue's stage if all its items are done."""
+        assert isinstance(queue, ItemQueue)
+        run = queue.run
+        done = run.progress.done + run.progress.put_off
+        whole = queue.exhausted and done == run.progress.total
+        if not whole or run.progress.in_flight or run.state is not State.RUNNING:
+            return
+        queue.writer.close()
+        if run.progress.put_off:
+            self._plan.put_off(run)
+            self._end(queue, State.PUT_OFF)
+        elif queue.watch.too_many():
+            self._give_up(queue, queue.watch.error(run.context.label))
+        else:
+            self._end(queue, State.DONE)
+
+    def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
+        if queue.run.state is State.RUNNING:
+            self._plan.halt(queue.run.task)
+            self.halted.append(why)
+            self._end(queue, State.HALTED)
+
+    def _end(self, queue: ItemQueue, state: State) -> None:
+        queue.run.state = state
+        queue.run.progress.ended = time.monotonic()
+        self._on_stage_end(queue.run)
+        self._changed.set()
+
+    def _close_journals(self) -> None:
+        failed: StorageError | None = None
+        for queue in self._queues:
+            try:
+                queue.writer.close()
+            except StorageError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed

@@ -6,11 +6,11 @@ import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from harness.base.errors import HarnessError, PluginError, PromptError
+from harness.base.errors import HarnessError, PluginError, PromptError, TaskError
 from harness.base.hashing import digest
 from harness.calls.budget import without_price
 from harness.calls.engines import SharedEngines
@@ -39,14 +39,15 @@ from harness.tasks.repeats import repeat_of, task_and_repeat
 if TYPE_CHECKING:
     from harness.registry import Plugins
 
+T = TypeVar("T", bound="BoundTask")
+
 
 @dataclass(frozen=True, kw_only=True)
-class PreparedTask:
-    """A task with everything that it needs to run, except the run folder.
+class BoundTask:
+    """A task with everything that the contexts of its stages need, which is no data.
 
-    `stages` are the benchmark's stages that its data and options call for. `changes` are the
-    changes by `--set` that apply to this task, and `own_columns` the options `--columns` and
-    `--values` that do. `repeat` is the run's repeat, counted from 1: it is part of the task's name.
+    `stages` are the benchmark's stages that its data and options call for. `repeat` is the run's
+    repeat, counted from 1: it is part of the task's name.
     """
 
     task: Task
@@ -55,11 +56,7 @@ class PreparedTask:
     options: msgspec.Struct
     bindings: dict[str, Binding]
     templates: Templates
-    dataset: TaskData
-    data: Any
     settings: RunSettings
-    changes: Mapping[str, Any]
-    own_columns: tuple[str, ...] = ()
     repeat: int = 1
 
     def contexts(self, run_id: str, thinking: Collection[Model] = ()) -> tuple[StageContext, ...]:
@@ -80,6 +77,20 @@ class PreparedTask:
             )
             for stage in self.stages
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreparedTask(BoundTask):
+    """A task with everything that it needs to run, except the run folder.
+
+    `changes` are the changes by `--set` that apply to this task, and `own_columns` the options
+    `--columns` and `--values` that do.
+    """
+
+    dataset: TaskData
+    data: Any
+    changes: Mapping[str, Any]
+    own_columns: tuple[str, ...] = ()
 
     @property
     def content(self) -> str:
@@ -148,68 +159,151 @@ def prepare(
     `say` shows the progress of downloads, which is printed without it.
     """
     if selection is None:
-        catalogue = Catalogue(plugins, include_path=settings.include_path)
-        selection = catalogue.select(settings.tasks)
-    tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
-    tasks = with_own_columns(tasks, settings.columns, settings.values)
+        selection = _selected(settings, plugins)
+    tasks = _tasks_of(settings, plugins, selection)
     specs = {task.name: task.data for task in tasks}
     places = places_of(settings.data, specs, selection.groups)
-    homes = () if settings.prompts is None else (settings.prompts,)
-    templates = Templates(prompt_folders(plugins), homes=homes)
-    overrides = Overrides(settings.prompts, templates)
-    binder = RoleBinder(settings, plugins, engines=engines)
-    bound = []
-    for task in tasks:
-        benchmark = plugins.benchmark(task.benchmark)
-        options = typed_options(task, benchmark.options)
-        check_against_benchmark(task, benchmark)
-        always = [stage for stage in benchmark.stages if stage.when is None]
-        own = templates_of(overrides.over(task, always, options), templates)
-        bindings = binder.bind(task, benchmark, always)
-        check_prompts(benchmark, always, bindings, own)
-        bound.append((task, benchmark, options, bindings))
-    binder.check_known_roles(benchmark for _, benchmark, *_ in bound)
+    binder = _TaskBinder(tasks, settings, plugins, engines=engines)
     changes = _changes_by_task(selection.tasks, tasks, settings, plugins)
     settings = _with_changes(settings, changes.values())
     loader = _Loader(settings, plugins, say)
     prepared = []
-    for task, benchmark, options, bindings in bound:
+    for task in tasks:
+        benchmark, options = binder.known(task)
         dataset, data = loader.load(task, benchmark, options, place=places.of[task.name])
-        stages = benchmark.stages_for(data, options)
-        check_prompts_used(task, stages, options)
-        asking = overrides.over(task, stages, options)
-        own = templates_of(asking, templates)
-        all_bindings = bindings | binder.bind(task, benchmark, stages)
-        check_prompts(benchmark, stages, all_bindings, own)
-        check_suits(task, benchmark, data, options, all_bindings)
+        bound = binder.bind(task, benchmark.stages_for(data, options), settings)
+        check_suits(task, benchmark, data, options, bound.bindings)
         prepared.append(
             PreparedTask(
-                task=asking,
-                benchmark=benchmark,
-                stages=stages,
-                options=options,
-                bindings=all_bindings,
-                templates=own,
+                **vars(bound),
                 dataset=dataset,
                 data=data,
-                settings=settings,
                 changes=changes[task.name],
                 own_columns=own_columns_of(task, settings.columns, settings.values),
             )
         )
-    binder.check_used_roles()
-    overrides.refuse_useless()
-    repeated = [
-        replace(each, task=repeat_of(each.task, number), repeat=number)
-        for number in range(1, settings.num_repeats + 1)
-        for each in prepared
-    ]
+    binder.refuse_useless()
     return Prepared(
         settings=settings,
-        tasks=tuple(repeated),
+        tasks=_repeated(prepared, settings),
         groups=selection.groups,
         notes=(*places.notes, *binder.notes),
     )
+
+
+def bind_tasks(
+    settings: RunSettings, plugins: Plugins, stages: Mapping[str, Collection[str]]
+) -> tuple[BoundTask, ...]:
+    """The tasks of a run that was prepared elsewhere, without their data, which stay unopened.
+
+    `settings` are those of the prepared run, and `stages` has the names of each task's stages, by
+    the task's name: the data called for them. TaskError where these settings name other tasks here.
+    """
+    tasks = _tasks_of(settings, plugins, _selected(settings, plugins))
+    named = [
+        repeat_of(task, number).name
+        for number in range(1, settings.num_repeats + 1)
+        for task in tasks
+    ]
+    if set(named) != set(stages):
+        raise TaskError(
+            "the settings name other tasks here than where the run was prepared",
+            where="tasks",
+            found=", ".join(named),
+            expected=", ".join(stages),
+        )
+    binder = _TaskBinder(tasks, settings, plugins)
+    bound = []
+    for task in tasks:
+        benchmark, _ = binder.known(task)
+        called = [stage for stage in benchmark.stages if stage.name in stages[task.name]]
+        bound.append(binder.bind(task, called, settings))
+    return _repeated(bound, settings)
+
+
+def _selected(settings: RunSettings, plugins: Plugins) -> Selection:
+    """The tasks and groups that the settings name."""
+    return Catalogue(plugins, include_path=settings.include_path).select(settings.tasks)
+
+
+def _tasks_of(settings: RunSettings, plugins: Plugins, selection: Selection) -> tuple[Task, ...]:
+    """The selected tasks with the changes and the columns of the settings."""
+    tasks = apply_changes(selection.tasks, settings.changes, benchmark=plugins.benchmark)
+    return with_own_columns(tasks, settings.columns, settings.values)
+
+
+def _repeated(tasks: Sequence[T], settings: RunSettings) -> tuple[T, ...]:
+    """The tasks once for each repeat of the run."""
+    return tuple(
+        replace(each, task=repeat_of(each.task, number), repeat=number)
+        for number in range(1, settings.num_repeats + 1)
+        for each in tasks
+    )
+
+
+class _TaskBinder:
+    """Binds tasks to models, judges and prompts.
+
+    At once for the stages that a task has with any data, so that what is wrong shows before data
+    are loaded; then, by `bind`, for all stages that its data call for.
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        settings: RunSettings,
+        plugins: Plugins,
+        *,
+        engines: SharedEngines | None = None,
+    ) -> None:
+        homes = () if settings.prompts is None else (settings.prompts,)
+        self._templates = Templates(prompt_folders(plugins), homes=homes)
+        self._overrides = Overrides(settings.prompts, self._templates)
+        self._binder = RoleBinder(settings, plugins, engines=engines)
+        self._bound: dict[str, tuple[Benchmark, msgspec.Struct, dict[str, Binding]]] = {}
+        for task in tasks:
+            benchmark = plugins.benchmark(task.benchmark)
+            options = typed_options(task, benchmark.options)
+            check_against_benchmark(task, benchmark)
+            always = [stage for stage in benchmark.stages if stage.when is None]
+            own = templates_of(self._overrides.over(task, always, options), self._templates)
+            bindings = self._binder.bind(task, benchmark, always)
+            check_prompts(benchmark, always, bindings, own)
+            self._bound[task.name] = benchmark, options, bindings
+        self._binder.check_known_roles(benchmark for benchmark, *_ in self._bound.values())
+
+    @property
+    def notes(self) -> list[str]:
+        """Lines for the user about roles that share an engine, or that nobody asks."""
+        return self._binder.notes
+
+    def known(self, task: Task) -> tuple[Benchmark, msgspec.Struct]:
+        """The benchmark of a task, and the task's options."""
+        benchmark, options, _ = self._bound[task.name]
+        return benchmark, options
+
+    def bind(self, task: Task, stages: Sequence[Stage], settings: RunSettings) -> BoundTask:
+        """The task bound for these stages; `settings` become those of the task."""
+        benchmark, options, bindings = self._bound[task.name]
+        check_prompts_used(task, stages, options)
+        asking = self._overrides.over(task, stages, options)
+        own = templates_of(asking, self._templates)
+        all_bindings = bindings | self._binder.bind(task, benchmark, stages)
+        check_prompts(benchmark, stages, all_bindings, own)
+        return BoundTask(
+            task=asking,
+            benchmark=benchmark,
+            stages=tuple(stages),
+            options=options,
+            bindings=all_bindings,
+            templates=own,
+            settings=settings,
+        )
+
+    def refuse_useless(self) -> None:
+        """Raise an error for a role or a prompt of the command that no task asks."""
+        self._binder.check_used_roles()
+        self._overrides.refuse_useless()
 
 
 def _changes_by_task(

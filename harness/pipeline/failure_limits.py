@@ -66,6 +66,11 @@ class FailureWatch:
         if detail:
             self.first.setdefault(family, problem_in(detail))
 
+    def forget(self) -> None:
+        """Count from the beginning."""
+        self.families.clear()
+        self.causes.clear()
+
     def too_many(self) -> bool:
         """Whether a family's share of all items exceeds its limit."""
         return self._over(FEWEST) is not None

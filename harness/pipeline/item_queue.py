@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import msgspec
 
 from harness.base.errors import HarnessError, PluginError
-from harness.base.hashing import KEY_BYTES, digest_bytes, struct_texts
+from harness.base.hashing import KEY_BYTES, digest_bytes, stable_int, struct_texts
 from harness.contracts.stage import Item
 from harness.pipeline.failure_limits import FailureWatch
 from harness.pipeline.plan import StageRun
@@ -29,17 +29,21 @@ YieldToLoop = Callable[[], Awaitable[None]]
 BUFFER = 1 << 16
 """Bytes that are written and read at a time: small enough for the processor's cache."""
 
+AT_ONCE = 10_000
+"""Places of items that are made into numbers at a time."""
+
 HELD = 1 << 23
 """Bytes of items that are held in memory; beyond these, items go to an unnamed file."""
 
 
 class ItemFile:
-    """Keys and items in the order in which they were made."""
+    """Keys and items in the order in which they were made, or `by_user` by the users' hashes."""
 
-    def __init__(self, folder: Path, kind: Any) -> None:
+    def __init__(self, folder: Path, kind: Any, *, by_user: bool = False) -> None:
         self._file = tempfile.SpooledTemporaryFile(HELD, buffering=BUFFER, dir=str(folder))  # noqa: SIM115
         self._folder = folder
         self._sizes = array("I")
+        self._users = array("Q") if by_user else None
         self._decode = msgspec.json.Decoder(kind).decode
 
     def __len__(self) -> int:
@@ -54,6 +58,8 @@ class ItemFile:
             self._file.write(bytes.fromhex(record_key(stage_key, canonical)))
             self._file.write(text)
         self._sizes.append(len(text))
+        if self._users is not None:
+            self._users.append(stable_int(item.user))
 
     def seal(self) -> None:
         """Write everything that was added; StorageError where the disk is full."""
@@ -62,8 +68,8 @@ class ItemFile:
 
     def take(self) -> Iterator[tuple[bytes, Callable[[], Item]]]:
         """Each key with a function that decodes its item, since many items are never needed."""
-        self._file.seek(0)
-        for size in self._sizes:
+        for place, size in self._places():
+            self._file.seek(place)
             key = self._file.read(KEY_BYTES)
             data = self._file.read(size)
             yield key, lambda data=data: self._decode(data)  # type: ignore[misc]
@@ -71,6 +77,20 @@ class ItemFile:
     def close(self) -> None:
         """Free the memory and the file."""
         self._file.close()
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        """The place in the file and the size of each item, in order."""
+        import numpy as np
+
+        sizes = np.frombuffer(self._sizes, dtype=np.uint32)
+        places = np.cumsum(sizes, dtype=np.int64) - sizes
+        places += KEY_BYTES * np.arange(len(sizes))
+        order = np.arange(len(sizes))
+        if self._users is not None:
+            order = np.argsort(np.frombuffer(self._users, dtype=np.uint64), kind="stable")
+        for start in range(0, len(order), AT_ONCE):
+            chosen = order[start : start + AT_ONCE]
+            yield from zip(places[chosen].tolist(), sizes[chosen].tolist(), strict=True)
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -81,7 +101,7 @@ class ItemFile:
 
 
 async def make_items(
-    run: StageRun, yield_to_loop: YieldToLoop, over: Callable[[], bool]
+    run: StageRun, yield_to_loop: YieldToLoop, over: Callable[[], bool], *, by_user: bool = False
 ) -> ItemFile | None:
     """All items of a stage; None where the run was stopped before the last one was made.
 
@@ -91,7 +111,7 @@ async def make_items(
 
     folder = run.journal.parent
     folder.mkdir(parents=True, exist_ok=True)
-    item_file = ItemFile(folder, run.context.stage.item)
+    item_file = ItemFile(folder, run.context.stage.item, by_user=by_user)
     ids = array("q")
     for item in _items(run):
         _keep(item_file, run, item)
@@ -214,10 +234,27 @@ class ItemQueue:
     left: int = field(init=False)
     exhausted: bool = False
     _items: Iterator[tuple[bytes, Callable[[], Item]]] = field(init=False)
+    _replaced: dict[bytes, str] = field(default_factory=dict)
+    _rewound: bool = False
 
     def __post_init__(self) -> None:
         self.left = len(self.item_file)
         self._items = self.item_file.take()
+
+    def rewind(self, recorded: dict[bytes, FailedRecord | None]) -> None:
+        """Begin once more with what is recorded by now, as items were lost on their way.
+
+        Failures that were recorded since the first pass are not asked again.
+        """
+        progress = self.run.progress
+        progress.done = 0
+        progress.failures.clear()
+        self.watch.forget()
+        self.recorded = recorded
+        self.left = len(self.item_file)
+        self._items = self.item_file.take()
+        self.exhausted = False
+        self._rewound = True
 
     async def next(self) -> Job | None:
         """The next item to work on; None when no item is left."""
@@ -226,7 +263,8 @@ class ItemQueue:
             if key not in self.recorded:
                 return Job(queue=self, item=item(), key=key.hex(), again=False)
             failure = self.recorded.pop(key)
-            if failure is not None and (self.retry_failures or failure.type == BROKEN):
+            if failure is not None and self._asks_again(key, failure):
+                self._replaced[key] = failure.checksum
                 return Job(
                     queue=self,
                     item=item(),
@@ -238,14 +276,23 @@ class ItemQueue:
             await self.yield_to_loop()
         if not self.exhausted:
             self.exhausted = True
-            self.item_file.close()
             # The records left belong to items that no longer exist: an earlier stage has changed.
             self.writer.drop(self.run.context.key, self.recorded)
         return None
 
+    def close(self) -> None:
+        """Free the items and close the journal."""
+        self.item_file.close()
+        self.writer.close()
+
+    def _asks_again(self, key: bytes, failure: FailedRecord) -> bool:
+        if self._rewound:
+            return self._replaced.get(key) == failure.checksum
+        return self.retry_failures or failure.type == BROKEN
+
     def _take_over(self, failure: FailedRecord | None) -> None:
         progress = self.run.progress
-        progress.resumed += 1
+        progress.resumed += not self._rewound
         progress.done += 1
         if failure is not None:
             progress.failures[failure.cause] += 1

@@ -28,7 +28,10 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
+from harness.pipeline.executors.cluster import connect, disconnect
 from harness.pipeline.executors.local import LocalExecutor, NotBatchable
+from harness.pipeline.executors.node_check import work_order
+from harness.pipeline.executors.planned import Executor
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State, for_later
@@ -331,7 +334,11 @@ async def _start(
     still = engines.open if engines is not None else []
     look = functools.partial(
         preflight,
-        {m: players for m, players in models.items() if m in asked and m not in still},
+        {
+            m: players
+            for m, players in models.items()
+            if m in asked and m not in still and not _elsewhere(m, settings)
+        },
         settings,
         show=display.show_line,
         client=client,
@@ -350,6 +357,11 @@ async def _start(
         problem = error
     keep_thinking(unknown, store, warn)
     return _Start(asked=asked, thinks=thinks | unknown, client=client, look=None, problem=problem)
+
+
+def _elsewhere(model: Model, settings: RunSettings) -> bool:
+    """Whether a model's engine starts on nodes of a cluster, which look at what it needs."""
+    return settings.executor == "ray" and model.occupies is not None
 
 
 async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -> RunResult:
@@ -403,19 +415,9 @@ async def _ask_everything(
         errors.append(run.start.problem)
         return
     settings, announce = run.settings, run.display.show_line
-    warn = functools.partial(announce, problem=True)
     async with AsyncExitStack() as stack:
         run.display.start(run.progress)
         stack.callback(run.display.stop)
-        store = answers = None
-        if settings.store_file is not None:
-            store = Store.open(settings.store_file, warn=warn)
-            stack.callback(store.close)
-        own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
-        stack.callback(own.close)
-        if run.taken.folder.answers.exists():
-            answers = Store.open(run.taken.folder.answers, warn=warn, option=RUNS)
-            stack.callback(answers.close)
         if run.outbox is not None:
             stack.callback(run.outbox.drop)
         engines = EngineGate(
@@ -427,33 +429,19 @@ async def _ask_everything(
             shared=run.engines,
         )
         stack.push_async_callback(_close, engines, errors)
-        client = Client(
-            store=store,
-            run_id=run.taken.run_id,
-            patience=settings.patience,
-            engines=engines,
-            fresh=run.taken.run_id if settings.fresh else None,
-            announce=announce,
-            mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
-            own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
-        )
-        client.follow(run.start.client)
         plan = Plan(runs=runs, resource=engines.resource)
         stages = [stage.context for stage in runs]
         later = for_later(stages, run.engines, one_at_a_time=settings.one_engine_at_a_time)
         for stage in runs:
             if (stage.task, stage.context.stage.name) in later:
                 plan.put_off(stage)
-        executor = LocalExecutor(
-            plan=plan,
-            client=client,
-            memo=Memory(store, own),
-            limits=settings.max_failures,
-            retry_failures=settings.retry_failures,
-            on_stage_start=lambda stage: run.display.stage_started(stage.progress),
-            on_stage_end=lambda stage: _stage_ended(run, stage),
-            on_put_off=None if run.outbox is None else run.outbox.write,
-        )
+        try:
+            begin = _on_cluster if settings.executor == "ray" else _in_this_process
+            executor = await begin(run, plan, engines, stack)
+        except HarnessError as error:
+            errors.append(error)
+            return
+        run.progress.costs = lambda: _costs(run.taken.manifest, executor.usage())
         if handle_signals:
             stack.enter_context(_signals(executor, run.display))
         try:
@@ -463,8 +451,83 @@ async def _ask_everything(
         except HarnessError as error:
             errors.append(error)
         finally:
-            run.usage, run.limits = client.usage.as_json(), client.limits()
+            run.usage, run.limits = executor.usage(), executor.limits()
         errors += executor.halted
+
+
+async def _in_this_process(
+    run: _Run, plan: Plan, engines: EngineGate, stack: AsyncExitStack
+) -> Executor:
+    """The executor that asks from this process."""
+    settings, announce = run.settings, run.display.show_line
+    warn = functools.partial(announce, problem=True)
+    store = answers = None
+    if settings.store_file is not None:
+        store = Store.open(settings.store_file, warn=warn)
+        stack.callback(store.close)
+    own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
+    stack.callback(own.close)
+    if run.taken.folder.answers.exists():
+        answers = Store.open(run.taken.folder.answers, warn=warn, option=RUNS)
+        stack.callback(answers.close)
+    client = Client(
+        store=store,
+        run_id=run.taken.run_id,
+        patience=settings.patience,
+        engines=engines,
+        fresh=run.taken.run_id if settings.fresh else None,
+        announce=announce,
+        mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
+        own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
+    )
+    client.follow(run.start.client)
+    return LocalExecutor(
+        plan=plan,
+        client=client,
+        memo=Memory(store, own),
+        limits=settings.max_failures,
+        retry_failures=settings.retry_failures,
+        on_stage_start=lambda stage: run.display.stage_started(stage.progress),
+        on_stage_end=lambda stage: _stage_ended(run, stage),
+        on_put_off=None if run.outbox is None else run.outbox.write,
+    )
+
+
+async def _on_cluster(
+    run: _Run, plan: Plan, engines: EngineGate, stack: AsyncExitStack
+) -> Executor:
+    """The executor that asks from workers on a Ray cluster."""
+    from harness.pipeline.executors.ray import RayExecutor
+    from harness.pipeline.executors.ray_workers import Workers
+
+    settings, announce = run.settings, run.display.show_line
+    contexts: dict[str, list[StageContext]] = {}
+    for stage in plan.runs:
+        contexts.setdefault(stage.task, []).append(stage.context)
+    order = work_order(
+        settings,
+        contexts,
+        run.plugins,
+        run_id=run.taken.run_id,
+        folder=run.taken.folder.path,
+    )
+    if run.start.look is not None:
+        await run.start.look()
+    connect(settings.ray_address)
+    stack.callback(disconnect)
+    workers = Workers(order=order, secrets={}, gpus=0, announce=announce)
+    stack.callback(workers.close)
+    return RayExecutor(
+        plan=plan,
+        limits=settings.max_failures,
+        retry_failures=settings.retry_failures,
+        on_stage_start=lambda stage: run.display.stage_started(stage.progress),
+        on_stage_end=lambda stage: _stage_ended(run, stage),
+        open_worker=workers.open,
+        count=settings.workers or 1,
+        earlier=run.start.client.usage,
+        announce=announce,
+    )
 
 
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
@@ -568,7 +631,7 @@ def _notify(run: _Run, hook: str, event: object) -> None:
 
 
 @contextmanager
-def _signals(executor: LocalExecutor, display: Display) -> Iterator[None]:
+def _signals(executor: Executor, display: Display) -> Iterator[None]:
     """The first Ctrl-C lets calls in flight finish, the second one stops at once."""
     loop = asyncio.get_running_loop()
     count = 0

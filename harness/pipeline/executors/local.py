@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from harness.base.errors import HarnessError
 from harness.calls.batch_answers import DeferredToBatch
@@ -42,6 +43,14 @@ class LocalExecutor(Executor):
         self._client = client
         self._lanes = Lanes(client=client, memo=memo, overseer=self)
         self._on_put_off = on_put_off
+
+    def usage(self) -> dict[str, dict[str, int]]:
+        """The counts of the client's calls."""
+        return self._client.usage.as_json()
+
+    def limits(self) -> dict[str, Any]:
+        """The history of the client's limiters."""
+        return self._client.limits()
 
     def put_off(self, job: Job, question: DeferredToBatch) -> None:
         """Write a question to a file; a stage whose questions follow from answers is given up."""

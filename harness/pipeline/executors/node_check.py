@@ -19,6 +19,7 @@ from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.registry import load_plugins
 from harness.registry.missing_packages import HARNESS
+from harness.runs.run_folder import LOCK
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
@@ -58,7 +59,8 @@ class StageOrder(msgspec.Struct, frozen=True, kw_only=True):
 class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a node needs to work on a run, except data, items and keys.
 
-    `cwd` is the driver's folder and `folder` the run folder, both absolute. `stages` has the stages
+    `cwd` is the driver's folder and `folder` the run folder, both absolute; `lock` is what the
+    driver wrote into the folder's lock. `stages` has the stages
     of each task by its name, `thinking` the models that think, `versions` those of the harness, of
     Python and of deciding packages, and `plugins` the distribution and version of each plugin.
     """
@@ -67,10 +69,16 @@ class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     run_id: str
     folder: str
+    lock: str
     stages: dict[str, tuple[StageOrder, ...]]
     thinking: tuple[Place, ...]
     versions: dict[str, str]
     plugins: dict[str, str]
+
+    @property
+    def run_folder(self) -> Path:
+        """The run folder."""
+        return Path(self.folder)
 
     def __repr__(self) -> str:
         # Without the settings: an address in them may hold a password.
@@ -98,6 +106,7 @@ def work_order(
         cwd=str(Path.cwd()),
         run_id=run_id,
         folder=str(folder.absolute()),
+        lock=(folder / LOCK).read_text(),
         stages={
             task: tuple(
                 StageOrder(name=one.stage.name, key=one.key, components=_plain(one.components))

@@ -6,6 +6,8 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -23,8 +25,11 @@ class Executor(ABC):
 
     `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
     failed items again, past the store. `halted` holds why tasks were given up. A subclass works the
-    items of a queue that `_serve` gives it, and calls `_worked` as they are done.
+    items of a queue that `_serve` gives it, and calls `worked` as they are done. `by_user`: items
+    are taken by the hash of their user.
     """
+
+    by_user = False
 
     def __init__(
         self,
@@ -68,10 +73,22 @@ class Executor(ABC):
             self._drop()
         self._changed.set()
 
+    @abstractmethod
+    def usage(self) -> dict[str, dict[str, int]]:
+        """The counts of the session's calls by stage and role, as manifests have them."""
+
+    @abstractmethod
+    def limits(self) -> dict[str, Any]:
+        """The history of the models' limiters, as manifests have it."""
+
     @property
     def over(self) -> bool:
         """Whether the run was stopped, so that no further item is to be taken."""
         return self._stopped_by is not None or self._crash is not None
+
+    def _writes_to(self, run: StageRun) -> Path:
+        """The file for the records of a stage that this process writes."""
+        return run.journal
 
     @property
     @abstractmethod
@@ -135,7 +152,9 @@ class Executor(ABC):
     async def _start(self, run: StageRun) -> None:
         run.progress.started = time.monotonic()
         self._on_stage_start(run)
-        item_file = await make_items(run, self._yield_to_loop, lambda: self.over)
+        item_file = await make_items(
+            run, self._yield_to_loop, lambda: self.over, by_user=self.by_user
+        )
         if item_file is None:
             return
         run.progress.total = len(item_file)
@@ -143,7 +162,7 @@ class Executor(ABC):
             run=run,
             item_file=item_file,
             recorded=recorded(run.journal, run.context.key),
-            writer=JournalWriter(run.journal),
+            writer=JournalWriter(self._writes_to(run)),
             watch=FailureWatch(
                 limits=limits_of(run.context.task, self._limits),
                 total=run.progress.total,
@@ -183,7 +202,7 @@ class Executor(ABC):
         whole = queue.exhausted and done == run.progress.total
         if not whole or run.progress.in_flight or run.state is not State.RUNNING:
             return
-        queue.writer.close()
+        queue.close()
         if run.progress.put_off:
             self._plan.put_off(run)
             self._end(queue, State.PUT_OFF)
@@ -208,7 +227,7 @@ class Executor(ABC):
         failed: StorageError | None = None
         for queue in self._queues:
             try:
-                queue.writer.close()
+                queue.close()
             except StorageError as error:
                 failed = failed or error
         if failed is not None:

@@ -1,0 +1,379 @@
+"""Runs a plan on a Ray cluster: this process has the plan, workers on the nodes ask the models.
+
+Imported only by runs that ask for it, as it imports Ray.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from ray.exceptions import RayActorError
+
+from harness.base.errors import HarnessError, ModelError
+from harness.calls.usage import UsageBook
+from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
+from harness.pipeline.executors.planned import Executor
+from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardItem, shard_size
+from harness.pipeline.item_queue import ItemQueue, Job, Queue
+from harness.pipeline.plan import Plan, StageRun, State
+from harness.runs.journal import recorded
+from harness.runs.journal_parts import next_part, part_path
+
+NEWS_SECONDS = 0.5
+"""How often workers are asked for their news."""
+
+ENDING_SECONDS = 60.0
+"""How long a worker may take to end once it was told to; then it is killed."""
+
+MOST_DEATHS = 3
+"""Workers that may die one after the other in a place without a finished shard."""
+
+
+@dataclass(eq=False, kw_only=True)
+class _Worker:
+    """A living worker: the parts that it writes, and the number of items that it has in hand."""
+
+    name: str
+    actor: Any
+    parts: dict[StageRun, int] = field(default_factory=dict)
+    items: int = 0
+    finished: bool = False
+    more: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(eq=False, kw_only=True)
+class _Served:
+    """A stage whose items are handed out. `lost`: a worker died that may have had some of them."""
+
+    queue: ItemQueue
+    rounds: bool
+    lost: bool = False
+    ending: bool = False
+    taking: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class RayExecutor(Executor):
+    """Runs every stage of a plan with `count` workers on the cluster that Ray is connected to.
+
+    `open_worker` places a worker under a name; it returns its actor once it can work, and raises
+    HarnessError for what no other worker could do better. `earlier` are calls that were made
+    before.
+    """
+
+    by_user = True
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        limits: Mapping[str, float],
+        on_stage_start: Callable[[StageRun], None],
+        on_stage_end: Callable[[StageRun], None],
+        open_worker: Callable[[str], Awaitable[Any]],
+        count: int,
+        announce: Callable[[str], None],
+        earlier: UsageBook,
+        retry_failures: bool = False,
+    ) -> None:
+        super().__init__(
+            plan=plan,
+            limits=limits,
+            on_stage_start=on_stage_start,
+            on_stage_end=on_stage_end,
+            retry_failures=retry_failures,
+        )
+        self._open_worker = open_worker
+        self._count = count
+        self._announce = announce
+        self._earlier = earlier
+        self._served: dict[StageRun, _Served] = {}
+        self._next_parts: dict[StageRun, int] = {}
+        self._workers: list[_Worker] = []
+        self._seats: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._news: dict[str, News] = {}
+        self._last_yield = 0.0
+
+    def usage(self) -> dict[str, dict[str, int]]:
+        """The counts of all workers' calls, as they last reported them."""
+        return total([self._earlier.as_json(), *(news.usage for news in self._news.values())])
+
+    def limits(self) -> dict[str, Any]:
+        """The history of each worker's limiters, as it last reported it."""
+        return {
+            f"{label}, worker {name}": report
+            for name, news in self._news.items()
+            for label, report in news.limits.items()
+        }
+
+    def worked(self, queue: Queue, job: Job | None) -> None:
+        """End the queue's stage if all its items are done."""
+        served = self._served[queue.run]
+        run, whole = queue.run, served.queue.exhausted and not queue.run.progress.in_flight
+        if whole and run.state is State.RUNNING and not served.ending and not self.over:
+            served.ending = True
+            self._begin(self._finish(served))
+
+    @property
+    def _busy(self) -> bool:
+        return any(run.state is State.RUNNING for run in self._served)
+
+    def _writes_to(self, run: StageRun) -> Path:
+        number = next_part(run.journal)
+        self._next_parts[run] = number + 1
+        return part_path(run.journal, number)
+
+    def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
+        self._served[queue.run] = _Served(queue=queue, rounds=rounds)
+
+    def _start_work(self) -> None:
+        if not self._seats:
+            loop = asyncio.get_running_loop()
+            self._seats = [loop.create_task(self._seat(n)) for n in range(1, self._count + 1)]
+            for seat in self._seats:
+                seat.add_done_callback(self._task_ended)
+        self._wake()
+
+    def _stop_calls(self, error: HarnessError) -> None:
+        for worker in self._workers:
+            worker.actor.stop.remote(error, False)
+
+    def _drop(self) -> None:
+        error = self._stopped_by or HarnessError("the run has ended")
+        for worker in self._workers:
+            worker.actor.stop.remote(error, True)
+        for seat in self._seats:
+            seat.cancel()
+
+    async def _settled(self) -> None:
+        while hands := [task for task in self._tasks if not task.done()]:
+            await asyncio.wait(hands)
+
+    async def _ended(self) -> None:
+        await asyncio.gather(*self._seats, return_exceptions=True)
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=ENDING_SECONDS)
+        workers, self._workers = self._workers, []
+        for error in await asyncio.gather(*map(self._close, workers)):
+            self._stopped_by = self._stopped_by or error
+
+    async def _yield_to_loop(self) -> None:
+        if time.monotonic() - self._last_yield > MAX_BLOCKING_S:
+            await asyncio.sleep(0)
+            self._last_yield = time.monotonic()
+
+    def _wake(self) -> None:
+        for worker in self._workers:
+            worker.more.set()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do this at the side; an error of it ends the run."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._task_ended)
+        return task
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.worker_ended(error)
+
+    async def _seat(self, number: int) -> None:
+        """Have a worker at work, and another one in its place when it dies."""
+        deaths = 0
+        for incarnation in range(1, 1_000_000):
+            name = f"{number}.{incarnation}"
+            worker = None
+            try:
+                worker = _Worker(name=name, actor=await self._open_worker(name))
+                self._workers.append(worker)
+                if self._stopped_by is not None:
+                    worker.actor.stop.remote(self._stopped_by, False)
+                await self._feed(worker)
+            except RayActorError as error:
+                deaths = 1 if worker is not None and worker.finished else deaths + 1
+                if worker is not None:
+                    self._bury(worker)
+                why = _reason(error)
+                if deaths == MOST_DEATHS:
+                    raise ModelError(
+                        "the workers on the cluster die before they have worked any item",
+                        where=f"worker {name}",
+                        found=why,
+                        expected=f"one finished shard; {deaths} workers in a row had none",
+                        hint="look at the memory of the node and at Ray's log of the worker; the "
+                        "same command continues the run",
+                    ) from error
+                self._announce(f"worker {name} died ({why}); another one takes its place")
+
+    async def _feed(self, worker: _Worker) -> None:
+        """Hand shards to a worker, as many as it has room for; raises RayActorError if it dies."""
+        listening = asyncio.get_running_loop().create_task(self._listen(worker))
+        hands: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                worker.more.clear()
+                while (chosen := await self._next_shard(worker)) is not None:
+                    hands.add(self._begin(self._hand(worker, *chosen)))
+                more = asyncio.ensure_future(worker.more.wait())
+                await asyncio.wait({*hands, listening, more}, return_when=asyncio.FIRST_COMPLETED)
+                more.cancel()
+                hands = {task for task in hands if not task.done()}
+                if listening.done():
+                    if hands:  # all of them end with the worker
+                        await asyncio.wait(hands)
+                    listening.result()
+        finally:
+            listening.cancel()
+
+    async def _listen(self, worker: _Worker) -> None:
+        """Ask a worker for its news; raises RayActorError when it has died."""
+        while True:
+            await asyncio.sleep(NEWS_SECONDS)
+            self._hear(worker, await worker.actor.news.remote())
+
+    def _hear(self, worker: _Worker, news: News) -> None:
+        self._news[worker.name] = news
+        for line in news.lines:
+            self._announce(line)
+
+    async def _next_shard(self, worker: _Worker) -> tuple[_Served, Shard] | None:
+        """The next items for a worker, from the first stage that has some left."""
+        for served in list(self._served.values()):
+            run, queue = served.queue.run, served.queue
+            if self.over or run.state is not State.RUNNING or queue.exhausted:
+                continue
+            if worker.items >= lane_width(run, rounds=served.rounds):
+                return None
+            size = shard_size(run.progress.total or 0, self._count, rounds=served.rounds)
+            async with served.taking:
+                items = await _take(queue, size)
+            if items:
+                return served, Shard(
+                    task=run.task,
+                    stage=run.context.stage.name,
+                    part=self._part(worker, run),
+                    rounds=served.rounds,
+                    items=items,
+                )
+            self.worked(queue, None)
+        return None
+
+    def _part(self, worker: _Worker, run: StageRun) -> int:
+        if run not in worker.parts:
+            worker.parts[run] = self._next_parts[run]
+            self._next_parts[run] += 1
+        return worker.parts[run]
+
+    async def _hand(self, worker: _Worker, served: _Served, shard: Shard) -> None:
+        """Have a worker work a shard, and count what came of it."""
+        progress, count = served.queue.run.progress, len(shard.items)
+        worker.items += count
+        error: HarnessError | None = None
+        try:
+            counts, error = await worker.actor.work.remote(shard)
+            self._count_in(served.queue, counts)
+            worker.finished = worker.finished or error is None
+        except RayActorError:
+            served.lost = True  # the seat finds out that the worker died
+        finally:
+            worker.items -= count
+            progress.in_flight -= count
+            worker.more.set()
+        if error is not None:
+            self.worker_ended(error)
+        self.worked(served.queue, None)
+
+    def _count_in(self, queue: ItemQueue, counts: Counts) -> None:
+        progress = queue.run.progress
+        for name in COUNTED:
+            setattr(progress, name, getattr(progress, name) + getattr(counts, name))
+        for tag, cause, detail in counts.failures:
+            progress.failures[cause] += 1
+            self._count_failure(queue, tag, cause, detail)
+
+    async def _finish(self, served: _Served) -> None:
+        """End a stage once its records are on disk, or hand out again what a dead worker lost."""
+        queue = served.queue
+        run = queue.run
+        writers = [worker for worker in self._workers if worker.parts.pop(run, None)]
+        place = run.task, run.context.stage.name
+        closed = (worker.actor.finish.remote(*place) for worker in writers)
+        for error in await asyncio.gather(*closed, return_exceptions=True):
+            if isinstance(error, RayActorError):
+                served.lost = True
+            elif error is not None:
+                raise error
+        if served.lost or run.progress.done != run.progress.total:
+            queue.writer.flush()
+            queue.rewind(recorded(run.journal, run.context.key))
+            served.lost = served.ending = False
+            self._wake()
+        else:
+            super().worked(queue, None)
+
+    def _bury(self, worker: _Worker) -> None:
+        """Forget a worker that died: what it did not record is handed out again."""
+        self._workers.remove(worker)
+        for run in worker.parts:
+            self._served[run].lost = True
+        _kill(worker.actor)
+
+    async def _close(self, worker: _Worker) -> HarnessError | None:
+        """End a worker with its engines; its error, if it has one."""
+        try:
+            async with asyncio.timeout(ENDING_SECONDS):
+                news, error = await worker.actor.close.remote()
+            self._hear(worker, news)
+            failed: HarnessError | None = error
+            return failed
+        except (TimeoutError, RayActorError):
+            return None  # what it had recorded is on disk
+        finally:
+            _kill(worker.actor)
+
+
+async def _take(queue: ItemQueue, size: int) -> tuple[ShardItem, ...]:
+    """The next items of a queue, which count as in flight from now on."""
+    items: list[ShardItem] = []
+    progress = queue.run.progress
+    while len(items) < size:
+        # Counted in advance: the stage must not end while its next item is being taken.
+        progress.in_flight += 1
+        job = None
+        try:
+            job = await queue.next()
+        finally:
+            progress.in_flight -= job is None
+        if job is None:
+            break
+        item = msgspec.json.encode(job.item)
+        items.append(ShardItem(key=job.key, item=item, again=job.again, replaces=job.replaces))
+    return tuple(items)
+
+
+def total(reports: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
+    """The sums of several reports of usage."""
+    sums: dict[str, Counter[str]] = {}
+    for report in reports:
+        for place, counts in report.items():
+            sums.setdefault(place, Counter()).update(counts)
+    return {place: dict(counts) for place, counts in sums.items()}
+
+
+def _reason(error: RayActorError) -> str:
+    """Why a worker died, in a line."""
+    return " ".join(str(error).split())[:300]
+
+
+def _kill(actor: Any) -> None:
+    import ray
+
+    ray.kill(actor)

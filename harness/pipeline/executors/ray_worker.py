@@ -1,0 +1,331 @@
+"""A worker on a node of the cluster: it works shards as the local executor works a stage."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import traceback
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.base.errors import HarnessError, StorageError, UsageError
+from harness.calls.batch_answers import DeferredToBatch
+from harness.calls.client import Client
+from harness.calls.engines import EngineGate
+from harness.calls.network_fs import network_type
+from harness.calls.store import Store
+from harness.contracts.outcomes import Failure, tag_of
+from harness.contracts.stage import Item
+from harness.pipeline.executors.lanes import Lanes, ends_gently
+from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded
+from harness.pipeline.executors.ray_keeper import KeptMemo
+from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone
+from harness.pipeline.item_queue import Job, Queue
+from harness.pipeline.plan import StageRun, State
+from harness.pipeline.progress import StageProgress
+from harness.pipeline.stage_context import StageContext
+from harness.runs.journal import JournalWriter
+from harness.runs.journal_parts import part_path
+from harness.runs.run_folder import ENGINES, LOCK, RunFolder
+
+
+@dataclass(eq=False)
+class _OpenShard:
+    """A shard under way, with the jobs that were taken from it and are not done."""
+
+    queue: ShardQueue
+    left: int
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(eq=False, kw_only=True)
+class ShardQueue:
+    """The items that a worker was handed of a stage, and the part of the journal that it writes."""
+
+    run: StageRun
+    writer: JournalWriter
+    decode_item: Callable[[bytes], Item]
+    decode_value: Callable[[bytes], Any]
+    counts: Counts = field(default_factory=Counts)
+    left: int = 0
+    _jobs: deque[Job] = field(default_factory=deque)
+    _shards: dict[str, _OpenShard] = field(default_factory=dict)
+
+    def add(self, shard: Shard) -> _OpenShard:
+        """Take a shard's items on."""
+        opened = _OpenShard(self, len(shard.items))
+        for one in shard.items:
+            self._shards[one.key] = opened
+            self._jobs.append(
+                Job(
+                    queue=self,
+                    item=self.decode_item(one.item),
+                    key=one.key,
+                    again=one.again,
+                    replaces=one.replaces,
+                )
+            )
+        self.left = len(self._jobs)
+        return opened
+
+    async def next(self) -> Job | None:
+        """The next item to work on; None until the next shard comes."""
+        if not self._jobs:
+            return None
+        self.left -= 1
+        return self._jobs.popleft()
+
+    def worked(self, job: Job) -> None:
+        """The item of this job is recorded."""
+        shard = self._shards.pop(job.key)
+        shard.left -= 1
+        if not shard.left:
+            shard.done.set()
+
+    def abandon(self) -> None:
+        """End the wait for shards that will not be worked."""
+        for shard in self._shards.values():
+            shard.done.set()
+
+    def counted(self) -> Counts:
+        """What was counted since this was asked last."""
+        progress, counts = self.run.progress, self.counts
+        self.counts = Counts()
+        for name in COUNTED:
+            setattr(counts, name, getattr(progress, name))
+            setattr(progress, name, 0)
+        return counts
+
+
+class HarnessWorker:
+    """A process on a node that works shards: it has its own event loop, client and engines.
+
+    It becomes an actor in `ray.py`. Its methods return errors instead of raising them, since Ray
+    would wrap those.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._node = f"{socket.gethostname()} ({os.getpid()})"
+        self._contexts: dict[tuple[str, str], StageContext] = {}
+        self._queues: dict[tuple[str, str], ShardQueue] = {}
+        self._lines: list[str] = []
+        self._stopped: HarnessError | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._store: Store | None = None
+
+    async def begin(
+        self, order: bytes, secrets: Mapping[str, str], keeper: Any
+    ) -> tuple[str, HarnessError | None]:
+        """Prepare the run's tasks, and check what the models need; nothing is paid for yet.
+
+        Returns the name of the node, and what keeps it from working on this run.
+        """
+        os.environ.update(secrets)
+        try:
+            self._begin(decoded(order, self._node), keeper)
+        except HarnessError as error:
+            return self._node, error
+        return self._node, None
+
+    def _begin(self, order: WorkOrder, keeper: Any) -> None:
+        _check_folder(order, self._name, self._node)
+        for task, contexts in check_node(order, self._node).items():
+            self._contexts |= {(task, context.stage.name): context for context in contexts}
+        settings = order.settings
+        models = list(dict.fromkeys(m for one in self._contexts.values() for m in one.models))
+        for model in models:
+            model.require()
+        if settings.store_file is not None:
+            self._store = Store.open(
+                _on_local_disk(settings.store_file, self._node), warn=self._say
+            )
+        self._folder = RunFolder(order.run_folder)
+        self._engines = EngineGate(
+            one_at_a_time=settings.one_engine_at_a_time,
+            announce=self._say,
+            logs=self._folder.path / ENGINES / self._name,
+            models=models,
+        )
+        self._client = Client(
+            store=self._store,
+            run_id=order.run_id,
+            patience=settings.patience,
+            budget=settings.budget,
+            prices=settings.prices,
+            engines=self._engines,
+            fresh=order.run_id if settings.fresh else None,
+            announce=self._say,
+        )
+        self._lanes = Lanes(client=self._client, memo=partial(KeptMemo, keeper), overseer=self)
+
+    async def work(self, shard: Shard) -> ShardDone:
+        """Work the items of a shard; when this returns, their records are on disk."""
+        try:
+            queue = self._queue(shard)
+        except HarnessError as error:
+            return ShardDone(Counts(), error)
+        if self._stopped is not None:
+            return ShardDone(queue.counted(), self._stopped)
+        opened = queue.add(shard)
+        self._lanes.add(queue, rounds=shard.rounds)
+        self._lanes.start()
+        await opened.done.wait()
+        unwritten: HarnessError | None = None
+        try:
+            queue.writer.flush()
+        except StorageError as error:
+            unwritten = error
+        return ShardDone(queue.counted(), self._stopped or unwritten)
+
+    async def finish(self, task: str, stage: str) -> HarnessError | None:
+        """Write the worker's part of a stage durably to disk."""
+        queue = self._queues.pop((task, stage), None)
+        try:
+            if queue is not None:
+                queue.writer.close()
+        except HarnessError as error:
+            return error
+        return None
+
+    async def news(self) -> News:
+        """What the worker's calls used so far, and its lines for the user since the last news."""
+        lines, self._lines = self._lines, []
+        return News(self._client.usage.as_json(), self._client.limits(), tuple(lines))
+
+    async def stop(self, error: HarnessError, at_once: bool) -> None:
+        """Send no further question; calls in flight may finish, or are dropped at once."""
+        self._stop(error, at_once=at_once)
+
+    async def close(self) -> tuple[News, HarnessError | None]:
+        """Close journals, engines and the store; the last news, and the first error."""
+        failed: HarnessError | None = None
+        for task, stage in list(self._queues):
+            failed = failed or await self.finish(task, stage)
+        try:
+            await self._engines.close()
+        except HarnessError as error:
+            failed = failed or error
+        if self._store is not None:
+            self._store.close()
+        return await self.news(), failed
+
+    @property
+    def over(self) -> bool:
+        """Whether the worker was stopped."""
+        return self._stopped is not None
+
+    def worked(self, queue: Queue, job: Job | None) -> None:
+        """An item is recorded."""
+        if job is not None:
+            assert isinstance(queue, ShardQueue)
+            queue.worked(job)
+
+    def failed(self, queue: Queue, failure: Failure) -> None:
+        """Keep a failure for the driver, which compares all of them with the limits."""
+        assert isinstance(queue, ShardQueue)
+        queue.counts.failures.append((tag_of(failure), failure.cause, failure.detail))
+
+    def put_off(self, job: Job, question: DeferredToBatch) -> None:
+        """Never called: a run on a cluster puts no question off."""
+        raise AssertionError(question)
+
+    def worker_ended(self, error: BaseException | None) -> None:
+        """A worker of a lane has ended; its error stops this worker, and so the run."""
+        if isinstance(error, HarnessError):
+            self._stop(error, at_once=not ends_gently(error))
+        elif error is not None:
+            trace = "".join(traceback.format_exception(error)[-4:])
+            crash = HarnessError(
+                "the harness itself failed on a node", where=f"node {self._node}", found=trace
+            )
+            self._stop(crash, at_once=True)
+
+    def _queue(self, shard: Shard) -> ShardQueue:
+        place = shard.task, shard.stage
+        if place not in self._queues:
+            context = self._contexts[place]
+            journal = self._folder.journal(shard.task, context.number, shard.stage)
+            path = part_path(journal, shard.part)
+            run = StageRun(
+                context=context,
+                journal=path,
+                items=lambda: iter(()),
+                progress=StageProgress(task=shard.task, stage=shard.stage),
+                state=State.RUNNING,
+            )
+            self._queues[place] = ShardQueue(
+                run=run,
+                writer=JournalWriter(path),
+                decode_item=msgspec.json.Decoder(context.stage.item).decode,
+                decode_value=msgspec.json.Decoder(context.stage.value).decode,
+            )
+        return self._queues[place]
+
+    def _stop(self, error: HarnessError, *, at_once: bool) -> None:
+        self._stopped = self._stopped or error
+        self._client.stop(error)
+        if at_once:
+            self._lanes.drop()
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._abandon())
+
+    async def _abandon(self) -> None:
+        await self._lanes.settled()
+        await self._lanes.ended()
+        for queue in self._queues.values():
+            queue.abandon()
+
+    def _say(self, text: str) -> None:
+        self._lines.append(f"{self._node}: {text}")
+
+
+def seen_file(folder: Path, worker: str) -> Path:
+    """The file by which the driver sees that a worker writes into the run folder."""
+    return folder / f"seen-by-{worker}"
+
+
+def _check_folder(order: WorkOrder, worker: str, node: str) -> None:
+    """Raise UsageError where the node does not see the driver's run folder; else leave a sign."""
+    folder = order.run_folder
+    try:
+        if (folder / LOCK).read_text() != order.lock:
+            raise not_shared(order.folder, node)
+        seen_file(folder, worker).touch()
+    except OSError as error:
+        raise not_shared(order.folder, node, found=str(error)) from error
+
+
+def not_shared(
+    folder: str, node: str, found: str = "another folder of the same name"
+) -> UsageError:
+    """The error for a node that does not see the run folder."""
+    return UsageError(
+        "the run folder cannot be seen from a node of the cluster",
+        where=f"node {node}, {folder}",
+        found=found,
+        expected="a folder that all nodes share",
+        hint="name one with --output_path, or have records sent with --run_storage local",
+    )
+
+
+def _on_local_disk(store: Path, node: str) -> Path:
+    """The file of the store, if it is on a disk of the node."""
+    kind = network_type(store)
+    if kind is not None:
+        raise UsageError(
+            "the store of calls of a node cannot be on a file system that machines share",
+            where=f"node {node}, {store}",
+            found=kind,
+            expected="a file on a disk of the node",
+            hint="set HARNESS_CACHE on the nodes to a folder on a local disk, give --store, or "
+            "--no_store",
+        )
+    return store

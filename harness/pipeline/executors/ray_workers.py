@@ -1,0 +1,89 @@
+"""Places the workers of a run on the cluster that Ray is connected to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from harness.base.errors import HarnessError
+from harness.pipeline.executors.node_check import WorkOrder, encoded
+from harness.pipeline.executors.ray_keeper import HarnessKeeper
+from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
+from harness.runs.run_folder import RunFolder
+
+PATIENCE_SECONDS = 30.0
+"""How long a worker waits for room on the cluster before a line says so."""
+
+AT_ONCE = 100_000
+"""The most calls of a worker's methods at a time: more than the items that it may have in hand."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Workers:
+    """Opens workers for one run, each with so many GPUs, and the keeper that they share.
+
+    `secrets` are the values of environment variables that the models need. They are sent as
+    arguments, which Ray holds in memory, and are in no name, environment or log of Ray's.
+    """
+
+    order: WorkOrder
+    secrets: Mapping[str, str] = field(repr=False)
+    gpus: int
+    announce: Callable[[str], None]
+    _keeper: Any = None
+
+    async def open(self, name: str) -> Any:
+        """A worker that is ready to work; HarnessError if its node cannot work on this run."""
+        if self._keeper is None:
+            self._keeper = self._open_keeper()
+        kind: Any = ray.remote(HarnessWorker)
+        placed = kind.options(
+            num_cpus=1,
+            num_gpus=self.gpus,
+            max_concurrency=AT_ONCE,
+            scheduling_strategy="SPREAD",
+        )
+        actor = placed.remote(name)
+        began = actor.begin.remote(encoded(self.order), self.secrets, self._keeper)
+        waiting = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._announce_wait, name)
+        try:
+            node, error = await began
+        finally:
+            waiting.cancel()
+        if error is None:
+            error = self._unseen(name, node)
+        if error is not None:
+            ray.kill(actor)
+            raise error
+        return actor
+
+    def close(self) -> None:
+        """End the keeper."""
+        if self._keeper is not None:
+            ray.kill(self._keeper)
+
+    def _open_keeper(self) -> Any:
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        keeper: Any = ray.remote(HarnessKeeper)
+        own = RunFolder(self.order.run_folder).own_answers
+        placed = keeper.options(num_cpus=0, scheduling_strategy=here)
+        return placed.remote(self.order.settings.store_file, own)
+
+    def _announce_wait(self, name: str) -> None:
+        needs = f"{self.gpus} GPUs and " if self.gpus else ""
+        self.announce(
+            f"worker {name} waits for a node with {needs}1 CPU to spare; `ray status` lists them"
+        )
+
+    def _unseen(self, name: str, node: str) -> HarnessError | None:
+        """The error for a worker whose files do not arrive in the run folder here."""
+        try:
+            seen_file(self.order.run_folder, name).unlink()
+        except FileNotFoundError:
+            return not_shared(self.order.folder, node)
+        return None

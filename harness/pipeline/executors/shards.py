@@ -1,0 +1,83 @@
+"""What passes between the driver of a run and its workers on a cluster: shards, and what came of
+them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from harness.base.errors import HarnessError
+
+LARGEST = 64
+"""The most items of a shard: few enough that a worker which dies loses little time."""
+
+PER_WORKER = 4
+"""Shards that a stage has for each worker at least, if it has the items, so that none idles."""
+
+
+class ShardItem(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """An item of a shard as JSON, with what `Job` says of it."""
+
+    key: str
+    item: bytes
+    again: bool
+    replaces: str
+
+
+class Shard(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Items of one stage for one worker, which records them in part `part` of the journal."""
+
+    task: str
+    stage: str
+    part: int
+    rounds: bool
+    items: tuple[ShardItem, ...]
+
+
+COUNTED = (
+    "done", "calls", "calls_from_store", "prompt_tokens", "completion_tokens", "unreported",
+)  # fmt: skip
+"""The counters of a stage's progress that workers count."""
+
+
+class Counts(msgspec.Struct, kw_only=True, array_like=True):
+    """What a worker counted in a stage since it counted last: the fields of `StageProgress`, and
+    each failure as kind, cause and detail."""
+
+    done: int = 0
+    calls: int = 0
+    calls_from_store: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    unreported: int = 0
+    failures: list[tuple[str, str, str]] = []
+
+
+class ShardDone(NamedTuple):
+    """What came of a shard. With an `error`, which ends the run, items may have no record."""
+
+    counts: Counts
+    error: HarnessError | None = None
+
+
+class News(NamedTuple):
+    """What a worker reports from time to time: what its calls used, its limiters' history, its
+    lines for the user, and whether its engines are open."""
+
+    usage: dict[str, Any]
+    limits: dict[str, Any]
+    lines: tuple[str, ...]
+
+
+def shard_size(items: int, workers: int, *, rounds: bool) -> int:
+    """The items of a shard, of so many items in all and workers.
+
+    A stage in rounds opens engines by turns, so each worker gets its items at once.
+
+    >>> shard_size(20, 2, rounds=False), shard_size(100_000, 2, rounds=False)
+    (3, 64)
+    """
+    if rounds:
+        return -(-items // workers)
+    return min(LARGEST, -(-items // (workers * PER_WORKER)) or 1)

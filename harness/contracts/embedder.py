@@ -76,6 +76,15 @@ class Embedder(ABC):
     occupies: str | None = None
     """The resource that only one open engine may hold at a time, such as "gpu"."""
 
+    gpus: int = 0
+    """The GPUs of one machine that it needs at least."""
+
+    variables: tuple[str, ...] = ()
+    """The environment variables that its keys and addresses come from, as in `Model`."""
+
+    key_files: tuple[str, ...] = ()
+    """The files that its keys come from, as in `Model`."""
+
     tokens: int = 0
     """The tokens that its server has counted so far; 0 without a server."""
 

@@ -320,6 +320,18 @@ class Model(ABC):
     occupies: str | None = None
     """The resource that only one open model may hold at a time, such as "gpu"."""
 
+    gpus: int = 0
+    """The GPUs of one machine that its engine needs at least; 0 for a model that needs none:
+    `self.gpus = int(settings.args.get("tensor_parallel_size", "1"))`."""
+
+    variables: tuple[str, ...] = ()
+    """The environment variables that its keys and addresses come from, such as `("ACME_KEY",)`: on
+    other machines they are set as they are where the run was started, or unset."""
+
+    key_files: tuple[str, ...] = ()
+    """The files that its keys come from, as the user names them. Another machine may lack them:
+    `harness.base.key_files.key_text(file)` reads them there as well."""
+
     takes_batches: bool = False
     """Whether requests may also be sent as lines of a file: see `batch_line`, `read_batch`."""
 

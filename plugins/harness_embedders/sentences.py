@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 KIND = "sentence-transformers"
+HUB_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 ARGUMENTS = ("model", "revision", "pooling", "max_length", "dtype", "device", "batch")
 POOLINGS = ("cls", "mean")
 DTYPES = ("float32", "float16", "bfloat16")
@@ -109,6 +110,8 @@ class SentenceEmbedder(Embedder):
             },
         )
         self.occupies = occupied_by(args.device)
+        self.gpus = 0 if self.occupies is None else 1
+        self.variables = HUB_TOKENS
         self._args = args
         self._model: SentenceTransformer | None = None
         self._one_at_a_time = asyncio.Lock()

@@ -55,7 +55,8 @@ class ServedEmbedder(Embedder):
 
     def __init__(self, model: Model, asker: Asker, *, batch: int) -> None:
         self.identity = model.identity
-        self.occupies = model.occupies
+        self.occupies, self.gpus = model.occupies, model.gpus
+        self.variables, self.key_files = model.variables, model.key_files
         self._model = model
         self._asker = asker
         self._batch = batch

@@ -18,6 +18,9 @@ DEFAULT_MODEL = "Qwen/Qwen3-8B"
 DEFAULT_MODEL_ENV = "HARNESS_PRETRAINED"
 """The environment variable that replaces DEFAULT_MODEL."""
 
+HUB_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+"""The environment variables that hold the hub's token."""
+
 _PLACES = {
     "openai": "api_key_env=NAME, a variable that holds the key, or api_key_file=FILE",
     "vllm": "the hub's token in HF_TOKEN; no other key: only the harness uses this server",
@@ -165,6 +168,13 @@ def model_of(kind: str, given: Mapping[str, str]) -> tuple[str, str | None]:
     source = f"from {DEFAULT_MODEL_ENV}; " if chosen else ""
     default = chosen or DEFAULT_MODEL
     return default, f"no model given: using {default} ({source}pretrained=… chooses another)"
+
+
+def variables_of(given: Mapping[str, str]) -> tuple[str, ...]:
+    """The environment variables that decide which weights are served, and whether the hub has them
+    for us."""
+    named = given.get("pretrained") or given.get("model")
+    return HUB_TOKENS if named else (*HUB_TOKENS, DEFAULT_MODEL_ENV)
 
 
 def count_of(kind: str, name: str, text: str) -> int:

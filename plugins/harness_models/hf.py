@@ -19,7 +19,7 @@ import msgspec
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
-from harness_models.arguments import bad, check_no_revision, flags_of
+from harness_models.arguments import bad, check_no_revision, flags_of, variables_of
 from harness_models.hf_args import (
     KIND,
     KNOWN,
@@ -29,6 +29,7 @@ from harness_models.hf_args import (
     read_args,
 )
 from harness_models.server.fits import weights_findings
+from harness_models.server.gpus import GPU_DEVICES
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
 from harness_models.server.ports import HOST
@@ -158,6 +159,8 @@ def make(settings: ModelSettings) -> Model:
             requests=args.requests,
             command=command,
             listens_on="port",
+            gpus=gpus_of(args),
+            variables=variables_of(settings.args),
             concurrency=args.concurrency,
             environment=ENVIRONMENT,
             fields=partial(fields, context=context, ends=ends),
@@ -174,6 +177,14 @@ def make(settings: ModelSettings) -> Model:
         ),
         settings,
     )
+
+
+def gpus_of(args: HfArgs) -> int:
+    """1 if the server is told to use a GPU, or will find one; 0 for any other device."""
+    device = args.engine.get("device", "auto")
+    if device == "auto":
+        return int(any(Path(each).exists() for each in GPU_DEVICES))
+    return int(device.isdecimal() or device.startswith("cuda"))
 
 
 def server_flags(args: HfArgs) -> list[str]:

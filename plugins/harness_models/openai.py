@@ -39,6 +39,7 @@ from harness_models.openai_args import (
     read_key,
     tokens_field_of,
     url_of,
+    variables_of,
     wants_key,
     without_credentials,
 )
@@ -127,6 +128,9 @@ class OpenAIModel(Model):
         self._args = args
         self._own = own
         self._trusted = may_have_key(base_url_of(args), settings.given_hosts)
+        if not own:
+            self.variables = variables_of(args, trusted=self._trusted)
+            self.key_files = (args.api_key_file,) if args.api_key_file else ()
         self._socket = socket
         self._fields = fields
         self._timeout = settings.attempt_timeout

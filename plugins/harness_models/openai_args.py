@@ -15,11 +15,13 @@ from urllib.parse import quote, unquote, urlsplit
 import msgspec
 
 from harness.base.errors import UsageError, did_you_mean
+from harness.base.key_files import key_text
 from harness.base.redaction import keep_out
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings, Sampling
 from harness_models.arguments import bad, count_of, json_or_text, reject_constant, template_kwargs
-from harness_models.openai_wire import LARGEST_BODY
+from harness_models.openai_screen import HEADERS_ENV
+from harness_models.openai_wire import LARGEST_BODY, NAMED
 
 KIND = "openai"
 
@@ -300,6 +302,16 @@ def wants_key(args: OpenAIArgs) -> bool:
     return host_of(args) == DEFAULT_HOST and urlsplit(base_url_of(args)).username is None
 
 
+def variables_of(args: OpenAIArgs, *, trusted: bool) -> tuple[str, ...]:
+    """The environment variables that the address, the key and the headers of requests come from.
+
+    Only a `trusted` host gets the headers that the environment adds.
+    """
+    key = args.api_key_env if args.api_key_file is None else None
+    more = (HEADERS_ENV, *NAMED.values()) if trusted else ()
+    return (*((key,) if key else ()), BASE_URL_ENV, *more)
+
+
 def usual_key_env(args: OpenAIArgs) -> str:
     """The variable whose key is sent to hosts of the user's choice without being named."""
     return DEFAULT_KEY_ENV if args.azure_endpoint is None else AZURE_KEY_ENV
@@ -364,9 +376,8 @@ def host_of(args: OpenAIArgs) -> str:
 
 def read_key(named: str) -> str:
     """The key in a file; from now on it is redacted from all output."""
-    file = Path(named).expanduser()
     try:
-        key = file.read_text("utf-8").strip()
+        key = key_text(named).strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         raise _unusable(named, f"{reason}") from error

@@ -17,9 +17,15 @@ import msgspec
 from harness.base.errors import ModelError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, ModelSettings
-from harness_models.arguments import bad, check_no_revision, flags_of, unknown_argument
+from harness_models.arguments import (
+    bad,
+    check_no_revision,
+    flags_of,
+    unknown_argument,
+    variables_of,
+)
 from harness_models.server.fits import weights_findings
-from harness_models.server.gpus import GpuMemory, chosen_by
+from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
@@ -44,7 +50,13 @@ from harness_models.vllm_args import (
     is_plain,
     read_args,
 )
-from harness_models.vllm_placement import gpus_needed, gpus_of, place, placed_elsewhere
+from harness_models.vllm_placement import (
+    gpus_needed,
+    gpus_of,
+    least_gpus,
+    place,
+    placed_elsewhere,
+)
 
 SERVE = ("-m", "vllm.entrypoints.cli.main", "serve")
 """The command `vllm serve` of an interpreter."""
@@ -66,7 +78,6 @@ SHRINKING = frozenset({"quantization", "cpu_offload_gb", "load_format", "hf_over
 
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTER = "adapter"
-GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu")
 
 PROBE = """
 import importlib.metadata, importlib.util, json, pathlib, re
@@ -265,6 +276,8 @@ def make(settings: ModelSettings) -> Model:
             requests=args.requests,
             environment=chosen_by(args.gpus),
             occupies=f"gpu:{','.join(args.gpus)}" if args.gpus else "gpu",
+            gpus=least_gpus(args, settings.args) if installed.on_gpus else 0,
+            variables=variables_of(settings.args),
             stages=STAGES,
             troubles=TROUBLES,
             notes=tuple(notes),

@@ -40,6 +40,15 @@ def gpus_needed(engine: Mapping[str, str]) -> int:
     return math.prod(int(engine.get(size, "1")) for size in (TENSOR, PIPELINE, DATA))
 
 
+def least_gpus(args: VllmArgs, given: Mapping[str, str]) -> int:
+    """The number of GPUs that the engines of placed arguments use at least.
+
+    Engines that `place` adds because there are more GPUs are not needed, unless `gpus` named these.
+    """
+    added = {} if args.gpus else {DATA: given.get(DATA, "1")}
+    return gpus_needed({**args.engine, **added})
+
+
 def gpus_of(args: VllmArgs, environment: Mapping[str, str]) -> Sequence[Gpu]:
     """The GPUs that the engines may use; none if they are unknown.
 

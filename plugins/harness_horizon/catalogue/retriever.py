@@ -60,6 +60,8 @@ class CatalogueModel(Model):
         )
         self.concurrency = concurrency
         self.occupies = "gpu" if gpu else embedder.occupies
+        self.gpus = max(embedder.gpus, 1 if gpu else 0)
+        self.variables, self.key_files = embedder.variables, embedder.key_files
         self._folder, self._embedder, self._gpu = folder, embedder, gpu
         self._together = Together(self._answers)
 

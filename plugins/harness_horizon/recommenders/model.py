@@ -39,7 +39,8 @@ class RecommenderModel(Model):
             details={WEIGHTS: manifest.weights, SPLIT: manifest.split},
         )
         self._folder, self._manifest, self._device = folder, manifest, device
-        self.occupies = "gpu" if self._on_gpu() else None
+        self.gpus = 1 if self._on_gpu() else 0
+        self.occupies = "gpu" if self.gpus else None
         self._ranker: Ranker | None = None
         self._together = Together(self._rank)
 

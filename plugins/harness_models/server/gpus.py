@@ -21,6 +21,9 @@ from harness.base.errors import ModelError
 from harness.contracts.finding import Finding, bad, bad_by, doubtful, good
 from harness.reporting.text import clean_text
 
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-gpu")
+"""Files of which a machine with a GPU's driver has one."""
+
 SMI = "nvidia-smi"
 SMI_SECONDS = 60.0
 """Long, because nvidia-smi first wakes sleeping GPUs one after the other."""

@@ -143,7 +143,7 @@ class Engine:
     `command`: makes the command line from an address: a socket's path, or a port on 127.0.0.1 if
     `listens_on` is "port". It may take long, and raises errors before the start.
     `requests`: arguments of an `openai` model about requests, such as `system_role`.
-    `occupies`: as in `Model`; parts of a resource, as in "gpu:0,1", may be held side by side.
+    `occupies`, `gpus`, `variables`: as in `Model`; parts as in "gpu:0,1" may be held side by side.
     `environment`: additional variables.
     `fields`: additional fields of a request; it may raise a CallError.
     `checked`: checks and corrects a reply; it may raise a CallError.
@@ -163,6 +163,8 @@ class Engine:
     listens_on: Literal["socket", "port"] = "socket"
     requests: Mapping[str, Any] = field(default_factory=dict)
     occupies: str | None = "gpu"
+    gpus: int = 0
+    variables: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     fields: Callable[[Request], Mapping[str, Any]] = lambda request: {}
     checked: Callable[[Request, Reply], Reply] = lambda request, reply: reply
@@ -245,7 +247,7 @@ class ServedModel(Model):
         self.engine = engine
         self.identity = engine.identity
         self.concurrency = engine.concurrency
-        self.occupies = engine.occupies
+        self.occupies, self.gpus, self.variables = engine.occupies, engine.gpus, engine.variables
         self._settings = settings
         self._thinks: bool | None = None
         self._server: _Server | None = None

@@ -83,6 +83,26 @@ def test_the_server_is_started_on_a_port_with_what_was_said(folder):
     assert (made.occupies, made.engine.listens_on) == ("gpu", "port")
 
 
+@pytest.mark.parametrize(
+    ("given", "driver", "needed"),
+    [
+        ({}, True, 1),
+        ({}, False, 0),
+        ({"device": "auto"}, True, 1),
+        ({"device": "cpu"}, True, 0),
+        ({"device": "mps"}, True, 0),
+        ({"device": "cuda:1"}, False, 1),
+        ({"device": "0"}, False, 1),
+    ],
+)
+def test_a_gpu_is_needed_by_the_device_or_where_there_is_one(
+    folder, monkeypatch, given, driver, needed
+):
+    there = (str(folder),) if driver else ("/no/such/device",)
+    monkeypatch.setattr("harness_models.hf.GPU_DEVICES", there)
+    assert model(pretrained=str(folder), **given).gpus == needed
+
+
 def test_a_template_and_what_it_is_told_go_to_the_server_together(folder, tmp_path):
     (folder / "chat_template.jinja").rename(tmp_path / "own.jinja")
     with pytest.raises(ModelError, match="no chat template") as caught:

@@ -376,8 +376,8 @@ def test_a_vllm_for_gpus_is_not_started_where_there_is_none(
         with pytest.raises(ModelError, match="needs a GPU"):
             model(pretrained=str(folder))
     else:
-        assert model(pretrained=str(folder)).occupies == "gpu"
-        assert model(pretrained=str(folder)).engine.memory is None
+        made = model(pretrained=str(folder), tensor_parallel_size="2")
+        assert (made.occupies, made.gpus, made.engine.memory) == ("gpu", 0, None)
 
 
 def test_a_checkpoint_without_a_chat_template_is_refused_unless_one_is_given(folder, tmp_path):

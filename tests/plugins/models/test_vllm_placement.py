@@ -126,6 +126,20 @@ def test_a_single_gpu_and_engines_that_are_placed_by_hand_are_left_alone(node, g
     assert (flags(model), model.engine.notes) == (asked, ())
 
 
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [
+        ({}, 1),
+        ({"weights": LLAMA_70B}, 4),
+        (TWO_BY_TWO, 4),
+        ({**TWO_BY_TWO, "data_parallel_size": "2"}, 8),
+        ({"gpus": "0,2-3"}, 3),
+    ],
+)
+def test_engines_that_only_fill_the_node_are_not_needed(node, given, needed):
+    assert node(**given).gpus == needed
+
+
 def test_requests_in_flight_fill_all_engines_and_an_eighth_more_waits(node):
     assert node().concurrency == 8 * 256 + 256
     assert node(max_num_seqs="64").concurrency == 8 * 64 + 64

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures
+from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures, UsageError
 from harness.calls.batch_answers import BatchAnswers
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
@@ -30,8 +30,9 @@ from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
 from harness.pipeline.executors.cluster import connect, disconnect
 from harness.pipeline.executors.local import LocalExecutor, NotBatchable
-from harness.pipeline.executors.node_check import work_order
+from harness.pipeline.executors.node_check import share_concurrency, work_order
 from harness.pipeline.executors.planned import Executor
+from harness.pipeline.executors.run_keys import keys_of
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State, for_later
@@ -501,21 +502,32 @@ async def _on_cluster(
     from harness.pipeline.executors.ray_workers import Workers
 
     settings, announce = run.settings, run.display.show_line
+    if run.taken.folder.answers.exists():
+        raise UsageError(
+            "the run has answers that came in batches, which workers on a cluster cannot read",
+            where=str(run.taken.folder.answers),
+            expected="--executor local, which finishes the same run",
+        )
+    if run.start.look is not None:
+        await run.start.look()
     contexts: dict[str, list[StageContext]] = {}
     for stage in plan.runs:
         contexts.setdefault(stage.task, []).append(stage.context)
+    models = run.start.asked
+    connect(settings.ray_address)
+    stack.callback(disconnect)
+    count = settings.workers or 1
     order = work_order(
         settings,
         contexts,
         run.plugins,
         run_id=run.taken.run_id,
         folder=run.taken.folder.path,
+        workers=count,
     )
-    if run.start.look is not None:
-        await run.start.look()
-    connect(settings.ray_address)
-    stack.callback(disconnect)
-    workers = Workers(order=order, secrets={}, gpus=0, announce=announce)
+    share_concurrency(models, order)
+    gpus = max((model.gpus for model in models), default=0)
+    workers = Workers(order=order, keys=keys_of(models), gpus=gpus, announce=announce)
     stack.callback(workers.close)
     return RayExecutor(
         plan=plan,
@@ -524,7 +536,7 @@ async def _on_cluster(
         on_stage_start=lambda stage: run.display.stage_started(stage.progress),
         on_stage_end=lambda stage: _stage_ended(run, stage),
         open_worker=workers.open,
-        count=settings.workers or 1,
+        count=count,
         earlier=run.start.client.usage,
         announce=announce,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -60,9 +60,10 @@ class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a node needs to work on a run, except data, items and keys.
 
     `cwd` is the driver's folder and `folder` the run folder, both absolute; `lock` is what the
-    driver wrote into the folder's lock. `stages` has the stages
-    of each task by its name, `thinking` the models that think, `versions` those of the harness, of
-    Python and of deciding packages, and `plugins` the distribution and version of each plugin.
+    driver wrote into the folder's lock. `workers` share the run's `--concurrency`. `stages` has the
+    stages of each task by its name, `thinking` the models that think, `versions` those of the
+    harness, of Python and of deciding packages, and `plugins` the distribution and version of each
+    plugin.
     """
 
     settings: RunSettings
@@ -70,6 +71,7 @@ class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     folder: str
     lock: str
+    workers: int
     stages: dict[str, tuple[StageOrder, ...]]
     thinking: tuple[Place, ...]
     versions: dict[str, str]
@@ -99,6 +101,7 @@ def work_order(
     *,
     run_id: str,
     folder: Path,
+    workers: int,
 ) -> WorkOrder:
     """The order for nodes: `settings` and `contexts` are those of the prepared run."""
     return WorkOrder(
@@ -107,6 +110,7 @@ def work_order(
         run_id=run_id,
         folder=str(folder.absolute()),
         lock=(folder / LOCK).read_text(),
+        workers=workers,
         stages={
             task: tuple(
                 StageOrder(name=one.stage.name, key=one.key, components=_plain(one.components))
@@ -152,6 +156,14 @@ def check_node(
         for task, own in order.stages.items():
             _check_stages(task, own, contexts[task])
     return contexts
+
+
+def share_concurrency(models: Iterable[Model], order: WorkOrder) -> None:
+    """Give this worker its share of `--concurrency` at servers; each engine has a worker's own."""
+    whole = order.settings.concurrency
+    for model in models:
+        if whole is not None and model.occupies is None:
+            model.concurrency = -(-whole // order.workers)
 
 
 @contextmanager

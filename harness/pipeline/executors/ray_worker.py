@@ -7,7 +7,7 @@ import os
 import socket
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,11 +24,13 @@ from harness.calls.store import Store
 from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.executors.lanes import Lanes, ends_gently
-from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded
+from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded, share_concurrency
 from harness.pipeline.executors.ray_keeper import KeptMemo
+from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone
 from harness.pipeline.item_queue import Job, Queue
 from harness.pipeline.plan import StageRun, State
+from harness.pipeline.preflight import models_of, players_of_stages, preflight
 from harness.pipeline.progress import StageProgress
 from harness.pipeline.stage_context import StageContext
 from harness.runs.journal import JournalWriter
@@ -122,27 +124,30 @@ class HarnessWorker:
         self._store: Store | None = None
 
     async def begin(
-        self, order: bytes, secrets: Mapping[str, str], keeper: Any
+        self, order: bytes, keys: RunKeys, keeper: Any
     ) -> tuple[str, HarnessError | None]:
         """Prepare the run's tasks, and check what the models need; nothing is paid for yet.
 
         Returns the name of the node, and what keeps it from working on this run.
         """
-        os.environ.update(secrets)
+        take_keys(keys)
         try:
-            self._begin(decoded(order, self._node), keeper)
+            await self._begin(decoded(order, self._node), keeper)
         except HarnessError as error:
             return self._node, error
         return self._node, None
 
-    def _begin(self, order: WorkOrder, keeper: Any) -> None:
+    async def _begin(self, order: WorkOrder, keeper: Any) -> None:
         _check_folder(order, self._name, self._node)
         for task, contexts in check_node(order, self._node).items():
             self._contexts |= {(task, context.stage.name): context for context in contexts}
         settings = order.settings
-        models = list(dict.fromkeys(m for one in self._contexts.values() for m in one.models))
-        for model in models:
+        players = models_of(players_of_stages(self._contexts.values(), settings, {}))
+        for model in players:
             model.require()
+        if engines := {one: played for one, played in players.items() if one.occupies is not None}:
+            await preflight(engines, settings, show=self._say)
+        share_concurrency(players, order)
         if settings.store_file is not None:
             self._store = Store.open(
                 _on_local_disk(settings.store_file, self._node), warn=self._say
@@ -152,7 +157,7 @@ class HarnessWorker:
             one_at_a_time=settings.one_engine_at_a_time,
             announce=self._say,
             logs=self._folder.path / ENGINES / self._name,
-            models=models,
+            models=players,
         )
         self._client = Client(
             store=self._store,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -14,6 +14,7 @@ from harness.base.errors import HarnessError
 from harness.pipeline.executors.node_check import WorkOrder, encoded
 from harness.pipeline.executors.ray_keeper import HarnessKeeper
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
+from harness.pipeline.executors.run_keys import RunKeys
 from harness.runs.run_folder import RunFolder
 
 PATIENCE_SECONDS = 30.0
@@ -27,12 +28,12 @@ AT_ONCE = 100_000
 class Workers:
     """Opens workers for one run, each with so many GPUs, and the keeper that they share.
 
-    `secrets` are the values of environment variables that the models need. They are sent as
-    arguments, which Ray holds in memory, and are in no name, environment or log of Ray's.
+    The keys are sent as arguments, which Ray holds in memory: they are in no name, environment or
+    log of Ray's.
     """
 
     order: WorkOrder
-    secrets: Mapping[str, str] = field(repr=False)
+    keys: RunKeys
     gpus: int
     announce: Callable[[str], None]
     _keeper: Any = None
@@ -49,7 +50,7 @@ class Workers:
             scheduling_strategy="SPREAD",
         )
         actor = placed.remote(name)
-        began = actor.begin.remote(encoded(self.order), self.secrets, self._keeper)
+        began = actor.begin.remote(encoded(self.order), self.keys, self._keeper)
         waiting = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._announce_wait, name)
         try:
             node, error = await began

@@ -33,7 +33,7 @@ from harness.pipeline.desk import ItemDesk
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.item_queue import ItemQueue, Job, make_items
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.runs.journal import JournalWriter, holds_non_finite, recorded
+from harness.runs.journal import holds_non_finite, open_journal, recorded
 
 MAX_BLOCKING_S = 0.02
 """Seconds of work after which the event loop runs timers and signal handlers."""
@@ -165,7 +165,7 @@ class LocalExecutor:
             run=run,
             item_file=item_file,
             recorded=recorded(run.journal, run.context.key),
-            writer=JournalWriter(run.journal),
+            writer=open_journal(run.journal),
             watch=FailureWatch(
                 limits=limits_of(run.context.task, self._limits),
                 total=run.progress.total,

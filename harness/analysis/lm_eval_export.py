@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import unicodedata
 from collections import defaultdict
@@ -20,6 +19,7 @@ from harness.analysis.run_tables import messages_json, missing_column, score_nam
 from harness.contracts.records import JournalLine, Score
 from harness.runs.atomic_files import atomic_writer
 from harness.runs.journal_index import Head, check_number, scan
+from harness.runs.journal_parts import JournalFiles
 from harness.runs.manifest import Manifest, StageEntry
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import MetricResult
@@ -186,39 +186,39 @@ class _Journals:
 
     def __init__(self, task: FinishedTask) -> None:
         self._stages: dict[str, StageEntry] = {one.name: one for one in task.entry.stages}
-        self._files: dict[str, int] = {}
+        self._files: dict[str, JournalFiles] = {}
         self._places: dict[str, list[tuple[str, str, int, int]]] = defaultdict(list)
         self._decode = msgspec.json.Decoder(JournalLine[Any, Any]).decode
         for name, stage in self._stages.items():
             path = task.path / task.entry.folder / stage.file
             current: dict[str, tuple[Head, int, int]] = {}
-            for offset, length, head in scan(path, Head):
+            for place, length, head in scan(path, Head):
                 if head.stage == stage.key:
                     current.pop(head.key, None)
                     if not head.dropped:
-                        current[head.key] = (head, offset, length)
+                        current[head.key] = (head, place, length)
             if stage.items is not None:
                 check_number(path, len(current), stage.items)
-            for head, offset, length in current.values():
-                self._places[head.user].append((head.id, name, offset, length))
-            self._files[name] = os.open(path, os.O_RDONLY)
-        order = {name: place for place, name in enumerate(self._stages)}
+            for head, place, length in current.values():
+                self._places[head.user].append((head.id, name, place, length))
+            self._files[name] = JournalFiles(path)
+        order = {name: number for number, name in enumerate(self._stages)}
         for places in self._places.values():
-            places.sort(key=lambda place: (order[place[1]], place[0]))
+            places.sort(key=lambda record: (order[record[1]], record[0]))
 
     def __enter__(self) -> _Journals:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for file in self._files.values():
-            os.close(file)
+        for files in self._files.values():
+            files.close()
 
     def lines(self, score: Score[Any]) -> list[tuple[str, JournalLine[Any, Any]]]:
         """The records of a unit: the records with its id, or all of the user if it is a user."""
         whole = score.id == score.user
         return [
-            (stage, self._decode(os.pread(self._files[stage], length, offset)))
-            for id, stage, offset, length in self._places.get(score.user, ())
+            (stage, self._decode(self._files[stage].read(place, length)))
+            for id, stage, place, length in self._places.get(score.user, ())
             if whole or id == score.id
         ]
 

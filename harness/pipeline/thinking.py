@@ -14,6 +14,7 @@ from harness.calls.store import Store
 from harness.contracts.finding import Finding, bad, doubtful, good
 from harness.contracts.model import CallError, Message, Model, Reply, Request, Sampling
 from harness.parsing import split_reasoning
+from harness.runs.journal_parts import part_numbers
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 
@@ -130,7 +131,7 @@ def said_before(folder: RunFolder, manifest: Manifest) -> dict[str, bool | None]
         for task in manifest.tasks.values()
         for stage in task.stages
     )
-    recorded = any(journal.exists() for journal in journals)
+    recorded = any(part_numbers(journal) for journal in journals)
     return {
         digest(entry.identity["model"]): entry.thinks
         for entry in manifest.roles.values()

@@ -21,6 +21,7 @@ from harness.registry import load_plugins
 from harness.reporting.short_comparison import print_short_comparison
 from harness.reporting.short_table import WIDTH, print_short_table
 from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.journal_parts import part_numbers
 from harness.runs.manifest import Manifest, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_tasks import compare_tasks
@@ -122,7 +123,7 @@ class Result(RunResult, frozen=True, kw_only=True, repr_omit_defaults=True):
     def _samples(self, task: str, stage: StageEntry) -> Iterator[Sample]:
         entry = self.manifest.tasks[task]
         file = self.folder / entry.folder / stage.file
-        if not file.exists():
+        if not part_numbers(file):
             return
         benchmark = load_plugins().benchmark(entry.task().benchmark)
         kinds: dict[str, Any] = {

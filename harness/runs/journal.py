@@ -23,6 +23,7 @@ from harness.base.errors import StorageError
 from harness.contracts.records import JournalLine
 from harness.runs.atomic_files import storage_error, sync_folder
 from harness.runs.journal_index import OutcomeHead, cut_torn_tail, scan
+from harness.runs.journal_parts import next_part, part_path
 
 _ROWS = 256
 _BYTES = 1 << 16
@@ -35,10 +36,14 @@ class JournalWriter:
 
     Opening cuts off the line that a crash left unfinished. Once a write has failed, every later
     call raises that StorageError, even if the write failed between two calls.
+
+    A `new` file, such as a part, must not exist: then nothing else ever appends to it. It is
+    removed if it is closed without a line.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, new: bool = False) -> None:
         self.path = path
+        self._new = new
         self._buffer = bytearray()
         self._rows = 0
         self._encoder = msgspec.json.Encoder()
@@ -47,11 +52,19 @@ class JournalWriter:
         self._descriptor: int | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (os.O_EXCL if new else 0)
+            self._descriptor = os.open(path, flags, 0o666)
             self.cut = cut_torn_tail(self._descriptor)
             self._end = os.fstat(self._descriptor).st_size
         except OSError as error:
             self._release()
+            if new and path.exists():
+                raise StorageError(
+                    "another process wrote this part of a journal",
+                    where=str(path),
+                    expected="a new file",
+                    hint="repeat the same command: it continues where it stopped",
+                ) from error
             raise storage_error(path, error) from error
 
     def append(self, record: JournalLine[Any, Any]) -> None:
@@ -107,6 +120,8 @@ class JournalWriter:
                 self._write()
             if self._broken is None:
                 os.fsync(self._descriptor)
+                if self._new and self._end == 0:
+                    self.path.unlink(missing_ok=True)
                 sync_folder(self.path.parent)
         except OSError as error:
             self._broken = storage_error(self.path, error)
@@ -181,6 +196,15 @@ class JournalWriter:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def open_journal(path: Path) -> JournalWriter:
+    """The writer of a process that alone writes a journal: to its first file, or to a new part.
+
+    Where there are parts it is a part, as the current line of a key is the last in their order.
+    """
+    number = next_part(path)
+    return JournalWriter(path) if number == 1 else JournalWriter(part_path(path, number), new=True)
 
 
 class FailedRecord(NamedTuple):

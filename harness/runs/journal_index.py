@@ -1,12 +1,11 @@
-"""The records of one stage in its journal: an index of offsets, and lines read on demand."""
+"""The records of one stage in its journal: an index of places, and lines read on demand."""
 
 from __future__ import annotations
 
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
-from mmap import ACCESS_READ, mmap
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
@@ -16,6 +15,15 @@ from harness.base.checksums import LINE, damage
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
 from harness.contracts.records import Done, Record, record_type
+from harness.runs.journal_parts import (
+    FILE_SPAN,
+    JournalFiles,
+    MappedJournalFiles,
+    file_at,
+    journal_parts,
+    part_numbers,
+    part_path,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,34 +65,41 @@ HeadT = TypeVar("HeadT", Head, OutcomeHead)
 
 
 def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
-    """Offset, length and head of every whole line of a journal; nothing if there is no file.
+    """Place, length and head of every whole line of a journal, file by file in the order of time.
 
-    A torn end is skipped: its record was never finished. A damaged line before other lines means
-    that a record was lost, and is a DataError. Every line is checked as a whole, but with `Head`
-    only its head is decoded.
+    The torn end of a file is skipped: its record was never finished. A damaged line before other
+    lines means that a record was lost, and is a DataError. Every line is checked as a whole, but
+    with `Head` only its head is decoded.
     """
+    return chain.from_iterable(
+        _scan_file(part_path(path, number), number * FILE_SPAN, head)
+        for number in part_numbers(path)
+    )
+
+
+def _scan_file(path: Path, place: int, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
+    """The lines of one file of a journal, the first of which is at `place`."""
     decode = msgspec.json.Decoder(head).decode
     try:
         file = path.open("rb", buffering=1 << 20)
     except FileNotFoundError:
         return
     with file:
-        end = _after_last_newline(file.fileno(), os.fstat(file.fileno()).st_size)
-        offset = 0
+        end = place + _after_last_newline(file.fileno(), os.fstat(file.fileno()).st_size)
         number = 0
-        while offset < end:
+        while place < end:
             line = file.readline()
             number += 1
             if wrong := damage(line, LINE):
-                if offset + len(line) >= end:
+                if place + len(line) >= end:
                     return
                 raise damaged(path, number, wrong)
             try:
                 found = decode(_start(line) if head is Head else line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise damaged(path, number, str(error)) from error
-            yield offset, len(line), found
-            offset += len(line)
+            yield place, len(line), found
+            place += len(line)
 
 
 def _start(line: bytes) -> bytes:
@@ -108,9 +123,10 @@ def damaged(path: Path, number: int, found: str) -> DataError:
 def check_number(path: Path, found: int, items: int) -> None:
     """Raise DataError if the journal of a finished stage lacks records, as its end was damaged."""
     if found != items:
+        files = journal_parts(path) or [path]
         raise DataError(
             "the journal lacks records",
-            where=str(path),
+            where=str(files[0]) + (f" to {files[-1].name}" if len(files) > 1 else ""),
             found=f"{found:,} records",
             expected=f"{items:,}, as the manifest says",
             hint="repeat the run's command with --resume and the run's folder: it asks again for "
@@ -186,7 +202,7 @@ class JournalIndex:
         self.path = path
         keys, users, places, sizes = array("q"), array("Q"), array("q"), array("I")
         user, user_hash = None, 0
-        for offset, size, head in scan(path, Head):
+        for place, size, head in scan(path, Head):
             if head.stage != stage_key or not (head.dropped or wanted is None or wanted(head)):
                 continue
             if head.user != user:
@@ -195,19 +211,19 @@ class JournalIndex:
             keys.append(hash(head.key))
             users.append(user_hash)
             # A dropping line is in the index only until the line that it takes back is removed.
-            places.append(~offset if head.dropped else offset)
+            places.append(~place if head.dropped else place)
             sizes.append(size)
-        offsets = np.frombuffer(places, dtype=np.int64)
+        found = np.frombuffer(places, dtype=np.int64)
         lengths = np.frombuffer(sizes, dtype=np.uint32)
         owners = np.frombuffer(users, dtype=np.uint64)
-        current = self._current(np.frombuffer(keys, dtype=np.int64), offsets, lengths)
+        current = self._current(np.frombuffer(keys, dtype=np.int64), found, lengths)
         del keys
         if current is not None:
-            offsets, lengths, owners = offsets[current], lengths[current], owners[current]
+            found, lengths, owners = found[current], lengths[current], owners[current]
         if items is not None:
-            check_number(path, len(offsets), items)
+            check_number(path, len(found), items)
         order = np.argsort(owners, kind="stable")
-        self.offsets: NDArray[np.int64] = offsets[order]
+        self.places: NDArray[np.int64] = found[order]
         self.lengths: NDArray[np.uint32] = lengths[order]
         owners = owners[order]
         self.starts: NDArray[np.int64] = np.flatnonzero(
@@ -215,7 +231,7 @@ class JournalIndex:
         )
 
     def __len__(self) -> int:
-        return len(self.offsets)
+        return len(self.places)
 
     def users(self) -> Iterator[tuple[int, int]]:
         """The first position of each user's records and the position after the last."""
@@ -224,7 +240,7 @@ class JournalIndex:
             yield int(start), len(self) if last else int(self.starts[position + 1])
 
     def _current(
-        self, keys: NDArray[np.int64], offsets: NDArray[np.int64], lengths: NDArray[np.uint32]
+        self, keys: NDArray[np.int64], places: NDArray[np.int64], lengths: NDArray[np.uint32]
     ) -> NDArray[np.bool_] | None:
         """The lines that are current: the last of each key unless it drops; None means all."""
         import numpy as np
@@ -232,24 +248,20 @@ class JournalIndex:
         in_order = np.sort(keys)
         repeated = in_order[1:][in_order[1:] == in_order[:-1]]
         del in_order
-        if not len(repeated) and not (offsets < 0).any():
+        if not len(repeated) and not (places < 0).any():
             return None
-        kept = offsets >= 0
+        kept = places >= 0
         candidates = np.flatnonzero(np.isin(keys, repeated))
         last: dict[str, int] = {}
         decode = msgspec.json.Decoder(Head).decode
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
+        with JournalFiles(self.path) as files:
             for candidate in candidates.tolist():
-                offset = int(offsets[candidate])
-                place = offset if offset >= 0 else ~offset
-                line = os.pread(descriptor, int(lengths[candidate]), place)
+                place = int(places[candidate])
+                line = files.read(place if place >= 0 else ~place, int(lengths[candidate]))
                 last[decode(line).key] = candidate
-        finally:
-            os.close(descriptor)
         kept[candidates] = False
         for candidate in last.values():
-            kept[candidate] = offsets[candidate] >= 0
+            kept[candidate] = places[candidate] >= 0
         return kept
 
 
@@ -277,30 +289,22 @@ class JournalRecords(Generic[ItemT, ValueT]):
         index = self._index
         if not len(index):
             return
-        descriptor = os.open(index.path, os.O_RDONLY)
-        try:
+        with JournalFiles(index.path) as files:
             for start, stop in index.users():
                 if stop - start > _LARGE:
-                    order = self._by_id(descriptor, start, stop)
-                    yield from (self._read(descriptor, position) for position in order)
+                    order = self._by_id(files, start, stop)
+                    yield from (self._read(files, position) for position in order)
                 else:
                     yield from sorted(
-                        (self._read(descriptor, position) for position in range(start, stop)),
-                        key=_place,
+                        (self._read(files, position) for position in range(start, stop)),
+                        key=_order,
                     )
-        finally:
-            os.close(descriptor)
 
     def at(self, positions: Iterable[int]) -> Iterator[Record[ItemT, ValueT]]:
         """The records at these positions of the index, in the order in which they are given."""
-        index = self._index
-        if not len(index):
-            return
-        with index.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
+        with MappedJournalFiles(self._index.path) as files:
             for position in positions:
-                offset = int(index.offsets[position])
-                line = whole[offset : offset + int(index.lengths[position])]
-                yield self._decoded(line, offset)
+                yield self._read(files, position)
 
     def values(self) -> Iterator[tuple[ItemT, ValueT]]:
         """Item and value of every record that has one."""
@@ -318,39 +322,40 @@ class JournalRecords(Generic[ItemT, ValueT]):
         for user, records in groupby(self, key=lambda record: record.user):
             yield user, list(records)
 
-    def _by_id(self, descriptor: int, start: int, stop: int) -> list[int]:
+    def _by_id(self, files: JournalFiles, start: int, stop: int) -> list[int]:
         """The positions of many records in the order of their users' names and their ids."""
         decode = msgspec.json.Decoder(Head).decode
         index = self._index
 
-        def place(position: int) -> tuple[str, str]:
-            line = os.pread(descriptor, index.lengths[position], index.offsets[position])
-            return _place(decode(line))
+        def order(position: int) -> tuple[str, str]:
+            place, length = int(index.places[position]), int(index.lengths[position])
+            return _order(decode(files.read(place, length)))
 
-        return sorted(range(start, stop), key=place)
+        return sorted(range(start, stop), key=order)
 
-    def _read(self, descriptor: int, position: int) -> Record[ItemT, ValueT]:
+    def _read(
+        self, files: JournalFiles | MappedJournalFiles, position: int
+    ) -> Record[ItemT, ValueT]:
         index = self._index
-        offset = int(index.offsets[position])
-        return self._decoded(os.pread(descriptor, int(index.lengths[position]), offset), offset)
-
-    def _decoded(self, line: bytes, offset: int) -> Record[ItemT, ValueT]:
-        index = self._index
+        place = int(index.places[position])
+        line = files.read(place, int(index.lengths[position]))
         try:
             record: Record[ItemT, ValueT] = self._decoder.decode(line)
         except msgspec.ValidationError as error:
+            file, offset = file_at(index.path, place)
             raise DataError(
                 "a record does not fit the types of its stage",
-                where=f"{index.path}:{line_number(index.path, offset)}",
+                where=f"{file}:{line_number(file, offset)}",
                 found=str(error),
                 hint="the benchmark's code changed since the run: raise the stage's `version`, so "
                 "that its records are made again from the stored answers, or repeat the command "
                 "with --fresh, or use the release of the plugin that the manifest names",
             ) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise damaged(index.path, line_number(index.path, offset), str(error)) from error
+            file, offset = file_at(index.path, place)
+            raise damaged(file, line_number(file, offset), str(error)) from error
         return record
 
 
-def _place(record: Record[Any, Any] | Head) -> tuple[str, str]:
+def _order(record: Record[Any, Any] | Head) -> tuple[str, str]:
     return record.user, record.id

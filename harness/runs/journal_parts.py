@@ -33,7 +33,7 @@ def part_path(path: Path, number: int) -> Path:
 def part_numbers(path: Path) -> list[int]:
     """The numbers of a journal's existing files in the order of time; 0 is the first file."""
     try:
-        names = os.listdir(path.parent)
+        names = [file.name for file in path.parent.iterdir()]
     except FileNotFoundError:
         return []
     start, end = f"{path.stem}.", path.suffix

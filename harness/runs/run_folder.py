@@ -16,6 +16,7 @@ from pathlib import Path
 
 from harness.base.errors import HarnessError, UsageError
 from harness.runs.atomic_files import remove_unfinished, storage_error
+from harness.runs.journal_parts import named_like_part
 from harness.runs.manifest import Manifest, read_manifest, write_manifest
 
 _log = logging.getLogger(__name__)
@@ -42,8 +43,11 @@ def plain_name(name: str) -> str:
     Different names never get the same one, even on file systems that ignore case: a changed name
     contains a `~`, and an unchanged name never does.
     """
-    if _PLAIN.fullmatch(name) and name not in _TAKEN:
-        return name
+    return name if _PLAIN.fullmatch(name) and name not in _TAKEN else _marked(name)
+
+
+def _marked(name: str) -> str:
+    """A readable form of a name with its hash."""
     mark = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     return f"{slug(name)}~{mark}"
 
@@ -128,8 +132,9 @@ class RunFolder:
         return self.path / plain_name(name)
 
     def journal(self, task: str, number: int, stage: str) -> Path:
-        """The journal of a task's stage; stages count from 1."""
-        return self.task(task) / f"{number}-{plain_name(stage)}.jsonl"
+        """The first file of the journal of a task's stage; stages count from 1."""
+        name = _marked(stage) if named_like_part(stage) else plain_name(stage)
+        return self.task(task) / f"{number}-{name}.jsonl"
 
     def scores(self, task: str) -> Path:
         """The file of a task's scores, one line per unit."""

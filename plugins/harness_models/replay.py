@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from harness.contracts.model import (
     Usage,
 )
 from harness.runs.journal_index import JournalIndex
+from harness.runs.journal_parts import JournalFiles, journal_parts
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
 from harness_models.arguments import count_of
@@ -159,7 +158,7 @@ class _Line(msgspec.Struct, frozen=True):
 
 
 _Place = tuple[int, int, int, int]
-"""File, offset and length of a line, and the number of the call in it."""
+"""Journal, place and length of a line, and the number of the call in it."""
 
 
 def _key(
@@ -180,7 +179,7 @@ class Recording(ABC):
 
     def __init__(self, path: Path) -> None:
         self.label = str(path)
-        self._files: list[int] = []
+        self._files: list[JournalFiles] = []
         self._places: dict[bytes, _Place] = {}
 
     @abstractmethod
@@ -197,7 +196,7 @@ class Recording(ABC):
     def close(self) -> None:
         """Close the files."""
         while self._files:
-            os.close(self._files.pop())
+            self._files.pop().close()
         self._places.clear()
 
     def find(self, request: Request) -> Reply | _Failure | None:
@@ -212,8 +211,8 @@ class Recording(ABC):
                 _key(request.messages, sampling, request.repeat, schema=schema)
             )
             if place is not None:
-                file, offset, length, number = place
-                line = os.pread(self._files[file], length, offset)
+                journal, at, length, number = place
+                line = self._files[journal].read(at, length)
                 return self._call_in(line, number).outcome()
         return None
 
@@ -240,7 +239,8 @@ class RunRecording(Recording):
         own = self._played
         digest = hashlib.blake2b(digest_size=16)
         for path, _, _ in self._journals():
-            digest.update(_digest_of(path) if path.exists() else b"none")
+            files = journal_parts(path)
+            digest.update(_digest_of(*files) if files else b"none")
         details = {**own.get("details", {}), RECORDED: digest.hexdigest()}
         return Identity(kind=own["kind"], name=own["name"], details=details)
 
@@ -249,12 +249,10 @@ class RunRecording(Recording):
         decode = msgspec.json.Decoder(_Line).decode
         failed: set[bytes] = set()
         for path, stage, samplings in self._journals():
-            if not path.exists():
-                continue
             index = JournalIndex(path, stage)
-            self._files.append(os.open(path, os.O_RDONLY))
-            for offset, length in zip(index.offsets.tolist(), index.lengths.tolist(), strict=True):
-                line = decode(os.pread(self._files[-1], length, offset))
+            self._files.append(JournalFiles(path))
+            for place, length in zip(index.places.tolist(), index.lengths.tolist(), strict=True):
+                line = decode(self._files[-1].read(place, length))
                 for number, call in enumerate(line.calls):
                     if call.role not in samplings:
                         continue
@@ -262,7 +260,7 @@ class RunRecording(Recording):
                     key = _key(call.messages, sampling, call.repeat, schema=call.asked_schema)
                     if key in self._places and (key not in failed or call.text is None):
                         continue
-                    self._places[key] = (len(self._files) - 1, offset, length, number)
+                    self._places[key] = (len(self._files) - 1, place, length, number)
                     (failed.add if call.text is None else failed.discard)(key)
 
     def _call_in(self, line: bytes, number: int) -> _Call:
@@ -325,7 +323,7 @@ class FileRecording(Recording):
                         number, f"a different answer to the question of line {first[0]}"
                     )
                 self._places.setdefault(key, (0, start, len(line), 0))
-        self._files.append(os.open(self._path, os.O_RDONLY))
+        self._files.append(JournalFiles(self._path))
 
     def _call_in(self, line: bytes, number: int) -> _Call:
         return msgspec.json.decode(line, type=_Call)
@@ -370,6 +368,10 @@ def _identity_of(manifest: Manifest, role: str, path: Path) -> dict[str, Any]:
     return found
 
 
-def _digest_of(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, partial(hashlib.blake2b, digest_size=16)).digest()
+def _digest_of(*paths: Path) -> bytes:
+    """The digest of the bytes of one file after the other."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in paths:
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
+    return digest.digest()

@@ -1,6 +1,7 @@
 """What a stored run is made of: give what the test is about, the rest is as usual."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from harness.contracts.records import JournalLine, Score
 from harness.contracts.task import DataSpec, Task
 from harness.runs.atomic_files import sealed_file
 from harness.runs.journal import JournalWriter
+from harness.runs.journal_parts import part_path
 from harness.runs.manifest import Manifest, StageEntry, TaskEntry, task_definition
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask
@@ -83,6 +85,18 @@ def write_journal(path: Path, *lines: JournalLine[Any, Any]) -> None:
     with JournalWriter(path) as journal:
         for line in lines:
             journal.append(line)
+
+
+def split_journal(path: Path, cuts: Iterable[int], *, first: bool = True) -> None:
+    """Split the file of a journal into parts, after these numbers of lines; empty parts count.
+
+    Without `first` there is no first file, but only parts.
+    """
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.unlink()
+    bounds = [0, *sorted(cuts), len(lines)]
+    for number, (start, end) in enumerate(pairwise(bounds), 0 if first else 1):
+        part_path(path, number).write_bytes(b"".join(lines[start:end]))
 
 
 def write_scores(folder: RunFolder, task: str, scores: Iterable[Score[Any]]) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,7 +16,7 @@ from harness.pipeline.executors.lanes import ends_gently
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.item_queue import ItemQueue, Job, Queue, make_items
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.runs.journal import JournalWriter, recorded
+from harness.runs.journal import JournalWriter, open_journal, recorded
 
 
 class Executor(ABC):
@@ -86,9 +85,9 @@ class Executor(ABC):
         """Whether the run was stopped, so that no further item is to be taken."""
         return self._stopped_by is not None or self._crash is not None
 
-    def _writes_to(self, run: StageRun) -> Path:
-        """The file for the records of a stage that this process writes."""
-        return run.journal
+    def _writer(self, run: StageRun) -> JournalWriter:
+        """The writer of what this process adds to a stage's journal."""
+        return open_journal(run.journal)
 
     @property
     @abstractmethod
@@ -162,7 +161,7 @@ class Executor(ABC):
             run=run,
             item_file=item_file,
             recorded=recorded(run.journal, run.context.key),
-            writer=JournalWriter(self._writes_to(run)),
+            writer=self._writer(run),
             watch=FailureWatch(
                 limits=limits_of(run.context.task, self._limits),
                 total=run.progress.total,

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,7 +22,7 @@ from harness.pipeline.executors.planned import Executor
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardItem, shard_size
 from harness.pipeline.item_queue import ItemQueue, Job, Queue
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.runs.journal import recorded
+from harness.runs.journal import JournalWriter, recorded
 from harness.runs.journal_parts import next_part, part_path
 
 NEWS_SECONDS = 0.5
@@ -125,10 +124,10 @@ class RayExecutor(Executor):
     def _busy(self) -> bool:
         return any(run.state is State.RUNNING for run in self._served)
 
-    def _writes_to(self, run: StageRun) -> Path:
+    def _writer(self, run: StageRun) -> JournalWriter:
         number = next_part(run.journal)
         self._next_parts[run] = number + 1
-        return part_path(run.journal, number)
+        return JournalWriter(part_path(run.journal, number), new=True)
 
     def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
         self._served[queue.run] = _Served(queue=queue, rounds=rounds)
@@ -256,6 +255,7 @@ class RayExecutor(Executor):
             async with served.taking:
                 items = await _take(queue, size)
             if items:
+                worker.items += len(items)
                 return served, Shard(
                     task=run.task,
                     stage=run.context.stage.name,
@@ -275,7 +275,6 @@ class RayExecutor(Executor):
     async def _hand(self, worker: _Worker, served: _Served, shard: Shard) -> None:
         """Have a worker work a shard, and count what came of it."""
         progress, count = served.queue.run.progress, len(shard.items)
-        worker.items += count
         error: HarnessError | None = None
         try:
             counts, error = await worker.actor.work.remote(shard)

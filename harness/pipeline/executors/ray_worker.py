@@ -268,7 +268,7 @@ class HarnessWorker:
             )
             self._queues[place] = ShardQueue(
                 run=run,
-                writer=JournalWriter(path),
+                writer=JournalWriter(path, new=True),
                 decode_item=msgspec.json.Decoder(context.stage.item).decode,
                 decode_value=msgspec.json.Decoder(context.stage.value).decode,
             )

@@ -31,6 +31,9 @@ NEWS_SECONDS = 0.5
 ENDING_SECONDS = 60.0
 """How long a worker may take to end once it was told to; then it is killed."""
 
+LONGEST_REASON = 200
+"""Characters of Ray's account of a death that are shown."""
+
 MOST_DEATHS = 3
 """Workers that may die one after the other in a place without a finished shard."""
 
@@ -44,6 +47,7 @@ class _Worker:
     parts: dict[StageRun, int] = field(default_factory=dict)
     items: int = 0
     finished: bool = False
+    died: RayActorError | None = None
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -215,28 +219,30 @@ class RayExecutor(Executor):
     async def _feed(self, worker: _Worker) -> None:
         """Hand shards to a worker, as many as it has room for; raises RayActorError if it dies."""
         listening = asyncio.get_running_loop().create_task(self._listen(worker))
-        hands: set[asyncio.Task[None]] = set()
+        listening.add_done_callback(self._task_ended)
+        hands: list[asyncio.Task[None]] = []
         try:
-            while True:
+            while worker.died is None:
                 worker.more.clear()
                 while (chosen := await self._next_shard(worker)) is not None:
-                    hands.add(self._begin(self._hand(worker, *chosen)))
-                more = asyncio.ensure_future(worker.more.wait())
-                await asyncio.wait({*hands, listening, more}, return_when=asyncio.FIRST_COMPLETED)
-                more.cancel()
-                hands = {task for task in hands if not task.done()}
-                if listening.done():
-                    if hands:  # all of them end with the worker
-                        await asyncio.wait(hands)
-                    listening.result()
+                    hands.append(self._begin(self._hand(worker, *chosen)))
+                hands = [task for task in hands if not task.done()]
+                await worker.more.wait()
+            if hands:  # these end as the worker did
+                await asyncio.wait(hands)
+            raise worker.died
         finally:
             listening.cancel()
 
     async def _listen(self, worker: _Worker) -> None:
-        """Ask a worker for its news; raises RayActorError when it has died."""
-        while True:
+        """Ask a worker for its news until it dies."""
+        while worker.died is None:
             await asyncio.sleep(NEWS_SECONDS)
-            self._hear(worker, await worker.actor.news.remote())
+            try:
+                self._hear(worker, await worker.actor.news.remote())
+            except RayActorError as error:
+                worker.died = error
+                worker.more.set()
 
     def _hear(self, worker: _Worker, news: News) -> None:
         self._news[worker.name] = news
@@ -245,7 +251,7 @@ class RayExecutor(Executor):
 
     async def _next_shard(self, worker: _Worker) -> tuple[_Served, Shard] | None:
         """The next items for a worker, from the first stage that has some left."""
-        for served in list(self._served.values()):
+        for served in list(self._served.values()) if worker.died is None else ():
             run, queue = served.queue.run, served.queue
             if self.over or run.state is not State.RUNNING or queue.exhausted:
                 continue
@@ -280,8 +286,8 @@ class RayExecutor(Executor):
             counts, error = await worker.actor.work.remote(shard)
             self._count_in(served.queue, counts)
             worker.finished = worker.finished or error is None
-        except RayActorError:
-            served.lost = True  # the seat finds out that the worker died
+        except RayActorError as died:
+            served.lost, worker.died = True, died
         finally:
             worker.items -= count
             progress.in_flight -= count
@@ -307,7 +313,7 @@ class RayExecutor(Executor):
         closed = (worker.actor.finish.remote(*place) for worker in writers)
         for error in await asyncio.gather(*closed, return_exceptions=True):
             if isinstance(error, RayActorError):
-                served.lost = True
+                served.lost = True  # its seat finds out too
             elif error is not None:
                 raise error
         if served.lost or run.progress.done != run.progress.total:
@@ -369,7 +375,8 @@ def total(reports: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[
 
 def _reason(error: RayActorError) -> str:
     """Why a worker died, in a line."""
-    return " ".join(str(error).split())[:300]
+    text = " ".join(str(error).split())
+    return text.partition("The actor is dead because ")[2][:LONGEST_REASON] or text[:LONGEST_REASON]
 
 
 def _kill(actor: Any) -> None:

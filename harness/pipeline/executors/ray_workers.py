@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from harness.base.errors import HarnessError
+from harness.base.errors import HarnessError, ModelError
 from harness.pipeline.executors.node_check import WorkOrder, encoded
 from harness.pipeline.executors.ray_keeper import HarnessKeeper
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
@@ -37,6 +37,7 @@ class Workers:
     gpus: int
     announce: Callable[[str], None]
     _keeper: Any = None
+    _waited: set[str] = field(default_factory=set)
 
     async def open(self, name: str) -> Any:
         """A worker that is ready to work; HarnessError if its node cannot work on this run."""
@@ -51,11 +52,12 @@ class Workers:
         )
         actor = placed.remote(name)
         began = actor.begin.remote(encoded(self.order), self.keys, self._keeper)
-        waiting = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._announce_wait, name)
-        try:
-            node, error = await began
-        finally:
-            waiting.cancel()
+        waits = asyncio.ensure_future(began)
+        while not waits.done():
+            await asyncio.wait({waits}, timeout=PATIENCE_SECONDS)
+            if not waits.done():
+                self._look_at_cluster(name)
+        node, error = waits.result()
         if error is None:
             error = self._unseen(name, node)
         if error is not None:
@@ -75,11 +77,18 @@ class Workers:
         placed = keeper.options(num_cpus=0, scheduling_strategy=here)
         return placed.remote(self.order.settings.store_file, own)
 
-    def _announce_wait(self, name: str) -> None:
-        needs = f"{self.gpus} GPUs and " if self.gpus else ""
-        self.announce(
-            f"worker {name} waits for a node with {needs}1 CPU to spare; `ray status` lists them"
-        )
+    def _look_at_cluster(self, name: str) -> None:
+        """Say once that a worker waits for room; ModelError if there is no living node."""
+        if not any(node.alive for node in nodes()):
+            raise ModelError(
+                "the cluster has no living node any more",
+                where=f"worker {name}",
+                hint="start Ray again; the same command continues the run",
+            )
+        if name not in self._waited:
+            self._waited.add(name)
+            needs = f"1 CPU and {self.gpus} GPUs" if self.gpus else "1 CPU"
+            self.announce(f"worker {name} waits for a node with {needs} to spare: see `ray status`")
 
     def _unseen(self, name: str, node: str) -> HarnessError | None:
         """The error for a worker whose files do not arrive in the run folder here."""

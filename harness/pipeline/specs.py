@@ -17,7 +17,7 @@ LABEL = r"\w[\w.@-]{0,39}"
 
 _LABEL = re.compile(LABEL)
 _LABEL_IN_SPEC = re.compile(r"(?<=[:,])label=[^,+]*,?")
-_HOST = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/@,+?#\"']+)", re.IGNORECASE)
+_HOST = re.compile(r"https?://(?:[^\s/@]*@)?([^\s/@,;+?#\"']+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)

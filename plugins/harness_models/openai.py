@@ -35,7 +35,7 @@ from harness_models.openai_args import (
     logprob_fields,
     may_have_key,
     models_url_of,
-    read_args,
+    read_each,
     read_key,
     tokens_field_of,
     url_of,
@@ -61,6 +61,7 @@ from harness_models.openai_screen import (
     secrets_in_address,
     secrets_in_headers,
 )
+from harness_models.openai_spread import NotConnected, spread
 from harness_models.openai_wire import (
     NAMED,
     SYSTEM_HINT,
@@ -92,8 +93,8 @@ at that moment would be lost."""
 
 
 def make(settings: ModelSettings) -> Model:
-    """The model that the arguments describe; it is not open yet."""
-    return OpenAIModel(read_args(settings), settings)
+    """The model that the arguments describe, behind one server or several; it is not open yet."""
+    return spread(read_each(settings), OpenAIModel, settings)
 
 
 class OpenAIModel(Model):
@@ -491,6 +492,7 @@ def connection_error(error: BaseException, screen: Screen = NO_SCREEN) -> CallEr
     import aiohttp
 
     late = isinstance(error, TimeoutError)
+    never_sent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
     # When connecting takes too long, the operating system raises a TimeoutError of its own.
     connecting = isinstance(error, aiohttp.ConnectionTimeoutError | aiohttp.ClientOSError)
     cause = "timeout" if late and not connecting else "connection"
@@ -502,4 +504,5 @@ def connection_error(error: BaseException, screen: Screen = NO_SCREEN) -> CallEr
         # A proxy's, whose own text has the proxy's address with its password.
         reason = f"the proxy answers {error.status}: {error.message}"
     text = screen.error(" ".join(str(reason).split())) or type(error).__name__
-    return CallError(cause, text, retryable=not forged)
+    kind = NotConnected if isinstance(error, never_sent) and not forged else CallError
+    return kind(cause, text, retryable=not forged)

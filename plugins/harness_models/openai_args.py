@@ -108,8 +108,8 @@ ELSEWHERE = {
 """Names of such arguments in other programs, and what does the same here."""
 
 
-def read_args(settings: ModelSettings) -> OpenAIArgs:
-    """The arguments, typed; UsageError for an unknown or unusable one."""
+def read_each(settings: ModelSettings) -> tuple[OpenAIArgs, ...]:
+    """The arguments once for each address, typed; UsageError for an unknown or unusable one."""
     known = OpenAIArgs.__struct_fields__
     values: dict[str, Any] = {"extra_body": read_extra(settings.args)}
     for name, text in settings.args.items():
@@ -137,11 +137,15 @@ def read_args(settings: ModelSettings) -> OpenAIArgs:
         _address(BASE_URL_ENV, os.environ[BASE_URL_ENV])
     if "azure_endpoint" in values and "api_key_file" not in values:
         values.setdefault("api_key_env", AZURE_KEY_ENV)
-    args = OpenAIArgs(**values)
-    named = settings.args.keys() & {"api_key_env", "api_key_file"}
-    if named or may_have_key(base_url_of(args), settings.given_hosts):
-        return args
-    return msgspec.structs.replace(args, api_key_env=None)
+    each = [OpenAIArgs(**values, base_url=url) for url in values.pop("base_url", (None,))]
+    if settings.args.keys() & {"api_key_env", "api_key_file"}:
+        return tuple(each)
+    return tuple(
+        one
+        if may_have_key(base_url_of(one), settings.given_hosts)
+        else msgspec.structs.replace(one, api_key_env=None)
+        for one in each
+    )
 
 
 def may_have_key(url: str, named: Collection[str] | None) -> bool:
@@ -545,6 +549,14 @@ def _address(name: str, text: str) -> str:
     return text
 
 
+def _addresses(name: str, text: str) -> tuple[str, ...]:
+    """One address, or several with `;` between them."""
+    each = tuple(_address(name, part.strip()) for part in text.split(";"))
+    if len(set(each)) < len(each):
+        raise _bad(name, text, "each address once")
+    return each
+
+
 def _azure_address(name: str, text: str) -> str:
     if "openai" in urlsplit(_address(name, text)).path.split("/"):
         raise _bad(name, text, "the address before /openai: the harness adds the rest")
@@ -572,7 +584,7 @@ _READERS: Mapping[str, Callable[[str, str], Any]] = {
     "system_role": partial(_choice, {**_SWITCHES, "auto": "auto"}, "true, false or auto"),
     "concurrency": partial(count_of, KIND),
     "max_answer_bytes": partial(count_of, KIND),
-    "base_url": _address,
+    "base_url": _addresses,
     "azure_endpoint": _azure_address,
     "endpoint": _endpoint,
     "chat_template_kwargs": lambda name, text: template_kwargs(

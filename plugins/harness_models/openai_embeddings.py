@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.contracts.embedder import vectors_in, vectors_text
-from harness.contracts.model import CallError, ModelSettings, Reply, Request
+from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_models.openai import OpenAIModel
-from harness_models.openai_args import OpenAIArgs, read_args
+from harness_models.openai_args import OpenAIArgs, read_each
 from harness_models.openai_screen import NO_SCREEN, Screen
+from harness_models.openai_spread import spread
 from harness_models.openai_wire import usage_of
 
 if TYPE_CHECKING:
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def make(settings: ModelSettings) -> OpenAIModel:
+def make(settings: ModelSettings) -> Model:
     """The embedder that the arguments of an `openai` model describe; it is not open yet."""
-    return EmbeddingModel(read_args(settings), settings)
+    return spread(read_each(settings), EmbeddingModel, settings)
 
 
 def kind_for(settings: ModelSettings) -> type[OpenAIModel]:

@@ -27,6 +27,8 @@ from harness_models.openai_wire import pointing
 
 KEY, SERVER = "key", "server"
 
+UNREACHED = "cannot be reached"
+
 SHOWN_NAMES = 6
 """How many of the server's models an error lists."""
 
@@ -76,9 +78,14 @@ def unreachable(args: OpenAIArgs, why: str) -> Finding:
     """The finding about a server that gave no answer at all."""
     return bad(
         SERVER,
-        f"{address_of(args)} cannot be reached: {why}",
+        f"{address_of(args)} {UNREACHED}: {why}",
         f"start the server there, or correct {_place_of_address(args)}",
     )
+
+
+def is_unreachable(finding: Finding) -> bool:
+    """Whether a finding is about a server that gave no answer at all."""
+    return finding.about == SERVER and f" {UNREACHED}: " in finding.says
 
 
 def redirected(args: OpenAIArgs, status: int, headers: Mapping[str, str]) -> Finding:

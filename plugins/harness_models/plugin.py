@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 OPENAI = {
     "model": "the name that the server knows the model by",
-    "base_url": "the server's address; else OPENAI_BASE_URL, else OpenAI's own",
+    "base_url": "the server's address, or several with ; between them, of servers of the same "
+    "model; else OPENAI_BASE_URL, else OpenAI's own",
     "api_key_env": "the environment variable that holds the key (OPENAI_API_KEY)",
     "api_key_file": "a file that holds the key, instead of a variable",
     "revision": "the commit of the weights behind the name; other runs then reuse their answers",
     "identity": "as revision, in your own words",
     "immutable": "true: this host never changes the weights behind the name",
-    "concurrency": "requests in flight; else --concurrency, else 64",
+    "concurrency": "requests in flight; else --concurrency, else 64 for each address",
     "max_tokens_field": "the server's name for the token limit",
     "seed": "false: send no seed, for servers that refuse the field",
     "system_role": "false: for models without system messages; auto: the server's first refusal "

@@ -54,10 +54,8 @@ class CatalogueModel(Model):
         *, gpu: bool, concurrency: int,
     ) -> None:  # fmt: skip
         of = embedder.identity
-        own = {"kind": of.kind, **of.details}
-        self.identity = Identity(
-            kind=KIND, name=of.name, details={**details, "embedder": own}, scope=of.scope
-        )
+        own = {**details, "embedder": {"kind": of.kind, **of.details}}
+        self.identity = Identity(kind=KIND, name=of.name, details=own, scope=of.scope)
         self.concurrency = concurrency
         self.occupies = "gpu" if gpu else embedder.occupies
         self.gpus = max(embedder.gpus, 1 if gpu else 0)

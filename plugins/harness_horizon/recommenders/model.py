@@ -39,8 +39,7 @@ class RecommenderModel(Model):
             details={WEIGHTS: manifest.weights, SPLIT: manifest.split},
         )
         self._folder, self._manifest, self._device = folder, manifest, device
-        self.gpus = 1 if self._on_gpu() else 0
-        self.occupies = "gpu" if self.gpus else None
+        self.occupies, self.gpus = ("gpu", 1) if self._on_gpu() else (None, 0)
         self._ranker: Ranker | None = None
         self._together = Together(self._rank)
 

@@ -5,13 +5,19 @@ from harness_models.openai_args import (
     address_of,
     check_sampling,
     identity_of,
-    read_args,
+    read_each,
     tokens_field_of,
 )
 
 from harness.base.errors import UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings, Sampling
+
+
+def read_args(settings: ModelSettings) -> OpenAIArgs:
+    """The arguments of a model with one address."""
+    (one,) = read_each(settings)
+    return one
 
 
 def args(**given: str) -> OpenAIArgs:
@@ -82,6 +88,7 @@ def test_a_model_needs_its_name():
             "http://h/v1/chat/completions/",
             "http://h/v1: the harness adds /chat/completions",
         ),
+        ("base_url", "http://a/v1; http://a/v1", "each address once"),
         ("base_url", "http://h/v1/completions", "http://h/v1: the harness adds /completions"),
         ("base_url", "http://h/v1/completions", "or set endpoint=completions"),
         ("revision", "", "revision=VALUE"),
@@ -229,3 +236,12 @@ def test_openais_own_servers_are_sent_no_top_k_and_no_field_is_set_twice():
     for name in ("top_k", "presence_penalty"):
         with pytest.raises(UsageError, match=f"{name} is set by the sampling and by extra_body"):
             check_sampling(args(**other, **{f"extra_body.{name}": "1"}), drawn)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"), [("http://a/v1;b/v1", "b/v1"), ("http://a/v1;", ""), (";", "")]
+)
+def test_the_address_of_several_that_is_wrong_is_named(text, wrong):
+    with pytest.raises(UsageError, match="an address such as") as caught:
+        args(base_url=text)
+    assert caught.value.found == f"base_url={wrong}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness_models.openai import OpenAIModel, make
-from harness_models.openai_args import OpenAIArgs, read_args, url_of
+from harness_models.openai_args import OpenAIArgs, read_each, url_of
 from openai import AsyncAzureOpenAI
 
 from harness.base.errors import UsageError
@@ -121,7 +121,9 @@ async def test_extra_fields_are_sent_as_they_were_given(server):
 
 def test_an_engine_leaves_out_the_fields_that_it_makes_none():
     given = settings("model=m,base_url=http://h/v1")
-    made = OpenAIModel(read_args(given), given, fields=lambda asked: {"top_k": None, "stop": "x"})
+    made = OpenAIModel(
+        read_each(given)[0], given, fields=lambda asked: {"top_k": None, "stop": "x"}
+    )
     sent = made.batch_line(request(temperature=1, top_k=3, presence_penalty=0.5))["body"]
     assert sent.keys().isdisjoint({"top_k"})
     assert (sent["stop"], sent["presence_penalty"]) == ("x", 0.5)
@@ -144,7 +146,7 @@ def test_an_engine_leaves_out_the_fields_that_it_makes_none():
 )
 def test_extra_fields_that_cannot_be_sent_are_refused(text, told):
     with pytest.raises(UsageError) as caught:
-        read_args(settings(f"model=m,{text}"))
+        read_each(settings(f"model=m,{text}"))
     assert told in str(caught.value)
 
 
@@ -218,7 +220,7 @@ async def test_without_a_key_azure_is_not_asked():
 )
 def test_arguments_that_mean_nothing_together_are_refused(text, told):
     with pytest.raises(UsageError) as caught:
-        read_args(settings(f"model=m,{text}"))
+        read_each(settings(f"model=m,{text}"))
     assert told in str(caught.value)
 
 

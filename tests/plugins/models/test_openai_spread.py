@@ -1,0 +1,241 @@
+"""One model behind two servers: who is asked, and what happens when one is away."""
+
+import asyncio
+
+import pytest
+from builders.requests import make_request
+from harness_models import openai_spread
+from harness_models.openai import OpenAIModel, make
+
+from harness.base.errors import UsageError
+from harness.contracts.embedder import vectors_in
+from harness.contracts.model import CallError, Message, ModelSettings
+from harness.pipeline.specs import hosts_in
+from harness.registry import load_plugins
+from harness.testing import FaultyServer
+from harness.testing.faults import status
+
+KEY = "key-3f2a9c71b8d0"
+
+
+@pytest.fixture
+def two():
+    """Two servers, the second of which answers with its number."""
+    with FaultyServer(lambda body: "one") as one, FaultyServer(lambda body: "two") as two:
+        yield one, two
+
+
+@pytest.fixture
+async def spread():
+    """Makes models over servers or addresses, which are open; all are closed after the test."""
+    made = []
+
+    async def opened(*servers, hosts=None, embeds=False, ceiling=None, **given):
+        urls = [getattr(server, "url", server) for server in servers]
+        args = {"model": "m", "base_url": ";".join(urls), **given}
+        settings = ModelSettings(args=args, given_hosts=hosts, embeds=embeds, concurrency=ceiling)
+        model = load_plugins().model("openai").factory(settings)
+        made.append(model)
+        await model.open()
+        return model
+
+    yield opened
+    for model in made:
+        await model.close()
+
+
+def request(text="hello"):
+    return make_request(text)
+
+
+def described(*urls, **given):
+    return make(ModelSettings(args={"model": "m", "base_url": ";".join(urls), **given})).identity
+
+
+async def test_requests_go_to_the_server_with_the_fewest_in_flight(two, spread):
+    one, other = two
+    one.latency = 0.6
+    model = await spread(*two)
+    slow = asyncio.ensure_future(model.ask(request("first")))
+    await asyncio.sleep(0.2)
+    quick = [(await model.ask(request(f"{n}"))).text for n in range(5)]
+    assert (quick, (await slow).text) == (["two"] * 5, "one")
+    assert (one.count, other.count) == (1, 5)
+
+
+async def test_requests_are_shared_evenly(two, spread):
+    model = await spread(*two)
+    await asyncio.gather(*(model.ask(request(f"{n}")) for n in range(40)))
+    assert [server.count for server in two] == [20, 20]
+    for n in range(4):
+        await model.ask(request(f"later {n}"))
+    assert [server.count for server in two] == [22, 22]
+
+
+async def test_a_server_that_is_away_is_replaced_by_another_and_said_once(two, spread, tmp_path):
+    one, other = two
+    model = await spread(*two)
+    shown = []
+    model.attach_log(tmp_path, shown.append)
+    one.die()
+    replies = [await model.ask(request(f"{n}")) for n in range(6)]
+    assert [reply.text for reply in replies] == ["two"] * 6
+    assert other.count == 6
+    (line,) = shown
+    assert line.startswith(f"openai:m: {one.url}: ")
+    assert line.endswith("; the other servers are asked")
+    # It rests after its failure, so that not every second request tries it.
+    assert model.report() == {"unreached": {one.url: 1}}
+
+
+async def test_a_server_is_asked_again_after_its_rest(two, spread, monkeypatch):
+    monkeypatch.setattr(openai_spread, "REST_SECONDS", 0.2)
+    one, _ = two
+    model = await spread(*two)
+    one.die(0.3)
+    assert (await model.ask(request("first"))).text == "two"
+    await asyncio.sleep(0.6)
+    assert {(await model.ask(request(f"{n}"))).text for n in range(4)} == {"one", "two"}
+
+
+async def test_the_error_is_typed_when_no_server_is_reached(two, spread):
+    model = await spread(*two)
+    for server in two:
+        server.die()
+    for _ in range(2):
+        with pytest.raises(CallError) as caught:
+            await model.ask(request())
+        assert (caught.value.cause, caught.value.retryable) == ("connection", True)
+    assert model.report() == {"unreached": {server.url: 2 for server in two}}
+
+
+async def test_a_server_that_fails_at_once_does_not_get_every_request(two, spread):
+    one, other = two
+    one.faults = [status(503)] * 50
+    model = await spread(*two)
+    with pytest.raises(CallError) as caught:
+        await model.ask(request())
+    assert (caught.value.cause, caught.value.retryable) == ("server_error", True)
+    assert [(await model.ask(request(f"{n}"))).text for n in range(9)] == ["two"] * 9
+    assert (one.count, other.count) == (1, 9)
+
+
+async def test_a_refusal_is_no_reason_to_ask_another(two, spread):
+    one, other = two
+    one.faults = [status(401)]
+    model = await spread(*two)
+    with pytest.raises(CallError) as caught:
+        await model.ask(request())
+    assert (caught.value.cause, caught.value.fatal, other.count) == ("auth", True, 0)
+
+
+@pytest.fixture
+def no_loopback(monkeypatch):
+    """This machine's own addresses count as those of others, which get a key only if named."""
+
+    def ip_address(host):
+        raise ValueError(host)
+
+    monkeypatch.setattr("harness_models.openai_args.ip_address", ip_address)
+    for name in ("OPENAI_API_KEY", "MINE"):
+        monkeypatch.setenv(name, KEY)
+
+
+@pytest.mark.usefixtures("no_loopback")
+@pytest.mark.parametrize(
+    ("named", "given", "sent"),
+    [
+        ((), {}, (False, False)),
+        ((1,), {}, (False, True)),
+        ((0, 1), {}, (True, True)),
+        ((), {"api_key_env": "MINE"}, (True, True)),
+    ],
+)
+async def test_each_host_gets_only_the_key_that_it_may_have(two, spread, named, given, sent):
+    hosts = hosts_in(two[number].url for number in named)
+    model = await spread(*two, hosts=hosts, **given)
+    await asyncio.gather(*(model.ask(request(f"{n}")) for n in range(2)))
+    got = [server.asked[0].headers["authorization"].endswith(KEY) for server in two]
+    assert tuple(got) == sent
+
+
+def test_all_hosts_of_a_list_are_named_by_the_command():
+    text = "base_url=http://a:1;http://b/v1;https://me:pw@c.d:3/v1,model=m"
+    assert hosts_in([text]) == {"a:1", "b", "c.d:3"}
+
+
+def test_the_identity_knows_no_order_and_with_a_pin_no_address():
+    a, b = "http://a:1/v1", "http://b:2/v1"
+    assert described(a, b) == described(b, a)
+    assert described(a, b).details == {"host": ["a:1", "b:2"]}
+    assert described(a).details == {"host": "a:1"}
+    assert described(f"{a}/x", f"{a}/y").details == {"host": "a:1"}
+    for pin in ("revision", "identity"):
+        assert described(a, b, **{pin: "r"}) == described(a, **{pin: "r"})
+
+
+def test_a_model_at_one_of_the_hosts_may_be_the_same():
+    a, b, c = (f"http://{name}/v1" for name in "abc")
+    assert described(a, b).may_be(described(b))
+    assert described(b).may_be(described(a, b))
+    assert described(a, b).may_be(described(b, c))
+    assert not described(a, b).may_be(described(c))
+
+
+@pytest.mark.parametrize(
+    ("given", "of_the_run", "expected"), [({}, None, 128), ({"concurrency": "5"}, 9, 5), ({}, 9, 9)]
+)
+async def test_each_server_adds_its_usual_requests_in_flight(
+    two, spread, given, of_the_run, expected
+):
+    model = await spread(*two, ceiling=of_the_run, **given)
+    assert model.concurrency == expected
+
+
+async def test_one_address_is_served_as_ever(two, spread):
+    assert isinstance(await spread(two[0]), OpenAIModel)
+
+
+async def test_texts_are_embedded_at_both(two, spread):
+    model = await spread(*two, embeds=True)
+    texts = make_request("a")
+    replies = await asyncio.gather(*(model.ask(texts) for _ in range(4)))
+    assert [vectors_in(reply.text).shape[0] for reply in replies] == [1] * 4
+    assert [server.count for server in two] == [2, 2]
+    assert (model.takes_batches, model.asked_if_thinking, model.thinks()) == (False, False, False)
+
+
+async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_problem(two, spread):
+    model = await spread(*two)
+    assert {one.state for one in await model.check()} == {"good"}
+    two[0].die()
+    states = [(one.about, one.state) for one in await model.check()]
+    assert states == [("key", "good"), ("server", "doubtful"), ("server", "good")]
+    two[1].die()
+    states = [(one.about, one.state) for one in await model.check()]
+    assert states == [("key", "good"), ("server", "bad"), ("server", "bad")]
+
+
+async def test_a_batch_needs_one_server(two, spread):
+    model = await spread(*two)
+    assert model.batch_line(request())["url"] == "/v1/chat/completions"
+    with pytest.raises(UsageError, match="a batch is sent to one server") as caught:
+        model.batches()
+    assert all(server.url in caught.value.found for server in two)
+
+
+async def test_what_a_server_cannot_do_is_learnt_for_each(two, spread):
+    for server in two:
+        server.faults = lambda asked: (
+            status(400, message="system role not supported")
+            if asked.body["messages"][0]["role"] == "system"
+            else None
+        )
+    model = await spread(*two, system_role="auto")
+    asked = make_request("u")
+    with_system = type(asked)(
+        messages=(Message("system", "s"), *asked.messages), sampling=asked.sampling, seed=0
+    )
+    for _ in range(4):
+        await model.ask(with_system)
+    assert model.report() == {"system_role": False}

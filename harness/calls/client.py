@@ -25,7 +25,6 @@ from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
 from harness.calls.own_answers import Answer, OwnAnswers
 from harness.calls.policy import Budget, Patience
-from harness.calls.pricing import PriceTable
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
 from harness.calls.usage import Attempts, UsageBook, Use
@@ -104,8 +103,7 @@ class Client:
         store: Store | None,
         run_id: str,
         patience: Patience | None = None,
-        budget: Budget | None = None,
-        prices: PriceTable | None = None,
+        meter: Meter | None = None,
         engines: EngineGate | None = None,
         fresh: str | None = None,
         announce: Callable[[str], None] | None = None,
@@ -113,7 +111,7 @@ class Client:
         own: OwnAnswers | None = None,
     ) -> None:
         self.usage = UsageBook()
-        self.meter = Meter(budget or Budget(), prices)
+        self.meter = meter or Meter(Budget())
         self._store = store
         self._run_id = run_id
         self._patience = patience or Patience()
@@ -127,7 +125,6 @@ class Client:
         self._rng = Random()
         self._turns = Turns()
         self._stopped: HarnessError | None = None
-        self._announced_waiting = False
         self._in_flight = 0
         self._landed = asyncio.Event()
         self._landed.set()
@@ -378,7 +375,8 @@ class Client:
         try:
             self._check_open(line)
             while (claim := self.meter.claim(line.model.identity, request)) is None:
-                self._announce_waiting()
+                if text := self.meter.waiting_line():
+                    self._announce(text)
                 await self.meter.freed()
                 self._check_open(line)
         except BaseException as error:
@@ -460,15 +458,6 @@ class Client:
         except BudgetSpent as error:
             self.stop(error)  # the budget does not come back: no call need wait
             raise
-
-    def _announce_waiting(self) -> None:
-        if not self._announced_waiting:
-            self._announced_waiting = True
-            claims = self.meter.claims
-            self._announce(
-                f"what is left of --max_cost pays for {claims} {'call' if claims == 1 else 'calls'}"
-                " at the highest possible cost: no more are sent at a time"
-            )
 
     def _line(self, model: Model) -> _ModelState:
         line = self._lines.get(model)

@@ -160,9 +160,9 @@ class House:
             self.asked += 1
             await self.travel()
             # The owner works on, even if the worker dies.
-            answer = await asyncio.shield(
-                asyncio.ensure_future(self.purse.more(name, held, wanted))
-            )
+            served = asyncio.ensure_future(self.purse.more(name, held, wanted))
+            served.add_done_callback(lambda done: done.cancelled() or done.exception())
+            answer = await asyncio.shield(served)
             await self.travel()
             return answer
 
@@ -287,6 +287,30 @@ async def test_an_owner_that_is_gone_ends_the_waits():
     await meter.freed()
     with pytest.raises(ConnectionError):
         meter.claim(MODEL, ASKED)
+
+
+async def test_a_lease_on_its_way_comes_back_only_after_who_asked_for_it_took_a_call():
+    leased = asyncio.get_running_loop().create_future()
+
+    async def more(held: Account, wanted: Used) -> Lease:
+        return await leased
+
+    meter = Meter(Budget(calls=9), more=more)
+    gives = asyncio.create_task(meter.give_back(Recall(number=1, settled=False)))
+    await asyncio.sleep(0)
+
+    async def attempt() -> Claim | None:
+        assert meter.claim(MODEL, ASKED) is None
+        await meter.freed()
+        return meter.claim(MODEL, ASKED)
+
+    asks = asyncio.create_task(attempt())
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert not gives.done()
+    leased.set_result(Lease(number=1, bound=Budget(calls=3)))
+    assert await asks is not None
+    assert (await gives).lease == Lease(number=1, bound=Budget(calls=1))
 
 
 async def test_a_meter_that_is_closed_waits_for_no_lease():

@@ -24,14 +24,15 @@ from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
 from harness.calls.own_answers import Answer, OwnAnswers
+from harness.calls.owners import Elsewhere, Question
 from harness.calls.policy import Budget, Patience
-from harness.calls.pricing import PriceTable
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
 from harness.calls.usage import Attempts, UsageBook, Use
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply, Request
 from harness.contracts.outcomes import CallFailed
+from harness.contracts.stage import CANDIDATE
 
 HINTS = {
     "auth": "check the API key that the model uses",
@@ -95,7 +96,9 @@ class Client:
     retries, store. Every reply is kept among the run's own answers, but only those that ended by
     themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
     leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
-    answers that came in batches, and may put questions off for the next batch.
+    answers that came in batches, and may put questions off for the next batch. `elsewhere` asks the
+    worker that owns a call, such as `Owners` do, and returns None for a call to be made here. The
+    calls of the candidate are always made here: no other worker has the same.
     """
 
     def __init__(
@@ -104,16 +107,16 @@ class Client:
         store: Store | None,
         run_id: str,
         patience: Patience | None = None,
-        budget: Budget | None = None,
-        prices: PriceTable | None = None,
+        meter: Meter | None = None,
         engines: EngineGate | None = None,
         fresh: str | None = None,
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
         own: OwnAnswers | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.usage = UsageBook()
-        self.meter = Meter(budget or Budget(), prices)
+        self.meter = meter or Meter(Budget())
         self._store = store
         self._run_id = run_id
         self._patience = patience or Patience()
@@ -121,13 +124,13 @@ class Client:
         self._fresh = fresh
         self._mailbox = mailbox or BatchAnswers()
         self._own = own or OwnAnswers()
+        self._elsewhere = elsewhere
         self._announce = announce or (lambda text: None)
         self._flights: dict[str, _InFlightCall] = {}
         self._lines: dict[Model, _ModelState] = {}
         self._rng = Random()
         self._turns = Turns()
         self._stopped: HarnessError | None = None
-        self._announced_waiting = False
         self._in_flight = 0
         self._landed = asyncio.Event()
         self._landed.set()
@@ -154,11 +157,31 @@ class Client:
         Raises ModelError, BudgetSpent or StorageError if the run must end; a failure of this one
         request is returned in the answer.
         """
-        key = self.key(model.identity, request, repeat=repeat)
-        use = self.usage.of(stage, role)
-        use.calls += 1
+        question = Question(
+            key=self.key(model.identity, request, repeat=repeat),
+            request=request,
+            repeat=repeat,
+            role=role,
+            stage=stage,
+            asker=asker,
+        )
+        self.usage.of(stage, role).calls += 1
+        shared = not refresh and role != CANDIDATE
+        return await self._ask(
+            model, question, refresh=refresh, elsewhere=self._elsewhere if shared else None
+        )
+
+    async def answer(self, model: Model, question: Question) -> Answer:
+        """Answer a question of another worker, which counts the call; all else is counted here."""
+        return await self._ask(model, question, refresh=False, elsewhere=None)
+
+    async def _ask(
+        self, model: Model, question: Question, *, refresh: bool, elsewhere: Elsewhere | None
+    ) -> Answer:
+        key, asker = question.key, question.asker
+        use = self.usage.of(question.stage, question.role)
         if model.identity.scope == "call":
-            return await self._call(model, _seeded(request, repeat), key=key, use=use, asker=asker)
+            return await self._call(model, question, use)
         own = self._own.earlier(key)
         if own is not None and own.asker == asker:
             use.from_store += 1
@@ -174,13 +197,13 @@ class Client:
             use.shared += 1
             use.save(own.answer.reply)
             return Answer(reply=own.answer.reply, key=key, source="shared")
-        seeded = _seeded(request, repeat)
         if self._mailbox.defers(model):
             use.calls -= 1
-            raise DeferredToBatch(key=key, model=model, request=seeded, role=role)
+            seeded = _seeded(question)
+            raise DeferredToBatch(key=key, model=model, request=seeded, role=question.role)
         if (answer := await self._from_flight(key, use)) is not None:
             return answer
-        return await self._fly(model, seeded, key=key, use=use, asker=asker)
+        return await self._fly(model, question, use, elsewhere)
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
         """The key of a request's answer in this run."""
@@ -271,12 +294,15 @@ class Client:
         )
 
     async def _fly(
-        self, model: Model, request: Request, *, key: str, use: Use, asker: str
+        self, model: Model, question: Question, use: Use, elsewhere: Elsewhere | None
     ) -> Answer:
         """Make the call in flight under this key; its answer is also that of all that wait."""
+        key = question.key
         flight = self._flights[key]
         try:
-            answer = await self._call(model, request, key=key, use=use, asker=asker)
+            answer = await self._from_elsewhere(model, question, elsewhere)
+            if answer is None:
+                answer = await self._call(model, question, use)
         except Exception as error:
             del self._flights[key]
             flight.fail(error)
@@ -286,6 +312,19 @@ class Client:
             raise
         del self._flights[key]
         flight.land(answer)
+        return answer
+
+    async def _from_elsewhere(
+        self, model: Model, question: Question, elsewhere: Elsewhere | None
+    ) -> Answer | None:
+        """The answer of the worker that owns the call; None if the call has to be made here."""
+        if elsewhere is None:
+            return None
+        if self._stopped is not None:
+            raise self._stopped.with_traceback(None)
+        answer = await elsewhere(model, question)
+        if answer is not None:
+            self._keep(answer, question.asker)
         return answer
 
     async def _join(self, flight: _InFlightCall, key: str) -> Answer | None:
@@ -305,22 +344,22 @@ class Client:
             del self._flights[key]
 
     def _keep(self, answer: Answer, asker: str) -> None:
-        """Keep the reply of an answer, if it has one."""
+        """Keep the reply of an answer, if it has one; the item that it was made for owns it."""
         if answer.reply is None:
             return
         if self._store is not None and answer.reply.finish == "stop":
             self._store.put(bytes.fromhex(answer.key), _encode(answer.reply))
-        self._own.keep(asker, answer)
+        if answer.source == "model":
+            self._own.keep(asker, answer)
 
-    async def _call(
-        self, model: Model, request: Request, *, key: str, use: Use, asker: str
-    ) -> Answer:
+    async def _call(self, model: Model, question: Question, use: Use) -> Answer:
         began = time.monotonic()
+        key = question.key
         line = self._line(model)
         self._check_open(line)
         try:
             async with self._engines.enter(model):
-                outcome, tries = await self._attempts(line, request, use)
+                outcome, tries = await self._attempts(line, _seeded(question), use)
         except CallError as error:
             raise self._give_up(line, error) from error
         if isinstance(outcome, CallError):
@@ -333,7 +372,7 @@ class Client:
         finally:
             answer = _answered(key, tries, reply=outcome, seconds=time.monotonic() - began)
             if model.identity.scope != "call":
-                self._keep(answer, asker)
+                self._keep(answer, question.asker)
         return answer
 
     async def _attempts(
@@ -378,7 +417,8 @@ class Client:
         try:
             self._check_open(line)
             while (claim := self.meter.claim(line.model.identity, request)) is None:
-                self._announce_waiting()
+                if text := self.meter.waiting_line():
+                    self._announce(text)
                 await self.meter.freed()
                 self._check_open(line)
         except BaseException as error:
@@ -461,15 +501,6 @@ class Client:
             self.stop(error)  # the budget does not come back: no call need wait
             raise
 
-    def _announce_waiting(self) -> None:
-        if not self._announced_waiting:
-            self._announced_waiting = True
-            claims = self.meter.claims
-            self._announce(
-                f"what is left of --max_cost pays for {claims} {'call' if claims == 1 else 'calls'}"
-                " at the highest possible cost: no more are sent at a time"
-            )
-
     def _line(self, model: Model) -> _ModelState:
         line = self._lines.get(model)
         if line is None:
@@ -504,6 +535,7 @@ def _timeout(seconds: float) -> CallError:
     return CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
 
 
-def _seeded(request: Request, repeat: int) -> Request:
+def _seeded(question: Question) -> Request:
     """The request as it is sent, with the seed of this repeat."""
+    request, repeat = question.request, question.repeat
     return msgspec.structs.replace(request, seed=call_seed(request.seed, repeat), repeat=repeat)

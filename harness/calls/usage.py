@@ -1,8 +1,9 @@
-"""Counts the calls and tokens of every role in every stage, in this process."""
+"""Counts the calls and tokens of every role in every stage, in this process and in workers."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from harness.contracts.model import CallError, Reply, Usage
@@ -87,19 +88,30 @@ class Use:
 
 
 class UsageBook:
-    """Totals by (stage, role)."""
+    """Totals by (stage, role), of this process, and of the workers that report theirs."""
 
     def __init__(self) -> None:
         self.totals: defaultdict[tuple[str, str], Use] = defaultdict(Use)
+        self._workers: dict[str, Mapping[str, Mapping[str, int]]] = {}
 
     def of(self, stage: str, role: str) -> Use:
         """The totals of one role in one stage."""
         return self.totals[stage, role]
 
+    def take(self, worker: str, report: Mapping[str, Mapping[str, int]]) -> None:
+        """Take the `as_json()` of a worker; it replaces the worker's earlier one."""
+        self._workers[worker] = report
+
     def as_json(self) -> dict[str, dict[str, int]]:
-        """All totals under `stage, role`."""
+        """All totals under `stage, role`, with those that every worker reported last."""
         totals = dict(self.totals)  # a display may ask in another thread
-        return {usage_name(stage, role): asdict(use) for (stage, role), use in totals.items()}
+        summed = {
+            usage_name(stage, role): Counter(asdict(use)) for (stage, role), use in totals.items()
+        }
+        for report in list(self._workers.values()):
+            for name, use in report.items():
+                summed.setdefault(name, Counter()).update(use)
+        return {name: dict(use) for name, use in summed.items()}
 
 
 @dataclass(kw_only=True, slots=True)

@@ -19,6 +19,7 @@ import msgspec
 
 from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures, UsageError
 from harness.calls.batch_answers import BatchAnswers
+from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.own_answers import OwnAnswers
@@ -326,8 +327,7 @@ async def _start(
         store=None,
         run_id=taken.run_id,
         patience=PATIENCE,
-        budget=settings.budget,
-        prices=settings.prices or taken.manifest.prices,
+        meter=Meter(settings.budget, settings.prices or taken.manifest.prices),
     )
     models = models_of(players_of_stages(unrecorded, settings, named_in))
     if engines is not None:

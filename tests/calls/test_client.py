@@ -9,6 +9,7 @@ from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUnreported
 from harness.calls.batch_answers import BatchAnswer, BatchAnswers
+from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.fair_queue import AT_A_TIME
 from harness.calls.keys import call_seed
@@ -460,7 +461,7 @@ async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():
 
 async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(store):
     model = Script()
-    to = client(store, budget=Budget(calls=1))
+    to = client(store, meter=Meter(Budget(calls=1)))
     await ask(to, model)
     with pytest.raises(BudgetSpent):
         await ask(to, model, make_request("other"))
@@ -491,7 +492,7 @@ DEAREST, COST = 0.001442, 0.0003
 async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
     said: list[str] = []
     model = Counting(*[Reply(text="a", usage=USAGE)] * 9)
-    to = client(budget=Budget(cost=2.5 * DEAREST), prices=PRICES, announce=said.append)
+    to = client(meter=Meter(Budget(cost=2.5 * DEAREST), PRICES), announce=said.append)
     asks = [ask(to, model, make_request(f"ask {one}", max_tokens=100)) for one in range(9)]
     answers = await asyncio.gather(*asks, return_exceptions=True)
     # There are 0.0036. After seven calls, which cost 0.0021, an eighth may cost 0.0014 more; after
@@ -509,7 +510,7 @@ async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
 async def test_who_waits_for_money_ends_with_the_run():
     landed = asyncio.Event()
     model = Script(after(landed, Reply(text="a", usage=USAGE)))
-    to = client(budget=Budget(cost=1.5 * DEAREST), prices=PRICES)
+    to = client(meter=Meter(Budget(cost=1.5 * DEAREST), PRICES))
     first = asyncio.create_task(ask(to, model, make_request("a", max_tokens=100)))
     second = asyncio.create_task(ask(to, model, make_request("b", max_tokens=100)))
     await asyncio.sleep(0.01)
@@ -523,7 +524,7 @@ async def test_who_waits_for_money_ends_with_the_run():
 
 async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):
     model = Script(Reply(text="a"))
-    to = client(store, budget=Budget(cost=1.0), prices=PRICES)
+    to = client(store, meter=Meter(Budget(cost=1.0), PRICES))
     assert (await ask(to, model)).reply == Reply(text="a")
     with pytest.raises(UsageUnreported, match="reports no usage"):
         await ask(to, model, make_request("b"))
@@ -562,7 +563,7 @@ async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(
 
 async def test_a_spent_budget_ends_all_waits():
     model = Script(retryable("rate_limited", retry_after=50.0))
-    to = client(patience=Patience(), budget=Budget(calls=1))
+    to = client(patience=Patience(), meter=Meter(Budget(calls=1)))
     waits = asyncio.create_task(ask(to, model))
     await asyncio.sleep(0.01)
     with pytest.raises(BudgetSpent):
@@ -575,14 +576,14 @@ async def test_a_spent_budget_ends_all_waits():
 async def test_retries_count_against_the_budget():
     model = Script(retryable("server_error"))
     with pytest.raises(BudgetSpent):
-        await ask(client(budget=Budget(calls=1)), model)
+        await ask(client(meter=Meter(Budget(calls=1))), model)
 
 
 async def test_calls_in_flight_finish_when_the_tokens_are_spent():
     dear = Reply(text="ok", usage=Usage(prompt_tokens=100))
     landed = asyncio.Event()
     model = Script(after(landed, dear), dear)
-    to = client(budget=Budget(tokens=50))
+    to = client(meter=Meter(Budget(tokens=50)))
     flying = asyncio.create_task(ask(to, model, make_request("first")))
     await asyncio.sleep(0)
     await ask(to, model, make_request("second"))

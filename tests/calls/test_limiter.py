@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from harness.calls.limiter import KEPT_CHANGES, Limiter
+from harness.calls.limiter import KEPT_CHANGES, Limiter, limits_of_workers
 
 
 class Clock:
@@ -218,3 +218,13 @@ async def test_the_report_tells_what_happened_and_stays_short(clock):
         limiter.rate_limited(sent=clock.now)
     assert len(limiter.report()["changes"]) == KEPT_CHANGES
     assert limiter.report()["changes_unlisted"] == 2
+
+
+def test_the_limits_of_workers_are_told_apart():
+    limits = {"w1": {"openai:m": {"cuts": 1}, "openai:m #2": {"cuts": 2}}, "w2": {"openai:m": {}}}
+    assert limits_of_workers(limits) == {
+        "openai:m on w1": {"cuts": 1},
+        "openai:m #2 on w1": {"cuts": 2},
+        "openai:m on w2": {},
+    }
+    assert limits_of_workers({}) == {}

@@ -17,6 +17,7 @@ from builders.requests import make_request
 from harness_models.openai import make
 
 from harness.base.errors import BudgetSpent, ModelError
+from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.own_answers import Answer
 from harness.calls.policy import Budget, Patience
@@ -70,7 +71,7 @@ async def ask_all(
             attempt_timeout=patience.attempt_timeout,
         )
     )
-    client = Client(store=store, run_id=run_id, patience=patience, budget=budget)
+    client = Client(store=store, run_id=run_id, patience=patience, meter=Meter(budget or Budget()))
     try:
         return await asyncio.gather(
             *[client.ask(model, make_request(text), role="candidate", stage="s") for text in texts]
@@ -277,6 +278,7 @@ async def test_a_damaged_store_is_said_and_the_run_goes_on(server, tmp_path):
 RUN = """
 import asyncio, sys
 from pathlib import Path
+from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.store import Store
 from harness.contracts.model import Message, ModelSettings, Request, Sampling

@@ -11,6 +11,7 @@ import pytest
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_contexts
 
+from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
 from harness.calls.policy import Budget
@@ -110,7 +111,7 @@ class House:
         runs = stage_runs(Prepared(benchmark, task, data), contexts, self.journal)
         room = EngineGate(one_at_a_time=one_at_a_time, announce=self.told.append)
         kept = Store.open(self.folder / "calls.sqlite", warn=self.told.append) if store else None
-        client = Client(store=kept, run_id="run", engines=room, budget=budget)
+        client = Client(store=kept, run_id="run", engines=room, meter=Meter(budget))
         self.ended = []
         self.executor = executor = LocalExecutor(
             plan=Plan(runs=runs, resource=room.resource),

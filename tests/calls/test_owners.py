@@ -1,0 +1,261 @@
+"""One call across workers: three clients in this process, wired to each other."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.requests import make_request
+
+from harness.base.errors import Interrupted, ModelError
+from harness.calls.budget import Meter
+from harness.calls.client import Client
+from harness.calls.own_answers import Answer, OwnAnswers
+from harness.calls.owners import OwnerLost, Owners, Question, owner_of
+from harness.calls.policy import Budget, Patience
+from harness.calls.store import Store
+from harness.calls.usage import UsageBook
+from harness.contracts.identity import Identity
+from harness.contracts.model import CallError, Model, Reply, Request, Usage
+from harness.contracts.outcomes import CallFailed
+
+NAMES = ("a", "b", "c")
+QUICK = Patience(attempts=3, first_delay=0.001, longest_delay=0.002)
+USAGE = Usage(prompt_tokens=100, completion_tokens=10)
+ONCE = {
+    "calls": 3, "asked": 1, "from_store": 0, "shared": 2, "failed": 0, "attempts": 1, "untold": 0,
+    "prompt_tokens": 100, "completion_tokens": 10, "cached_tokens": 0, "reasoning_tokens": 0,
+    "saved_untold": 0, "saved_prompt_tokens": 200, "saved_completion_tokens": 20,
+    "saved_cached_tokens": 0,
+}  # fmt: skip
+"""Three calls, of which one was asked: as in a single process."""
+
+
+class Judge(Model):
+    """A model of one worker; all have the same identity. It answers when it may."""
+
+    def __init__(self, worker: str, scope: Any) -> None:
+        self.identity = Identity(kind="script", name="judge", scope=scope)
+        self.worker = worker
+        self.requests: list[Request] = []
+        self.may = asyncio.Event()
+        self.may.set()
+        self.fails: CallError | None = None
+
+    async def ask(self, request: Request) -> Reply:
+        self.requests.append(request)
+        await self.may.wait()
+        if self.fails is not None:
+            raise self.fails
+        return Reply(text=self.worker, usage=USAGE)
+
+
+class House:
+    """Three workers, each with a client, a model and, if there is a folder, a store."""
+
+    def __init__(self, folder: Path | None = None, *, scope: Any = "run", session: int = 1) -> None:
+        self.models = {name: Judge(name, scope) for name in NAMES}
+        self.dies = {name: asyncio.Event() for name in NAMES}
+        self.sent: list[tuple[str, str]] = []
+        self.stores: list[Store] = []
+        self.clients = {name: self.client(name, folder, session) for name in NAMES}
+
+    def client(self, name: str, folder: Path | None, session: int) -> Client:
+        store = own = None
+        if folder is not None:
+            store = Store.open(folder / f"{name}-calls.sqlite")
+            own = Store.open(folder / f"{name}-answers.sqlite")
+            self.stores += [store, own]
+
+        def ask(owner: str, model: Model, question: Question) -> Coroutine[Any, Any, Answer]:
+            self.sent.append((name, owner))
+            return self.asked_of(owner, question)
+
+        return Client(
+            store=store,
+            run_id="r1",
+            patience=QUICK,
+            meter=Meter(Budget(calls=9)),
+            own=OwnAnswers(own, session=session),
+            elsewhere=Owners(name, workers=lambda: NAMES, ask=ask),
+        )
+
+    async def asked_of(self, owner: str, question: Question) -> Answer:
+        answers = asyncio.create_task(self.clients[owner].answer(self.models[owner], question))
+        died = asyncio.create_task(self.dies[owner].wait())
+        await asyncio.wait([answers, died], return_when=asyncio.FIRST_COMPLETED)
+        if self.dies[owner].is_set():
+            answers.cancel()
+            raise OwnerLost(owner)
+        died.cancel()
+        return await answers
+
+    def close(self) -> None:
+        for store in self.stores:
+            store.close()
+
+    async def ask(self, worker: str, what: str = "one", **more: Any) -> Answer:
+        named = {"role": "judge", "stage": "rate", "asker": f"item of {worker}", **more}
+        return await self.clients[worker].ask(self.models[worker], make_request(what), **named)
+
+    def ranked(self, what: str = "one") -> list[str]:
+        """The workers, the owner of a question first."""
+        key = self.clients["a"].key(self.models["a"].identity, make_request(what))
+        first = owner_of(key, NAMES)
+        second = owner_of(key, set(NAMES) - {first})
+        return [first, second, *(set(NAMES) - {first, second})]
+
+    def asked(self) -> Counter[str]:
+        counts = {name: len(model.requests) for name, model in self.models.items()}
+        return +Counter(counts)
+
+    def usage(self) -> dict[str, int]:
+        book = UsageBook()
+        for name, client in self.clients.items():
+            book.take(name, client.usage.as_json())
+        return book.as_json()["rate, judge"]
+
+
+async def until(*models: Judge) -> None:
+    for _ in range(1000):
+        if all(model.requests for model in models):
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("nothing was asked")
+
+
+async def test_equal_questions_of_three_workers_are_asked_once_by_their_owner():
+    house = House()
+    owner = house.ranked()[0]
+    answers = await asyncio.gather(*[house.ask(name) for name in NAMES])
+    assert house.asked() == {owner: 1}
+    assert [answer.reply.text for answer in answers] == [owner] * 3
+    # Who asked first has the call in its record, with what it cost; for the others it was shared.
+    counted = [(answer.source, answer.attempts) for answer in answers]
+    assert sorted(counted) == [("model", 1), ("shared", 0), ("shared", 0)]
+    assert house.usage() == ONCE
+    assert [house.clients[name].meter.calls for name in house.ranked()] == [1, 0, 0]
+
+
+async def test_equal_questions_of_one_worker_are_sent_to_the_owner_once():
+    house = House()
+    owner, other, _ = house.ranked()
+    await asyncio.gather(*[house.ask(other, asker=f"item {number}") for number in range(3)])
+    assert house.sent == [(other, owner)]
+    assert house.asked() == {owner: 1}
+    assert house.usage() == ONCE
+
+
+async def test_a_failure_is_shared_too():
+    house = House()
+    owner, other, _ = house.ranked()
+    house.models[owner].fails = CallError("bad_request", "no")
+    answers = await asyncio.gather(house.ask(owner), house.ask(other))
+    assert [answer.failure for answer in answers] == [CallFailed("bad_request", "no")] * 2
+    assert house.asked() == {owner: 1}
+    assert {name: house.usage()[name] for name in ("calls", "asked", "shared", "failed")} == {
+        "calls": 2, "asked": 1, "shared": 1, "failed": 2,
+    }  # fmt: skip
+
+
+async def test_what_ends_the_owner_ends_who_waits_for_it():
+    house = House()
+    owner, other, _ = house.ranked()
+    house.models[owner].fails = CallError("auth", "who are you?", fatal=True)
+    with pytest.raises(ModelError, match="script:judge"):
+        await house.ask(other)
+
+
+async def test_the_calls_of_the_candidate_are_made_by_each_worker():
+    house = House()
+    await asyncio.gather(*[house.ask(name, role="candidate") for name in NAMES])
+    assert house.asked() == {"a": 1, "b": 1, "c": 1}
+    assert house.sent == []
+
+
+async def test_a_model_that_answers_by_rule_is_asked_by_each_worker():
+    house = House(scope="call")
+    await asyncio.gather(*[house.ask(name) for name in NAMES])
+    assert house.asked() == {"a": 1, "b": 1, "c": 1}
+
+
+async def test_a_question_that_is_repeated_past_the_store_is_asked_by_its_own_worker():
+    house = House()
+    await asyncio.gather(*[house.ask(name, refresh=True) for name in NAMES])
+    assert house.asked() == {"a": 1, "b": 1, "c": 1}
+
+
+async def test_when_the_owner_dies_in_flight_the_next_one_asks():
+    house = House()
+    owner, following, last = house.ranked()
+    house.models[owner].may.clear()
+    waits = [asyncio.create_task(house.ask(name)) for name in (following, last)]
+    await until(house.models[owner])
+    house.dies[owner].set()
+    answers = await asyncio.gather(*waits)
+    assert [answer.reply.text for answer in answers] == [following] * 2
+    assert house.asked() == {owner: 1, following: 1}
+    assert sorted(house.sent) == sorted([(following, owner), (last, owner), (last, following)])
+
+
+async def test_a_worker_whose_colleagues_are_all_lost_asks_itself():
+    house = House()
+    owner, following, last = house.ranked()
+    for name in (owner, following):
+        house.dies[name].set()
+    answer = await house.ask(last)
+    assert (answer.reply.text, answer.source, answer.attempts) == (last, "model", 1)
+    assert house.sent == [(last, owner), (last, following)]
+
+
+async def test_who_is_cancelled_leaves_the_question_to_the_next_item_of_its_worker():
+    house = House()
+    owner, other, _ = house.ranked()
+    house.models[owner].may.clear()
+    first = asyncio.create_task(house.ask(other))
+    await until(house.models[owner])
+    second = asyncio.create_task(house.ask(other, asker="another item"))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    house.models[owner].may.set()
+    assert (await second).reply.text == owner
+
+
+async def test_a_worker_that_stops_asks_nobody():
+    house = House()
+    _, other, _ = house.ranked()
+    house.clients[other].stop(Interrupted("interrupted"))
+    with pytest.raises(Interrupted):
+        await house.ask(other)
+    assert house.sent == []
+
+
+async def test_an_answer_from_elsewhere_is_kept_for_later_questions_and_later_sessions(tmp_path):
+    house = House(tmp_path)
+    owner, other, _ = house.ranked()
+    assert (await house.ask(other)).source == "model"
+    assert (await house.ask(other, asker="another item")).source == "store"
+    assert house.sent == [(other, owner)]
+
+    house.close()
+    later = House(tmp_path, session=2)
+    for name in (other, owner):
+        # The item was killed before its record was written: it gets what it was answered.
+        again = await later.ask(name, asker=f"item of {other}")
+        assert (again.source, again.attempts, again.reply.usage) == ("model", 1, USAGE)
+    assert (later.sent, later.asked()) == ([], Counter())
+    later.close()
+
+
+def test_the_owner_of_a_key_is_the_same_everywhere_and_only_the_calls_of_a_lost_worker_move():
+    keys = [f"{number:032x}" for number in range(3000)]
+    owners = {key: owner_of(key, NAMES) for key in keys}
+    assert "".join(owners[key] for key in keys[:12]) == "bbaaacacaacb"
+    assert owners == {key: owner_of(key, ["c", "a", "b"]) for key in keys}
+    counts = Counter(owners.values())
+    assert all(900 < count < 1100 for count in counts.values()), counts
+    for key, owner in owners.items():
+        assert owner_of(key, {"a", "b"}) == owner or owner == "c"

@@ -52,6 +52,11 @@ async def aevaluate(
     retry_failures: bool = False,
     concurrency: int | None = None,
     one_engine_at_a_time: bool = False,
+    executor: str = "local",
+    ray_address: str | None = None,
+    workers: int | None = None,
+    engines: int | None = None,
+    run_storage: str = "shared",
     attempts: int | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - the command's, of one attempt
     total_timeout: float | None = None,

@@ -104,6 +104,13 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
             )
     quiet, json = options["quiet"], options["json"]
     settings = settings_from(with_resumed_run(options))
+    if settings.executor != "local":
+        raise UsageError(
+            f"--executor {settings.executor} cannot be used with `harness batch write`",
+            found="questions that go to files",
+            expected="--executor local: one process writes a file of questions",
+            hint="give --executor local; `harness run` continues on the cluster with the answers",
+        )
     check_new_file(out)
     print_settings(held, quiet=quiet)
     display = make_display(quiet=quiet, json=json)

@@ -81,7 +81,14 @@ def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
 async def _findings(
     args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
 ) -> list[Finding]:
-    from harness.pipeline.preflight import findings_about, look, look_at_disks, looks
+    from harness.pipeline.executors import cluster
+    from harness.pipeline.preflight import (
+        MODEL_SECONDS,
+        findings_about,
+        look,
+        look_at_disks,
+        looks,
+    )
     from harness.registry import load_plugins
 
     first = await looks(
@@ -97,6 +104,8 @@ async def _findings(
     rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
     if (file := settings.store_file) is not None:
         rest.append(look("store", lambda: store(file)))
+    if settings.executor == "ray":
+        rest.append(look("ray", partial(cluster.findings, settings.ray_address), MODEL_SECONDS))
     return [*first, *found, *await looks(*rest)]
 
 

@@ -44,12 +44,28 @@ class StageProgress:
         return f"{self.task}/{self.stage}"
 
 
+@dataclass(eq=False, kw_only=True)
+class ClusterProgress:
+    """What a run on a cluster uses now: counters that its executor sets.
+
+    `nodes` are alive, and `workers` are at work on some of them; `engines` counts those that are
+    open, and `opening` those that are being opened. `lost` counts the workers that ended before
+    their work was done, which others have taken over.
+    """
+
+    nodes: int = 0
+    workers: int = 0
+    engines: int = 0
+    opening: int = 0
+    lost: int = 0
+
+
 @dataclass(kw_only=True)
 class RunProgress:
     """The counters of a run; `stages` holds every stage of the plan in order.
 
     `costs` gives what this session has cost so far by stage and role, nothing without prices;
-    `max_cost` is its budget of money.
+    `max_cost` is its budget of money; `cluster` is None in a run of one process.
     """
 
     folder: Path
@@ -58,6 +74,7 @@ class RunProgress:
     stages: list[StageProgress] = field(default_factory=list)
     costs: Callable[[], Mapping[str, Cost]] = dict
     max_cost: float | None = None
+    cluster: ClusterProgress | None = None
 
 
 class Display(Protocol):

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.calls.pricing import together
-from harness.pipeline.progress import RunProgress, StageProgress
+from harness.pipeline.progress import ClusterProgress, RunProgress, StageProgress
 from harness.reporting.money import UNKNOWN, money, paid, tokens
 from harness.reporting.text import causes, clean_text, count, duration, share
 from harness.reporting.throughput import Pace
@@ -103,7 +103,7 @@ class Picture:
         self._pace.look(now)
         moving = [stage for stage in stages if self._moves(stage, now)]
         lines = [self._head()] if height >= LOW else []
-        lines += [self._whole(now, width), self._sums(), *self._missing()]
+        lines += [self._whole(now, width), self._sums(), *self._cluster(), *self._missing()]
         room = max(height - len(lines) - 2, 0)  # a line on the other stages, and the cursor
         lines += _rows(moving[:room], width)
         lines.append(_others(stages, moving, hidden=len(moving[room:])))
@@ -163,6 +163,14 @@ class Picture:
             parts.append(f"tokens {UNKNOWN}")
         return Text(", ".join(parts))
 
+    def _cluster(self) -> list[Text]:
+        """The line on the cluster, with what its workers do in all."""
+        if self._progress.cluster is None:
+            return []
+        in_flight = sum(stage.in_flight for stage in self._progress.stages)
+        parts = [*_on_nodes(self._progress.cluster), f"{_many(in_flight, 'item')} in flight"]
+        return [Text(", ".join(parts))]
+
     def _missing(self) -> list[Text]:
         failures: Counter[str] = Counter()
         for stage in self._progress.stages:
@@ -175,6 +183,22 @@ class Picture:
         head.append(f"  {clean_text(str(progress.folder))}", style="dim")
         resumed = sum(stage.resumed for stage in progress.stages)
         return head.append(f"  {resumed:,} resumed" if resumed else "", style="cyan")
+
+
+def _on_nodes(cluster: ClusterProgress) -> Iterator[str]:
+    """What a run uses of a cluster."""
+    yield _many(cluster.nodes, "node")
+    yield _many(cluster.workers, "worker")
+    if cluster.opening:
+        yield f"{cluster.engines:,} of {_many(cluster.engines + cluster.opening, 'engine')} open"
+    elif cluster.engines:
+        yield _many(cluster.engines, "engine")
+    if cluster.lost:
+        yield f"{_many(cluster.lost, 'worker')} lost"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:

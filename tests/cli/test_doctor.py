@@ -42,6 +42,19 @@ def test_a_run_that_can_go_well(capsys):
     assert found["candidate"] == ("good", "baseline:default, from --model: can be used")
 
 
+def test_ray_is_looked_at_where_it_is_asked_for(capsys, monkeypatch):
+    model = ("--model", "baseline", "--executor", "ray")
+    code, found = findings(capsys, *model)
+    assert (code, found["ray"][0]) == (0, "good")
+    assert found["ray"][1].endswith("without --ray_address a run uses this machine alone")
+    code, found = findings(capsys, *model, "--ray_address", "127.0.0.1:1")
+    assert code == 1
+    assert found["ray"] == (
+        "bad", "--ray_address 127.0.0.1:1: no Ray cluster is at this address; found [Errno 111] "
+        "Connection refused; expected a cluster that runs, and to which this machine belongs",
+    )  # fmt: skip
+
+
 def test_each_model_is_looked_at_once(capsys, tmp_path):
     with FaultyServer(models=["m"]) as server:
         (tmp_path / "harness.toml").write_text(

@@ -148,6 +148,20 @@ to do: `harness completion --help` lists the options\
 --retry_failures cannot be used with `harness batch write`
 to do: leave --retry_failures out, or give it to `harness run`\
 """)),
+    "batch write --model baseline --tasks interests --out a.jsonl --executor ray": (
+        2, UsageError, None, "questions that go to files",
+        snapshot("""\
+--executor ray cannot be used with `harness batch write`
+expected: --executor local: one process writes a file of questions
+to do: give --executor local; `harness run` continues on the cluster with the answers\
+""")),
+    "--model baseline --tasks interests --workers 8": (
+        2, UsageError, None, "8, with --executor local",
+        snapshot("""\
+--workers needs --executor ray
+expected: --executor ray, which runs on a Ray cluster
+to do: give --executor ray, or leave --workers out\
+""")),
     "--model baseline --limit 0.5": (2, UsageError, None, "0.5", snapshot("""\
 --limit of lm-evaluation-harness cannot be used here
 expected: a whole number of users or samples, not a share

@@ -14,7 +14,7 @@ from harness.cli.run import run
 from harness.cli.run_options import settings_from
 from harness.contracts.task import DataSpec, Task
 from harness.pipeline.failure_limits import limits_of
-from harness.pipeline.settings import FailureLimits, RunSettings
+from harness.pipeline.settings import OF_RAY, FailureLimits, RunSettings, make_settings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
@@ -86,6 +86,11 @@ OPTIONS = {
     "retry_failures": (("--retry_failures",), "retry_failures", True),
     "concurrency": (("--concurrency", "7"), "concurrency", 7),
     "one_engine_at_a_time": (("--one_engine_at_a_time",), "one_engine_at_a_time", True),
+    "executor": (("--executor", "ray"), "executor", "ray"),
+    "ray_address": (("--ray_address", "auto"), "ray_address", "auto"),
+    "workers": (("--workers", "8"), "workers", 8),
+    "engines": (("--engines", "3"), "engines", 3),
+    "run_storage": (("--run_storage", "local"), "run_storage", "local"),
     "num_repeats": (("--num_repeats", "3"), "num_repeats", 3),
     "attempts": (("--attempts", "3"), "patience", Patience(attempts=3)),
     "timeout": (("--timeout", "2.5"), "patience", Patience(attempt_timeout=2.5)),
@@ -121,7 +126,8 @@ def settings(*options: str) -> RunSettings:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_an_option_reaches_its_setting_and_no_other(name):
     options, field, value = OPTIONS[name]
-    usual, changed = settings(), settings(*options)
+    needed = ("--executor", "ray") if name in OF_RAY else ()
+    usual, changed = settings(*needed), settings(*needed, *options)
     assert getattr(usual, field) != value
     assert getattr(changed, field) == value
     others = {each: getattr(usual, each) for each in RunSettings.__struct_fields__ if each != field}
@@ -156,9 +162,10 @@ def test_the_usual_settings_are_those_that_the_help_tells():
 def test_dashes_mean_what_underscores_do(name):
     (option, *value), _, _ = OPTIONS[name]
     dashed = f"--{option[2:].replace('_', '-')}"
-    assert settings(dashed, *value) == settings(option, *value)
+    needed = ("--executor", "ray") if name in OF_RAY else ()
+    assert settings(*needed, dashed, *value) == settings(*needed, option, *value)
     if value:
-        assert settings(f"{dashed}={value[0]}") == settings(option, *value)
+        assert settings(*needed, f"{dashed}={value[0]}") == settings(*needed, option, *value)
 
 
 def test_dashes_in_values_stay():
@@ -232,6 +239,34 @@ def test_a_count_below_one_is_refused(name, value, printed):
     said = printed(*LEAST, f"--{name}", value, code=2).err
     assert f"--{name} must be at least 1" in said
     assert f"found:    {value}" in said
+
+
+@pytest.mark.parametrize("name", ["workers", "engines"])
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_a_cluster_has_at_least_one_of_each(name, value, printed):
+    said = printed(*LEAST, "--executor", "ray", f"--{name}", value, code=2).err
+    assert f"--{name} must be at least 1" in said
+    assert f"found:    {value}" in said
+
+
+@pytest.mark.parametrize("name", OF_RAY)
+def test_what_a_cluster_needs_is_refused_without_one(name, printed):
+    options, _, value = OPTIONS[name]
+    said = printed(*LEAST, *options, code=2).err
+    assert f"--{name} needs --executor ray" in said
+    assert f"found:    {value}, with --executor local" in said
+    assert f"to do:    give --executor ray, or leave --{name} out" in said
+
+
+def test_executors_and_places_that_there_are_not_are_refused(printed):
+    said = printed(*LEAST, "--executor", "slurm", code=2).err
+    assert "--executor: 'slurm' is not one of 'local', 'ray'" in said
+    given = {"tasks": "interests", "model": "baseline"}
+    with pytest.raises(UsageError, match="--executor cannot be used") as caught:
+        make_settings({**given, "executor": "rya"})
+    assert (caught.value.found, caught.value.expected) == ("rya", "local or ray")
+    with pytest.raises(UsageError, match="--run_storage cannot be used"):
+        make_settings({**given, "executor": "ray", "run_storage": "s3"})
 
 
 @pytest.mark.parametrize("name", ["timeout", "total_timeout"])

@@ -236,6 +236,17 @@ def test_the_folder_s_model_of_a_name_replaces_the_user_s(settings):
     assert settings.asked("--model", "local", "--tasks", "t").model == "openai"
 
 
+def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings):
+    settings.write('executor = "ray"\nray_address = "auto"\nworkers = 8\nrun_storage = "local"\n')
+    words = ["--model", "baseline", "--tasks", "interests"]
+    asked = settings.asked(*words, "--engines", "2")
+    assert (asked.executor, asked.ray_address, asked.workers) == ("ray", "auto", 8)
+    assert (asked.engines, asked.run_storage) == (2, "local")
+    asked = settings.asked(*words, "--executor", "local")
+    assert (asked.executor, asked.ray_address, asked.workers) == ("local", None, None)
+    assert settings.asked(*words, "--executor", "ray").workers == 8
+
+
 KEY = "correct-horse-battery-staple"
 
 
@@ -250,6 +261,8 @@ KEY = "correct-horse-battery-staple"
         ("timeout = 1\nseed = true", ["harness.toml:2", "found:    true"]),
         ("structured = 'yes'", ["harness.toml:1", "true or false"]),
         ("limit = 0", ["harness.toml:1: --limit must be at least 1"]),
+        ("\nworkers = 2", ["harness.toml:2: --workers needs --executor ray", "found:    2, with"]),
+        ("executor = 'slurm'", ["harness.toml:1", "'executor'", "local|ray"]),
         ("max_failures = 2", ["harness.toml:1: --max_failures cannot be used"]),
         ("tasks = [['a']]", ["harness.toml:1", "list"]),
         ("seed = [1, 2]", ["harness.toml:1", "exactly one value"]),

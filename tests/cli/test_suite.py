@@ -411,6 +411,9 @@ expected: models, tasks, judge, seeds and limit beside `options`\
 the setting 'concurrency' is not valid
 expected: a whole number\
 """)
+    found = "8, with --executor local"
+    said = refused(f"{begin}{{workers: 8}}", "3:26", found, kind=UsageError)
+    assert said.startswith("--workers needs --executor ray")
     secret = f"{begin}{{gen_kwargs: {{api_key: abcdefghijkl}}}}"
     said = refused(secret, "4:11", "api_key = [redacted]", kind=UsageError)
     assert said.startswith("the settings contain a key, token or password")

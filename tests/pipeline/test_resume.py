@@ -161,6 +161,7 @@ def test_a_finished_run_is_taken_up_until_its_result_is_delivered(take):
         {"concurrency": 3}, {"patience": {"attempts": 2}}, {"budget": {"calls": 9}},
         {"max_failures": "0.5"}, {"retry_failures": True}, {"one_engine_at_a_time": True},
         {"allow_self_judging": True}, {"use_store": False},
+        {"executor": "ray", "workers": 8, "run_storage": "local"},
     ],
     ids=str,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from harness.calls.pricing import Cost
-from harness.pipeline.progress import RunProgress, StageProgress
+from harness.pipeline.progress import ClusterProgress, RunProgress, StageProgress
 from harness.reporting.live import LiveDisplay, Picture
 
 SHOW_CURSOR = "\x1b[?25h"
@@ -70,6 +70,25 @@ def test_eighty_columns(typical):
         "▸ interests/support  ━━━━━──────────  60/180",
         "  1 done, 1 waiting",
     ]
+
+
+def test_a_cluster_has_a_line_more(typical):
+    typical.cluster = ClusterProgress(nodes=2, workers=3, engines=1, opening=2, lost=1)
+    typical.stages[1].in_flight = 1200
+    drawn = draw(typical, width=80)
+    assert drawn[2:5] == [
+        "90 calls, 28% from the store, tokens 12.0k in, 3.0k out, 50/s",
+        "2 nodes, 3 workers, 1 of 3 engines open, 1 worker lost, 1,200 items in flight",
+        "missing 3: no_json 2, timeout 1",
+    ]
+    assert len(drawn) == 7 and max(map(cell_len, drawn)) <= 80
+
+    typical.cluster = ClusterProgress(nodes=1, workers=1, engines=1)
+    typical.stages[1].in_flight = 1
+    assert draw(typical, width=80)[3] == "1 node, 1 worker, 1 engine, 1 item in flight"
+    typical.cluster = ClusterProgress(nodes=16, workers=64)
+    typical.stages[1].in_flight = 0
+    assert draw(typical, width=80)[3] == "16 nodes, 64 workers, 0 items in flight"
 
 
 def test_forty_columns(typical):

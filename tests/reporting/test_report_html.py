@@ -25,8 +25,10 @@ from harness.contracts.report import (
 from harness.reporting.html.figure_html import figure_html, report_html
 from harness.reporting.html.markup import Html, all_shown, element, read_secrets, shown
 from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.provenance import command_of
+from harness.reporting.html.provenance import command_of, provenance_html
+from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import sheet_html
+from harness.runs.run_folder import RunFolder
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b"
 
@@ -157,3 +159,19 @@ def test_a_report_has_notes_figures_and_sheets():
 ])  # fmt: skip
 def test_the_command_of_a_run_has_its_settings_and_no_key(settings, words):
     assert command_of(make_manifest(settings=settings)) == f"harness run {words}"
+
+
+def test_a_run_on_a_cluster_says_so(tmp_path):
+    def page(**settings):
+        manifest = make_manifest(settings=settings)
+        run = ReportedRun(
+            label="m", folder=RunFolder(tmp_path), manifest=manifest, tasks=(), summaries=()
+        )
+        return str(provenance_html([run]))
+
+    local = {"ray_address": None, "workers": None, "run_storage": "shared"}
+    assert "executor" not in page() + page(executor="local", **local)
+    given = {"ray_address": "auto", "workers": 8, "engines": None, "run_storage": "shared"}
+    assert "ray --ray_address auto --workers 8 --run_storage shared" in page(
+        executor="ray", **given
+    )

@@ -1,17 +1,369 @@
-"""Connects to a Ray cluster."""
+"""The Ray cluster that a run uses: how this process joins it, and what its nodes have."""
 
 from __future__ import annotations
 
+import atexit
+import importlib.util
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from harness.base.errors import HarnessError, UsageError
+from harness.contracts.finding import Finding, good
+
+INSTALL = "pip install 'user-understanding-harness[ray]'"
+OPTION = "--ray_address"
+ADDRESS = re.compile(r"(?:ray://)?(?P<host>\[[^\]\s]+\]|[^:/\s]+):(?P<port>\d{1,5})")
+FORMS = "auto, HOST:PORT or ray://HOST:PORT"
+JOIN = "run `ray start --head` on one machine, and on each other `ray start --address=HOST:6379`"
+
+SECONDS = 10
+"""How long a cluster may take to say that it is there; Ray itself would wait for minutes."""
+
+SETTINGS = 4
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, SETTINGS, 0, 0, 0, 0, 0))
+"""What a client of HTTP/2 sends first, with an empty frame of settings."""
+
+MEMORY = 256 * 1024**2
+"""The bytes of shared memory of a Ray that this process starts: shards and acknowledgements are
+small, and Ray would take a third of the machine's memory."""
+
+NAMESPACE = "harness"
+"""Where Ray lists the actors of runs by name."""
+
+WORKER, UTILS = "._private.worker", "._private.utils"
+
+_joined: list[ExitStack] = []
+"""What `disconnect` undoes; empty if this process has not connected."""
+
+
+class ClusterError(HarnessError):
+    """The Ray cluster cannot be used, or cannot hold what the run needs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A node of the cluster that is alive, with what Ray may give away there, and has left.
+
+    `here` is true of the node to which this process belongs.
+    """
+
+    id: str
+    name: str
+    address: str
+    cpus: float = 0.0
+    cpus_free: float = 0.0
+    gpus: float = 0.0
+    gpus_free: float = 0.0
+    here: bool = False
+
 
 def connect(address: str | None) -> None:
-    """Connect."""
-    import ray
+    """Join the cluster at the address, or start a Ray that uses this machine; `disconnect` ends it.
 
-    ray.init(address=address or "local", log_to_driver=False, include_dashboard=False)
+    `auto` is the cluster that RAY_ADDRESS names or that this machine belongs to. In a process that
+    has joined a cluster, that one is used. A Ray that this thread starts ends with the thread.
+    ClusterError if there is no cluster, or Ray is not installed.
+    """
+    ray = _ray()
+    if ray.is_initialized():
+        return
+    if address is not None:
+        _check_there(address)
+    with ExitStack() as stack:
+        more = {} if address else _of_own_ray(stack)
+        stack.enter_context(_variables(RAY_USAGE_STATS_ENABLED="0"))
+        # Ray would print what its processes log last on standard output, among the results.
+        stack.enter_context(_replaced(WORKER, "print_to_stdstream", _nothing))
+        stack.callback(ray.shutdown)
+        try:
+            # Ray lists the command line of a run, whose arguments may hold keys.
+            with _own_sigterm(), _replaced(UTILS, "get_entrypoint_name", lambda: "harness"):
+                ray.init(
+                    address=address or "local",
+                    namespace=NAMESPACE,
+                    log_to_driver=False,
+                    logging_level="critical",
+                    **more,
+                )
+        except Exception as error:
+            raise _error_of(error, address) from error
+        _joined.append(stack.pop_all())
+    atexit.register(disconnect)
 
 
 def disconnect() -> None:
-    """Leave."""
-    import ray
+    """Leave the cluster; a Ray that `connect` started ends, and its folder is removed."""
+    atexit.unregister(disconnect)
+    while _joined:
+        _joined.pop().close()
 
-    ray.shutdown()
+
+def nodes() -> tuple[Node, ...]:
+    """The nodes of the cluster that are alive, that of this process first, then by name."""
+    ray = _ray()
+    free = _ray("._private.state").available_resources_per_node()
+    own = ray.get_runtime_context().get_node_id()
+    found = []
+    for each in ray.nodes():
+        left, there = free.get(each["NodeID"], {}), each["Resources"]
+        if each["Alive"]:
+            found.append(Node(
+                id=each["NodeID"],
+                name=each["NodeManagerHostname"],
+                address=each["NodeManagerAddress"],
+                cpus=there.get("CPU", 0.0),
+                cpus_free=left.get("CPU", 0.0),
+                gpus=there.get("GPU", 0.0),
+                gpus_free=left.get("GPU", 0.0),
+                here=each["NodeID"] == own,
+            ))  # fmt: skip
+    return tuple(sorted(found, key=lambda one: (not one.here, one.name, one.id)))
+
+
+def engines_that_fit(nodes: Sequence[Node], gpus_per_engine: int) -> int:
+    """The number of engines that the free GPUs hold; each engine is on one node."""
+    return sum(int(node.gpus_free // gpus_per_engine) for node in nodes)
+
+
+def engines_to_open(
+    nodes: Sequence[Node], gpus_per_engine: int, *, asked: int | None, model: str
+) -> int:
+    """The number of engines of a model: those asked for by `--engines`, or all that fit.
+
+    ClusterError if the cluster has no place for one, UsageError for more than fit.
+    """
+    fit = engines_that_fit(nodes, gpus_per_engine)
+    needed = f"{_gpus(gpus_per_engine)} of one node for each engine of {model}"
+    if fit < 1:
+        problem = "the cluster has no GPUs for an engine"
+        hint = (
+            "add a node with these GPUs, by `ray start --address=…`, or give the model a smaller "
+            "tensor_parallel_size; an engine is not spread over nodes"
+        )
+        if any(node.gpus >= gpus_per_engine for node in nodes):
+            problem = "the GPUs of the cluster are in use"
+            hint = "wait until they are free: `ray status` shows what has them"
+        raise ClusterError(problem, where=model, found=said_of(nodes), expected=needed, hint=hint)
+    if asked is not None and asked > fit:
+        raise UsageError(
+            f"--engines {asked} do not fit on the cluster",
+            where=model,
+            found=said_of(nodes),
+            expected=f"at most {fit}: {needed}",
+            hint=f"give --engines {fit}, or leave --engines out: all that fit are opened",
+        )
+    return asked or fit
+
+
+def check_counts(
+    *, workers: int | None, engines: int | None, on_engines: Sequence[str], by_rest: Sequence[str]
+) -> None:
+    """Raise UsageError for a number of workers or engines that no model of the run has a use for.
+
+    `on_engines` are the models for which the run starts engines, `by_rest` the other ones.
+    """
+    if engines is not None and not on_engines:
+        raise UsageError(
+            "--engines needs a model for which the harness starts an engine",
+            found=", ".join(by_rest),
+            expected="a model such as vllm, or --workers N: the processes that ask servers",
+        )
+    if workers is not None and not by_rest:
+        raise UsageError(
+            "--workers needs a model that has a server of its own",
+            found=", ".join(on_engines),
+            expected="--engines N: each engine has one worker, on the node of the engine",
+        )
+
+
+def said_of(nodes: Sequence[Node]) -> str:
+    """The nodes in one line, each with its free CPUs and GPUs."""
+    if not nodes:
+        return "no node"
+    each = ", ".join(
+        f"{node.name} ({node.address}): "
+        + (f"{node.gpus_free:g} of {_gpus(node.gpus)} and " if node.gpus else "no GPU, ")
+        + f"{node.cpus_free:g} of {node.cpus:g} CPUs free"
+        for node in nodes
+    )
+    return f"{len(nodes)} {'node' if len(nodes) == 1 else 'nodes'}: {each}"
+
+
+def findings(address: str | None) -> Iterator[Finding]:
+    """What `harness doctor` says of Ray; ClusterError if the run could not use it."""
+    version = _ray().__version__
+    if address is None:
+        yield good("ray", f"Ray {version}; without {OPTION} a run uses this machine alone")
+        return
+    try:
+        connect(address)
+        yield good("ray", f"Ray {version}; {address}: {said_of(nodes())}")
+    finally:
+        disconnect()
+
+
+def _ray(part: str = "") -> Any:
+    """The package ray, or a module in it; ClusterError if it is not installed."""
+    if importlib.util.find_spec("ray") is None:
+        raise ClusterError(
+            "Ray is not installed", where="--executor ray", expected="the package ray", hint=INSTALL
+        )
+    return importlib.import_module(f"ray{part}")
+
+
+def _of_own_ray(stack: ExitStack) -> dict[str, Any]:
+    """The arguments of a Ray of this process alone, whose token is in memory and in no file."""
+    # The path of a socket has at most 107 bytes, and Ray puts 65 below its folder.
+    folder = tempfile.mkdtemp(prefix="r-", dir=os.environ.get("RAY_TMPDIR") or "/tmp")
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    stack.callback(_read_token_again)
+    stack.enter_context(_variables(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32)))
+    _read_token_again()
+    return {"include_dashboard": False, "object_store_memory": MEMORY, "_temp_dir": folder}
+
+
+def _read_token_again() -> None:
+    """Have Ray read the variables of its token again, which it keeps once it has read them."""
+    raylet = _ray("._raylet")
+    raylet.Config.initialize("")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+@contextmanager
+def _variables(**values: str) -> Iterator[None]:
+    """Set these environment variables until the end."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _nothing(*given: object, **named: object) -> None:
+    pass
+
+
+@contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Keep the handler of SIGTERM, which `ray.init` replaces."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _replaced(part: str, name: str, instead: Callable[..., Any]) -> Iterator[None]:
+    """Have a module of Ray call another function until the end."""
+    module = _ray(part)
+    before = getattr(module, name)
+    setattr(module, name, instead)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def _check_there(address: str) -> None:
+    """Raise the error of an address at which no cluster is, within seconds."""
+    found = ADDRESS.fullmatch(_resolved(address))
+    if found is None:
+        raise UsageError(f"{OPTION} cannot be used", found=address, expected=FORMS)
+    if found[0].startswith("ray://") and importlib.util.find_spec("grpc") is None:
+        raise ClusterError(
+            "an address with ray:// needs grpcio, which is not installed",
+            where=f"{OPTION} {address}",
+            expected="an address HOST:PORT on a machine of the cluster, or grpcio here",
+            hint="pip install 'ray[client]', here and on the head of the cluster",
+        )
+    try:
+        place = found["host"].strip("[]"), int(found["port"])
+        with socket.create_connection(place, timeout=SECONDS) as connection:
+            there = os.environ.get("RAY_USE_TLS", "0") != "0" or _speaks_http2(connection)
+    except (OSError, OverflowError) as error:
+        raise _none_there(address, str(error)) from error
+    if not there:
+        raise _none_there(address, "a server that is no Ray")
+
+
+def _speaks_http2(connection: socket.socket) -> bool:
+    """Whether the other side answers as every server of gRPC does: with a frame of settings."""
+    connection.sendall(HELLO)
+    answer = connection.recv(9)
+    return len(answer) > 3 and answer[3] == SETTINGS
+
+
+def _resolved(address: str) -> str:
+    """The address that `auto` stands for; every other address as it is."""
+    if address != "auto":
+        return address
+    services = _ray("._private.services")
+    try:
+        named = services.canonicalize_bootstrap_address(os.environ.get("RAY_ADDRESS") or address)
+        return str(named)
+    except (ConnectionError, ValueError) as error:
+        raise _none_there(address, "no Ray on this machine, and no RAY_ADDRESS") from error
+
+
+def _none_there(address: str, found: str) -> ClusterError:
+    return ClusterError(
+        "no Ray cluster is at this address",
+        where=f"{OPTION} {address}",
+        found=found,
+        expected="a cluster that runs, and to which this machine belongs",
+        hint=f"{JOIN}; without {OPTION} a run uses this machine alone",
+    )
+
+
+def _error_of(error: Exception, address: str | None) -> HarnessError:
+    """What Ray raised, in words for the user of a run."""
+    if isinstance(error, HarnessError):
+        return error
+    where = f"{OPTION} {address}" if address else "--executor ray"
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    found = " ".join([type(error).__name__ + ":", *lines[:6]])
+    if "ersion mismatch" in found:
+        return ClusterError(
+            "the cluster runs another version of Ray or Python",
+            where=where,
+            found=found,
+            expected="the same versions on all machines",
+        )
+    if type(error).__name__ == "AuthenticationError":
+        return ClusterError(
+            "the cluster asks for a token, and this machine has none, or another",
+            where=where,
+            expected="the token of the cluster",
+            hint="RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH with the file of the token",
+        )
+    if address is None:
+        return ClusterError("Ray cannot be started on this machine", where=where, found=found)
+    return ClusterError(
+        "the Ray cluster cannot be joined",
+        where=where,
+        found=found,
+        expected="a cluster to which this machine belongs",
+        hint=JOIN,
+    )
+
+
+def _gpus(many: float) -> str:
+    return f"{many:g} GPU" if many == 1 else f"{many:g} GPUs"

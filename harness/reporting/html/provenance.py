@@ -88,6 +88,7 @@ def _run_html(run: ReportedRun) -> Html:
         "status": manifest.status,
         "seed": str(manifest.seed),
         "limit": "none" if manifest.limit is None else f"{manifest.limit:,}",
+        **_cluster(manifest.settings),
         **{f"tag {name}": value for name, value in manifest.tags.items()},
         **{f"version of {name}": version for name, version in manifest.versions.items()},
         **{f"commit of {name}": commit for name, commit in manifest.commits.items()},
@@ -101,6 +102,15 @@ def _run_html(run: ReportedRun) -> Html:
         "div", element("h3", run.label), element("pre", command_of(manifest), class_="command"),
         *(element("p", note, class_="note") for note in [*notes, *run.problems]), details,
     )  # fmt: skip
+
+
+def _cluster(settings: Mapping[str, Any]) -> dict[str, str]:
+    """What ran the last session, where it was not one process."""
+    if settings.get("executor", "local") == "local":
+        return {}
+    names = ("ray_address", "workers", "engines", "run_storage")
+    given = [f"--{name} {settings[name]}" for name in names if settings.get(name) is not None]
+    return {"executor": " ".join([str(settings["executor"]), *given])}
 
 
 def _facts(facts: Mapping[str, str]) -> Sheet:

@@ -1,0 +1,85 @@
+"""Ray clusters of several nodes on this machine, of which no process and no file is left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
+"""No usage is reported, and no token is read or made."""
+
+
+@contextmanager
+def ray_folder() -> Iterator[Path]:
+    """A folder for all that Ray writes; at the end what Ray started there is killed.
+
+    The paths of Ray's sockets are long, and one has at most 107 bytes: pytest's own folders are
+    too deep.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="r-", dir="/tmp"))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("RAY_ADDRESS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+            patch.delenv(name, raising=False)
+        for name, value in {**QUIET, "RAY_TMPDIR": str(folder)}.items():
+            patch.setenv(name, value)
+        try:
+            yield folder
+        finally:
+            for process in processes_of(folder):
+                with_signal(process, signal.SIGKILL)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def ray_cluster(*nodes: dict[str, Any]) -> Iterator[Any]:
+    """A cluster with these nodes, the first of them its head, as `{"num_cpus": 2, "num_gpus": 4}`.
+
+    It has `address`, and takes nodes by `add_node` and loses them by `remove_node`.
+    """
+    from harness.pipeline.executors.cluster import disconnect
+
+    with ray_folder():
+        from ray.cluster_utils import Cluster
+
+        handler = signal.getsignal(signal.SIGTERM)
+        cluster = Cluster(
+            initialize_head=True, head_node_args={**nodes[0], "include_dashboard": False}
+        )
+        try:
+            for node in nodes[1:]:
+                cluster.add_node(**node)
+            cluster.wait_for_nodes()
+            signal.signal(signal.SIGTERM, handler)  # each node of the cluster has set its own
+            yield cluster
+        finally:
+            disconnect()
+            cluster.shutdown()
+            signal.signal(signal.SIGTERM, handler)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes that Ray started in the folder, by the environment that they inherited."""
+    mark = f"RAY_TMPDIR={folder}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue  # it has ended, or is another user's
+        if mark in environment.split(b"\0") and int(entry.name) != os.getpid():
+            found.append(int(entry.name))
+    return found
+
+
+def with_signal(process: int, number: signal.Signals) -> None:
+    """Send a process the signal, if it is still there."""
+    with suppress(ProcessLookupError):
+        os.kill(process, number)

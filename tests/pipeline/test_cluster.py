@@ -1,0 +1,288 @@
+"""Joining a Ray cluster, starting one's own, and what fits on the nodes."""
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from builders.clusters import processes_of, ray_cluster, ray_folder
+from builders.processes import run_python
+from inline_snapshot import snapshot
+
+from harness.base.errors import UsageError
+from harness.pipeline.executors import cluster
+from harness.pipeline.executors.cluster import (
+    ClusterError,
+    Node,
+    check_counts,
+    connect,
+    disconnect,
+    engines_that_fit,
+    engines_to_open,
+    findings,
+    nodes,
+    said_of,
+)
+from harness.testing.server import FaultyServer
+
+pytestmark = pytest.mark.xdist_group("ray")
+
+
+def node(name="a", **there):
+    free = {f"{what}_free": many for what, many in there.items() if not what.endswith("_free")}
+    return Node(id=name, name=name, address=f"10.0.0.{ord(name) - 96}", **{**free, **there})
+
+
+FOUR = [node("a", cpus=8, gpus=4), node("b", cpus=8, gpus=4)]
+
+
+@pytest.mark.parametrize(
+    ("there", "each", "fit"),
+    [
+        ([], 1, 0),
+        ([node("a", gpus=0)], 1, 0),
+        (FOUR, 1, 8),
+        (FOUR, 3, 2),
+        (FOUR, 4, 2),
+        (FOUR, 8, 0),
+        ([node("a", gpus=4, gpus_free=1.5), node("b", gpus=4)], 1, 5),
+    ],
+)
+def test_an_engine_is_on_the_free_gpus_of_one_node(there, each, fit):
+    assert engines_that_fit(there, each) == fit
+
+
+def test_as_many_engines_open_as_fit_or_are_asked_for():
+    assert engines_to_open(FOUR, 2, asked=None, model="vllm:m") == 4
+    assert engines_to_open(FOUR, 2, asked=3, model="vllm:m") == 3
+
+
+def test_gpus_that_there_are_not(raised):
+    where, nodes = "vllm:m", [node("a", cpus=8, gpus=4), node("b", cpus=2, gpus=0)]
+    found = "2 nodes: a (10.0.0.1): 4 of 4 GPUs and 8 of 8 CPUs free, b (10.0.0.2): no GPU, 2 of 2 CPUs free"  # noqa: E501
+
+    def opened(gpus, asked, nodes=nodes):
+        return engines_to_open(nodes, gpus, asked=asked, model=where)
+
+    assert raised(ClusterError, opened, 8, None, where=where, found=found) == snapshot("""\
+the cluster has no GPUs for an engine
+expected: 8 GPUs of one node for each engine of vllm:m
+to do: add a node with these GPUs, by `ray start --address=…`, or give the model a smaller tensor_parallel_size; an engine is not spread over nodes\
+""")  # noqa: E501
+    assert raised(UsageError, opened, 2, 3, where=where, found=found) == snapshot("""\
+--engines 3 do not fit on the cluster
+expected: at most 2: 2 GPUs of one node for each engine of vllm:m
+to do: give --engines 2, or leave --engines out: all that fit are opened\
+""")
+    busy = [node("a", cpus=8, gpus=1, gpus_free=0)]
+    found = "1 node: a (10.0.0.1): 0 of 1 GPU and 8 of 8 CPUs free"
+    assert raised(ClusterError, opened, 1, None, busy, where=where, found=found) == snapshot("""\
+the GPUs of the cluster are in use
+expected: 1 GPU of one node for each engine of vllm:m
+to do: wait until they are free: `ray status` shows what has them\
+""")
+    assert said_of([]) == "no node"
+
+
+def test_counts_that_no_model_has_a_use_for(raised):
+    def counted(workers, engines, on_engines=(), by_rest=()):
+        check_counts(workers=workers, engines=engines, on_engines=on_engines, by_rest=by_rest)
+
+    assert raised(UsageError, counted, None, 2, (), ["openai:m"], found="openai:m") == snapshot("""\
+--engines needs a model for which the harness starts an engine
+expected: a model such as vllm, or --workers N: the processes that ask servers\
+""")
+    assert raised(UsageError, counted, 8, None, ["vllm:m"], (), found="vllm:m") == snapshot("""\
+--workers needs a model that has a server of its own
+expected: --engines N: each engine has one worker, on the node of the engine\
+""")
+    counted(8, 2, ["vllm:m"], ["openai:m"])
+    counted(None, None)
+
+
+def test_ray_that_is_not_installed(raised, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
+    assert raised(ClusterError, connect, None, where="--executor ray") == snapshot("""\
+Ray is not installed
+expected: the package ray
+to do: pip install 'user-understanding-harness[ray]'\
+""")
+
+
+@pytest.mark.parametrize("address", ["", "foo", "foo:", ":1", "http://a:1", "a b:1", "a:1/x"])
+def test_an_address_that_is_none(address):
+    with pytest.raises(UsageError, match="--ray_address cannot be used") as caught:
+        connect(address)
+    assert caught.value.expected == "auto, HOST:PORT or ray://HOST:PORT"
+
+
+def test_an_address_at_which_nothing_is(raised):
+    with socket.create_server(("127.0.0.1", 0)) as once:
+        address = f"127.0.0.1:{once.getsockname()[1]}"
+    with ray_folder():
+        where, found = f"--ray_address {address}", "[Errno 111] Connection refused"
+        assert raised(ClusterError, connect, address, where=where, found=found) == snapshot("""\
+no Ray cluster is at this address
+expected: a cluster that runs, and to which this machine belongs
+to do: run `ray start --head` on one machine, and on each other `ray start --address=HOST:6379`; without --ray_address a run uses this machine alone\
+""")  # noqa: E501
+        with pytest.raises(ClusterError, match="no Ray cluster is at this address") as caught:
+            connect("auto")
+    assert caught.value.found == "no Ray on this machine, and no RAY_ADDRESS"
+
+
+def test_an_address_at_which_something_else_is(monkeypatch):
+    with FaultyServer() as server, pytest.raises(ClusterError) as caught:
+        connect(server.url.removeprefix("http://").partition("/")[0])
+    assert caught.value.problem == "no Ray cluster is at this address"
+    assert caught.value.found == "a server that is no Ray"
+    monkeypatch.setattr(cluster, "SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(ClusterError) as caught:
+        connect(f"127.0.0.1:{silent.getsockname()[1]}")
+    assert caught.value.found == "timed out"
+
+
+def test_a_client_address_needs_grpcio(monkeypatch):
+    real = cluster.importlib.util.find_spec
+    monkeypatch.setattr(
+        cluster.importlib.util, "find_spec", lambda name: None if name == "grpc" else real(name)
+    )
+    with pytest.raises(ClusterError, match="needs grpcio") as caught:
+        connect("ray://127.0.0.1:10001")
+    assert caught.value.hint == "pip install 'ray[client]', here and on the head of the cluster"
+
+
+@pytest.fixture(scope="module")
+def running():
+    """A cluster of two nodes, of which the last test removes one."""
+    with ray_cluster({"num_cpus": 2, "num_gpus": 1}, {"num_cpus": 3, "num_gpus": 4}) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("named", ["by its address", "auto"])
+def test_a_cluster_of_two_nodes(running, named):
+    before = signal.getsignal(signal.SIGTERM)
+    connect(running.address if named != "auto" else named)
+    try:
+        assert signal.getsignal(signal.SIGTERM) is before
+        here, there = nodes()
+        assert (here.here, here.cpus, here.gpus, here.gpus_free) == (True, 2.0, 1.0, 1.0)
+        assert (there.here, there.cpus, there.gpus_free) == (False, 3.0, 4.0)
+        assert engines_that_fit(nodes(), 2) == 2
+        connect("nowhere:1")  # this process has joined one: that is used
+    finally:
+        disconnect()
+
+
+def test_doctor_says_what_the_nodes_have(running):
+    (found,) = findings(running.address)
+    assert found.state == "good"
+    assert f"{running.address}: 2 nodes: " in found.says
+    assert "1 of 1 GPU and 2 of 2 CPUs free" in found.says
+
+
+def test_a_node_whose_gpus_are_taken_and_that_is_lost(running, capfd):
+    import ray
+
+    @ray.remote(num_cpus=0, num_gpus=3)
+    class Engine:
+        def place(self):
+            return ray.get_runtime_context().get_node_id()
+
+    connect(running.address)
+    engine = Engine.remote()
+    place = ray.get(engine.place.remote())
+    assert wait_for(lambda: {one.id: one.gpus_free for one in nodes()}[place] == 1.0)
+    assert engines_that_fit(nodes(), 2) == 0
+    (lost,) = running.worker_nodes
+    running.remove_node(lost, allow_graceful=False)
+    assert wait_for(lambda: len(nodes()) == 1)
+    time.sleep(1.0)  # Ray prints what it has to say in a thread
+    disconnect()
+    assert capfd.readouterr().out == ""
+
+
+def wait_for(true, seconds=15.0):
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
+
+
+SECRET = "sk-proj-Zb81nQ0xkW4tRv7LmP2d"
+OWN_RAY = """
+import os, sys
+from pathlib import Path
+from builders.clusters import processes_of
+from harness.pipeline.executors.cluster import connect, disconnect, nodes
+
+folder = Path(os.environ["RAY_TMPDIR"])
+connect(None)
+import ray
+
+@ray.remote
+class Worker:
+    def __init__(self):
+        self.keys = {}
+    def take(self, keys):
+        self.keys |= keys
+        return sorted(self.keys)
+    def token(self):
+        return os.environ["RAY_AUTH_TOKEN"]
+
+worker = Worker.options(name="worker").remote()
+assert ray.get(worker.take.remote({"KEY": os.environ["SOME_KEY"]})) == ["KEY"]
+token = ray.get(worker.token.remote())
+assert len(token) == 64 and len(nodes()) == 1
+ray.kill(worker)
+files = [one for one in folder.rglob("*") if one.is_file()]
+written = b"".join(one.read_bytes() for one in files)
+print(len(files), len(written), len(processes_of(folder)) > 2)
+for text in (os.environ["SOME_KEY"], sys.argv[1], token, "-of-the-user-"):
+    print(text.encode() in written)
+disconnect()
+print([one.name for one in folder.iterdir()], "RAY_AUTH_TOKEN" in os.environ)
+"""
+
+
+def test_a_ray_of_our_own_keeps_secrets_and_leaves_nothing(tmp_path):
+    """Keys of models, the command line, the token, and the token that the user has for others."""
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").write_text(held := "token-of-the-user-" + "0" * 46)
+    with ray_folder() as folder:
+        program = f"import sys\nsys.path.insert(0, {str(Path(__file__).parents[1])!r})\n{OWN_RAY}"
+        said = run_python(
+            program, f"api_key={SECRET}", SOME_KEY="sk-some-0123456789abcdef", HOME=str(tmp_path)
+        )
+        many, secrets, left = said.splitlines()[0], said.splitlines()[1:5], said.splitlines()[5]
+        assert int(many.split()[0]) > 10 and int(many.split()[1]) > 1000 and many.endswith("True")
+        assert secrets == ["False"] * 4
+        assert left == "[] False"
+        assert wait_for(lambda: processes_of(folder) == [])
+    assert [one.name for one in tmp_path.iterdir()] == [".ray"]
+    assert (tmp_path / ".ray" / "auth_token").read_text() == held
+
+
+def test_doctor_starts_no_ray_and_a_thread_may():
+    def run():
+        connect(None)
+        try:
+            found.extend(nodes())
+        finally:
+            disconnect()
+
+    found = []
+    with ray_folder() as folder:
+        assert next(one.says for one in findings(None)).endswith("this machine alone")
+        assert list(folder.iterdir()) == []
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        assert [one.here for one in found] == [True]
+        assert list(folder.iterdir()) == []
+    assert "RAY_AUTH_TOKEN" not in os.environ

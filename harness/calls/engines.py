@@ -174,6 +174,12 @@ class EngineGate:
         """The resource that the model occupies while it is open."""
         return "engine" if self._one_at_a_time else self._names.get(model, model.occupies)
 
+    @property
+    def running(self) -> int:
+        """The number of engines that are open."""
+        engines = self._engines.values()
+        return sum(one.open and one.model.occupies is not None for one in engines)
+
     @asynccontextmanager
     async def enter(self, model: Model) -> AsyncIterator[None]:
         """Hold the model open for one call."""

@@ -29,7 +29,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
-from harness.pipeline.executors.cluster import connect, disconnect
+from harness.pipeline.executors.cluster import connect, disconnect, workers_of
 from harness.pipeline.executors.local import LocalExecutor, NotBatchable
 from harness.pipeline.executors.node_check import share_concurrency, work_order
 from harness.pipeline.executors.planned import Executor
@@ -44,7 +44,7 @@ from harness.pipeline.preflight import (
     preflight,
 )
 from harness.pipeline.preparation import Prepared, check_prices, prepare
-from harness.pipeline.progress import Display, RunProgress
+from harness.pipeline.progress import ClusterProgress, Display, RunProgress
 from harness.pipeline.resume import LockedFolder, lock_folder
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
@@ -513,10 +513,10 @@ async def _on_cluster(
     contexts: dict[str, list[StageContext]] = {}
     for stage in plan.runs:
         contexts.setdefault(stage.task, []).append(stage.context)
-    models = run.start.asked
     connect(settings.ray_address)
     stack.callback(disconnect)
-    count = settings.workers or 1
+    models = run.start.asked
+    count, gpus = workers_of(models, settings)
     order = work_order(
         settings,
         contexts,
@@ -526,18 +526,26 @@ async def _on_cluster(
         workers=count,
     )
     share_concurrency(models, order)
-    gpus = max((model.gpus for model in models), default=0)
-    workers = Workers(order=order, keys=keys_of(models), gpus=gpus, announce=announce)
+    earlier = run.start.client
+    workers = Workers(
+        order=order,
+        keys=keys_of(models),
+        gpus=gpus,
+        used=earlier.meter.used(),
+        announce=announce,
+    )
     stack.callback(workers.close)
+    run.progress.cluster = ClusterProgress()
     return RayExecutor(
         plan=plan,
         limits=settings.max_failures,
         retry_failures=settings.retry_failures,
         on_stage_start=lambda stage: run.display.stage_started(stage.progress),
         on_stage_end=lambda stage: _stage_ended(run, stage),
-        open_worker=workers.open,
+        workers=workers,
         count=count,
-        earlier=run.start.client.usage,
+        usage=earlier.usage,
+        seen=run.progress.cluster,
         announce=announce,
     )
 

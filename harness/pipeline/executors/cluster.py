@@ -19,6 +19,8 @@ from typing import Any
 
 from harness.base.errors import HarnessError, UsageError
 from harness.contracts.finding import Finding, good
+from harness.contracts.model import Model
+from harness.pipeline.settings import RunSettings
 
 INSTALL = "pip install 'user-understanding-harness[ray]'"
 OPTION = "--ray_address"
@@ -163,6 +165,30 @@ def engines_to_open(
             hint=f"give --engines {fit}, or leave --engines out: all that fit are opened",
         )
     return asked or fit
+
+
+def workers_of(models: Sequence[Model], settings: RunSettings) -> tuple[int, int]:
+    """The number of workers that a run opens on the cluster, and the GPUs that each of them has.
+
+    Each engine has a worker of its own; a run without engines has one on each node, or as many as
+    `--workers` says.
+    """
+    engines = [one for one in models if one.occupies is not None]
+    served = [one for one in models if one.occupies is None]
+    check_counts(
+        workers=settings.workers,
+        engines=settings.engines,
+        on_engines=[one.identity.label for one in engines],
+        by_rest=[one.identity.label for one in served],
+    )
+    found = nodes()
+    if not engines:
+        return settings.workers or len(found), 0
+    largest = max(engines, key=lambda one: one.gpus)
+    if not largest.gpus:
+        return settings.engines or len(found), 0
+    label = largest.identity.label
+    return engines_to_open(found, largest.gpus, asked=settings.engines, model=label), largest.gpus
 
 
 def check_counts(

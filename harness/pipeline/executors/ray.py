@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +16,14 @@ from ray.exceptions import RayActorError
 
 from harness.base.errors import HarnessError, ModelError
 from harness.calls.usage import UsageBook
+from harness.pipeline.executors.cluster import nodes
 from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
 from harness.pipeline.executors.planned import Executor
+from harness.pipeline.executors.ray_workers import Workers
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardItem, shard_size
 from harness.pipeline.item_queue import ItemQueue, Job, Queue
 from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.progress import ClusterProgress
 from harness.runs.journal import JournalWriter, recorded
 from harness.runs.journal_parts import next_part, part_path
 
@@ -46,6 +48,7 @@ class _Worker:
     actor: Any
     parts: dict[StageRun, int] = field(default_factory=dict)
     items: int = 0
+    engines: int = 0
     finished: bool = False
     died: RayActorError | None = None
     more: asyncio.Event = field(default_factory=asyncio.Event)
@@ -65,9 +68,8 @@ class _Served:
 class RayExecutor(Executor):
     """Runs every stage of a plan with `count` workers on the cluster that Ray is connected to.
 
-    `open_worker` places a worker under a name; it returns its actor once it can work, and raises
-    HarnessError for what no other worker could do better. `earlier` are calls that were made
-    before.
+    `usage` has the counts of calls that were made before, and gets those of the workers. `seen`
+    shows what is used of the cluster.
     """
 
     by_user = True
@@ -79,10 +81,11 @@ class RayExecutor(Executor):
         limits: Mapping[str, float],
         on_stage_start: Callable[[StageRun], None],
         on_stage_end: Callable[[StageRun], None],
-        open_worker: Callable[[str], Awaitable[Any]],
+        workers: Workers,
         count: int,
         announce: Callable[[str], None],
-        earlier: UsageBook,
+        usage: UsageBook,
+        seen: ClusterProgress,
         retry_failures: bool = False,
     ) -> None:
         super().__init__(
@@ -92,28 +95,29 @@ class RayExecutor(Executor):
             on_stage_end=on_stage_end,
             retry_failures=retry_failures,
         )
-        self._open_worker = open_worker
+        self._opener = workers
         self._count = count
         self._announce = announce
-        self._earlier = earlier
+        self._usage = usage
+        self._seen = seen
         self._served: dict[StageRun, _Served] = {}
         self._next_parts: dict[StageRun, int] = {}
         self._workers: list[_Worker] = []
         self._seats: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._news: dict[str, News] = {}
+        self._limits_of: dict[str, dict[str, Any]] = {}
         self._last_yield = 0.0
 
     def usage(self) -> dict[str, dict[str, int]]:
         """The counts of all workers' calls, as they last reported them."""
-        return total([self._earlier.as_json(), *(news.usage for news in self._news.values())])
+        return self._usage.as_json()
 
     def limits(self) -> dict[str, Any]:
         """The history of each worker's limiters, as it last reported it."""
         return {
             f"{label}, worker {name}": report
-            for name, news in self._news.items()
-            for label, report in news.limits.items()
+            for name, limits in self._limits_of.items()
+            for label, report in limits.items()
         }
 
     def worked(self, queue: Queue, job: Job | None) -> None:
@@ -195,8 +199,14 @@ class RayExecutor(Executor):
             name = f"{number}.{incarnation}"
             worker = None
             try:
-                worker = _Worker(name=name, actor=await self._open_worker(name))
+                self._seen.opening += 1
+                try:
+                    actor = await self._opener.open(name)
+                finally:
+                    self._seen.opening -= 1
+                worker = _Worker(name=name, actor=actor)
                 self._workers.append(worker)
+                self._look()
                 if self._stopped_by is not None:
                     worker.actor.stop.remote(self._stopped_by, False)
                 await self._feed(worker)
@@ -245,7 +255,10 @@ class RayExecutor(Executor):
                 worker.more.set()
 
     def _hear(self, worker: _Worker, news: News) -> None:
-        self._news[worker.name] = news
+        self._usage.take(worker.name, news.usage)
+        self._limits_of[worker.name] = news.limits
+        worker.engines = news.engines
+        self._seen.engines = sum(one.engines for one in self._workers)
         for line in news.lines:
             self._announce(line)
 
@@ -329,7 +342,14 @@ class RayExecutor(Executor):
         self._workers.remove(worker)
         for run in worker.parts:
             self._served[run].lost = True
-        _kill(worker.actor)
+        self._opener.lost(worker.name)
+        self._seen.lost += 1
+        self._look()
+
+    def _look(self) -> None:
+        """Count what is used of the cluster."""
+        self._seen.workers = len(self._workers)
+        self._seen.nodes = len(nodes())
 
     async def _close(self, worker: _Worker) -> HarnessError | None:
         """End a worker with its engines; its error, if it has one."""
@@ -342,7 +362,7 @@ class RayExecutor(Executor):
         except (TimeoutError, RayActorError):
             return None  # what it had recorded is on disk
         finally:
-            _kill(worker.actor)
+            self._opener.ended(worker.name)
 
 
 async def _take(queue: ItemQueue, size: int) -> tuple[ShardItem, ...]:
@@ -364,22 +384,7 @@ async def _take(queue: ItemQueue, size: int) -> tuple[ShardItem, ...]:
     return tuple(items)
 
 
-def total(reports: Iterable[Mapping[str, Mapping[str, int]]]) -> dict[str, dict[str, int]]:
-    """The sums of several reports of usage."""
-    sums: dict[str, Counter[str]] = {}
-    for report in reports:
-        for place, counts in report.items():
-            sums.setdefault(place, Counter()).update(counts)
-    return {place: dict(counts) for place, counts in sums.items()}
-
-
 def _reason(error: RayActorError) -> str:
     """Why a worker died, in a line."""
     text = " ".join(str(error).split())
     return text.partition("The actor is dead because ")[2][:LONGEST_REASON] or text[:LONGEST_REASON]
-
-
-def _kill(actor: Any) -> None:
-    import ray
-
-    ray.kill(actor)

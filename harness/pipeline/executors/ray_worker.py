@@ -7,25 +7,30 @@ import os
 import socket
 import traceback
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from ray.exceptions import RayActorError
 
 from harness.base.errors import HarnessError, StorageError, UsageError
 from harness.calls.batch_answers import DeferredToBatch
+from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate
+from harness.calls.leases import Account, Lease, Recall, Spent, Used
 from harness.calls.network_fs import network_type
+from harness.calls.own_answers import Answer
+from harness.calls.owners import OwnerLost, Owners, Question
 from harness.calls.store import Store
+from harness.contracts.model import Model
 from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.executors.lanes import Lanes, ends_gently
 from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded, share_concurrency
-from harness.pipeline.executors.ray_keeper import KeptMemo
+from harness.pipeline.executors.ray_keeper import distant_memory
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone
 from harness.pipeline.item_queue import Job, Queue
@@ -122,9 +127,10 @@ class HarnessWorker:
         self._stopped: HarnessError | None = None
         self._ending: asyncio.Task[None] | None = None
         self._store: Store | None = None
+        self._others: dict[str, Any] = {}
 
     async def begin(
-        self, order: bytes, keys: RunKeys, keeper: Any
+        self, order: bytes, keys: RunKeys, keeper: Any, purse: Any
     ) -> tuple[str, HarnessError | None]:
         """Prepare the run's tasks, and check what the models need; nothing is paid for yet.
 
@@ -132,12 +138,12 @@ class HarnessWorker:
         """
         take_keys(keys)
         try:
-            await self._begin(decoded(order, self._node), keeper)
+            await self._begin(decoded(order, self._node), keeper, purse)
         except HarnessError as error:
             return self._node, error
         return self._node, None
 
-    async def _begin(self, order: WorkOrder, keeper: Any) -> None:
+    async def _begin(self, order: WorkOrder, keeper: Any, purse: Any) -> None:
         _check_folder(order, self._name, self._node)
         for task, contexts in check_node(order, self._node).items():
             self._contexts |= {(task, context.stage.name): context for context in contexts}
@@ -152,7 +158,12 @@ class HarnessWorker:
             self._store = Store.open(
                 _on_local_disk(settings.store_file, self._node), warn=self._say
             )
+        self._models = list(players)
         self._folder = RunFolder(order.run_folder)
+        self._purse = purse
+        self._meter = Meter(
+            settings.budget, settings.prices, more=None if purse is None else self._more
+        )
         self._engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
             announce=self._say,
@@ -163,13 +174,13 @@ class HarnessWorker:
             store=self._store,
             run_id=order.run_id,
             patience=settings.patience,
-            budget=settings.budget,
-            prices=settings.prices,
+            meter=self._meter,
             engines=self._engines,
             fresh=order.run_id if settings.fresh else None,
             announce=self._say,
+            elsewhere=Owners(self._name, workers=lambda: self._others, ask=self._ask_owner),
         )
-        self._lanes = Lanes(client=self._client, memo=partial(KeptMemo, keeper), overseer=self)
+        self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
 
     async def work(self, shard: Shard) -> ShardDone:
         """Work the items of a shard; when this returns, their records are on disk."""
@@ -203,11 +214,36 @@ class HarnessWorker:
     async def news(self) -> News:
         """What the worker's calls used so far, and its lines for the user since the last news."""
         lines, self._lines = self._lines, []
-        return News(self._client.usage.as_json(), self._client.limits(), tuple(lines))
+        return News(
+            self._client.usage.as_json(), self._client.limits(), tuple(lines), self._engines.running
+        )
 
     async def stop(self, error: HarnessError, at_once: bool) -> None:
         """Send no further question; calls in flight may finish, or are dropped at once."""
         self._stop(error, at_once=at_once)
+
+    async def know(self, workers: Mapping[str, Any]) -> None:
+        """Ask these workers, by their names, the questions that they own."""
+        self._others = dict(workers)
+
+    async def answer(
+        self, model: int, question: Question
+    ) -> tuple[Answer | None, HarnessError | None]:
+        """The answer to a question that this worker owns; nothing if it asks no more questions."""
+        if self._stopped is not None:
+            return None, None
+        try:
+            return await self._client.answer(self._models[model], question), None
+        except HarnessError as error:
+            return None, error
+
+    async def give_back(self, recall: Recall) -> Account:
+        """Give back what is not used of the lease."""
+        return await self._meter.give_back(recall)
+
+    async def say(self, text: str) -> None:
+        """Show a line to the user."""
+        self._lines.append(text)
 
     async def close(self) -> tuple[News, HarnessError | None]:
         """Close journals, engines and the store; the last news, and the first error."""
@@ -220,6 +256,9 @@ class HarnessWorker:
             failed = failed or error
         if self._store is not None:
             self._store.close()
+        self._meter.close()
+        if self._purse is not None:
+            self._purse.end.remote(self._name, self._meter.account())
         return await self.news(), failed
 
     @property
@@ -252,6 +291,23 @@ class HarnessWorker:
                 "the harness itself failed on a node", where=f"node {self._node}", found=trace
             )
             self._stop(crash, at_once=True)
+
+    async def _more(self, account: Account, wanted: Used) -> Lease | Spent:
+        lease: Lease | Spent = await self._purse.more.remote(self._name, account, wanted)
+        return lease
+
+    async def _ask_owner(self, owner: str, model: Model, question: Question) -> Answer:
+        number = self._models.index(model)
+        try:
+            answer, error = await self._others[owner].answer.remote(number, question)
+        except (RayActorError, KeyError) as lost:
+            raise OwnerLost(owner) from lost
+        if error is not None:
+            raise error
+        if answer is None:
+            raise OwnerLost(owner)
+        found: Answer = answer
+        return found
 
     def _queue(self, shard: Shard) -> ShardQueue:
         place = shard.task, shard.stage

@@ -11,8 +11,11 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harness.base.errors import HarnessError, ModelError
+from harness.calls.leases import Used
+from harness.calls.policy import Budget
+from harness.pipeline.executors.cluster import nodes
 from harness.pipeline.executors.node_check import WorkOrder, encoded
-from harness.pipeline.executors.ray_keeper import HarnessKeeper
+from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
 from harness.pipeline.executors.run_keys import RunKeys
 from harness.runs.run_folder import RunFolder
@@ -26,23 +29,25 @@ AT_ONCE = 100_000
 
 @dataclass(eq=False, kw_only=True)
 class Workers:
-    """Opens workers for one run, each with so many GPUs, and the keeper that they share.
+    """Opens workers for one run, each with so many GPUs, and what they share.
 
     The keys are sent as arguments, which Ray holds in memory: they are in no name, environment or
-    log of Ray's.
+    log of Ray's. `used` is what the run's budget has paid for before.
     """
 
     order: WorkOrder
     keys: RunKeys
     gpus: int
+    used: Used
     announce: Callable[[str], None]
     _keeper: Any = None
+    _purse: Any = None
+    _living: dict[str, Any] = field(default_factory=dict)
     _waited: set[str] = field(default_factory=set)
 
     async def open(self, name: str) -> Any:
         """A worker that is ready to work; HarnessError if its node cannot work on this run."""
-        if self._keeper is None:
-            self._keeper = self._open_keeper()
+        self._open_shared()
         kind: Any = ray.remote(HarnessWorker)
         placed = kind.options(
             num_cpus=1,
@@ -51,35 +56,64 @@ class Workers:
             scheduling_strategy="SPREAD",
         )
         actor = placed.remote(name)
-        began = actor.begin.remote(encoded(self.order), self.keys, self._keeper)
-        waits = asyncio.ensure_future(began)
-        while not waits.done():
-            await asyncio.wait({waits}, timeout=PATIENCE_SECONDS)
-            if not waits.done():
+        began = asyncio.ensure_future(
+            actor.begin.remote(encoded(self.order), self.keys, self._keeper, self._purse)
+        )
+        while not began.done():
+            await asyncio.wait({began}, timeout=PATIENCE_SECONDS)
+            if not began.done():
                 self._look_at_cluster(name)
-        node, error = waits.result()
+        node, error = began.result()
         if error is None:
             error = self._unseen(name, node)
         if error is not None:
             ray.kill(actor)
             raise error
+        if self._purse is not None:
+            self._purse.know.remote(name, actor)
+        self._living[name] = actor
+        self._introduce()
         return actor
 
-    def close(self) -> None:
-        """End the keeper."""
-        if self._keeper is not None:
-            ray.kill(self._keeper)
+    def lost(self, name: str) -> None:
+        """Forget a worker that died."""
+        ray.kill(self._living.pop(name))
+        if self._purse is not None:
+            self._purse.lost.remote(name)
+        self._introduce()
 
-    def _open_keeper(self) -> Any:
+    def ended(self, name: str) -> None:
+        """Forget a worker that has closed."""
+        ray.kill(self._living.pop(name))
+
+    def close(self) -> None:
+        """End what the workers share."""
+        for shared in (self._keeper, self._purse):
+            if shared is not None:
+                ray.kill(shared)
+
+    def _introduce(self) -> None:
+        """Let all workers know which others there are."""
+        for actor in self._living.values():
+            actor.know.remote(self._living)
+
+    def _open_shared(self) -> None:
+        if self._keeper is not None:
+            return
+        settings = self.order.settings
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         keeper: Any = ray.remote(HarnessKeeper)
         own = RunFolder(self.order.run_folder).own_answers
         placed = keeper.options(num_cpus=0, scheduling_strategy=here)
-        return placed.remote(self.order.settings.store_file, own)
+        self._keeper = placed.remote(settings.store_file, own)
+        if settings.budget != Budget():
+            purse: Any = ray.remote(HarnessPurse)
+            placed = purse.options(num_cpus=0, scheduling_strategy=here)
+            self._purse = placed.remote(settings.budget, self.order.workers, self.used)
 
     def _look_at_cluster(self, name: str) -> None:
         """Say once that a worker waits for room; ModelError if there is no living node."""
-        if not any(node.alive for node in nodes()):
+        if not nodes():
             raise ModelError(
                 "the cluster has no living node any more",
                 where=f"worker {name}",

@@ -63,11 +63,12 @@ class ShardDone(NamedTuple):
 
 class News(NamedTuple):
     """What a worker reports from time to time: what its calls used, its limiters' history, its
-    lines for the user, and whether its engines are open."""
+    lines for the user, and the number of its engines that are open."""
 
     usage: dict[str, Any]
     limits: dict[str, Any]
     lines: tuple[str, ...]
+    engines: int
 
 
 def shard_size(items: int, workers: int, *, rounds: bool) -> int:

@@ -352,7 +352,8 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
             "the cluster asks for a token, and this machine has none, or another",
             where=where,
             expected="the token of the cluster",
-            hint="RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH with the file of the token",
+            hint="copy ~/.ray/auth_token from the head of the cluster to this machine, and set "
+            "RAY_AUTH_MODE to token",
         )
     if address is None:
         return ClusterError("Ray cannot be started on this machine", where=where, found=found)

@@ -284,9 +284,10 @@ def _replaced(part: str, name: str, instead: Callable[..., Any]) -> Iterator[Non
 
 def _check_there(address: str) -> None:
     """Raise the error of an address at which no cluster is, within seconds."""
-    found = ADDRESS.fullmatch(_resolved(address))
+    resolved = _resolved(address)
+    found = ADDRESS.fullmatch(resolved)
     if found is None:
-        raise UsageError(f"{OPTION} cannot be used", found=address, expected=FORMS)
+        raise UsageError(f"{OPTION} cannot be used", found=resolved, expected=FORMS)
     if found[0].startswith("ray://") and importlib.util.find_spec("grpc") is None:
         raise ClusterError(
             "an address with ray:// needs grpcio, which is not installed",
@@ -313,12 +314,12 @@ def _speaks_http2(connection: socket.socket) -> bool:
 
 def _resolved(address: str) -> str:
     """The address that `auto` stands for; every other address as it is."""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or address
     if address != "auto":
         return address
-    services = _ray("._private.services")
     try:
-        named = services.canonicalize_bootstrap_address(os.environ.get("RAY_ADDRESS") or address)
-        return str(named)
+        return str(_ray("._private.services").canonicalize_bootstrap_address(address))
     except (ConnectionError, ValueError) as error:
         raise _none_there(address, "no Ray on this machine, and no RAY_ADDRESS") from error
 
@@ -347,7 +348,7 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
             found=found,
             expected="the same versions on all machines",
         )
-    if type(error).__name__ == "AuthenticationError":
+    if type(error).__name__ == "AuthenticationError" or "AuthToken" in str(error.__cause__):
         return ClusterError(
             "the cluster asks for a token, and this machine has none, or another",
             where=where,

@@ -15,7 +15,7 @@ import msgspec
 from harness.base.errors import HarnessError, UsageError
 from harness.contracts.model import Model
 from harness.pipeline.preparation import BoundTask, bind_tasks
-from harness.pipeline.settings import RunSettings
+from harness.pipeline.settings import OF_RAY, RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.registry import load_plugins
 from harness.registry.missing_packages import HARNESS
@@ -103,9 +103,13 @@ def work_order(
     folder: Path,
     workers: int,
 ) -> WorkOrder:
-    """The order for nodes: `settings` and `contexts` are those of the prepared run."""
+    """The order for nodes: `settings` and `contexts` are those of the prepared run.
+
+    On its node, a worker asks as the local executor does.
+    """
+    here = dict.fromkeys(OF_RAY, None) | {"executor": "local", "run_storage": settings.run_storage}
     return WorkOrder(
-        settings=settings,
+        settings=msgspec.structs.replace(settings, **here),
         cwd=str(Path.cwd()),
         run_id=run_id,
         folder=str(folder.absolute()),

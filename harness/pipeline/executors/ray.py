@@ -15,6 +15,7 @@ import msgspec
 from ray.exceptions import RayActorError
 
 from harness.base.errors import HarnessError, ModelError
+from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
 from harness.pipeline.executors.cluster import nodes
 from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
@@ -114,11 +115,7 @@ class RayExecutor(Executor):
 
     def limits(self) -> dict[str, Any]:
         """The history of each worker's limiters, as it last reported it."""
-        return {
-            f"{label}, worker {name}": report
-            for name, limits in self._limits_of.items()
-            for label, report in limits.items()
-        }
+        return limits_of_workers(self._limits_of)
 
     def worked(self, queue: Queue, job: Job | None) -> None:
         """End the queue's stage if all its items are done."""

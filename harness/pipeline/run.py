@@ -24,8 +24,8 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
+from harness.pipeline.executors.choice import open_executor
 from harness.pipeline.executors.local import NotBatchable
-from harness.pipeline.executors.opening import open_executor
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.failure_limits import how_to_ask_again
 from harness.pipeline.plan import Plan, StageRun, State, for_later

@@ -7,7 +7,6 @@ import sys
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import mkdtemp
 
 import msgspec
 import pytest
@@ -73,7 +72,8 @@ def ordered(thinks=(), **given):
     prepared = prepare(make_settings({**GIVEN, **given}), load_plugins())
     thinking = [prepared.models[number] for number in thinks]
     contexts = {each.task.name: each.contexts("run-1", thinking) for each in prepared.tasks}
-    folder = Path(mkdtemp())
+    folder = Path("runs/one")
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "lock").write_text("held")
     order = work_order(
         prepared.settings, contexts, load_plugins(), run_id="run-1", folder=folder, workers=1

@@ -154,9 +154,7 @@ FILES = {
     "acme_toys/task_configs/toys.yaml": TASK,
     "acme_toys/prompts/toys/say.candidate.j2": "say {{ word }}",
     "acme_toys/prompts/toys/judge.referee.j2": "judge {{ word }}",
-    "acme_toys-1.0.dist-info/METADATA": (
-        "Metadata-Version: 2.1\nName: acme-toys\nVersion: 1.0\n"
-    ),
+    "acme_toys-1.0.dist-info/METADATA": ("Metadata-Version: 2.1\nName: acme-toys\nVersion: 1.0\n"),
     "acme_toys-1.0.dist-info/entry_points.txt": "[harness.plugins]\ntoys = acme_toys.plugin\n",
 }
 
@@ -231,8 +229,8 @@ class Runs:
         given = {
             "tasks": "toys",
             "model": "openai",
-            "model_args": f"base_url={self.url},model=candidate",
-            "roles": {"referee": f"openai:base_url={self.url},model=referee"},
+            "model_args": f"base_url={self.url},model=candidate,revision=1",
+            "roles": {"referee": f"openai:base_url={self.url},model=referee,revision=1"},
             "data": str(self.folder / "data"),
             "output_path": self.place,
             "store": self.folder / "calls.sqlite",
@@ -254,8 +252,8 @@ class Runs:
         on_ray = ["--executor", "ray", "--ray_address", self.address, "--workers", "2"]
         return [
             sys.executable, "-m", "harness", "run", "--tasks", "toys",
-            "--model", "openai", "--model_args", f"base_url={self.url},model=candidate",
-            "--role", f"referee=openai:base_url={self.url},model=referee",
+            "--model", "openai", "--model_args", f"base_url={self.url},model=candidate,revision=1",
+            "--role", f"referee=openai:base_url={self.url},model=referee,revision=1",
             "--data", str(self.folder / "data"), "--output_path", str(self.place),
             "--store", str(self.folder / "calls.sqlite"), "--quiet",
             *(on_ray if executor == "ray" else []), *more,
@@ -275,14 +273,15 @@ class Runs:
 
 def current_lines(run: Path, stage: str, task: str = "toys") -> list[dict[str, Any]]:
     """The last line of each key in a stage's journal and its parts."""
-    (number,) = {path.name.partition("-")[0] for path in (run / task).glob(f"?-{stage}.*jsonl")}
     lines: dict[str, dict[str, Any]] = {}
-    for path in journal_parts(run / task / f"{number}-{stage}.jsonl"):
-        for text in path.read_text().splitlines():
-            line = json.loads(text)
-            lines.pop(line["key"], None)
-            if "outcome" in line:
-                lines[line["key"]] = line
+    numbers = {path.name.partition("-")[0] for path in (run / task).glob(f"?-{stage}.*jsonl")}
+    for number in numbers:
+        for path in journal_parts(run / task / f"{number}-{stage}.jsonl"):
+            for text in path.read_text().splitlines():
+                line = json.loads(text)
+                lines.pop(line["key"], None)
+                if "outcome" in line:
+                    lines[line["key"]] = line
     return list(lines.values())
 
 

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders.clusters import ray_cluster
+from builders.clusters import NODE, ray_cluster
 from builders.toys import Runs, toys_installed
 
 from harness.testing import FaultyServer
 
 MODELS = ("candidate", "judge", "referee", "verifier", "predictor", "profiler")
-
-NODE = {"num_cpus": 8, "object_store_memory": 80 * 1024**2}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

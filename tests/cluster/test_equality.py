@@ -6,28 +6,39 @@ import json
 import re
 
 import pytest
+from builders.clusters import NODE
+from builders.toys import current_lines
 
 from harness.base.hashing import stable_int
 from harness.testing import faults
 
 MAY_DIFFER = {
-    "attempts": "which of two equal questions of the candidate is sent depends on the moment",
-    "from_store": "so does which of them finds the answer in the store",
-    "shared": "and which joins one in flight",
-    "asked": "the questions that are left for the model",
-    "saved": "their tokens",
+    "source": "two equal questions of the candidate may be asked at once, on two workers, or the "
+    "second one finds the answer in the store: `from_store` counts it",
+    "attempts": "of these, only what is sent counts",
+    "seconds": "the clock",
 }
-"""What the counts of a stage's calls may differ in, with the reasons; `calls` may not."""
+"""What the calls of a record may differ in, with the reasons."""
+
+USAGE_MAY_DIFFER = {
+    "from_store": MAY_DIFFER["source"],
+    "shared": MAY_DIFFER["source"],
+    "asked": MAY_DIFFER["source"],
+    "attempts": MAY_DIFFER["source"],
+    "prompt_tokens": "the tokens of what was asked",
+    "completion_tokens": "the tokens of what was asked",
+    "saved_prompt_tokens": "the tokens of what was not asked",
+    "saved_completion_tokens": "the tokens of what was not asked",
+}
+"""What the counts of a session's calls may differ in."""
 
 MANNERS = 9
 CUT, REFUSED, NO_ANSWER = 2, 3, 4
 
 
 def manner_of(body):
-    """How a request is answered, by its text alone; the taxonomy is asked in other portions by
-    each run, so that it gets good answers only."""
-    prompt = body["messages"][-1]["content"]
-    return MANNERS if "Put each of these" in prompt else stable_int(prompt) % MANNERS
+    """How a request is answered: by the request alone."""
+    return stable_int(json.dumps(body, sort_keys=True)) % MANNERS
 
 
 def badly_at_times(request):
@@ -75,55 +86,129 @@ def answers_by_rule(run):
 
 
 def results(run):
-    """All that the numbers of a run are: scores as bytes, and summaries without what may differ."""
+    """All that came of a run: scores as bytes, summaries, records, counts of calls."""
     scores = {path.parent.name: path.read_bytes() for path in run.glob("*/scores.jsonl")}
-    summaries = {}
-    for path in run.glob("*/summary.json"):
-        summary = json.loads(path.read_text())
-        del summary["crc32"]
-        for stage in summary["stages"].values():
-            for counts in stage.get("roles", {}).values():
-                for name in MAY_DIFFER:
-                    counts.pop(name, None)
-        summaries[path.parent.name] = summary
-    return scores, summaries
+    summaries = {path.parent.name: summary_of(path) for path in run.glob("*/summary.json")}
+    assert scores.keys() == summaries.keys() and scores
+    return scores, summaries, records_of(run), usage_of(run)
 
 
-CASES = [
-    ("gist_synthetic", "judge", 6, {}),
-    ("perrec_easy", None, 6, {}),
-    ("usersum", None, 2, {}),
-    ("behaviour", None, 2, {}),
-    ("horizon", None, 3, {}),
-]
+def summary_of(path):
+    summary = json.loads(path.read_text())
+    del summary["crc32"]
+    for stage in summary["stages"].values():
+        for use in stage["roles"].values():
+            del use["from_store"]
+    return summary
 
 
-@pytest.mark.parametrize(("tasks", "judge", "limit", "more"), CASES, ids=[one[0] for one in CASES])
-def test_both_executors_give_the_same_numbers(runs, serve, cluster, tasks, judge, limit, more):
-    everything = {
-        "tasks": tasks, "data": "sample", "limit": limit, **more,
-        "max_failures": {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 0.0},
-    }  # fmt: skip
-    lexical = {"judge": "lexical"} if judge else {}
-    by_rule = runs.run(
-        "local", **everything, model="baseline", model_args=None, roles=lexical,
-        output_path=runs.folder / "rule", store=runs.folder / "rule.sqlite",
-    )  # fmt: skip
-    assert by_rule.status == "done", by_rule.errors
-    server = serve(answering(answers_by_rule(by_rule.folder)), faults=badly_at_times)
-    everything["roles"] = {judge: f"openai:base_url={runs.url},model={judge}"} if judge else {}
+def records_of(run):
+    """The current records of each stage by their keys."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    records = {}
+    for name, task in manifest["tasks"].items():
+        for stage in task["stages"]:
+            for line in current_lines(run, stage["name"], task=task["folder"]):
+                calls = [
+                    {part: value for part, value in call.items() if part not in MAY_DIFFER}
+                    for call in line.pop("calls", ())
+                ]
+                del line["crc32"]
+                records[name, stage["name"], line.pop("key")] = line, calls
+    return records
 
-    def run(executor, name, **options):
-        place = {"output_path": runs.folder / name, "store": runs.folder / f"{name}.sqlite"}
-        return runs.run(executor, **everything, **place, **options)
 
-    local = run("local", "local")
-    assert server.mistake is None
-    scores, summaries = results(local.folder)
-    assert scores and len(scores) == len(summaries)
-    assert any(stage["failures"] for one in summaries.values() for stage in one["stages"].values())
-    for workers in (1, 3):
-        on_ray = run("ray", f"ray{workers}", workers=workers)
-        assert on_ray.status == local.status
-        assert [str(one) for one in on_ray.errors] == [str(one) for one in local.errors]
-        assert results(on_ray.folder) == (scores, summaries)
+def usage_of(run):
+    """The counts of the last session's calls by stage and role."""
+    session = json.loads((run / "manifest.json").read_text())["sessions"][-1]
+    return {
+        place: {name: count for name, count in use.items() if name not in USAGE_MAY_DIFFER}
+        for place, use in session["usage"].items()
+    }
+
+
+JUDGES = {"gist_synthetic": ("judge", "taxonomist", "overlap_judge")}
+
+
+@pytest.fixture
+def compare(runs, serve):
+    """Runs tasks on both executors with a server's answers, and compares all that came of them."""
+
+    def compare(tasks, limit, *counts):
+        everything = {
+            "tasks": tasks, "data": "sample", "limit": limit,
+            "max_failures": {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 0.0},
+        }  # fmt: skip
+        judged = tasks.startswith("gist")
+
+        def run(executor, name, **options):
+            own = {"output_path": runs.folder / name, "store": runs.folder / f"{name}.sqlite"}
+            return runs.run(executor, **{**everything, **own, **options})
+
+        rule = {"model": "baseline", "model_args": None}
+        by_rule = run("local", "rule", **rule, roles={"judge": "lexical"} if judged else {})
+        assert by_rule.status == "done", by_rule.errors
+        server = serve(answering(answers_by_rule(by_rule.folder)), faults=badly_at_times)
+        place = f"base_url={runs.url},revision=1"
+        everything["model_args"] = f"{place},model=candidate"
+        everything["roles"] = {"judge": f"openai:{place},model=judge"} if judged else {}
+        local = run("local", "local")
+        assert server.mistake is None
+        wanted = results(local.folder)
+        stages = [stage for one in wanted[1].values() for stage in one["stages"].values()]
+        assert any(one["failures"] for one in stages) and any(one["done"] for one in stages)
+        for count in counts:
+            on_ray = run("ray", f"ray{count}", workers=count)
+            assert [on_ray.status, *map(str, on_ray.errors)] == [
+                local.status, *map(str, local.errors)
+            ]  # fmt: skip
+            for found, expected in zip(results(on_ray.folder), wanted, strict=True):
+                assert found == expected
+
+    return compare
+
+
+@pytest.mark.parametrize(
+    ("tasks", "limit", "counts"),
+    [
+        ("gist_synthetic", 8, (1, 4)),
+        ("perrec_easy", 6, (3,)),
+        ("usersum", 2, (2,)),
+        ("behaviour", 1, (4,)),
+        ("horizon_text", 3, (2,)),
+    ],
+    ids=["gist", "perrec", "usersum", "behaviour", "horizon"],
+)
+def test_both_executors_give_the_same_numbers(compare, tasks, limit, counts):
+    compare(tasks, limit, *counts)
+
+
+def test_four_nodes_give_the_same_numbers(compare, cluster):
+    import ray
+
+    def actors():
+        return ray._private.state.actors()
+
+    before, more = set(actors()), [cluster.add_node(**NODE) for _ in range(2)]
+    try:
+        cluster.wait_for_nodes()
+        compare("gist_synthetic", 8, None)
+        new = [one for key, one in actors().items() if key not in before]
+        workers = [one for one in new if one["ActorClassName"] == "HarnessWorker"]
+        assert len({one["Address"]["NodeID"] for one in workers}) == len(workers) == 4
+    finally:
+        for node in more:
+            cluster.remove_node(node)
+
+
+def test_answers_by_rule_are_the_same(runs):
+    """No server is asked: workers answer themselves."""
+    found = []
+    for executor in ("local", "ray"):
+        done = runs.run(
+            executor, tasks="horizon", model="baseline", model_args=None, roles={},
+            data="sample", limit=2, output_path=runs.folder / executor,
+        )  # fmt: skip
+        assert done.status == "done"
+        found.append(results(done.folder)[:2])
+    assert found[0] == found[1]

@@ -7,11 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -72,13 +71,10 @@ async def say(item, desk):
         inner = asyncio.ensure_future(asyncio.sleep(60))
         inner.cancel()
         await inner
-    if kind == "die":
-        try:
+    if kind == "die" and (HERE / "die").exists():
+        if (HERE / "die").is_file():
             (HERE / "die").unlink()
-        except FileNotFoundError:
-            pass
-        else:
-            os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
     answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
     return answer.value if isinstance(answer, Parsed) else answer
 
@@ -261,8 +257,12 @@ class Runs:
 
     def start(self, executor: str, *more: str, **environment: str) -> subprocess.Popen[str]:
         """The process of the same run."""
+        return self.started(self.arguments(executor, *more), **environment)
+
+    def started(self, arguments: list[str], **environment: str) -> subprocess.Popen[str]:
+        """The process of a command."""
         return subprocess.Popen(
-            self.arguments(executor, *more), cwd=self.folder, env={**os.environ, **environment},
+            arguments, cwd=self.folder, env={**os.environ, **environment},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from builders.processes import run_python
 from inline_snapshot import snapshot
 
 from harness.base.errors import UsageError
+from harness.contracts.model import ModelSettings
 from harness.pipeline.executors import cluster
 from harness.pipeline.executors.cluster import (
     ClusterError,
@@ -26,7 +27,10 @@ from harness.pipeline.executors.cluster import (
     findings,
     nodes,
     said_of,
+    workers_of,
 )
+from harness.pipeline.settings import RunSettings
+from harness.registry import load_plugins
 from harness.testing.server import FaultyServer
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -102,6 +106,16 @@ expected: --engines N: each engine has one worker, on the node of the engine\
 """)
     counted(8, 2, ["vllm:m"], ["openai:m"])
     counted(None, None)
+
+
+@pytest.mark.parametrize(
+    ("workers", "concurrency", "opened"), [(None, None, 2), (5, None, 5), (5, 3, 3), (None, 1, 1)]
+)
+def test_no_worker_opens_that_may_send_nothing(monkeypatch, workers, concurrency, opened):
+    monkeypatch.setattr(cluster, "nodes", lambda: FOUR)
+    settings = RunSettings(tasks=(), model="", workers=workers, concurrency=concurrency)
+    model = load_plugins().model("baseline").factory(ModelSettings(args={}))
+    assert workers_of([model], settings) == (opened, 0)
 
 
 def test_ray_that_is_not_installed(raised, monkeypatch):

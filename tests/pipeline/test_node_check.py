@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from harness.base.errors import HarnessError
+from harness.contracts.model import ModelSettings
 from harness.pipeline import preparation
 from harness.pipeline.executors import node_check
 from harness.pipeline.executors.node_check import (
@@ -20,6 +21,7 @@ from harness.pipeline.executors.node_check import (
     check_node,
     decoded,
     encoded,
+    share_concurrency,
     work_order,
 )
 from harness.pipeline.executors.run_keys import keys_of
@@ -143,6 +145,29 @@ def test_another_process_asks_with_the_keys_of_the_driver(folder, monkeypatch):
     own = " ".join(one.key for one in contexts["interests"])
     assert (done.stdout, done.stderr) == (f"from the server\n{own} True\n", "")
     assert server.asked[0].headers["authorization"] == "Bearer key-3f2a9c71b8d0"
+
+
+@pytest.mark.parametrize(
+    ("whole", "of_model", "workers", "shares"),
+    [
+        (8, None, 4, [2, 2, 2, 2]),
+        (8, None, 3, [3, 3, 2]),
+        (2, None, 3, [1, 1, 1]),
+        (8, 5, 2, [3, 2]),
+        (None, 5, 2, [3, 2]),
+        (None, None, 2, [64, 64]),
+    ],
+)
+def test_workers_have_together_what_was_given(whole, of_model, workers, shares):
+    order = msgspec.structs.replace(ordered(concurrency=whole)[0], workers=workers)
+    args = {"model": "m"} | ({} if of_model is None else {"concurrency": str(of_model)})
+    found = []
+    for seat in range(1, workers + 1):
+        given = ModelSettings(args=args, concurrency=whole)
+        model = load_plugins().model("openai").factory(given)
+        share_concurrency([model], order, seat=seat)
+        found.append(model.concurrency)
+    assert found == shares
 
 
 def test_an_order_shows_no_settings():

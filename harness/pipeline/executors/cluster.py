@@ -171,7 +171,7 @@ def workers_of(models: Sequence[Model], settings: RunSettings) -> tuple[int, int
     """The number of workers that a run opens on the cluster, and the GPUs that each of them has.
 
     Each engine has a worker of its own; a run without engines has one on each node, or as many as
-    `--workers` says.
+    `--workers` says, but no more than requests that may be sent at the same time.
     """
     engines = [one for one in models if one.occupies is not None]
     served = [one for one in models if one.occupies is None]
@@ -183,7 +183,8 @@ def workers_of(models: Sequence[Model], settings: RunSettings) -> tuple[int, int
     )
     found = nodes()
     if not engines:
-        return settings.workers or len(found), 0
+        wanted = settings.workers or len(found)
+        return min(wanted, settings.concurrency or wanted), 0
     largest = max(engines, key=lambda one: one.gpus)
     if not largest.gpus:
         return settings.engines or len(found), 0

@@ -162,12 +162,17 @@ def check_node(
     return contexts
 
 
-def share_concurrency(models: Iterable[Model], order: WorkOrder) -> None:
-    """Give this worker its share of `--concurrency` at servers; each engine has a worker's own."""
-    whole = order.settings.concurrency
+def share_concurrency(models: Iterable[Model], order: WorkOrder, *, seat: int = 1) -> None:
+    """Give the worker on this seat, from 1, its share of the requests that a server may get at the
+    same time, where a number was given; the first workers have the largest, and none has nothing.
+
+    Each engine has a worker's own.
+    """
     for model in models:
-        if whole is not None and model.occupies is None:
-            model.concurrency = -(-whole // order.workers)
+        usual = model.concurrency == type(model).concurrency and order.settings.concurrency is None
+        if not usual and model.occupies is None:
+            share, rest = divmod(model.concurrency, order.workers)
+            model.concurrency = max(1, share + (seat <= rest))
 
 
 @contextmanager

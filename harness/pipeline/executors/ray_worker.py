@@ -153,7 +153,7 @@ class HarnessWorker:
             model.require()
         if engines := {one: played for one, played in players.items() if one.occupies is not None}:
             await preflight(engines, settings, show=self._say)
-        share_concurrency(players, order)
+        share_concurrency(players, order, seat=seat_of(self._name))
         if settings.store_file is not None:
             self._store = Store.open(
                 _on_local_disk(settings.store_file, self._node), warn=self._say
@@ -346,6 +346,15 @@ class HarnessWorker:
 
     def _say(self, text: str) -> None:
         self._lines.append(f"{self._node}: {text}")
+
+
+def seat_of(worker: str) -> int:
+    """The number of a worker's seat, which the one that takes its place has too.
+
+    >>> seat_of("3.1")
+    3
+    """
+    return int(worker.partition(".")[0])
 
 
 def seen_file(folder: Path, worker: str) -> Path:

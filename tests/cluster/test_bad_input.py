@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from builders.clusters import NODE
 
-from harness.pipeline import run as running
 from harness.pipeline.executors import ray_workers
 from harness.testing import FaultyServer
 
@@ -32,6 +31,16 @@ def changed(arguments, **options):
         if value is not None:
             arguments += [f"--{name}", value]
     return arguments
+
+
+def send_changed(patch, **fields):
+    """Have workers get another order than the driver made, as if their node were another."""
+    encode = ray_workers.encoded
+
+    def changed_order(order):
+        return encode(msgspec.structs.replace(order, **fields))
+
+    patch.setattr(ray_workers, "encoded", changed_order)
 
 
 def nobody():
@@ -85,12 +94,7 @@ def test_a_batch_is_not_written_by_a_cluster(runs, serve):
 def test_a_node_that_sees_another_folder_of_the_same_name(runs, serve, monkeypatch):
     server = serve()
     runs.words(*WORDS)
-    make = running.work_order
-
-    def of_another(*given, **more):
-        return msgspec.structs.replace(make(*given, **more), lock="of another run")
-
-    monkeypatch.setattr(running, "work_order", of_another)
+    send_changed(monkeypatch, lock="of another run")
     done = runs.run("ray")
     assert (done.status, done.exit_code) == ("failed", 2)
     said = str(done.errors[0])
@@ -115,13 +119,7 @@ def test_a_node_whose_files_do_not_arrive(runs, serve, monkeypatch):
 def test_a_node_without_the_run_folder(runs, serve, monkeypatch):
     serve()
     runs.words(*WORDS)
-    make = running.work_order
-
-    def elsewhere(*given, **more):
-        order = make(*given, **more)
-        return msgspec.structs.replace(order, folder=str(runs.folder / "nowhere"))
-
-    monkeypatch.setattr(running, "work_order", elsewhere)
+    send_changed(monkeypatch, folder=str(runs.folder / "nowhere"))
     done = runs.run("ray")
     assert "No such file or directory" in str(done.errors[0])
 

@@ -74,6 +74,11 @@ def test_counts_that_no_model_has_a_use_for(runs, serve, package):
     assert code == 2
     assert "--engines needs a model for which the harness starts an engine" in said
     assert "--workers N" in said
+    engine = changed(runs.arguments("ray"), model="toy", model_args=None, role="referee=toy")
+    code, said = told(runs, engine)
+    assert code == 2
+    assert "--workers needs a model that has a server of its own" in said
+    assert "--engines N" in said
     code, said = told(runs, changed(runs.arguments("ray"), workers="0"))
     assert (code, "--workers must be at least 1" in said) == (2, True)
     code, said = told(runs, [*runs.arguments("local"), "--workers", "2"])

@@ -30,7 +30,8 @@ from pathlib import Path
 import msgspec
 
 from harness import (
-    FAILURES, Benchmark, Item, Metric, Parsed, Score, Stage, TextReader, hookimpl,
+    FAILURES, Benchmark, Identity, Item, Metric, Model, Parsed, Reply, Score, Stage, TextReader,
+    hookimpl,
 )
 
 HERE = Path(__file__).parent
@@ -101,6 +102,36 @@ def score(records, options):
         else:
             values = {"length": float(len(record.outcome.value))}
             yield Score(id=record.id, user=record.user, values=values)
+
+
+class Engine(Model):
+    """An engine in the process that asks it: two of them do not fit beside each other."""
+
+    occupies = "toy machine"
+    concurrency = 4
+
+    def __init__(self, settings):
+        self.name = settings.args.get("name", "engine")
+        self.identity = Identity(kind="toy", name=self.name)
+
+    def note(self, what):
+        with (HERE / "engines").open("a") as file:
+            print(os.getpid(), what, self.name, file=file)
+
+    async def open(self):
+        self.note("opens")
+
+    async def close(self):
+        self.note("closes")
+
+    async def ask(self, request):
+        await asyncio.sleep(0.005)
+        return Reply(text=request.messages[-1].content.partition(" ")[2])
+
+
+@hookimpl
+def register_models(register):
+    register("toy", Engine)
 
 
 @hookimpl

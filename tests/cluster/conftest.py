@@ -49,7 +49,7 @@ def cluster(package: Path) -> Iterator[Any]:
 def runs(tmp_path: Path, package: Path, cluster: Any) -> Iterator[Runs]:
     """Runs in a folder of the test's own."""
     yield Runs(tmp_path, package, cluster.address)
-    for left in ("mended", "die"):
+    for left in ("mended", "die", "engines"):
         (package / left).unlink(missing_ok=True)
 
 

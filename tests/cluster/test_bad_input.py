@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from builders.clusters import NODE
 
-from harness.pipeline import run as running
 from harness.pipeline.executors import ray_workers
 from harness.testing import FaultyServer
 
@@ -32,6 +31,16 @@ def changed(arguments, **options):
         if value is not None:
             arguments += [f"--{name}", value]
     return arguments
+
+
+def send_changed(patch, **fields):
+    """Have workers get another order than the driver made, as if their node were another."""
+    encode = ray_workers.encoded
+
+    def changed_order(order):
+        return encode(msgspec.structs.replace(order, **fields))
+
+    patch.setattr(ray_workers, "encoded", changed_order)
 
 
 def nobody():
@@ -65,6 +74,11 @@ def test_counts_that_no_model_has_a_use_for(runs, serve, package):
     assert code == 2
     assert "--engines needs a model for which the harness starts an engine" in said
     assert "--workers N" in said
+    engine = changed(runs.arguments("ray"), model="toy", model_args=None, role="referee=toy")
+    code, said = told(runs, engine)
+    assert code == 2
+    assert "--workers needs a model that has a server of its own" in said
+    assert "--engines N" in said
     code, said = told(runs, changed(runs.arguments("ray"), workers="0"))
     assert (code, "--workers must be at least 1" in said) == (2, True)
     code, said = told(runs, [*runs.arguments("local"), "--workers", "2"])
@@ -85,12 +99,7 @@ def test_a_batch_is_not_written_by_a_cluster(runs, serve):
 def test_a_node_that_sees_another_folder_of_the_same_name(runs, serve, monkeypatch):
     server = serve()
     runs.words(*WORDS)
-    make = running.work_order
-
-    def of_another(*given, **more):
-        return msgspec.structs.replace(make(*given, **more), lock="of another run")
-
-    monkeypatch.setattr(running, "work_order", of_another)
+    send_changed(monkeypatch, lock="of another run")
     done = runs.run("ray")
     assert (done.status, done.exit_code) == ("failed", 2)
     said = str(done.errors[0])
@@ -115,13 +124,7 @@ def test_a_node_whose_files_do_not_arrive(runs, serve, monkeypatch):
 def test_a_node_without_the_run_folder(runs, serve, monkeypatch):
     serve()
     runs.words(*WORDS)
-    make = running.work_order
-
-    def elsewhere(*given, **more):
-        order = make(*given, **more)
-        return msgspec.structs.replace(order, folder=str(runs.folder / "nowhere"))
-
-    monkeypatch.setattr(running, "work_order", elsewhere)
+    send_changed(monkeypatch, folder=str(runs.folder / "nowhere"))
     done = runs.run("ray")
     assert "No such file or directory" in str(done.errors[0])
 

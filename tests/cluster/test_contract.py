@@ -225,3 +225,24 @@ def test_items_that_are_gone_are_taken_back(runs, serve, executor):
     runs.words(*WORDS[:2])
     done = runs.run(executor, resume=first.folder)
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS[:2])
+
+
+@BOTH
+def test_engines_that_do_not_fit_beside_each_other_open_in_turn(runs, executor):
+    runs.words(*WORDS)
+    more = {"engines": 2, "workers": None} if executor == "ray" else {}
+    models = {"model": "toy", "model_args": "name=one", "roles": {"referee": "toy:name=two"}}
+    done = runs.run(executor, **models, **more)
+    assert done.status == "done", done.errors
+    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
+    events = [line.split() for line in (runs.package / "engines").read_text().splitlines()]
+    by_process = {}
+    for process, *event in events:
+        by_process.setdefault(process, []).append(" ".join(event))
+    assert len(by_process) <= (2 if executor == "ray" else 1)
+    for found in by_process.values():  # a worker that opens late may find one stage done
+        assert found in (
+            ["opens one", "closes one", "opens two", "closes two"],
+            ["opens two", "closes two"],
+            ["opens one", "closes one"],
+        )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
-from builders.clusters import processes_of, with_signal
+import pytest
+from builders.clusters import NODE, processes_of, with_signal
 from builders.toys import current_lines, outcomes
 
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
@@ -80,3 +83,49 @@ def test_a_place_in_which_every_worker_dies_ends_the_run(runs, serve):
         broken.rmdir()
     assert done.status == "failed"
     assert "die before they have worked any item" in str(done.errors[0])
+
+
+def test_a_node_that_is_lost_with_its_worker_costs_what_was_in_flight(runs, serve, cluster):
+    node = cluster.add_node(**NODE)
+    cluster.wait_for_nodes()
+    losing = threading.Thread(
+        target=lambda: cluster.remove_node(node, allow_graceful=False), daemon=True
+    )
+
+    def lose(asked):
+        if asked.number == 12:
+            losing.start()
+
+    server = serve(faults=lose, latency=0.3)
+    runs.words(*WORDS)
+    done = runs.run("ray", workers=None, concurrency=6)
+    losing.join(30)
+    assert done.status == "done", done.errors
+    assert any("died" in line for line in runs.told)
+    assert outcomes(current_lines(done.folder, "say")) == {
+        f"{number:03}": word for number, word in enumerate(WORDS)
+    }
+    counted = Counter(questions(server))
+    assert sum(count - 1 for count in counted.values()) <= 6  # as many as were in flight
+
+
+@pytest.mark.parametrize("then", ["local", "ray"])
+def test_a_driver_that_is_killed_leaves_a_run_that_either_executor_finishes(runs, serve, then):
+    server = serve(latency=0.1)
+    runs.words(*WORDS)
+    process = runs.start("ray", "--concurrency", "4")
+    end = time.monotonic() + 60
+    while server.count < 16 and time.monotonic() < end:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    done = runs.run(then, concurrency=4)
+    assert done.status == "done", done.errors
+    assert outcomes(current_lines(done.folder, "say")) == {
+        f"{number:03}": word for number, word in enumerate(WORDS)
+    }
+    counted = Counter(questions(server))
+    assert set(counted) == {f"say {word}" for word in WORDS} | {f"judge w{n}" for n in range(7)}
+    # Workers live on for a moment; what they were answered is in the store.
+    assert sum(count - 1 for count in counted.values()) <= 8
+    assert len({one.name for one in runs.place.iterdir() if one.is_dir()}) == 1

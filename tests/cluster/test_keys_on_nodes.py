@@ -17,7 +17,7 @@ WORDS = [f"w{number % 7} {number}" for number in range(30)]
 
 
 def state_of_cluster():
-    """What the tools of Ray would list: actors, jobs, workers, nodes, tasks and key-values."""
+    """What Ray's own tools list: actors, jobs, workers, nodes, tasks, and the key-value store."""
     from ray._private.state import actors, jobs, state
     from ray._private.worker import global_worker
 

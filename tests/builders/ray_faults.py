@@ -1,0 +1,242 @@
+"""Runs on a cluster of which parts die, and what must be true of them afterwards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from builders.clusters import processes_of, ray_cluster, with_signal
+from builders.processes import lives
+from builders.toys import Runs, current_lines
+
+from harness.testing import FaultyServer
+
+QUICK = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 500,
+    "health_check_timeout_ms": 1000,
+    "health_check_failure_threshold": 4,
+}
+"""A cluster notices within four seconds that a node does not answer, instead of half a minute."""
+
+NODE = {"num_cpus": 2, "object_store_memory": 80 * 1024**2}
+HEAD = {**NODE, "_system_config": QUICK}
+
+KINDS = 20
+WORDS = [f"w{number % KINDS} {number}" for number in range(100)]
+QUESTIONS = len(WORDS) + KINDS
+"""What a whole run of the toys asks: one question for each word, and one for each first word."""
+
+LATENCY, CONCURRENCY = 0.3, 8
+MODELS = ("candidate", "referee")
+
+
+@dataclass
+class Nodes:
+    """A cluster of two nodes on this machine; `folder` has the files of its Ray."""
+
+    cluster: Any
+    folder: Path
+
+    @property
+    def address(self) -> str:
+        """What a run joins."""
+        return str(self.cluster.address)
+
+    @property
+    def other(self) -> Any:
+        """A node to which no driver belongs."""
+        return next(iter(self.cluster.worker_nodes))
+
+    def add(self, **options: Any) -> Any:
+        """Add a node."""
+        return self.cluster.add_node(**{**NODE, **options})
+
+    def remove(self, node: Any) -> None:
+        """Kill a node with all its processes."""
+        self.cluster.remove_node(node, allow_graceful=False)
+
+    def mend(self) -> None:
+        """Have two living nodes again."""
+        for node in list(self.cluster.worker_nodes):
+            if not lives(raylet_of(node)):
+                self.remove(node)
+        if not self.cluster.worker_nodes:
+            self.add()
+
+    def of_runs(self) -> list[int]:
+        """The processes of runs on all nodes: workers, and what these share."""
+        return self._titled("ray::Harness")
+
+    def workers(self) -> list[int]:
+        """The processes that ask models."""
+        return self._titled("ray::HarnessWorker")
+
+    def kill(self) -> None:
+        """Kill the head, the nodes and all their processes at once."""
+        for process in processes_of(self.folder):
+            with_signal(process, signal.SIGKILL)
+
+    def check_empty(self, seconds: float = 20.0) -> None:
+        """Fail if processes of runs are left after so many seconds."""
+        end = time.monotonic() + seconds
+        while left := self.of_runs():
+            assert time.monotonic() < end, [title_of(one) for one in left]
+            time.sleep(0.1)
+
+    def _titled(self, start: str) -> list[int]:
+        return [one for one in processes_of(self.folder) if title_of(one).startswith(start)]
+
+
+@contextmanager
+def two_nodes() -> Iterator[Nodes]:
+    """A cluster of two nodes that notices quickly when one dies."""
+    with ray_cluster(HEAD, NODE) as cluster:
+        yield Nodes(cluster, Path(os.environ["RAY_TMPDIR"]))
+
+
+def title_of(process: int) -> str:
+    """The name that a process shows; empty for one that has ended."""
+    try:
+        shown = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return shown.partition(b"\0")[0].decode()
+
+
+def raylet_of(node: Any) -> int:
+    """The process that starts and ends the workers of a node."""
+    return int(node.all_processes["raylet"][0].process.pid)
+
+
+def answer(body: dict[str, Any]) -> str:
+    """What was asked without the first word, which says by whom."""
+    return str(body["messages"][-1]["content"]).partition(" ")[2]
+
+
+def questions_of(server: FaultyServer, since: float = 0.0) -> list[str]:
+    """What a server was asked after a moment."""
+    return [one.body["messages"][-1]["content"] for one in list(server.asked) if one.at > since]
+
+
+def scores_of(folder: Path) -> bytes:
+    """The file of the scores of a run."""
+    return (folder / "toys" / "scores.jsonl").read_bytes()
+
+
+@dataclass
+class Watched:
+    """One run of the toys, which is started again and again in the same folder.
+
+    `kills` has the moment of each kill, and the questions whose items were all on disk by then.
+    """
+
+    runs: Runs
+    server: FaultyServer
+    kills: list[tuple[float, set[str]]] = field(default_factory=list)
+    process: subprocess.Popen[str] | None = None
+
+    def start(self, *more: str, **environment: str) -> None:
+        """Start the command, or start it again."""
+        self.process = self.runs.start(
+            "ray", "--concurrency", str(CONCURRENCY), *more, **environment
+        )
+
+    def wait_for(self, questions: int) -> None:
+        """Wait until the server was asked so many questions in all."""
+        self.wait_until(lambda: self.server.count >= questions)
+
+    def wait_until(self, true: Callable[[], object], seconds: float = 90.0) -> None:
+        """Wait until this is true; fails if the command ends before that."""
+        assert self.process is not None
+        end = time.monotonic() + seconds
+        while not true():
+            assert self.process.poll() is None, self.process.communicate()[1]
+            assert time.monotonic() < end, "waited in vain"
+            time.sleep(0.01)
+
+    def note_kill(self) -> None:
+        """Something was killed just now."""
+        self.kills.append((time.monotonic(), self.on_disk()))
+
+    def kill(self) -> None:
+        """Kill the command itself."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.communicate(timeout=30)
+
+    def ended(self, code: int = 0, seconds: float = 120.0) -> str:
+        """What the command wrote to its users, once it has ended by itself."""
+        assert self.process is not None
+        _, shown = self.process.communicate(timeout=seconds)
+        assert self.process.returncode == code, shown
+        return shown
+
+    @property
+    def folder(self) -> Path:
+        """The run folder: the command has gone on in it each time."""
+        (folder,) = (one for one in self.runs.place.iterdir() if one.is_dir())
+        return folder
+
+    def on_disk(self) -> set[str]:
+        """The questions of which all items are recorded."""
+        if not self.runs.place.exists() or not any(self.runs.place.glob("*/toys/1-say*")):
+            return set()
+        spoken = {line["id"] for line in current_lines(self.folder, "say")}
+        done = {f"say {word}" for at, word in enumerate(WORDS) if f"{at:03}" in spoken}
+        if any(self.folder.glob("toys/2-judge*")):
+            judged = {line["id"] for line in current_lines(self.folder, "judge")}
+            for kind in {word.partition(" ")[0] for word in WORDS}:
+                items = {f"{n:03}" for n, word in enumerate(WORDS) if word.startswith(f"{kind} ")}
+                done |= {f"judge {kind}"} if items <= judged else set()
+        return done
+
+    def check(self, whole: bytes) -> None:
+        """Fail unless the scores are those of a whole run, and nothing was lost or asked again.
+
+        Of the questions that were in flight at a kill, and those just answered, there are as many
+        again as may be asked at a time.
+        """
+        assert scores_of(self.folder) == whole
+        for moment, recorded in self.kills:
+            assert not recorded & set(questions_of(self.server, moment))
+        assert self.server.count <= QUESTIONS + 2 * CONCURRENCY * len(self.kills)
+
+
+def moments(name: str, many: int = 3) -> list[int]:
+    """The numbers of questions after which something dies, by a draw of this name."""
+    return sorted(Random(name).sample(range(1, QUESTIONS - 8), many))
+
+
+def whole_scores(folder: Path, package: Path) -> bytes:
+    """The scores of a run by one process that nothing disturbs."""
+    folder.mkdir()
+    with FaultyServer(answer, models=MODELS) as server:
+        runs = Runs(folder, package, "", server.url)
+        runs.words(*WORDS)
+        done = runs.run("local")
+        assert done.status == "done"
+        return scores_of(done.folder)
+
+
+@contextmanager
+def watched(folder: Path, package: Path, address: str, **options: Any) -> Iterator[Watched]:
+    """A run to be started in a folder; its command is killed if it is still there at the end."""
+    with FaultyServer(answer, models=MODELS, latency=LATENCY, **options) as server:
+        runs = Runs(folder, package, address, server.url)
+        runs.words(*WORDS)
+        run = Watched(runs, server)
+        try:
+            yield run
+        finally:
+            if run.process is not None and run.process.poll() is None:
+                run.process.kill()
+                run.process.communicate()

@@ -1,0 +1,36 @@
+"""A cluster of two nodes that lose processes, and a run of the toys on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders.ray_faults import Nodes, Watched, two_nodes, watched, whole_scores
+
+
+@pytest.fixture(scope="package")
+def whole(tmp_path_factory: pytest.TempPathFactory, package: Path) -> bytes:
+    """The scores of a run by one process that nothing disturbs."""
+    return whole_scores(tmp_path_factory.mktemp("whole") / "run", package)
+
+
+@pytest.fixture(scope="package")
+def own_nodes(package: Path) -> Iterator[Nodes]:
+    """The cluster of this folder, which is not that of the other tests."""
+    with two_nodes() as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def nodes(own_nodes: Nodes) -> Nodes:
+    """The cluster with two living nodes."""
+    own_nodes.mend()
+    return own_nodes
+
+
+@pytest.fixture
+def run(tmp_path: Path, package: Path, nodes: Nodes) -> Iterator[Watched]:
+    """A run on the cluster that is not started yet."""
+    with watched(tmp_path, package, nodes.address) as run:
+        yield run

@@ -1,0 +1,76 @@
+"""A run ends with the same scores when nodes do not answer for a while, go, and come."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import contextmanager
+
+from builders.clusters import with_signal
+from builders.processes import lives
+from builders.ray_faults import moments, raylet_of
+
+CUT_OFF = 10.0
+"""Seconds without a sign of life, after which the cluster has given a node up."""
+
+
+@contextmanager
+def stopped(process):
+    with_signal(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with_signal(process, signal.SIGCONT)
+
+
+def test_a_node_that_was_given_up_and_comes_back_does_no_harm(run, nodes, whole):
+    """Its worker asks and records on meanwhile, while another one works the same items."""
+    run.server.latency *= 3
+    run.start()
+    run.wait_for(8)
+    with stopped(raylet_of(nodes.other)):
+        began = time.monotonic()
+        run.wait_until(lambda: len(nodes.workers()) == 3)
+        time.sleep(CUT_OFF - (time.monotonic() - began))
+    run.wait_until(lambda: not lives(raylet_of(nodes.other)))
+    nodes.mend()
+    run.note_kill()
+    run.ended()
+    run.check(whole)
+    nodes.check_empty()
+
+
+def test_a_worker_that_stands_still_for_a_while_goes_on(run, nodes, whole):
+    run.start()
+    run.wait_for(moments("worker stops", 1)[0])
+    with stopped(nodes.workers()[0]):
+        time.sleep(CUT_OFF)
+    run.note_kill()
+    run.ended()
+    run.check(whole)
+    nodes.check_empty()
+
+
+def test_the_workers_of_a_removed_node_wait_for_the_next_one(run, nodes, whole):
+    run.start("--workers", "4")
+    run.wait_until(lambda: len(nodes.workers()) == 4)
+    run.wait_for(8)
+    nodes.remove(nodes.other)
+    run.note_kill()
+    run.wait_for(24)
+    assert len(nodes.workers()) == 2
+    nodes.add()
+    run.wait_until(lambda: len(nodes.workers()) == 4)
+    run.ended()
+    run.check(whole)
+    nodes.check_empty()
+
+
+def test_a_run_ends_on_the_node_that_is_left(run, nodes, whole):
+    run.start()
+    run.wait_for(moments("removed", 1)[0])
+    nodes.remove(nodes.other)
+    run.note_kill()
+    run.ended()
+    run.check(whole)
+    nodes.check_empty()

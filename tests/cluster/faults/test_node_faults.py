@@ -1,0 +1,119 @@
+"""Nodes that lack something, have another version, a full disk, or a clock that is wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+from builders.ray_faults import QUESTIONS, moments
+
+START = """
+import errno
+import os
+import time
+from datetime import datetime, timedelta
+
+real, real_ns, write = time.time, time.time_ns, os.write
+ahead = float(os.environ.get("CLOCK_AHEAD", 0))
+full = os.environ.get("DISK_FULL", "")
+
+
+def write_unless_full(file, data):
+    name = os.readlink(f"/proc/self/fd/{file}") if full and os.path.exists(full) else ""
+    if name.endswith(".jsonl"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    return write(file, data)
+
+
+if ahead:
+    time.time = lambda: real() + ahead
+    time.time_ns = lambda: real_ns() + int(ahead * 1e9)
+if full:
+    os.write = write_unless_full
+"""
+"""What each process of the node runs first: its clock is so many seconds ahead, and its disk has no
+room for journals while the file DISK_FULL is there."""
+
+
+@pytest.fixture
+def other_node(nodes, tmp_path):
+    """Has the second node of the cluster find these packages first, in an environment of its own."""
+
+    def replace(*packages, **environment):
+        nodes.remove(nodes.other)
+        path = [*map(str, packages), os.environ["PYTHONPATH"]]
+        return nodes.add(env_vars={"PYTHONPATH": os.pathsep.join(path), **environment})
+
+    yield replace
+    nodes.remove(nodes.other)
+
+
+@pytest.fixture
+def starts(tmp_path):
+    """A folder by which each Python process of a node first runs START."""
+    folder = tmp_path / "start"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(START)
+    return folder
+
+
+def copy_of(name, folder, version):
+    """A folder in which a distribution says that it has another version."""
+    place = Path(str(distribution(name).locate_file("")))
+    (found,) = place.glob(f"{name.replace('-', '_')}-*.dist-info")
+    copy = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    shutil.copytree(found, copy)
+    about = (copy / "METADATA").read_text()
+    kept = f"Version: {distribution(name).version}\n"
+    assert kept in about
+    (copy / "METADATA").write_text(about.replace(kept, f"Version: {version}\n"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "here"), [("acme-toys", "acme-toys 1.0"), ("user-understanding-harness", None)]
+)
+def test_a_node_with_another_version_is_refused_before_anything_is_paid(
+    run, nodes, other_node, tmp_path, name, here
+):
+    other_node(copy_of(name, tmp_path / "other", "99.0"))
+    run.start()
+    shown = run.ended(code=2)
+    assert "99.0" in shown and (here or distribution(name).version) in shown
+    assert name in shown and "node " in shown
+    assert run.server.count == 0
+    nodes.check_empty()
+
+
+def test_a_clock_that_is_ten_minutes_off_changes_nothing(run, nodes, other_node, starts, whole):
+    other_node(starts, CLOCK_AHEAD="600")
+    run.start("--max_calls", "1000")
+    run.wait_for(moments("clock", 1)[0])
+    run.kill()
+    nodes.check_empty()
+    run.note_kill()
+    run.start("--max_calls", "1000")
+    run.ended()
+    run.check(whole)
+
+
+def test_a_node_without_room_ends_the_run_and_the_same_command_goes_on(
+    run, nodes, other_node, starts, tmp_path, whole
+):
+    full = tmp_path / "full"
+    other_node(starts, DISK_FULL=str(full))
+    run.start()
+    run.wait_for(QUESTIONS // 4)
+    full.touch()
+    shown = run.ended(code=1)
+    run.note_kill()
+    assert str(run.folder / "toys" / "1-say.0") in shown
+    assert "cannot write" in shown and "No space left" in shown
+    nodes.check_empty()
+    full.unlink()
+    run.start()
+    run.ended()
+    run.check(whole)

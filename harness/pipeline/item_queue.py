@@ -32,6 +32,9 @@ BUFFER = 1 << 16
 AT_ONCE = 10_000
 """Places of items that are made into numbers at a time."""
 
+NUMBER = 40
+"""Bits of an item's number; the rest of 64 are of the hash of its user, and sorted before it."""
+
 HELD = 1 << 23
 """Bytes of items that are held in memory; beyond these, items go to an unnamed file."""
 
@@ -43,7 +46,7 @@ class ItemFile:
         self._file = tempfile.SpooledTemporaryFile(HELD, buffering=BUFFER, dir=str(folder))  # noqa: SIM115
         self._folder = folder
         self._sizes = array("I")
-        self._users = array("Q") if by_user else None
+        self._order = array("Q") if by_user else None
         self._decode = msgspec.json.Decoder(kind).decode
 
     def __len__(self) -> int:
@@ -57,14 +60,18 @@ class ItemFile:
         with self._room():
             self._file.write(bytes.fromhex(record_key(stage_key, canonical)))
             self._file.write(text)
+        if self._order is not None:
+            self._order.append(stable_int(item.user) >> NUMBER << NUMBER | len(self._sizes))
         self._sizes.append(len(text))
-        if self._users is not None:
-            self._users.append(stable_int(item.user))
 
     def seal(self) -> None:
-        """Write everything that was added; StorageError where the disk is full."""
+        """Write and order everything that was added; StorageError where the disk is full."""
+        import numpy as np
+
         with self._room():
             self._file.flush()
+        if self._order is not None:
+            np.frombuffer(self._order, dtype=np.uint64).sort()
 
     def take(self) -> Iterator[tuple[bytes, Callable[[], Item]]]:
         """Each key with a function that decodes its item, since many items are never needed."""
@@ -83,14 +90,15 @@ class ItemFile:
         import numpy as np
 
         sizes = np.frombuffer(self._sizes, dtype=np.uint32)
-        places = np.cumsum(sizes, dtype=np.int64) - sizes
-        places += KEY_BYTES * np.arange(len(sizes))
-        order = np.arange(len(sizes))
-        if self._users is not None:
-            order = np.argsort(np.frombuffer(self._users, dtype=np.uint64), kind="stable")
-        for start in range(0, len(order), AT_ONCE):
-            chosen = order[start : start + AT_ONCE]
-            yield from zip(places[chosen].tolist(), sizes[chosen].tolist(), strict=True)
+        before = np.cumsum(sizes, dtype=np.int64)
+        before -= sizes
+        for start in range(0, len(sizes), AT_ONCE):
+            chosen = np.arange(start, min(start + AT_ONCE, len(sizes)), dtype=np.int64)
+            if self._order is not None:
+                ordered = np.frombuffer(self._order, dtype=np.uint64)[chosen]
+                chosen = (ordered & np.uint64((1 << NUMBER) - 1)).astype(np.int64)
+            places = before[chosen] + KEY_BYTES * chosen
+            yield from zip(places.tolist(), sizes[chosen].tolist(), strict=True)
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -121,7 +129,8 @@ async def make_items(
             item_file.close()
             return None
     item_file.seal()
-    in_order = np.sort(np.frombuffer(ids, dtype=np.int64))
+    in_order = np.frombuffer(ids, dtype=np.int64)
+    in_order.sort()
     if (in_order[1:] == in_order[:-1]).any():
         times = Counter(item().id for _, item in item_file.take())
         repeated = [name for name, count in times.items() if count > 1]

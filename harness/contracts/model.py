@@ -222,6 +222,9 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     store: Path | None = None
     """The file of the run's store of calls, for a model that asks others; None without a store."""
 
+    elsewhere: bool = False
+    """Whether an engine starts on another machine, so that this one may lack GPUs for it."""
+
     given_hosts: frozenset[str] | None = None
     """The hosts, each with its port if the address has one, that the user's own command names.
 

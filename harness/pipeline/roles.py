@@ -391,6 +391,7 @@ class RoleBinder:
                 start_timeout=self._settings.patience.start_timeout,
                 structured=self._settings.structured,
                 store=self._settings.store_file,
+                elsewhere=self._settings.executor == "ray",
                 given_hosts=self._given_hosts,
             )
             try:

@@ -8,34 +8,26 @@ import gc
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures, UsageError
-from harness.calls.batch_answers import BatchAnswers
+from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
-from harness.calls.own_answers import OwnAnswers
 from harness.calls.pricing import Cost
-from harness.calls.store import Store
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
-from harness.pipeline.executors.cluster import connect, disconnect, workers_of
-from harness.pipeline.executors.local import LocalExecutor, NotBatchable
-from harness.pipeline.executors.node_check import share_concurrency, work_order
+from harness.pipeline.executors.choice import open_executor
+from harness.pipeline.executors.local import NotBatchable
 from harness.pipeline.executors.planned import Executor
-from harness.pipeline.executors.run_keys import keys_of
 from harness.pipeline.failure_limits import how_to_ask_again
-from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun, State, for_later
 from harness.pipeline.preflight import (
     models_of,
@@ -44,15 +36,15 @@ from harness.pipeline.preflight import (
     preflight,
 )
 from harness.pipeline.preparation import Prepared, check_prices, prepare
-from harness.pipeline.progress import ClusterProgress, Display, RunProgress
+from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import LockedFolder, lock_folder
+from harness.pipeline.session import Session, Start
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
 from harness.pipeline.thinking import PATIENCE, Thinks, keep_thinking, known_thinking, said_before
-from harness.registry import Plugins, load_plugins
+from harness.registry import load_plugins
 from harness.registry.hookspecs import RunEnded, RunStarted, StageEnded
-from harness.runs.atomic_files import RUNS
 from harness.runs.manifest import Manifest, Status, session_ended, stage_finished
 from harness.runs.run_folder import ENGINES
 from harness.scoring.group_means import MeanOverTasks, means_of_run
@@ -165,46 +157,6 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Start:
-    """What is known before a run begins.
-
-    `asked` are the models that this session may ask, and `client` is for the small question. `look`
-    looks before the first call that costs; None if that is done, with the `problem` that it found.
-    """
-
-    asked: list[Model]
-    thinks: Thinks
-    client: Client
-    look: Callable[[], Awaitable[object]] | None
-    problem: HarnessError | None = None
-
-
-@dataclass(kw_only=True)
-class _Run:
-    """A run under way."""
-
-    settings: RunSettings
-    plugins: Plugins
-    prepared: Prepared
-    taken: LockedFolder
-    start: _Start
-    display: Display
-    progress: RunProgress
-    outbox: BatchRequests | None = None
-    engines: SharedEngines | None = None
-    requests: tuple[RequestFile, ...] = ()
-    began: float = field(default_factory=time.monotonic)
-    usage: dict[str, Any] = field(default_factory=dict)
-    costs: dict[str, Cost] = field(default_factory=dict)
-    limits: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def under_way(self) -> int:
-        """The number of questions in batches that were submitted before."""
-        return 0 if self.outbox is None else self.outbox.under_way
-
-
 async def arun(
     settings: RunSettings,
     *,
@@ -266,7 +218,7 @@ async def arun(
         )
         if requests_to is None:
             forget_unsubmitted(taken.folder)
-        run = _Run(
+        run = Session(
             settings=settings,
             plugins=plugins,
             prepared=prepared,
@@ -308,7 +260,7 @@ async def _start(
     engines: SharedEngines | None,
     *,
     to_file: bool,
-) -> _Start:
+) -> Start:
     """What is known before the run begins; looks and asks where a model's thinking is unknown."""
     settings = prepared.settings
     store = settings.store_file
@@ -348,7 +300,7 @@ async def _start(
         # So that no later session says otherwise.
         thinks |= dict.fromkeys(unknown, False)
     if to_file or not unknown:
-        return _Start(asked=asked, thinks=thinks, client=client, look=look)
+        return Start(asked=asked, thinks=thinks, client=client, look=look)
     problem = None
     try:
         for model in asked:
@@ -357,7 +309,7 @@ async def _start(
     except HarnessError as error:
         problem = error
     keep_thinking(unknown, store, warn)
-    return _Start(asked=asked, thinks=thinks | unknown, client=client, look=None, problem=problem)
+    return Start(asked=asked, thinks=thinks | unknown, client=client, look=None, problem=problem)
 
 
 def _elsewhere(model: Model, settings: RunSettings) -> bool:
@@ -365,7 +317,7 @@ def _elsewhere(model: Model, settings: RunSettings) -> bool:
     return settings.executor == "ray" and model.occupies is not None
 
 
-async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -> RunResult:
+async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool) -> RunResult:
     errors: list[HarnessError] = []
     summaries: list[TaskSummary] = []
     status: Status = "failed"
@@ -408,7 +360,7 @@ async def _carry_out(run: _Run, runs: list[StageRun], *, handle_signals: bool) -
 
 
 async def _ask_everything(
-    run: _Run, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
+    run: Session, runs: list[StageRun], errors: list[HarnessError], *, handle_signals: bool
 ) -> None:
     """Run every stage; appends to `errors` what stopped the run, and why tasks were given up."""
     if run.start.problem is not None:
@@ -437,8 +389,9 @@ async def _ask_everything(
             if (stage.task, stage.context.stage.name) in later:
                 plan.put_off(stage)
         try:
-            begin = _on_cluster if settings.executor == "ray" else _in_this_process
-            executor = await begin(run, plan, engines, stack)
+            executor = await open_executor(
+                run, plan, engines, stack, on_stage_end=lambda stage: _stage_ended(run, stage)
+            )
         except HarnessError as error:
             errors.append(error)
             return
@@ -456,100 +409,6 @@ async def _ask_everything(
         errors += executor.halted
 
 
-async def _in_this_process(
-    run: _Run, plan: Plan, engines: EngineGate, stack: AsyncExitStack
-) -> Executor:
-    """The executor that asks from this process."""
-    settings, announce = run.settings, run.display.show_line
-    warn = functools.partial(announce, problem=True)
-    store = answers = None
-    if settings.store_file is not None:
-        store = Store.open(settings.store_file, warn=warn)
-        stack.callback(store.close)
-    own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
-    stack.callback(own.close)
-    if run.taken.folder.answers.exists():
-        answers = Store.open(run.taken.folder.answers, warn=warn, option=RUNS)
-        stack.callback(answers.close)
-    client = Client(
-        store=store,
-        run_id=run.taken.run_id,
-        patience=settings.patience,
-        engines=engines,
-        fresh=run.taken.run_id if settings.fresh else None,
-        announce=announce,
-        mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
-        own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
-    )
-    client.follow(run.start.client)
-    return LocalExecutor(
-        plan=plan,
-        client=client,
-        memo=Memory(store, own),
-        limits=settings.max_failures,
-        retry_failures=settings.retry_failures,
-        on_stage_start=lambda stage: run.display.stage_started(stage.progress),
-        on_stage_end=lambda stage: _stage_ended(run, stage),
-        on_put_off=None if run.outbox is None else run.outbox.write,
-    )
-
-
-async def _on_cluster(
-    run: _Run, plan: Plan, engines: EngineGate, stack: AsyncExitStack
-) -> Executor:
-    """The executor that asks from workers on a Ray cluster."""
-    from harness.pipeline.executors.ray import RayExecutor
-    from harness.pipeline.executors.ray_workers import Workers
-
-    settings, announce = run.settings, run.display.show_line
-    if run.taken.folder.answers.exists():
-        raise UsageError(
-            "the run has answers that came in batches, which workers on a cluster cannot read",
-            where=str(run.taken.folder.answers),
-            expected="--executor local, which finishes the same run",
-        )
-    if run.start.look is not None:
-        await run.start.look()
-    contexts: dict[str, list[StageContext]] = {}
-    for stage in plan.runs:
-        contexts.setdefault(stage.task, []).append(stage.context)
-    connect(settings.ray_address)
-    stack.callback(disconnect)
-    models = run.start.asked
-    count, gpus = workers_of(models, settings)
-    order = work_order(
-        settings,
-        contexts,
-        run.plugins,
-        run_id=run.taken.run_id,
-        folder=run.taken.folder.path,
-        workers=count,
-    )
-    share_concurrency(models, order)
-    earlier = run.start.client
-    workers = Workers(
-        order=order,
-        keys=keys_of(models),
-        gpus=gpus,
-        used=earlier.meter.used(),
-        announce=announce,
-    )
-    stack.callback(workers.close)
-    run.progress.cluster = ClusterProgress()
-    return RayExecutor(
-        plan=plan,
-        limits=settings.max_failures,
-        retry_failures=settings.retry_failures,
-        on_stage_start=lambda stage: run.display.stage_started(stage.progress),
-        on_stage_end=lambda stage: _stage_ended(run, stage),
-        workers=workers,
-        count=count,
-        usage=earlier.usage,
-        seen=run.progress.cluster,
-        announce=announce,
-    )
-
-
 async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
     """End every engine; an error joins the errors of the run."""
     try:
@@ -558,7 +417,7 @@ async def _close(engines: EngineGate, errors: list[HarnessError]) -> None:
         errors.append(error)
 
 
-def _stage_ended(run: _Run, stage: StageRun) -> None:
+def _stage_ended(run: Session, stage: StageRun) -> None:
     progress = stage.progress
     if progress.done == progress.total:
         run.taken.manifest = stage_finished(
@@ -577,7 +436,7 @@ def _stage_ended(run: _Run, stage: StageRun) -> None:
 
 
 def _score_finished(
-    run: _Run, runs: list[StageRun], errors: list[HarnessError]
+    run: Session, runs: list[StageRun], errors: list[HarnessError]
 ) -> list[TaskSummary]:
     """The summaries of all finished tasks.
 
@@ -625,7 +484,7 @@ def _status_of(errors: list[HarnessError], *, waiting: bool) -> Status:
     return "failed"
 
 
-def _end(run: _Run, status: Status, code: int, problem: str | None) -> None:
+def _end(run: Session, status: Status, code: int, problem: str | None) -> None:
     manifest = run.taken.manifest
     run.costs = _costs(manifest, run.usage)
     run.taken.manifest = session_ended(
@@ -645,7 +504,7 @@ def _costs(manifest: Manifest, usage: Mapping[str, Mapping[str, int]]) -> dict[s
     return {} if manifest.prices is None else session_costs(manifest, usage, manifest.prices)
 
 
-def _notify(run: _Run, hook: str, event: object) -> None:
+def _notify(run: Session, hook: str, event: object) -> None:
     for problem in run.plugins.notify(hook, event):
         run.display.show_line(problem, problem=True)
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import math
-import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -21,8 +19,8 @@ import msgspec
 from harness.base.checksums import LINE, seal
 from harness.base.errors import StorageError
 from harness.contracts.records import JournalLine
-from harness.runs.atomic_files import storage_error, sync_folder
-from harness.runs.journal_index import OutcomeHead, cut_torn_tail, scan
+from harness.runs.journal_file import JournalFile, Sink
+from harness.runs.journal_index import OutcomeHead, scan
 from harness.runs.journal_parts import next_part, part_path
 
 _ROWS = 256
@@ -38,34 +36,17 @@ class JournalWriter:
     call raises that StorageError, even if the write failed between two calls.
 
     A `new` file, such as a part, must not exist: then nothing else ever appends to it. It is
-    removed if it is closed without a line.
+    removed if it is closed without a line. A `sink` takes the lines instead of the file here.
     """
 
-    def __init__(self, path: Path, *, new: bool = False) -> None:
+    def __init__(self, path: Path, *, new: bool = False, sink: Sink | None = None) -> None:
         self.path = path
-        self._new = new
+        self._sink = sink or JournalFile(path, new=new)
+        self._closed = False
         self._buffer = bytearray()
         self._rows = 0
         self._encoder = msgspec.json.Encoder()
         self._timer: asyncio.TimerHandle | None = None
-        self._broken: StorageError | None = None
-        self._descriptor: int | None = None
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | (os.O_EXCL if new else 0)
-            self._descriptor = os.open(path, flags, 0o666)
-            self.cut = cut_torn_tail(self._descriptor)
-            self._end = os.fstat(self._descriptor).st_size
-        except OSError as error:
-            self._release()
-            if new and path.exists():
-                raise StorageError(
-                    "another process wrote this part of a journal",
-                    where=str(path),
-                    expected="a new file",
-                    hint="repeat the same command: it continues where it stopped",
-                ) from error
-            raise storage_error(path, error) from error
 
     def append(self, record: JournalLine[Any, Any]) -> None:
         """Append one record; ValueError if JSON cannot hold it, and nothing is written.
@@ -112,23 +93,14 @@ class JournalWriter:
 
     def close(self) -> None:
         """Write the remaining lines durably to disk; a second call does nothing."""
-        if self._descriptor is None:
+        if self._closed:
             return
         self._stop_timer()
-        try:
-            if self._broken is None:
-                self._write()
-            if self._broken is None:
-                os.fsync(self._descriptor)
-                if self._new and self._end == 0:
-                    self.path.unlink(missing_ok=True)
-                sync_folder(self.path.parent)
-        except OSError as error:
-            self._broken = storage_error(self.path, error)
-        finally:
-            self._release()
-        if self._broken is not None:
-            raise self._broken
+        self._write()
+        self._closed = True
+        self._sink.close()
+        if self._sink.broken is not None:
+            raise self._sink.broken
 
     def __enter__(self) -> JournalWriter:
         return self
@@ -149,9 +121,9 @@ class JournalWriter:
             self._start_timer()
 
     def _check(self) -> None:
-        if self._broken is not None:
-            raise self._broken
-        if self._descriptor is None:
+        if self._sink.broken is not None:
+            raise self._sink.broken
+        if self._closed:
             raise StorageError(
                 "the journal is closed",
                 where=str(self.path),
@@ -175,27 +147,11 @@ class JournalWriter:
             self._timer = None
 
     def _write(self) -> None:
-        """Write the whole buffer; keep a failure for the next call, and cut the half line."""
-        if not self._buffer or self._descriptor is None or self._broken is not None:
-            return
-        try:
-            with memoryview(self._buffer) as view:
-                written = 0
-                while written < len(view):
-                    written += os.write(self._descriptor, view[written:])
-            self._end += written
-        except OSError as error:
-            self._broken = storage_error(self.path, error)
-            # Best effort: the next process that opens the journal cuts a half line too.
-            with suppress(OSError):
-                os.ftruncate(self._descriptor, self._end)
-        self._buffer.clear()
-        self._rows = 0
-
-    def _release(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        """Write the whole buffer; a failure is kept for the next call."""
+        if self._buffer and self._sink.broken is None:
+            self._sink.write(self._buffer)
+            self._buffer.clear()
+            self._rows = 0
 
 
 def open_journal(path: Path) -> JournalWriter:

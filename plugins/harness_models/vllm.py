@@ -227,7 +227,7 @@ def make(settings: ModelSettings) -> Model:
         check_no_revision(KIND, args.revision)
         check_weights(folder)
     lora = _adapter(args)
-    installed = _check_environment(args)
+    installed = _check_environment(args, elsewhere=settings.elsewhere)
     unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
     if unsure:
         check_with_parser(args.python, installed.server, unsure)
@@ -249,13 +249,14 @@ def make(settings: ModelSettings) -> Model:
             "with --structured, its answers are JSON from the first token, so it cannot think "
             "(reasoning_parser=… lets it think first)"
         )
-    if installed.on_gpus:
+    gpus_here = installed.on_gpus and not settings.elsewhere
+    if gpus_here:
         args, said = _placed(args, settings, folder=folder, revision=commit or args.revision)
         notes += said
-    elif args.gpus:
+    elif args.gpus and not installed.on_gpus:
         expected = "no gpus=: this vLLM runs on CPUs, or on a Ray cluster, which chooses them"
         raise bad(KIND, f"gpus={','.join(args.gpus)}", expected)
-    memory = _memory(args, identity) if installed.on_gpus else None
+    memory = _memory(args, identity) if gpus_here else None
 
     def command(socket: str) -> Sequence[str]:
         by_name = installed.server == OLD_SERVER
@@ -412,10 +413,11 @@ def _shards(args: VllmArgs) -> int:
     return math.prod(int(args.engine.get(size, "1")) for size in SHARDS)
 
 
-def _check_environment(args: VllmArgs) -> Installed:
+def _check_environment(args: VllmArgs, *, elsewhere: bool = False) -> Installed:
     """The installed vLLM.
 
-    ModelError if vLLM is not installed, or was built for a GPU that this machine lacks.
+    ModelError if vLLM is not installed, or was built for a GPU that this machine lacks, unless the
+    engine starts elsewhere.
     """
     python, found = probe_interpreter(args.python, PROBE, program="vLLM", needs="vllm")
     if not found["vllm"]:
@@ -425,10 +427,11 @@ def _check_environment(args: VllmArgs) -> Installed:
             hint="pip install vllm into an environment of its own, and name its interpreter with"
             " python=… or HARNESS_VLLM_PYTHON",
         )
-    elsewhere = args.engine.get("data_parallel_backend", "") == "ray" or (
+    on_ray = args.engine.get("data_parallel_backend", "") == "ray" or (
         args.engine.get("distributed_executor_backend", "") == "ray"
     )
-    if found["cuda"] and not elsewhere and not any(Path(each).exists() for each in GPU_DEVICES):
+    no_gpu = not any(Path(each).exists() for each in GPU_DEVICES)
+    if found["cuda"] and no_gpu and not (on_ray or elsewhere):
         raise ModelError(
             "vLLM needs a GPU, and this machine has none",
             where=python,
@@ -439,7 +442,7 @@ def _check_environment(args: VllmArgs) -> Installed:
     return Installed(
         server=SERVE if found["serve"] else OLD_SERVER,
         version=found["version"],
-        on_gpus=bool(found["cuda"]) and not elsewhere,
+        on_gpus=bool(found["cuda"]) and not on_ray,
     )
 
 

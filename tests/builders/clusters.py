@@ -16,6 +16,9 @@ import pytest
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
 """No usage is reported, and no token is read or made."""
 
+NODE = {"num_cpus": 8, "object_store_memory": 80 * 1024**2}
+"""A small node on which several workers have room."""
+
 
 @contextmanager
 def ray_folder() -> Iterator[Path]:

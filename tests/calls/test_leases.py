@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from harness.base.errors import BudgetSpent, HarnessError
 from harness.calls.budget import Claim, Meter
+from harness.calls.client import Client
 from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used, none_of
-from harness.calls.policy import Budget
+from harness.calls.own_answers import Answer
+from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
 from harness.contracts.identity import Identity
-from harness.contracts.model import Reply, Usage
+from harness.contracts.model import CallError, Model, Reply, Request, Usage
 
 MODEL = Identity(kind="openai", name="m")
 ASKED = make_request("hällo", max_tokens=100)
@@ -328,6 +330,51 @@ async def test_a_meter_that_is_closed_waits_for_no_lease():
     await asyncio.sleep(0)
     meter.close()
     await asyncio.wait_for(waits, 5)
+
+
+# With clients
+
+
+class Numbered(Model):
+    """A model of one worker, whose every third attempt fails for now."""
+
+    def __init__(self) -> None:
+        self.identity = Identity(kind="script", name="m")
+        self.attempts = 0
+
+    async def ask(self, request: Request) -> Reply:
+        self.attempts += 1
+        await asyncio.sleep(0)
+        if self.attempts % 3 == 0:
+            raise CallError("server_error", "for now", retryable=True)
+        return Reply(text="ok")
+
+
+async def test_three_clients_send_as_many_attempts_as_the_budget_allows():
+    house = House(Budget(calls=40))
+    patience = Patience(first_delay=0.0001, longest_delay=0.0001)
+    models = {name: Numbered() for name in house.names}
+    clients = {
+        name: Client(store=None, run_id="r1", patience=patience, meter=house.meters[name])
+        for name in house.names
+    }
+    ask = [
+        clients[name].ask(
+            models[name], make_request(f"{name} {number}"), role="candidate", stage="s"
+        )
+        for name, count in (("a", 2), ("b", 30), ("c", 30))
+        for number in range(count)
+    ]
+    answers = await asyncio.gather(*ask, return_exceptions=True)
+    assert sum(model.attempts for model in models.values()) == 40
+    assert {type(one) for one in answers} == {Answer, BudgetSpent}
+    assert {str(one) for one in answers if isinstance(one, BudgetSpent)} == {
+        "the budget of calls is spent\n"
+        "  found:    40 calls used\n"
+        "  expected: at most 40\n"
+        "  to do:    run the same command with a larger budget: it continues where this run stopped"
+    }
+    assert house.purse.used() == Used(calls=40)
 
 
 # Any workers, any order

@@ -14,6 +14,7 @@ from builders.processes import run_python
 from inline_snapshot import snapshot
 
 from harness.base.errors import UsageError
+from harness.contracts.model import ModelSettings
 from harness.pipeline.executors import cluster
 from harness.pipeline.executors.cluster import (
     ClusterError,
@@ -26,7 +27,10 @@ from harness.pipeline.executors.cluster import (
     findings,
     nodes,
     said_of,
+    workers_of,
 )
+from harness.pipeline.settings import RunSettings
+from harness.registry import load_plugins
 from harness.testing.server import FaultyServer
 
 pytestmark = pytest.mark.xdist_group("ray")
@@ -104,6 +108,16 @@ expected: --engines N: each engine has one worker, on the node of the engine\
     counted(None, None)
 
 
+@pytest.mark.parametrize(
+    ("workers", "concurrency", "opened"), [(None, None, 2), (5, None, 5), (5, 3, 3), (None, 1, 1)]
+)
+def test_no_worker_opens_that_may_send_nothing(monkeypatch, workers, concurrency, opened):
+    monkeypatch.setattr(cluster, "nodes", lambda: FOUR)
+    settings = RunSettings(tasks=(), model="", workers=workers, concurrency=concurrency)
+    model = load_plugins().model("baseline").factory(ModelSettings(args={}))
+    assert workers_of([model], settings) == (opened, 0)
+
+
 def test_ray_that_is_not_installed(raised, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda name: None)
@@ -112,6 +126,43 @@ Ray is not installed
 expected: the package ray
 to do: pip install 'user-understanding-harness[ray]'\
 """)
+
+
+def test_what_ray_raises_is_put_into_words(raised):
+    class AuthenticationError(Exception):
+        pass
+
+    def failed(error, address="auto"):
+        raise cluster._error_of(error, address)
+
+    where = "--ray_address auto"
+    assert raised(ClusterError, failed, AuthenticationError("no"), where=where) == snapshot("""\
+the cluster asks for a token, and this machine has none, or another
+expected: the token of the cluster
+to do: copy ~/.ray/auth_token from the head of the cluster to this machine, and set RAY_AUTH_MODE to token\
+""")  # noqa: E501
+    other = RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.55.0\n")
+    found = "RuntimeError: Version mismatch: The cluster was started with: Ray: 2.55.0"
+    assert raised(ClusterError, failed, other, where=where, found=found) == snapshot("""\
+the cluster runs another version of Ray or Python
+expected: the same versions on all machines\
+""")
+    full, found = OSError("no space"), "OSError: no space"
+    assert raised(
+        ClusterError, failed, full, None, where="--executor ray", found=found
+    ) == snapshot("Ray cannot be started on this machine")
+    assert raised(ClusterError, failed, full, where=where, found=found) == snapshot("""\
+the Ray cluster cannot be joined
+expected: a cluster to which this machine belongs
+to do: run `ray start --head` on one machine, and on each other `ray start --address=HOST:6379`\
+""")
+
+
+def test_auto_is_what_the_variable_names(monkeypatch):
+    monkeypatch.setenv("RAY_ADDRESS", "nowhere")
+    with pytest.raises(UsageError, match="--ray_address cannot be used") as caught:
+        connect("auto")
+    assert caught.value.found == "nowhere"
 
 
 @pytest.mark.parametrize("address", ["", "foo", "foo:", ":1", "http://a:1", "a b:1", "a:1/x"])

@@ -7,12 +7,12 @@ import sys
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import mkdtemp
 
 import msgspec
 import pytest
 
 from harness.base.errors import HarnessError
+from harness.contracts.model import ModelSettings
 from harness.pipeline import preparation
 from harness.pipeline.executors import node_check
 from harness.pipeline.executors.node_check import (
@@ -21,6 +21,7 @@ from harness.pipeline.executors.node_check import (
     check_node,
     decoded,
     encoded,
+    share_concurrency,
     work_order,
 )
 from harness.pipeline.executors.run_keys import keys_of
@@ -73,7 +74,8 @@ def ordered(thinks=(), **given):
     prepared = prepare(make_settings({**GIVEN, **given}), load_plugins())
     thinking = [prepared.models[number] for number in thinks]
     contexts = {each.task.name: each.contexts("run-1", thinking) for each in prepared.tasks}
-    folder = Path(mkdtemp())
+    folder = Path("runs/one")
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "lock").write_text("held")
     order = work_order(
         prepared.settings, contexts, load_plugins(), run_id="run-1", folder=folder, workers=1
@@ -143,6 +145,29 @@ def test_another_process_asks_with_the_keys_of_the_driver(folder, monkeypatch):
     own = " ".join(one.key for one in contexts["interests"])
     assert (done.stdout, done.stderr) == (f"from the server\n{own} True\n", "")
     assert server.asked[0].headers["authorization"] == "Bearer key-3f2a9c71b8d0"
+
+
+@pytest.mark.parametrize(
+    ("whole", "of_model", "workers", "shares"),
+    [
+        (8, None, 4, [2, 2, 2, 2]),
+        (8, None, 3, [3, 3, 2]),
+        (2, None, 3, [1, 1, 1]),
+        (8, 5, 2, [3, 2]),
+        (None, 5, 2, [3, 2]),
+        (None, None, 2, [64, 64]),
+    ],
+)
+def test_workers_have_together_what_was_given(whole, of_model, workers, shares):
+    order = msgspec.structs.replace(ordered(concurrency=whole)[0], workers=workers)
+    args = {"model": "m"} | ({} if of_model is None else {"concurrency": str(of_model)})
+    found = []
+    for seat in range(1, workers + 1):
+        given = ModelSettings(args=args, concurrency=whole)
+        model = load_plugins().model("openai").factory(given)
+        share_concurrency([model], order, seat=seat)
+        found.append(model.concurrency)
+    assert found == shares
 
 
 def test_an_order_shows_no_settings():

@@ -44,7 +44,7 @@ def model(kind="openai", hosts=None, **given):
             {"MINE", "OPENAI_BASE_URL"},
         ),
     ],
-    ids=str,
+    ids=["own variables", "key's variable", "key's file", "address of a task", "both"],
 )
 def test_a_model_names_what_its_requests_are_made_of(given, hosts, variables):
     assert set(model(hosts=hosts, **given).variables) == variables

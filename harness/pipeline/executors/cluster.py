@@ -171,7 +171,7 @@ def workers_of(models: Sequence[Model], settings: RunSettings) -> tuple[int, int
     """The number of workers that a run opens on the cluster, and the GPUs that each of them has.
 
     Each engine has a worker of its own; a run without engines has one on each node, or as many as
-    `--workers` says.
+    `--workers` says, but no more than requests that may be sent at the same time.
     """
     engines = [one for one in models if one.occupies is not None]
     served = [one for one in models if one.occupies is None]
@@ -183,7 +183,8 @@ def workers_of(models: Sequence[Model], settings: RunSettings) -> tuple[int, int
     )
     found = nodes()
     if not engines:
-        return settings.workers or len(found), 0
+        wanted = settings.workers or len(found)
+        return min(wanted, settings.concurrency or wanted), 0
     largest = max(engines, key=lambda one: one.gpus)
     if not largest.gpus:
         return settings.engines or len(found), 0
@@ -310,9 +311,10 @@ def _replaced(part: str, name: str, instead: Callable[..., Any]) -> Iterator[Non
 
 def _check_there(address: str) -> None:
     """Raise the error of an address at which no cluster is, within seconds."""
-    found = ADDRESS.fullmatch(_resolved(address))
+    resolved = _resolved(address)
+    found = ADDRESS.fullmatch(resolved)
     if found is None:
-        raise UsageError(f"{OPTION} cannot be used", found=address, expected=FORMS)
+        raise UsageError(f"{OPTION} cannot be used", found=resolved, expected=FORMS)
     if found[0].startswith("ray://") and importlib.util.find_spec("grpc") is None:
         raise ClusterError(
             "an address with ray:// needs grpcio, which is not installed",
@@ -339,12 +341,12 @@ def _speaks_http2(connection: socket.socket) -> bool:
 
 def _resolved(address: str) -> str:
     """The address that `auto` stands for; every other address as it is."""
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or address
     if address != "auto":
         return address
-    services = _ray("._private.services")
     try:
-        named = services.canonicalize_bootstrap_address(os.environ.get("RAY_ADDRESS") or address)
-        return str(named)
+        return str(_ray("._private.services").canonicalize_bootstrap_address(address))
     except (ConnectionError, ValueError) as error:
         raise _none_there(address, "no Ray on this machine, and no RAY_ADDRESS") from error
 
@@ -373,12 +375,13 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
             found=found,
             expected="the same versions on all machines",
         )
-    if type(error).__name__ == "AuthenticationError":
+    if type(error).__name__ == "AuthenticationError" or "AuthToken" in str(error.__cause__):
         return ClusterError(
             "the cluster asks for a token, and this machine has none, or another",
             where=where,
             expected="the token of the cluster",
-            hint="RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH with the file of the token",
+            hint="copy ~/.ray/auth_token from the head of the cluster to this machine, and set "
+            "RAY_AUTH_MODE to token",
         )
     if address is None:
         return ClusterError("Ray cannot be started on this machine", where=where, found=found)

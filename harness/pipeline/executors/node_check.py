@@ -15,7 +15,7 @@ import msgspec
 from harness.base.errors import HarnessError, UsageError
 from harness.contracts.model import Model
 from harness.pipeline.preparation import BoundTask, bind_tasks
-from harness.pipeline.settings import RunSettings
+from harness.pipeline.settings import OF_RAY, RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.registry import load_plugins
 from harness.registry.missing_packages import HARNESS
@@ -103,9 +103,13 @@ def work_order(
     folder: Path,
     workers: int,
 ) -> WorkOrder:
-    """The order for nodes: `settings` and `contexts` are those of the prepared run."""
+    """The order for nodes: `settings` and `contexts` are those of the prepared run.
+
+    On its node, a worker asks as the local executor does.
+    """
+    here = dict.fromkeys(OF_RAY, None) | {"executor": "local", "run_storage": settings.run_storage}
     return WorkOrder(
-        settings=settings,
+        settings=msgspec.structs.replace(settings, **here),
         cwd=str(Path.cwd()),
         run_id=run_id,
         folder=str(folder.absolute()),
@@ -158,12 +162,17 @@ def check_node(
     return contexts
 
 
-def share_concurrency(models: Iterable[Model], order: WorkOrder) -> None:
-    """Give this worker its share of `--concurrency` at servers; each engine has a worker's own."""
-    whole = order.settings.concurrency
+def share_concurrency(models: Iterable[Model], order: WorkOrder, *, seat: int = 1) -> None:
+    """Give the worker on this seat, from 1, its share of the requests that a server may get at the
+    same time, where a number was given; the first workers have the largest, and none has nothing.
+
+    Each engine has a worker's own.
+    """
     for model in models:
-        if whole is not None and model.occupies is None:
-            model.concurrency = -(-whole // order.workers)
+        usual = model.concurrency == type(model).concurrency and order.settings.concurrency is None
+        if not usual and model.occupies is None:
+            share, rest = divmod(model.concurrency, order.workers)
+            model.concurrency = max(1, share + (seat <= rest))
 
 
 @contextmanager

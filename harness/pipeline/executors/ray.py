@@ -15,10 +15,12 @@ import msgspec
 from ray.exceptions import RayActorError
 
 from harness.base.errors import HarnessError, ModelError
+from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
 from harness.pipeline.executors.cluster import nodes
 from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
 from harness.pipeline.executors.planned import Executor
+from harness.pipeline.executors.ray_keeper import reason_of
 from harness.pipeline.executors.ray_workers import Workers
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardItem, shard_size
 from harness.pipeline.item_queue import ItemQueue, Job, Queue
@@ -32,9 +34,6 @@ NEWS_SECONDS = 0.5
 
 ENDING_SECONDS = 60.0
 """How long a worker may take to end once it was told to; then it is killed."""
-
-LONGEST_REASON = 200
-"""Characters of Ray's account of a death that are shown."""
 
 MOST_DEATHS = 3
 """Workers that may die one after the other in a place without a finished shard."""
@@ -114,11 +113,7 @@ class RayExecutor(Executor):
 
     def limits(self) -> dict[str, Any]:
         """The history of each worker's limiters, as it last reported it."""
-        return {
-            f"{label}, worker {name}": report
-            for name, limits in self._limits_of.items()
-            for label, report in limits.items()
-        }
+        return limits_of_workers(self._limits_of)
 
     def worked(self, queue: Queue, job: Job | None) -> None:
         """End the queue's stage if all its items are done."""
@@ -214,7 +209,7 @@ class RayExecutor(Executor):
                 deaths = 1 if worker is not None and worker.finished else deaths + 1
                 if worker is not None:
                     self._bury(worker)
-                why = _reason(error)
+                why = reason_of(error)
                 if deaths == MOST_DEATHS:
                     raise ModelError(
                         "the workers on the cluster die before they have worked any item",
@@ -382,9 +377,3 @@ async def _take(queue: ItemQueue, size: int) -> tuple[ShardItem, ...]:
         item = msgspec.json.encode(job.item)
         items.append(ShardItem(key=job.key, item=item, again=job.again, replaces=job.replaces))
     return tuple(items)
-
-
-def _reason(error: RayActorError) -> str:
-    """Why a worker died, in a line."""
-    text = " ".join(str(error).split())
-    return text.partition("The actor is dead because ")[2][:LONGEST_REASON] or text[:LONGEST_REASON]

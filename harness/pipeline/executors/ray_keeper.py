@@ -1,28 +1,43 @@
-"""What the workers of a run share, in processes on the driver's node: its memos and its budget."""
+"""What the workers of a run share, in processes on the driver's node: its memos, its budget and,
+where they do not see the run folder, its files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from ray.exceptions import ActorUnavailableError, RayActorError, RayError
+
+from harness.base.errors import StorageError
 from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used
 from harness.calls.policy import Budget
 from harness.calls.store import Store
+from harness.pipeline.executors.sent_files import ReceivedFiles, SentFile
 from harness.pipeline.memos import DistantMemory, Entry, Memory
 from harness.runs.atomic_files import RUNS
+
+LONGEST_REASON = 200
+"""Characters of Ray's account of a death that are shown."""
+
+PATIENCE_SECONDS = 30.0
+"""How long a message is repeated while Ray does not know whether its receiver lives."""
 
 
 class HarnessKeeper:
     """Owns the memos of a run: the first write of a key wins, whichever worker makes it.
 
-    It becomes an actor. A value is in a file before a worker has it.
+    It becomes an actor. A value is in a file before a worker has it. It writes the parts of
+    journals that workers send.
     """
 
     def __init__(self, store: Path | None, own: Path) -> None:
         kept = Store.open(own, option=RUNS)
         self._memory = Memory(kept if store is None else Store.open(store), kept)
+        self._files = ReceivedFiles()
 
     def entries(self, name: str, keys: list[str]) -> dict[str, Entry]:
         """The entries of these keys in a memo, of those that have one."""
@@ -31,6 +46,14 @@ class HarnessKeeper:
     def keep(self, name: str, asker: str, values: Mapping[str, str]) -> dict[str, Entry]:
         """The entries that hold from now on for these keys of a memo."""
         return self._memory.keep(name, asker, values)
+
+    def write(self, path: Path, place: int, lines: bytes) -> StorageError | None:
+        """Append lines to a worker's part of a journal."""
+        return self._files.write(path, place, lines)
+
+    def close(self, path: Path) -> StorageError | None:
+        """Write a worker's part of a journal durably to disk."""
+        return self._files.close(path)
 
 
 _ASKING = ThreadPoolExecutor(1, "keeper")
@@ -42,12 +65,52 @@ def distant_memory(keeper: Any) -> DistantMemory:
     import ray
 
     def ask(method: Any, *given: Any) -> dict[str, Entry]:
-        found: Any = _ASKING.submit(ray.get, method.remote(*given)).result()
+        try:
+            found: Any = _ASKING.submit(ray.get, method.remote(*given)).result()
+        except RayActorError as error:
+            raise _keeper_lost(error) from error
         return dict(found)
 
     return DistantMemory(
         entries=lambda name, keys: ask(keeper.entries, name, keys),
         keep=lambda name, asker, values: ask(keeper.keep, name, asker, values),
+    )
+
+
+def sent_file(keeper: Any, path: Path) -> SentFile:
+    """A new file in the run folder whose lines the keeper writes."""
+
+    async def told(ask: Callable[..., Any], *given: Any) -> StorageError | None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                failed: StorageError | None = await ask(path, *given)
+                return failed
+            except ActorUnavailableError as error:
+                if time.monotonic() > deadline:
+                    return _keeper_lost(error)
+                await asyncio.sleep(1)
+            except RayError as error:
+                return _keeper_lost(error)
+
+    return SentFile(
+        send=lambda place, lines: told(keeper.write.remote, place, lines),
+        close=lambda: told(keeper.close.remote),
+    )
+
+
+def reason_of(error: RayError) -> str:
+    """Why an actor died, in a line."""
+    text = " ".join(str(error).split())
+    return text.partition("The actor is dead because ")[2][:LONGEST_REASON] or text[:LONGEST_REASON]
+
+
+def _keeper_lost(error: RayError) -> StorageError:
+    return StorageError(
+        "the process that keeps records and memos for the workers cannot be reached any more",
+        where="the machine where the run was started",
+        found=reason_of(error),
+        hint="repeat the same command: it continues where it stopped",
     )
 
 

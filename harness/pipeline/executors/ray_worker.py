@@ -24,14 +24,15 @@ from harness.calls.leases import Account, Lease, Recall, Spent, Used
 from harness.calls.network_fs import network_type
 from harness.calls.own_answers import Answer
 from harness.calls.owners import OwnerLost, Owners, Question
-from harness.calls.store import Store
+from harness.calls.store import Store, default_path
 from harness.contracts.model import Model
 from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.executors.lanes import Lanes, ends_gently
 from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded, share_concurrency
-from harness.pipeline.executors.ray_keeper import distant_memory
+from harness.pipeline.executors.ray_keeper import distant_memory, sent_file
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
+from harness.pipeline.executors.sent_files import SentFile
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone
 from harness.pipeline.item_queue import Job, Queue
 from harness.pipeline.plan import StageRun, State
@@ -60,6 +61,7 @@ class ShardQueue:
     writer: JournalWriter
     decode_item: Callable[[bytes], Item]
     decode_value: Callable[[bytes], Any]
+    sent: SentFile | None = None
     counts: Counts = field(default_factory=Counts)
     left: int = 0
     _jobs: deque[Job] = field(default_factory=deque)
@@ -100,6 +102,18 @@ class ShardQueue:
         """End the wait for shards that will not be worked."""
         for shard in self._shards.values():
             shard.done.set()
+
+    async def written(self) -> None:
+        """Wait until the records are written where the driver reads them; StorageError if not."""
+        self.writer.flush()
+        if self.sent is not None:
+            await self.sent.acknowledged()
+
+    async def close(self) -> None:
+        """Wait until the records are durably on disk; StorageError if not."""
+        self.writer.close()
+        if self.sent is not None:
+            await self.sent.acknowledged()
 
     def counted(self) -> Counts:
         """What was counted since this was asked last."""
@@ -144,7 +158,8 @@ class HarnessWorker:
         return self._node, None
 
     async def _begin(self, order: WorkOrder, keeper: Any, purse: Any) -> None:
-        _check_folder(order, self._name, self._node)
+        if order.settings.run_storage == "shared":
+            _check_folder(order, self._name, self._node)
         for task, contexts in check_node(order, self._node).items():
             self._contexts |= {(task, context.stage.name): context for context in contexts}
         settings = order.settings
@@ -153,21 +168,22 @@ class HarnessWorker:
             model.require()
         if engines := {one: played for one, played in players.items() if one.occupies is not None}:
             await preflight(engines, settings, show=self._say)
-        share_concurrency(players, order)
+        share_concurrency(players, order, seat=seat_of(self._name))
         if settings.store_file is not None:
             self._store = Store.open(
                 _on_local_disk(settings.store_file, self._node), warn=self._say
             )
         self._models = list(players)
+        self._sends = settings.run_storage == "local"
         self._folder = RunFolder(order.run_folder)
-        self._purse = purse
+        self._keeper, self._purse = keeper, purse
         self._meter = Meter(
             settings.budget, settings.prices, more=None if purse is None else self._more
         )
         self._engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
             announce=self._say,
-            logs=self._folder.path / ENGINES / self._name,
+            logs=self._logs(order, told=bool(engines)),
             models=players,
         )
         self._client = Client(
@@ -183,7 +199,7 @@ class HarnessWorker:
         self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
 
     async def work(self, shard: Shard) -> ShardDone:
-        """Work the items of a shard; when this returns, their records are on disk."""
+        """Work the items of a shard; when this returns, their records are written."""
         try:
             queue = self._queue(shard)
         except HarnessError as error:
@@ -196,7 +212,7 @@ class HarnessWorker:
         await opened.done.wait()
         unwritten: HarnessError | None = None
         try:
-            queue.writer.flush()
+            await queue.written()
         except StorageError as error:
             unwritten = error
         return ShardDone(queue.counted(), self._stopped or unwritten)
@@ -206,7 +222,7 @@ class HarnessWorker:
         queue = self._queues.pop((task, stage), None)
         try:
             if queue is not None:
-                queue.writer.close()
+                await queue.close()
         except HarnessError as error:
             return error
         return None
@@ -309,6 +325,15 @@ class HarnessWorker:
         found: Answer = answer
         return found
 
+    def _logs(self, order: WorkOrder, *, told: bool) -> Path:
+        """The folder for the logs of engines: in the run folder, or else in the user's cache."""
+        if order.settings.run_storage == "shared":
+            return self._folder.path / ENGINES / self._name
+        logs = default_path().parent / ENGINES / order.run_id / self._name
+        if told:
+            self._say(f"logs of engines are on this node, in {logs}")
+        return logs
+
     def _queue(self, shard: Shard) -> ShardQueue:
         place = shard.task, shard.stage
         if place not in self._queues:
@@ -322,9 +347,11 @@ class HarnessWorker:
                 progress=StageProgress(task=shard.task, stage=shard.stage),
                 state=State.RUNNING,
             )
+            sent = sent_file(self._keeper, path) if self._sends else None
             self._queues[place] = ShardQueue(
                 run=run,
-                writer=JournalWriter(path, new=True),
+                writer=JournalWriter(path, new=True, sink=sent),
+                sent=sent,
                 decode_item=msgspec.json.Decoder(context.stage.item).decode,
                 decode_value=msgspec.json.Decoder(context.stage.value).decode,
             )
@@ -346,6 +373,15 @@ class HarnessWorker:
 
     def _say(self, text: str) -> None:
         self._lines.append(f"{self._node}: {text}")
+
+
+def seat_of(worker: str) -> int:
+    """The number of a worker's seat, which the one that takes its place has too.
+
+    >>> seat_of("3.1")
+    3
+    """
+    return int(worker.partition(".")[0])
 
 
 def seen_file(folder: Path, worker: str) -> Path:

@@ -126,6 +126,8 @@ class Workers:
 
     def _unseen(self, name: str, node: str) -> HarnessError | None:
         """The error for a worker whose files do not arrive in the run folder here."""
+        if self.order.settings.run_storage == "local":
+            return None
         try:
             seen_file(self.order.run_folder, name).unlink()
         except FileNotFoundError:

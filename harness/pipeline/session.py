@@ -1,0 +1,63 @@
+"""One session of a run: the work of one process on a run folder."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.base.errors import HarnessError
+from harness.calls.client import Client
+from harness.calls.engines import SharedEngines
+from harness.calls.pricing import Cost
+from harness.contracts.model import Model
+from harness.pipeline.batch_requests import BatchRequests, RequestFile
+from harness.pipeline.preparation import Prepared
+from harness.pipeline.progress import Display, RunProgress
+from harness.pipeline.resume import LockedFolder
+from harness.pipeline.settings import RunSettings
+from harness.pipeline.thinking import Thinks
+
+if TYPE_CHECKING:
+    from harness.registry import Plugins
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """What is known before a run begins.
+
+    `asked` are the models that this session may ask, and `client` is for the small question. `look`
+    looks before the first call that costs; None if that is done, with the `problem` that it found.
+    """
+
+    asked: list[Model]
+    thinks: Thinks
+    client: Client
+    look: Callable[[], Awaitable[object]] | None
+    problem: HarnessError | None = None
+
+
+@dataclass(kw_only=True)
+class Session:
+    """A run under way, and what this session found out."""
+
+    settings: RunSettings
+    plugins: Plugins
+    prepared: Prepared
+    taken: LockedFolder
+    start: Start
+    display: Display
+    progress: RunProgress
+    outbox: BatchRequests | None = None
+    engines: SharedEngines | None = None
+    requests: tuple[RequestFile, ...] = ()
+    began: float = field(default_factory=time.monotonic)
+    usage: dict[str, Any] = field(default_factory=dict)
+    costs: dict[str, Cost] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def under_way(self) -> int:
+        """The number of questions in batches that were submitted before."""
+        return 0 if self.outbox is None else self.outbox.under_way

@@ -1,0 +1,75 @@
+"""One cluster of two nodes for all tests of this folder, which this process has joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.clusters import NODE, ray_cluster
+from builders.toys import Runs, toys_installed
+
+from harness.testing import FaultyServer
+
+MODELS = ("candidate", "judge", "referee", "verifier", "predictor", "profiler")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what needs a cluster one after the other."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("ray"))
+
+
+@pytest.fixture(scope="session")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The package of the toy benchmark; installed before the cluster starts."""
+    with toys_installed(tmp_path_factory.mktemp("site")) as package:
+        yield package
+
+
+@pytest.fixture(scope="session")
+def cluster(package: Path) -> Iterator[Any]:
+    """The cluster: two nodes on this machine. This process has joined it, which saves time."""
+    with ray_cluster(NODE, NODE) as cluster:
+        import ray
+
+        from harness.pipeline.executors import cluster as joining
+
+        joining.connect(cluster.address)
+        joined = joining._joined.pop()  # so that the end of a run does not leave the cluster
+        yield cluster
+        joined.close()
+        assert not ray.is_initialized()
+
+
+@pytest.fixture
+def runs(tmp_path: Path, package: Path, cluster: Any) -> Iterator[Runs]:
+    """Runs in a folder of the test's own."""
+    yield Runs(tmp_path, package, cluster.address)
+    for left in ("mended", "die"):
+        (package / left).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def serve(runs: Runs) -> Iterator[Callable[..., FaultyServer]]:
+    """Start a server that the runs ask; it stops with the test."""
+    servers: list[FaultyServer] = []
+
+    def start(answer: Any = None, **options: Any) -> FaultyServer:
+        options.setdefault("models", MODELS)
+        server = FaultyServer(answer or echo, **options).start()
+        servers.append(server)
+        runs.url = server.url
+        return server
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+def echo(body: dict[str, Any]) -> str:
+    """What was asked without the first word, which says by whom."""
+    return str(body["messages"][-1]["content"]).partition(" ")[2]

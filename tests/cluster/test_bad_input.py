@@ -1,0 +1,154 @@
+"""What cannot work is said in a line that names the option or the node, and nothing is paid for."""
+
+from __future__ import annotations
+
+import socket
+
+import msgspec
+import pytest
+from builders.clusters import NODE
+
+from harness.pipeline import run as running
+from harness.pipeline.executors import ray_workers
+from harness.testing import FaultyServer
+
+WORDS = [f"w {number}" for number in range(6)]
+
+
+def told(runs, arguments, **environment):
+    """The exit code of a command, and what it said."""
+    process = runs.started(arguments, **environment)
+    _, said = process.communicate(timeout=60)
+    return process.returncode, " ".join(said.split())
+
+
+def changed(arguments, **options):
+    """The command with other values of options; None leaves one out."""
+    arguments = [*arguments]
+    for name, value in options.items():
+        if f"--{name}" in arguments:
+            place = arguments.index(f"--{name}")
+            del arguments[place : place + 2]
+        if value is not None:
+            arguments += [f"--{name}", value]
+    return arguments
+
+
+def nobody():
+    """An address at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as once:
+        return f"127.0.0.1:{once.getsockname()[1]}"
+
+
+def test_no_cluster_is_at_the_address(runs, serve):
+    server = serve()
+    runs.words(*WORDS)
+    address = nobody()
+    code, said = told(runs, changed(runs.arguments("ray"), ray_address=address))
+    assert code == 1
+    assert f"--ray_address {address}: no Ray cluster is at this address" in said
+    assert "Connection refused" in said and "ray start --head" in said
+    with FaultyServer() as other:
+        address = other.url.removeprefix("http://").partition("/")[0]
+        code, said = told(runs, changed(runs.arguments("ray"), ray_address=address))
+    assert (code, "a server that is no Ray" in said) == (1, True)
+    code, said = told(runs, changed(runs.arguments("ray"), ray_address="there"))
+    assert code == 2
+    assert "found: there expected: auto, HOST:PORT or ray://HOST:PORT" in said
+    assert server.count == 0
+
+
+def test_counts_that_no_model_has_a_use_for(runs, serve, package):
+    server = serve()
+    runs.words(*WORDS)
+    code, said = told(runs, [*changed(runs.arguments("ray"), workers=None), "--engines", "2"])
+    assert code == 2
+    assert "--engines needs a model for which the harness starts an engine" in said
+    assert "--workers N" in said
+    code, said = told(runs, changed(runs.arguments("ray"), workers="0"))
+    assert (code, "--workers must be at least 1" in said) == (2, True)
+    code, said = told(runs, [*runs.arguments("local"), "--workers", "2"])
+    assert (code, "--workers needs --executor ray" in said) == (2, True)
+    assert server.count == 0
+
+
+def test_a_batch_is_not_written_by_a_cluster(runs, serve):
+    server = serve()
+    runs.words(*WORDS)
+    run = [one for one in runs.arguments("ray") if one not in ("run", "--quiet")]
+    code, said = told(runs, [*run[:3], "batch", "write", "--out", "asked.jsonl", *run[3:]])
+    assert code == 2, said
+    assert "--executor" in said and "batch" in said
+    assert server.count == 0 and not (runs.folder / "asked.jsonl").exists()
+
+
+def test_a_node_that_sees_another_folder_of_the_same_name(runs, serve, monkeypatch):
+    server = serve()
+    runs.words(*WORDS)
+    make = running.work_order
+
+    def of_another(*given, **more):
+        return msgspec.structs.replace(make(*given, **more), lock="of another run")
+
+    monkeypatch.setattr(running, "work_order", of_another)
+    done = runs.run("ray")
+    assert (done.status, done.exit_code) == ("failed", 2)
+    said = str(done.errors[0])
+    assert "the run folder cannot be seen from a node of the cluster" in said
+    assert "another folder of the same name" in said and str(done.folder) in said
+    assert server.count == 0
+    monkeypatch.undo()
+    assert runs.run("ray").status == "done"  # the same command, once the folder is shared
+
+
+def test_a_node_whose_files_do_not_arrive(runs, serve, monkeypatch):
+    server = serve()
+    runs.words(*WORDS)
+    see = ray_workers.seen_file
+    monkeypatch.setattr(ray_workers, "seen_file", lambda folder, name: see(folder / "no", name))
+    done = runs.run("ray")
+    assert done.status == "failed"
+    assert "the run folder cannot be seen from a node" in str(done.errors[0])
+    assert server.count == 0
+
+
+def test_a_node_without_the_run_folder(runs, serve, monkeypatch):
+    serve()
+    runs.words(*WORDS)
+    make = running.work_order
+
+    def elsewhere(*given, **more):
+        order = make(*given, **more)
+        return msgspec.structs.replace(order, folder=str(runs.folder / "nowhere"))
+
+    monkeypatch.setattr(running, "work_order", elsewhere)
+    done = runs.run("ray")
+    assert "No such file or directory" in str(done.errors[0])
+
+
+@pytest.mark.parametrize("lacking", ["the plugin", "the version"])
+def test_a_node_that_has_something_else_installed(runs, serve, cluster, tmp_path, lacking):
+    server = serve()
+    runs.words(*WORDS)
+    if lacking == "the plugin":
+        variables = {"HARNESS_PLUGINS": "models,judges"}
+        problem = "the plugin 'toys' of the run is not loaded here"
+    else:
+        info = tmp_path / "other" / "user_understanding_harness-9.9.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: user-understanding-harness\nVersion: 9.9\n"
+        )
+        variables = {"PYTHONPATH": f"{info.parent}:{runs.package.parent}"}
+        problem = "another version of user-understanding-harness is installed here"
+    node = cluster.add_node(**NODE, env_vars=variables)
+    try:
+        cluster.wait_for_nodes()
+        done = runs.run("ray", workers=None)
+    finally:
+        cluster.remove_node(node)
+    assert (done.status, done.exit_code) == ("failed", 2)
+    (error,) = done.errors
+    assert problem in str(error) and "node " in str(error)
+    assert server.count == 0
+    assert runs.run("ray", workers=None).status == "done"  # without that node

@@ -1,0 +1,227 @@
+"""What a run does, whoever runs it: this process, or workers on a cluster."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from builders.toys import current_lines, outcomes
+
+from harness.base.errors import PluginError
+from harness.runs.journal_parts import journal_parts
+from harness.testing import faults
+
+EXECUTORS = ["local", "ray"]
+BOTH = pytest.mark.parametrize("executor", EXECUTORS)
+ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
+WORDS = [f"w{number % 7} {number}" for number in range(40)]
+
+
+def asked(server):
+    return [body["messages"][-1]["content"] for body in server.requests]
+
+
+def of_items(words):
+    """What is said of items that all succeed."""
+    return {f"{number:03}": word for number, word in enumerate(words)}
+
+
+def ending_in(number, fault):
+    """The fault for each question of stage `say` that ends in this digit."""
+
+    def rule(request):
+        question = request.body["messages"][-1]["content"]
+        return fault if question.startswith("say") and question.endswith(number) else None
+
+    return rule
+
+
+def wait_until(true, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+@BOTH
+def test_a_stage_begins_when_all_items_of_the_stages_before_it_are_recorded(runs, serve, executor):
+    server = serve(latency=0.01)
+    runs.words(*WORDS)
+    done = runs.run(executor)
+    assert done.status == "done"
+    assert runs.stages == ["say begins", "say ends", "judge begins", "judge ends"]
+    questions = asked(server)
+    assert sorted(questions[:40]) == sorted(f"say {word}" for word in WORDS)
+    assert sorted(questions[40:]) == sorted(f"judge w{number}" for number in range(7))
+    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
+
+
+@BOTH
+def test_each_failure_has_its_type_and_its_cause_and_is_counted(runs, serve, executor):
+    by_end = {
+        "1": faults.status(400), "2": faults.TRUNCATED, "3": faults.FILTERED,
+        "4": faults.NULL_CONTENT,
+    }  # fmt: skip
+    serve(faults=lambda one: by_end.get(one.body["messages"][-1]["content"][-1:]))
+    kinds = ["a 0", "b 1", "c 2", "d 3", "e 4", "break 5", "half 6", "number 7", "cancelled 8"]
+    runs.words(*kinds)
+    done = runs.run(executor, max_failures=ANY_NUMBER)
+    assert done.status == "done"
+    found = {
+        line["id"]: (line["outcome"]["type"], line["outcome"].get("cause"))
+        for line in current_lines(done.folder, "say")
+    }
+    assert found == {
+        "000": ("done", None),
+        "001": ("call_failed", "bad_request"),
+        "002": ("unreadable", "truncated"),
+        "003": ("unreadable", "refused"),
+        "004": ("call_failed", "no_content"),
+        "005": ("broken", "KeyError"),
+        "006": ("broken", "unwritable_value"),
+        "007": ("broken", "wrong_type"),
+        "008": ("broken", "CancelledError"),
+    }
+    counted = dict(done.summaries[0].stages["say"].failures)
+    assert sum(counted.values()) == 8
+    assert counted["KeyError"] == counted["bad_request"] == 1
+    missing = done.summaries[0].metrics["length"].missing
+    assert sum(missing.values()) == 8 and missing["say/unwritable_value"] == 1
+
+
+@BOTH
+def test_too_many_failures_give_the_task_up_and_count_on_when_it_goes_on(runs, serve, executor):
+    server = serve(faults=faults.where("say", faults.status(400)), latency=0.01)
+    runs.words(*(f"w {number}" for number in range(400)))
+    first = runs.run(executor, concurrency=4, max_failures={"calls": 0.05})
+    assert (first.status, first.exit_code) == ("too_many_failures", 3)
+    assert "toys/say" in str(first.errors[0]) and "by calls" in str(first.errors[0])
+    assert 20 < server.count < 400  # long before the last item
+    assert runs.stages == ["say begins", "say ends"]
+    again = runs.run(executor, concurrency=4, max_failures={"calls": 0.05})
+    assert (again.status, again.folder) == ("too_many_failures", first.folder)
+    assert not first.summaries and not again.summaries
+
+
+@BOTH
+def test_only_failed_items_are_asked_again_and_past_the_store(runs, serve, executor):
+    server = serve(faults=ending_in("3", faults.TRUNCATED))
+    runs.words(*WORDS)
+    first = runs.run(executor, max_failures=ANY_NUMBER)
+    assert list(outcomes(current_lines(first.folder, "say")).values()).count("truncated") == 4
+    asked_before = server.count
+    server.faults = ()
+    done = runs.run(executor, max_failures=ANY_NUMBER, retry_failures=True, resume=first.folder)
+    new = asked(server)[asked_before:]
+    assert sorted(new[:4]) == ["say w2 23", "say w3 3", "say w5 33", "say w6 13"]
+    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
+    assert done.summaries[0].stages["say"].failures == {}
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [("local", "ray"), ("ray", "local"), ("ray", "ray"), ("local", "local")]
+)
+def test_a_run_that_one_executor_began_is_finished_by_the_other(runs, serve, first, then):
+    server = serve()
+    runs.words(*WORDS)
+    begun = runs.run(first, max_calls=17)
+    assert begun.status == "failed" and "17 calls used" in str(begun.errors[0])
+    assert server.count + server.asked_if_thinking == 17
+    done = runs.run(then)
+    assert (done.status, done.folder) == ("done", begun.folder)
+    assert server.count == 40 + 7
+    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
+    lines = [
+        line
+        for path in journal_parts(done.folder / "toys" / "1-say.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert len(lines) == 40  # none was worked twice
+
+
+@pytest.mark.parametrize("first", EXECUTORS)
+def test_failures_that_one_executor_recorded_are_asked_again_by_the_other(runs, serve, first):
+    (then,) = {*EXECUTORS} - {first}
+    server = serve(faults=ending_in("3", faults.status(400)))
+    runs.words(*WORDS)
+    begun = runs.run(first, max_failures=ANY_NUMBER)
+    server.faults = ()
+    done = runs.run(then, max_failures=ANY_NUMBER, retry_failures=True, resume=begun.folder)
+    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
+    assert server.count == 40 + 4 + 7
+
+
+@BOTH
+def test_items_whose_code_broke_are_worked_again_by_the_same_command(runs, serve, executor):
+    serve()
+    runs.words("a", "break it", "b", "break that", "c")
+    first = runs.run(executor, max_failures=ANY_NUMBER)
+    assert outcomes(current_lines(first.folder, "say")) == {
+        "000": "a", "001": "KeyError", "002": "b", "003": "KeyError", "004": "c",
+    }  # fmt: skip
+    (runs.package / "mended").touch()
+    done = runs.run(executor, max_failures=ANY_NUMBER, resume=first.folder)
+    assert outcomes(current_lines(done.folder, "say")) == of_items(
+        ["a", "break it", "b", "break that", "c"]
+    )
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [
+        ("stumble", "stage 'say' cannot make its items"),
+        ("peek", "reads an option it does not declare"),
+    ],
+)
+def test_a_fault_of_the_benchmark_ends_the_run(runs, serve, executor, word, problem):
+    serve()
+    runs.words("a", "b", word)
+    done = runs.run(executor)
+    assert (done.status, done.exit_code) == ("failed", 1)
+    assert isinstance(done.errors[0], PluginError)
+    assert problem in str(done.errors[0])
+
+
+@BOTH
+def test_ctrl_c_lets_calls_in_flight_finish_and_the_same_command_goes_on(runs, serve, executor):
+    server = serve(latency=1.0)
+    runs.words(*WORDS)
+    process = runs.start(executor, "--concurrency", "4")
+    wait_until(lambda: server.in_flight >= 4 and server.count >= 4)
+    process.send_signal(signal.SIGINT)
+    _, shown = process.communicate(timeout=60)
+    assert process.returncode == 130, shown
+    paid = server.count
+    assert paid < 40 and sum(server.answered.values()) == paid
+    server.latency = 0.0
+    done = runs.run(executor)
+    assert done.status == "done"
+    assert server.count == 40 + 7
+
+
+@BOTH
+def test_ctrl_c_twice_waits_for_nothing(runs, serve, executor):
+    server = serve(faults=lambda request: faults.SILENCE)
+    runs.words(*WORDS)
+    process = runs.start(executor, "--concurrency", "4")
+    wait_until(lambda: server.count >= 4)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None  # it waits for the calls in flight
+    process.send_signal(signal.SIGINT)
+    _, shown = process.communicate(timeout=30)
+    assert process.returncode == 130, shown
+    server.faults = ()
+    assert runs.run(executor).status == "done"
+
+
+@BOTH
+def test_items_that_are_gone_are_taken_back(runs, serve, executor):
+    serve()
+    runs.words(*WORDS[:6])
+    first = runs.run(executor, max_calls=3)
+    runs.words(*WORDS[:2])
+    done = runs.run(executor, resume=first.folder)
+    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS[:2])

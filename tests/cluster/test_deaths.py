@@ -1,0 +1,82 @@
+"""Workers that die: others do what they left, and ask again only what was in flight."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+from builders.clusters import processes_of, with_signal
+from builders.toys import current_lines, outcomes
+
+WORDS = [f"w{number % 7} {number}" for number in range(40)]
+
+
+def questions(server):
+    return [body["messages"][-1]["content"] for body in server.requests]
+
+
+def living_workers():
+    """The processes of workers on this test's cluster."""
+    found = []
+    for process in processes_of(Path(os.environ["RAY_TMPDIR"])):
+        try:
+            name = Path(f"/proc/{process}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if name.startswith(b"ray::HarnessWorker"):
+            found.append(process)
+    return found
+
+
+def test_questions_of_an_owner_that_dies_are_asked_by_another_worker(runs, serve):
+    """A worker is killed as questions are in flight that it owns; both wait for their answers."""
+    killed = []
+
+    def judging(asked):
+        judged = sum(one.startswith("judge") for one in questions(server))
+        if judged == 6 and not killed:
+            killed.append(min(living_workers()))
+            with_signal(killed[0], signal.SIGKILL)
+
+    server = serve(faults=judging, latency=0.5)
+    runs.words(*WORDS)
+    done = runs.run("ray", workers=2)
+    assert killed and done.status == "done", done.errors
+    assert any("died" in line for line in runs.told)
+    counted = Counter(questions(server))
+    assert set(counted) == {f"say {word}" for word in WORDS} | {f"judge w{n}" for n in range(7)}
+    assert all(counted[f"say {word}"] == 1 for word in WORDS)
+    assert all(counted[f"judge w{number}"] <= 2 for number in range(7))
+    held = outcomes(current_lines(done.folder, "judge"))
+    kept = {(word.partition(" ")[0], held[f"{n:03}"]) for n, word in enumerate(WORDS)}
+    assert len(kept) == 7  # the memo has one value for each, whichever worker wrote it
+
+
+def test_a_worker_that_dies_at_an_item_is_replaced_and_nothing_is_lost(runs, serve):
+    server = serve(latency=0.02)
+    words = [*WORDS[:20], "die here", *WORDS[20:]]
+    runs.words(*words)
+    (runs.package / "die").touch()
+    done = runs.run("ray", workers=2)
+    assert done.status == "done" and not (runs.package / "die").exists()
+    assert [line for line in runs.told if "died" in line]
+    assert outcomes(current_lines(done.folder, "say")) == {
+        f"{number:03}": word for number, word in enumerate(words)
+    }
+    # What the dead worker had in flight or had not written is asked again, and nothing else.
+    assert server.count < 2 * len(words)
+
+
+def test_a_place_in_which_every_worker_dies_ends_the_run(runs, serve):
+    serve()
+    runs.words("die 1")
+    broken = runs.package / "die"
+    broken.mkdir()  # which stays: every worker dies
+    try:
+        done = runs.run("ray", workers=1)
+    finally:
+        broken.rmdir()
+    assert done.status == "failed"
+    assert "die before they have worked any item" in str(done.errors[0])

@@ -1,0 +1,244 @@
+"""Runs whose workers do not see the run folder: what they record is sent to where the run began."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from builders.clusters import processes_of, ray_folder
+from builders.toys import Runs, current_lines, outcomes
+
+from harness.runs.journal_parts import journal_parts
+from harness.testing import faults
+
+RAY = [sys.executable, "-m", "ray.scripts.scripts"]
+
+WORDS = [f"w{number % 7} {number}" for number in range(40)]
+
+
+def hides(folder):
+    """A command after which the rest of the line runs where the folder is an empty one."""
+    hide = f'mount -t tmpfs none {folder} && exec "$@"'
+    return ["unshare", "--mount", *(["--user", "--map-root-user"] if os.getuid() else []),
+            "sh", "-c", hide, "sh"]  # fmt: skip
+
+
+def can_hide():
+    tried = [*hides("/mnt"), "true"]
+    return sys.platform == "linux" and not subprocess.call(tried, stderr=subprocess.DEVNULL)
+
+
+pytestmark = pytest.mark.skipif(not can_hide(), reason="no folder can be hidden from a process")
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@contextmanager
+def nodes_without(folder, *, client_port=None):
+    """The address of a cluster on whose two nodes that work the folder is an empty one."""
+    port = free_port()
+    started = []
+
+    def start(*arguments, before=()):
+        command = [*before, *RAY, "start", "--block", "--object-store-memory", str(80 * 1024**2)]
+        started.append(subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL))
+
+    with ray_folder():
+        try:
+            start(
+                "--head",
+                "--port",
+                str(port),
+                "--num-cpus",
+                "0",
+                "--include-dashboard=false",
+                "--node-ip-address=127.0.0.1",
+            )
+            wait_until(lambda: answers(port))
+            for number in (1, 2):
+                wait_until(lambda number=number: count_nodes(port) == number)
+                start("--address", f"127.0.0.1:{port}", "--num-cpus", "1", before=hides(folder))
+            wait_until(lambda: count_nodes(port) == 3)
+            yield f"127.0.0.1:{port}"
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
+
+
+def answers(port):
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def count_nodes(port):
+    from ray._raylet import GcsClient
+
+    return len(GcsClient(address=f"127.0.0.1:{port}").get_all_node_info())
+
+
+def wait_until(true, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def hidden(tmp_path_factory):
+    return tmp_path_factory.mktemp("hidden")
+
+
+@pytest.fixture(scope="module")
+def cluster(package, hidden):
+    with nodes_without(hidden) as address:
+        yield address
+
+
+@pytest.fixture
+def runs(hidden, package, cluster, request) -> Iterator[Runs]:
+    folder = hidden / request.node.name
+    folder.mkdir()
+    yield Runs(folder, package, cluster)
+
+
+def ended(process, code=0):
+    _, shown = process.communicate(timeout=120)
+    assert process.returncode == code, shown
+    return shown
+
+
+def test_the_scores_are_those_of_one_process(runs, serve):
+    server = serve(latency=0.1)
+    runs.words(*(f"w{number % 7} {number}" for number in range(200)))
+    local = runs.run("local", store=runs.folder / "local.sqlite", output_path=runs.folder / "local")
+    count = server.count
+    ended(runs.start("ray", "--run_storage", "local", "--concurrency", "4"))
+    assert server.count == 2 * count
+    assert scores(runs) == (local.folder / "toys" / "scores.jsonl").read_bytes()
+    assert len(journal_parts(journal(runs))) > 1  # of both workers
+    assert not runs.place.joinpath("engines").exists()
+
+
+def test_a_folder_that_nodes_do_not_see_is_refused_otherwise(runs, serve):
+    serve()
+    runs.words(*WORDS)
+    said = ended(runs.start("ray"), code=2)
+    assert "the run folder cannot be seen from a node" in said
+    assert "--run_storage local" in said
+
+
+def test_an_answer_is_on_disk_while_its_shard_is_worked(runs, serve):
+    """A worker that is killed loses nothing that was written: only what was in flight is asked."""
+    server = serve(faults=silent_on("say w3 3", "say w4 18"))
+    runs.words(*WORDS)
+    process = runs.start("ray", "--run_storage", "local", "--no_store")
+    wait_until(lambda: len(recorded(runs, "say")) == 38)
+    assert process.poll() is None
+    for worker in workers():
+        os.kill(worker, signal.SIGKILL)
+    server.faults = ()
+    ended(process)
+    times = Counter(asked(server))
+    assert {text for text in times if times[text] > 1 and text.startswith("say")} == {
+        "say w3 3", "say w4 18"
+    }  # fmt: skip
+    assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
+
+
+def test_a_keeper_that_dies_ends_the_run_and_the_same_command_goes_on(runs, serve):
+    server = serve(latency=0.1)
+    runs.words(*WORDS)
+    command = ("ray", "--run_storage", "local", "--no_store", "--concurrency", "2")
+    process = runs.start(*command)
+    wait_until(lambda: len(recorded(runs, "say")) > 5)
+    [keeper] = actors("HarnessKeeper")
+    os.kill(keeper, signal.SIGKILL)
+    said = ended(process, code=1)
+    assert "the process that keeps records and memos for the workers" in said
+    assert "repeat the same command: it continues where it stopped" in said
+    before = {line["item"]["word"] for line in recorded(runs, "say")}
+    count = server.count
+    ended(runs.start(*command))
+    again = asked(server)[count:]
+    assert sorted(text for text in again if text.startswith("say")) == sorted(
+        f"say {word}" for word in WORDS if word not in before
+    )
+    assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
+
+
+def test_a_disk_that_is_full_where_the_run_began_ends_the_run(runs, serve):
+    serve(latency=0.1)
+    runs.words(*WORDS)
+    process = runs.start("ray", "--run_storage", "local", "--concurrency", "2")
+    wait_until(lambda: len(recorded(runs, "say")) > 5)
+    [keeper] = actors("HarnessKeeper")
+    resource.prlimit(keeper, resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+    said = ended(process, code=1)
+    assert "cannot write" in said and "File too large" in said
+    assert str(journal(runs).parent) in said and "free some space" in said
+    lines = [line for part in journal_parts(journal(runs)) for line in part.open()]
+    assert len(lines) > 5 and all(json.loads(line) for line in lines)
+    ended(runs.start("ray", "--run_storage", "local"))
+    assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
+
+
+def silent_on(*texts):
+    """The fault for these questions: no answer."""
+
+    def rule(request):
+        return faults.SILENCE if request.body["messages"][-1]["content"] in texts else None
+
+    return rule
+
+
+def asked(server):
+    return [body["messages"][-1]["content"] for body in server.requests]
+
+
+def outcomes_of(words):
+    return {f"{number:03}": word for number, word in enumerate(words)}
+
+
+def scores(runs):
+    return (journal(runs).parent / "scores.jsonl").read_bytes()
+
+
+def journal(runs):
+    """The journal of stage `say` in the folder of the only run."""
+    [folder] = runs.place.iterdir()
+    return folder / "toys" / "1-say.jsonl"
+
+
+def recorded(runs, stage):
+    """The current records of a stage of the only run, as they are on disk."""
+    found = list(runs.place.glob("*")) if runs.place.exists() else []
+    return current_lines(found[0], stage) if found and journal_parts(journal(runs)) else []
+
+
+def workers():
+    return actors("HarnessWorker")
+
+
+def actors(kind):
+    """The processes of the cluster that are actors of this kind."""
+    mark = f"ray::{kind}".encode()
+    return [
+        pid for pid in processes_of(Path(os.environ["RAY_TMPDIR"]))
+        if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(mark)
+    ]  # fmt: skip

@@ -1,0 +1,86 @@
+"""What the workers of a run share: budgets, concurrency, equal questions and memos."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from builders.toys import current_lines, outcomes
+
+from harness.testing import faults
+
+ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
+WORDS = [f"w{number % 7} {number}" for number in range(40)]
+
+
+def asked(server):
+    return [body["messages"][-1]["content"] for body in server.requests]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_exactly_as_many_calls_are_sent_as_the_budget_has(runs, serve, workers):
+    """Attempts that fail count too, and each session has a budget of its own."""
+    busy = faults.status(503, headers={"retry-after": "0"})
+    server = serve(faults=lambda one: busy if one.number % 5 == 4 else None, latency=0.005)
+    runs.words(*WORDS)
+    for so_far in (23, 46):
+        done = runs.run("ray", workers=workers, max_calls=23)
+        assert done.status == "failed" and "23 calls used" in str(done.errors[0])
+        assert server.count + server.asked_if_thinking == so_far
+    assert runs.run("ray", workers=workers).status == "done"
+    assert sum(server.answered.values()) == 40 + 7  # nothing was paid for twice
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_no_more_money_is_spent_than_the_budget_has(runs, serve, workers):
+    """An answer costs 50 of at most 64 tokens at one cent each, so that 10 cost 5."""
+    usage = {"prompt_tokens": 0, "completion_tokens": 50, "total_tokens": 50}
+    reply = {"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}
+    body = {"id": "c", "choices": [{"index": 0, **reply}], "usage": usage}
+    server = serve(faults=lambda _: faults.Fault(body=body, delay=0.02))
+    runs.words(*WORDS)
+    prices = {f"openai:{name}": {"input": 0, "output": 10_000} for name in ("candidate", "referee")}
+    done = runs.run("ray", workers=workers, prices=prices, max_cost=5.2)
+    assert done.status == "failed" and "cost" in str(done.errors[0])
+    assert server.count == 10  # what is left after 9 pays for one more, which may cost 0.64
+    (cost,) = done.costs.values()
+    assert cost.paid == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(("concurrency", "workers"), [(8, 4), (4, 3), (2, 4)])
+def test_workers_share_the_concurrency(runs, serve, concurrency, workers):
+    server = serve(latency=0.2)
+    runs.words(*(f"w {number}" for number in range(10 * concurrency)))
+    done = runs.run("ray", workers=workers, concurrency=concurrency)
+    assert done.status == "done"
+    assert concurrency / 2 <= server.most_in_flight <= concurrency
+
+
+def test_equal_questions_are_asked_once_by_all_workers(runs, serve):
+    server = serve(latency=0.2)  # so that the questions of several workers are there at once
+    runs.words(*WORDS)
+    done = runs.run("ray", workers=4, store=None, use_store=False)
+    assert done.status == "done"
+    counted = Counter(asked(server))
+    assert {one: counted[one] for one in counted if one.startswith("judge")} == {
+        f"judge w{number}": 1 for number in range(7)
+    }
+    assert len(counted) == 40 + 7
+    calls = [line["calls"][0] for line in current_lines(done.folder, "judge")]
+    assert len(calls) == 40
+    # One of those who asked paid, and only one, or else the owner did who answered for others.
+    assert sum(call.get("source", "model") == "model" for call in calls) == 7
+
+
+def test_a_memo_has_one_value_for_all_workers(runs, serve):
+    serve(latency=0.05)
+    runs.words(*WORDS)
+    done = runs.run("ray", workers=4)
+    held = outcomes(current_lines(done.folder, "judge"))
+    by_kind = {}
+    for number, word in enumerate(WORDS):
+        by_kind.setdefault(word.partition(" ")[0], set()).add(held[f"{number:03}"])
+    assert all(len(values) == 1 for values in by_kind.values()) and len(by_kind) == 7
+    # Another run with the same store finds what this one kept, on the other executor too.
+    other = runs.run("local", fresh=True)
+    assert outcomes(current_lines(other.folder, "judge")) == held

@@ -16,7 +16,7 @@ from speed_of_harness.benchmark import SPEED, Options, Text, items
 
 import harness.pipeline.executors.ray as executors
 from harness.calls.usage import UsageBook
-from harness.pipeline.executors.shards import Counts, News, Shard, ShardDone
+from harness.pipeline.executors.shards import Counts, News, ShardDone, unpacked
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.progress import ClusterProgress, StageProgress
 
@@ -40,9 +40,10 @@ class MadeUpWorker:
         self.finish, self.close = Method(self._nothing), Method(self._close)
         self.stop = Method(lambda error, at_once: None)
 
-    async def _work(self, shard: Shard) -> ShardDone:
+    async def _work(self, packed: bytes) -> ShardDone:
         await asyncio.sleep(TURN)
-        return ShardDone(Counts(done=len(shard.items), calls=len(shard.items)))
+        count = len(unpacked(packed).items)
+        return ShardDone(Counts(done=count, calls=count))
 
     async def _news(self) -> News:
         return News({}, {}, (), 0)

@@ -47,7 +47,7 @@ class ItemFile:
         self._folder = folder
         self._sizes = array("I")
         self._order = array("Q") if by_user else None
-        self._decode = msgspec.json.Decoder(kind).decode
+        self.decode = msgspec.json.Decoder(kind).decode
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -55,7 +55,7 @@ class ItemFile:
     def add(self, stage_key: str, item: Item) -> None:
         """Add an item; ValueError where JSON changes it, StorageError where the disk is full."""
         text, canonical = struct_texts(item)
-        if (read := self._decode(text)) != item:
+        if (read := self.decode(text)) != item:
             raise ValueError(_difference(item, read))
         with self._room():
             self._file.write(bytes.fromhex(record_key(stage_key, canonical)))
@@ -73,13 +73,12 @@ class ItemFile:
         if self._order is not None:
             np.frombuffer(self._order, dtype=np.uint64).sort()
 
-    def take(self) -> Iterator[tuple[bytes, Callable[[], Item]]]:
-        """Each key with a function that decodes its item, since many items are never needed."""
+    def take(self) -> Iterator[tuple[bytes, bytes]]:
+        """Each key with the JSON of its item, which `decode` reads: many are never needed."""
         for place, size in self._places():
             self._file.seek(place)
             key = self._file.read(KEY_BYTES)
-            data = self._file.read(size)
-            yield key, lambda data=data: self._decode(data)  # type: ignore[misc]
+            yield key, self._file.read(size)
 
     def close(self) -> None:
         """Free the memory and the file."""
@@ -90,7 +89,8 @@ class ItemFile:
         import numpy as np
 
         sizes = np.frombuffer(self._sizes, dtype=np.uint32)
-        before = np.cumsum(sizes, dtype=np.int64)
+        before = sizes.astype(np.int64)  # in place from here on: there may be very many
+        np.cumsum(before, out=before)
         before -= sizes
         for start in range(0, len(sizes), AT_ONCE):
             chosen = np.arange(start, min(start + AT_ONCE, len(sizes)), dtype=np.int64)
@@ -132,7 +132,7 @@ async def make_items(
     in_order = np.frombuffer(ids, dtype=np.int64)
     in_order.sort()
     if (in_order[1:] == in_order[:-1]).any():
-        times = Counter(item().id for _, item in item_file.take())
+        times = Counter(item_file.decode(text).id for _, text in item_file.take())
         repeated = [name for name, count in times.items() if count > 1]
         if repeated:
             raise PluginError(
@@ -225,6 +225,26 @@ class Job:
     replaces: str = ""
 
 
+class JobText(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What `Job` says of an item, and the item as JSON."""
+
+    key: str
+    item: bytes
+    again: bool
+    replaces: str
+
+
+def job_of(queue: Queue, text: JobText, decode: Callable[[bytes], Item]) -> Job:
+    """The job whose item `decode` reads from its JSON."""
+    return Job(
+        queue=queue,
+        item=decode(text.item),
+        key=text.key,
+        again=text.again,
+        replaces=text.replaces,
+    )
+
+
 @dataclass(eq=False, kw_only=True)
 class ItemQueue:
     """The items of a running stage that have no record yet, and the writer of their records.
@@ -242,7 +262,7 @@ class ItemQueue:
     decode_value: Callable[[bytes], Any]
     left: int = field(init=False)
     exhausted: bool = False
-    _items: Iterator[tuple[bytes, Callable[[], Item]]] = field(init=False)
+    _items: Iterator[tuple[bytes, bytes]] = field(init=False)
     _replaced: dict[bytes, str] = field(default_factory=dict)
     _rewound: bool = False
 
@@ -267,17 +287,21 @@ class ItemQueue:
 
     async def next(self) -> Job | None:
         """The next item to work on; None when no item is left."""
+        text = await self.next_text()
+        return None if text is None else job_of(self, text, self.item_file.decode)
+
+    async def next_text(self) -> JobText | None:
+        """The next item to work on, still as JSON; None when no item is left."""
         for key, item in self._items:
             self.left -= 1
             if key not in self.recorded:
-                return Job(queue=self, item=item(), key=key.hex(), again=False)
+                return JobText(key=key.hex(), item=item, again=False, replaces="")
             failure = self.recorded.pop(key)
             if failure is not None and self._asks_again(key, failure):
                 self._replaced[key] = failure.checksum
-                return Job(
-                    queue=self,
-                    item=item(),
+                return JobText(
                     key=key.hex(),
+                    item=item,
                     again=self.retry_failures,
                     replaces=failure.checksum,
                 )

@@ -60,6 +60,13 @@ def chat_server(latency: float = 0.0, *, by_rule: bool = False) -> Iterator[str]
 
     `by_rule` has it answer what GISTBench can use, instead of one fixed answer.
     """
+    with chat_process(latency, by_rule=by_rule) as (url, _):
+        yield url
+
+
+@contextmanager
+def chat_process(latency: float = 0.0, *, by_rule: bool = False) -> Iterator[tuple[str, int]]:
+    """The base URL of the loopback server, and the number of its process."""
     command = [sys.executable, str(HERE / "server.py"), "--latency", str(latency)]
     command += ["--by-rule"] if by_rule else []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -67,6 +74,6 @@ def chat_server(latency: float = 0.0, *, by_rule: bool = False) -> Iterator[str]
         assert process.stdout is not None
         port = int(process.stdout.readline())
         try:
-            yield f"http://127.0.0.1:{port}/v1"
+            yield f"http://127.0.0.1:{port}/v1", process.pid
         finally:
             process.stdin.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import harness
 
 
-def evaluate(url: str, data: Path, concurrency: int, folder: Path) -> None:
+def evaluate(url: str, data: Path, concurrency: int, workers: int, folder: Path) -> None:
     """Runs the task and checks that every message was answered."""
     result = harness.evaluate(
         ["speed"],
@@ -18,6 +18,7 @@ def evaluate(url: str, data: Path, concurrency: int, folder: Path) -> None:
         concurrency=concurrency,
         output_path=folder / "runs",
         store=folder / "store.sqlite",
+        **({"executor": "ray", "workers": workers} if workers else {}),
     )
     [summary] = result.summaries
     metric = summary.metrics["right"]
@@ -30,6 +31,13 @@ if __name__ == "__main__":
     parser.add_argument("--url", required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--concurrency", type=int, required=True)
+    parser.add_argument("--workers", type=int, default=0, help="on Ray; 0 for this process alone")
     parser.add_argument("--folder", type=Path, required=True)
     arguments = parser.parse_args()
-    evaluate(arguments.url, arguments.data, arguments.concurrency, arguments.folder)
+    evaluate(
+        arguments.url,
+        arguments.data,
+        arguments.concurrency,
+        arguments.workers,
+        arguments.folder,
+    )

@@ -32,6 +32,9 @@ BUFFER = 1 << 16
 AT_ONCE = 10_000
 """Places of items that are made into numbers at a time."""
 
+NUMBER = 40
+"""Bits of an item's number; the rest of 64 are of the hash of its user, and sorted before it."""
+
 HELD = 1 << 23
 """Bytes of items that are held in memory; beyond these, items go to an unnamed file."""
 
@@ -43,8 +46,8 @@ class ItemFile:
         self._file = tempfile.SpooledTemporaryFile(HELD, buffering=BUFFER, dir=str(folder))  # noqa: SIM115
         self._folder = folder
         self._sizes = array("I")
-        self._users = array("Q") if by_user else None
-        self._decode = msgspec.json.Decoder(kind).decode
+        self._order = array("Q") if by_user else None
+        self.decode = msgspec.json.Decoder(kind).decode
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -52,27 +55,30 @@ class ItemFile:
     def add(self, stage_key: str, item: Item) -> None:
         """Add an item; ValueError where JSON changes it, StorageError where the disk is full."""
         text, canonical = struct_texts(item)
-        if (read := self._decode(text)) != item:
+        if (read := self.decode(text)) != item:
             raise ValueError(_difference(item, read))
         with self._room():
             self._file.write(bytes.fromhex(record_key(stage_key, canonical)))
             self._file.write(text)
+        if self._order is not None:
+            self._order.append(stable_int(item.user) >> NUMBER << NUMBER | len(self._sizes))
         self._sizes.append(len(text))
-        if self._users is not None:
-            self._users.append(stable_int(item.user))
 
     def seal(self) -> None:
-        """Write everything that was added; StorageError where the disk is full."""
+        """Write and order everything that was added; StorageError where the disk is full."""
+        import numpy as np
+
         with self._room():
             self._file.flush()
+        if self._order is not None:
+            np.frombuffer(self._order, dtype=np.uint64).sort()
 
-    def take(self) -> Iterator[tuple[bytes, Callable[[], Item]]]:
-        """Each key with a function that decodes its item, since many items are never needed."""
+    def take(self) -> Iterator[tuple[bytes, bytes]]:
+        """Each key with the JSON of its item, which `decode` reads: many are never needed."""
         for place, size in self._places():
             self._file.seek(place)
             key = self._file.read(KEY_BYTES)
-            data = self._file.read(size)
-            yield key, lambda data=data: self._decode(data)  # type: ignore[misc]
+            yield key, self._file.read(size)
 
     def close(self) -> None:
         """Free the memory and the file."""
@@ -83,14 +89,16 @@ class ItemFile:
         import numpy as np
 
         sizes = np.frombuffer(self._sizes, dtype=np.uint32)
-        places = np.cumsum(sizes, dtype=np.int64) - sizes
-        places += KEY_BYTES * np.arange(len(sizes))
-        order = np.arange(len(sizes))
-        if self._users is not None:
-            order = np.argsort(np.frombuffer(self._users, dtype=np.uint64), kind="stable")
-        for start in range(0, len(order), AT_ONCE):
-            chosen = order[start : start + AT_ONCE]
-            yield from zip(places[chosen].tolist(), sizes[chosen].tolist(), strict=True)
+        before = sizes.astype(np.int64)  # in place from here on: there may be very many
+        np.cumsum(before, out=before)
+        before -= sizes
+        for start in range(0, len(sizes), AT_ONCE):
+            chosen = np.arange(start, min(start + AT_ONCE, len(sizes)), dtype=np.int64)
+            if self._order is not None:
+                ordered = np.frombuffer(self._order, dtype=np.uint64)[chosen]
+                chosen = (ordered & np.uint64((1 << NUMBER) - 1)).astype(np.int64)
+            places = before[chosen] + KEY_BYTES * chosen
+            yield from zip(places.tolist(), sizes[chosen].tolist(), strict=True)
 
     @contextmanager
     def _room(self) -> Iterator[None]:
@@ -121,9 +129,10 @@ async def make_items(
             item_file.close()
             return None
     item_file.seal()
-    in_order = np.sort(np.frombuffer(ids, dtype=np.int64))
+    in_order = np.frombuffer(ids, dtype=np.int64)
+    in_order.sort()
     if (in_order[1:] == in_order[:-1]).any():
-        times = Counter(item().id for _, item in item_file.take())
+        times = Counter(item_file.decode(text).id for _, text in item_file.take())
         repeated = [name for name, count in times.items() if count > 1]
         if repeated:
             raise PluginError(
@@ -216,6 +225,26 @@ class Job:
     replaces: str = ""
 
 
+class JobText(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """What `Job` says of an item, and the item as JSON."""
+
+    key: str
+    item: bytes
+    again: bool
+    replaces: str
+
+
+def job_of(queue: Queue, text: JobText, decode: Callable[[bytes], Item]) -> Job:
+    """The job whose item `decode` reads from its JSON."""
+    return Job(
+        queue=queue,
+        item=decode(text.item),
+        key=text.key,
+        again=text.again,
+        replaces=text.replaces,
+    )
+
+
 @dataclass(eq=False, kw_only=True)
 class ItemQueue:
     """The items of a running stage that have no record yet, and the writer of their records.
@@ -233,7 +262,7 @@ class ItemQueue:
     decode_value: Callable[[bytes], Any]
     left: int = field(init=False)
     exhausted: bool = False
-    _items: Iterator[tuple[bytes, Callable[[], Item]]] = field(init=False)
+    _items: Iterator[tuple[bytes, bytes]] = field(init=False)
     _replaced: dict[bytes, str] = field(default_factory=dict)
     _rewound: bool = False
 
@@ -258,17 +287,21 @@ class ItemQueue:
 
     async def next(self) -> Job | None:
         """The next item to work on; None when no item is left."""
+        text = await self.next_text()
+        return None if text is None else job_of(self, text, self.item_file.decode)
+
+    async def next_text(self) -> JobText | None:
+        """The next item to work on, still as JSON; None when no item is left."""
         for key, item in self._items:
             self.left -= 1
             if key not in self.recorded:
-                return Job(queue=self, item=item(), key=key.hex(), again=False)
+                return JobText(key=key.hex(), item=item, again=False, replaces="")
             failure = self.recorded.pop(key)
             if failure is not None and self._asks_again(key, failure):
                 self._replaced[key] = failure.checksum
-                return Job(
-                    queue=self,
-                    item=item(),
+                return JobText(
                     key=key.hex(),
+                    item=item,
                     again=self.retry_failures,
                     replaces=failure.checksum,
                 )

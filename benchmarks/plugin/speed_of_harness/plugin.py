@@ -30,8 +30,9 @@ def register_models(register: RegisterModel) -> None:
 @hookimpl
 def on_stage_end(event: StageEnded) -> None:
     """Leaves the seconds from the first question to this end in the run folder, for the table."""
-    from speed_of_harness.clock import processor_seconds, seconds
+    from speed_of_harness.clock import note, processor_seconds, seconds
 
+    note("last")
     if (asked := seconds()) is not None:
         (event.folder / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
         computed = json.dumps(processor_seconds())

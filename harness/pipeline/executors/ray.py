@@ -11,7 +11,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
 from ray.exceptions import RayActorError
 
 from harness.base.errors import HarnessError, ModelError
@@ -22,8 +21,8 @@ from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.executors.ray_keeper import reason_of
 from harness.pipeline.executors.ray_workers import Workers
-from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardItem, shard_size
-from harness.pipeline.item_queue import ItemQueue, Job, Queue
+from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, packed, shard_size
+from harness.pipeline.item_queue import ItemQueue, Job, JobText, Queue
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.progress import ClusterProgress
 from harness.runs.journal import JournalWriter, recorded
@@ -263,9 +262,10 @@ class RayExecutor(Executor):
             run, queue = served.queue.run, served.queue
             if self.over or run.state is not State.RUNNING or queue.exhausted:
                 continue
-            if worker.items >= lane_width(run, rounds=served.rounds):
-                return None
             size = shard_size(run.progress.total or 0, self._count, rounds=served.rounds)
+            # The worker says that items are done when they make up a shard.
+            if worker.items >= lane_width(run, rounds=served.rounds) + size:
+                return None
             async with served.taking:
                 items = await _take(queue, size)
             if items:
@@ -287,11 +287,11 @@ class RayExecutor(Executor):
         return worker.parts[run]
 
     async def _hand(self, worker: _Worker, served: _Served, shard: Shard) -> None:
-        """Have a worker work a shard, and count what came of it."""
+        """Have a worker work a shard; count what it worked until it has room for another one."""
         progress, count = served.queue.run.progress, len(shard.items)
         error: HarnessError | None = None
         try:
-            counts, error = await worker.actor.work.remote(shard)
+            counts, error = await worker.actor.work.remote(packed(shard))
             self._count_in(served.queue, counts)
             worker.finished = worker.finished or error is None
         except RayActorError as died:
@@ -360,20 +360,19 @@ class RayExecutor(Executor):
             self._opener.ended(worker.name)
 
 
-async def _take(queue: ItemQueue, size: int) -> tuple[ShardItem, ...]:
+async def _take(queue: ItemQueue, size: int) -> tuple[JobText, ...]:
     """The next items of a queue, which count as in flight from now on."""
-    items: list[ShardItem] = []
+    items: list[JobText] = []
     progress = queue.run.progress
     while len(items) < size:
         # Counted in advance: the stage must not end while its next item is being taken.
         progress.in_flight += 1
-        job = None
+        text = None
         try:
-            job = await queue.next()
+            text = await queue.next_text()
         finally:
-            progress.in_flight -= job is None
-        if job is None:
+            progress.in_flight -= text is None
+        if text is None:
             break
-        item = msgspec.json.encode(job.item)
-        items.append(ShardItem(key=job.key, item=item, again=job.again, replaces=job.replaces))
+        items.append(text)
     return tuple(items)

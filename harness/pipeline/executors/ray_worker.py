@@ -33,8 +33,8 @@ from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded
 from harness.pipeline.executors.ray_keeper import distant_memory, sent_file
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.sent_files import SentFile
-from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone
-from harness.pipeline.item_queue import Job, Queue
+from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone, unpacked
+from harness.pipeline.item_queue import Job, JobText, Queue, job_of
 from harness.pipeline.plan import StageRun, State
 from harness.pipeline.preflight import models_of, players_of_stages, preflight
 from harness.pipeline.progress import StageProgress
@@ -42,15 +42,6 @@ from harness.pipeline.stage_context import StageContext
 from harness.runs.journal import JournalWriter
 from harness.runs.journal_parts import part_path
 from harness.runs.run_folder import ENGINES, LOCK, RunFolder
-
-
-@dataclass(eq=False)
-class _OpenShard:
-    """A shard under way, with the jobs that were taken from it and are not done."""
-
-    queue: ShardQueue
-    left: int
-    done: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -64,44 +55,40 @@ class ShardQueue:
     sent: SentFile | None = None
     counts: Counts = field(default_factory=Counts)
     left: int = 0
-    _jobs: deque[Job] = field(default_factory=deque)
-    _shards: dict[str, _OpenShard] = field(default_factory=dict)
+    _jobs: deque[JobText] = field(default_factory=deque)
+    _taken: int = 0
+    _done: int = 0
+    _waiting: deque[tuple[int, asyncio.Event]] = field(default_factory=deque)
 
-    def add(self, shard: Shard) -> _OpenShard:
-        """Take a shard's items on."""
-        opened = _OpenShard(self, len(shard.items))
-        for one in shard.items:
-            self._shards[one.key] = opened
-            self._jobs.append(
-                Job(
-                    queue=self,
-                    item=self.decode_item(one.item),
-                    key=one.key,
-                    again=one.again,
-                    replaces=one.replaces,
-                )
-            )
+    def add(self, shard: Shard) -> asyncio.Event:
+        """Take a shard's items on; the event comes when as many are done as came up to here.
+
+        Which ones these are does not matter: one slow item would hold up a whole shard.
+        """
+        self._jobs.extend(shard.items)
         self.left = len(self._jobs)
-        return opened
+        self._taken += len(shard.items)
+        room = asyncio.Event()
+        self._waiting.append((self._taken, room))
+        return room
 
     async def next(self) -> Job | None:
         """The next item to work on; None until the next shard comes."""
         if not self._jobs:
             return None
         self.left -= 1
-        return self._jobs.popleft()
+        return job_of(self, self._jobs.popleft(), self.decode_item)
 
-    def worked(self, job: Job) -> None:
-        """The item of this job is recorded."""
-        shard = self._shards.pop(job.key)
-        shard.left -= 1
-        if not shard.left:
-            shard.done.set()
+    def worked(self) -> None:
+        """An item is recorded."""
+        self._done += 1
+        while self._waiting and self._waiting[0][0] <= self._done:
+            self._waiting.popleft()[1].set()
 
     def abandon(self) -> None:
-        """End the wait for shards that will not be worked."""
-        for shard in self._shards.values():
-            shard.done.set()
+        """End the wait for items that will not be worked."""
+        for _, room in self._waiting:
+            room.set()
 
     async def written(self) -> None:
         """Wait until the records are written where the driver reads them; StorageError if not."""
@@ -198,18 +185,19 @@ class HarnessWorker:
         )
         self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
 
-    async def work(self, shard: Shard) -> ShardDone:
-        """Work the items of a shard; when this returns, their records are written."""
+    async def work(self, packed: bytes) -> ShardDone:
+        """Work the items of a shard; when this returns, as many have records that are written."""
+        shard = unpacked(packed)
         try:
             queue = self._queue(shard)
         except HarnessError as error:
             return ShardDone(Counts(), error)
         if self._stopped is not None:
             return ShardDone(queue.counted(), self._stopped)
-        opened = queue.add(shard)
+        room = queue.add(shard)
         self._lanes.add(queue, rounds=shard.rounds)
         self._lanes.start()
-        await opened.done.wait()
+        await room.wait()
         unwritten: HarnessError | None = None
         try:
             await queue.written()
@@ -286,7 +274,7 @@ class HarnessWorker:
         """An item is recorded."""
         if job is not None:
             assert isinstance(queue, ShardQueue)
-            queue.worked(job)
+            queue.worked()
 
     def failed(self, queue: Queue, failure: Failure) -> None:
         """Keep a failure for the driver, which compares all of them with the limits."""

@@ -17,7 +17,7 @@ WORDS = [f"w{number % 7} {number}" for number in range(30)]
 
 
 def state_of_cluster():
-    """What Ray's own tools would list: actors, jobs, workers, nodes, tasks and the key-value store."""
+    """What the tools of Ray would list: actors, jobs, workers, nodes, tasks and key-values."""
     from ray._private.state import actors, jobs, state
     from ray._private.worker import global_worker
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import resource
@@ -19,6 +20,7 @@ import pytest
 from builders.clusters import processes_of, ray_folder
 from builders.toys import Runs, current_lines, outcomes
 
+from harness.pipeline.executors.ray_keeper import HarnessKeeper
 from harness.runs.journal_parts import journal_parts
 from harness.testing import faults
 
@@ -49,9 +51,13 @@ def free_port():
 
 
 @contextmanager
-def nodes_without(folder, *, client_port=None):
-    """The address of a cluster on whose two nodes that work the folder is an empty one."""
-    port = free_port()
+def nodes_without(folder):
+    """The address of a cluster on whose two nodes that work the folder is an empty one.
+
+    The second address is that for a driver outside the cluster, if it can have one.
+    """
+    port, outside = free_port(), free_port() if importlib.util.find_spec("grpc") else None
+    client = ["--ray-client-server-port", str(outside)] if outside else []
     started = []
 
     def start(*arguments, before=()):
@@ -68,13 +74,14 @@ def nodes_without(folder, *, client_port=None):
                 "0",
                 "--include-dashboard=false",
                 "--node-ip-address=127.0.0.1",
+                *client,
             )
             wait_until(lambda: answers(port))
             for number in (1, 2):
                 wait_until(lambda number=number: count_nodes(port) == number)
                 start("--address", f"127.0.0.1:{port}", "--num-cpus", "1", before=hides(folder))
             wait_until(lambda: count_nodes(port) == 3)
-            yield f"127.0.0.1:{port}"
+            yield f"127.0.0.1:{port}", outside and f"ray://127.0.0.1:{outside}"
         finally:
             for process in started:
                 process.kill()
@@ -106,15 +113,15 @@ def hidden(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster(package, hidden):
-    with nodes_without(hidden) as address:
-        yield address
+    with nodes_without(hidden) as addresses:
+        yield addresses
 
 
 @pytest.fixture
 def runs(hidden, package, cluster, request) -> Iterator[Runs]:
     folder = hidden / request.node.name
     folder.mkdir()
-    yield Runs(folder, package, cluster)
+    yield Runs(folder, package, cluster[0])
 
 
 def ended(process, code=0):
@@ -125,7 +132,7 @@ def ended(process, code=0):
 
 def test_the_scores_are_those_of_one_process(runs, serve):
     server = serve(latency=0.1)
-    runs.words(*(f"w{number % 7} {number}" for number in range(200)))
+    runs.words(*(f"w{number % 7} {number}" for number in range(100)))
     local = runs.run("local", store=runs.folder / "local.sqlite", output_path=runs.folder / "local")
     count = server.count
     ended(runs.start("ray", "--run_storage", "local", "--concurrency", "4"))
@@ -196,6 +203,26 @@ def test_a_disk_that_is_full_where_the_run_began_ends_the_run(runs, serve):
     assert len(lines) > 5 and all(json.loads(line) for line in lines)
     ended(runs.start("ray", "--run_storage", "local"))
     assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("grpc"), reason="ray:// needs grpcio")
+def test_a_driver_outside_the_cluster_needs_only_a_head_that_sees_the_folder(runs, serve, cluster):
+    serve()
+    runs.words(*WORDS)
+    runs.address = cluster[1]
+    ended(runs.start("ray", "--run_storage", "local"))
+    assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
+
+
+def test_a_head_that_does_not_see_the_folder_is_refused(tmp_path):
+    keeper = HarnessKeeper()
+    for folder in (tmp_path / "none", tmp_path / "other"):
+        error = keeper.begin(folder, "lock of another run", None)
+        assert "cannot be seen from the head of the cluster" in str(error)
+        assert "give the command on a machine of the cluster" in str(error)
+        (tmp_path / "other").mkdir(exist_ok=True)
+        (tmp_path / "other" / "lock").write_text("")
+    assert [path.name for path in (tmp_path / "other").iterdir()] == ["lock"]
 
 
 def silent_on(*texts):

@@ -113,7 +113,10 @@ def disconnect() -> None:
 def nodes() -> tuple[Node, ...]:
     """The nodes of the cluster that are alive, that of this process first, then by name."""
     ray = _ray()
-    free = _ray("._private.state").available_resources_per_node()
+    if _ray("._private.worker").global_worker.connected:
+        free = resources_left()
+    else:  # through ray://, where only a process of the cluster can ask
+        free = ray.get(ray.remote(resources_left).options(num_cpus=0).remote())
     own = ray.get_runtime_context().get_node_id()
     found = []
     for each in ray.nodes():
@@ -130,6 +133,11 @@ def nodes() -> tuple[Node, ...]:
                 here=each["NodeID"] == own,
             ))  # fmt: skip
     return tuple(sorted(found, key=lambda one: (not one.here, one.name, one.id)))
+
+
+def resources_left() -> dict[str, dict[str, float]]:
+    """What Ray may still give away, by node."""
+    return dict(_ray("._private.state").available_resources_per_node())
 
 
 def engines_that_fit(nodes: Sequence[Node], gpus_per_engine: int) -> int:

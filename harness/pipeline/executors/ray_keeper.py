@@ -12,13 +12,14 @@ from typing import Any
 
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
-from harness.base.errors import StorageError
+from harness.base.errors import HarnessError, StorageError, UsageError
 from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used
 from harness.calls.policy import Budget
 from harness.calls.store import Store
 from harness.pipeline.executors.sent_files import ReceivedFiles, SentFile
 from harness.pipeline.memos import DistantMemory, Entry, Memory
 from harness.runs.atomic_files import RUNS
+from harness.runs.run_folder import LOCK, RunFolder
 
 LONGEST_REASON = 200
 """Characters of Ray's account of a death that are shown."""
@@ -34,10 +35,28 @@ class HarnessKeeper:
     journals that workers send.
     """
 
-    def __init__(self, store: Path | None, own: Path) -> None:
-        kept = Store.open(own, option=RUNS)
-        self._memory = Memory(kept if store is None else Store.open(store), kept)
+    def __init__(self) -> None:
         self._files = ReceivedFiles()
+
+    def begin(self, folder: Path, lock: str, store: Path | None) -> HarnessError | None:
+        """Open the run's files; returns why not, as where the folder is not that of the driver."""
+        found = "another folder of the same name"
+        try:
+            if (folder / LOCK).read_text() == lock:
+                kept = Store.open(RunFolder(folder).own_answers, option=RUNS)
+                self._memory = Memory(kept if store is None else Store.open(store), kept)
+                return None
+        except HarnessError as error:
+            return error
+        except OSError as error:
+            found = str(error)
+        return UsageError(
+            "the run folder cannot be seen from the head of the cluster",
+            where=str(folder),
+            found=found,
+            expected="a folder that the cluster and the machine of this command share",
+            hint="name one with --output_path, or give the command on a machine of the cluster",
+        )
 
     def entries(self, name: str, keys: list[str]) -> dict[str, Entry]:
         """The entries of these keys in a memo, of those that have one."""

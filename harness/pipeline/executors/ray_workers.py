@@ -18,7 +18,6 @@ from harness.pipeline.executors.node_check import WorkOrder, encoded
 from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
 from harness.pipeline.executors.run_keys import RunKeys
-from harness.runs.run_folder import RunFolder
 
 PATIENCE_SECONDS = 30.0
 """How long a worker waits for room on the cluster before a line says so."""
@@ -44,10 +43,12 @@ class Workers:
     _purse: Any = None
     _living: dict[str, Any] = field(default_factory=dict)
     _waited: set[str] = field(default_factory=set)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def open(self, name: str) -> Any:
         """A worker that is ready to work; HarnessError if its node cannot work on this run."""
-        self._open_shared()
+        async with self._opening:
+            await self._open_shared()
         kind: Any = ray.remote(HarnessWorker)
         placed = kind.options(
             num_cpus=1,
@@ -97,19 +98,22 @@ class Workers:
         for actor in self._living.values():
             actor.know.remote(self._living)
 
-    def _open_shared(self) -> None:
+    async def _open_shared(self) -> None:
         if self._keeper is not None:
             return
-        settings = self.order.settings
+        order, settings = self.order, self.order.settings
+        # Through ray:// this is the head of the cluster.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-        keeper: Any = ray.remote(HarnessKeeper)
-        own = RunFolder(self.order.run_folder).own_answers
-        placed = keeper.options(num_cpus=0, scheduling_strategy=here)
-        self._keeper = placed.remote(settings.store_file, own)
+        kind: Any = ray.remote(HarnessKeeper)
+        keeper = kind.options(num_cpus=0, scheduling_strategy=here).remote()
+        if error := await keeper.begin.remote(order.run_folder, order.lock, settings.store_file):
+            ray.kill(keeper)
+            raise error
+        self._keeper = keeper
         if settings.budget != Budget():
             purse: Any = ray.remote(HarnessPurse)
             placed = purse.options(num_cpus=0, scheduling_strategy=here)
-            self._purse = placed.remote(settings.budget, self.order.workers, self.used)
+            self._purse = placed.remote(settings.budget, order.workers, self.used)
 
     def _look_at_cluster(self, name: str) -> None:
         """Say once that a worker waits for room; ModelError if there is no living node."""

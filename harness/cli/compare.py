@@ -31,7 +31,7 @@ GATE_FAILED = 4
 
 
 @command(
-    "harness compare step-1000 step-2000",
+    "harness compare step-2000 step-1000",
     "harness compare --tag week=47 --against step-1000",
     "harness compare RUN RUN --metric ig_p --metric is",
     "harness compare RUN RUN --by history --gate 'perrec_hard.ptc>-0.02'",
@@ -44,7 +44,7 @@ GATE_FAILED = 4
 @tag_option()
 @option(
     "--against", metavar="RUN", candidates="runs",
-    help="print each run's difference from this one; of two runs, it is the first by default",
+    help="print each run's difference from this one; of two runs, it is the second by default",
 )  # fmt: skip
 @option(
     "--metric", metavar="NAME", multiple=True,
@@ -53,7 +53,7 @@ GATE_FAILED = 4
 @option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
 @option(
     "--gate", metavar="TASK.METRIC>BOUND", multiple=True,
-    help="exit with 4 unless the interval of the difference from the base, which is the first of "
+    help="exit with 4 unless the interval of the difference from the base, which is the second of "
     "two runs or that of --against, lies beyond BOUND; may be given again",
 )  # fmt: skip
 @option(
@@ -76,7 +76,7 @@ def compare(**options: Any) -> int:
 
     The values are on the units that all runs share. If a benchmark has an oracle, which is what
     its runs found together, the runs are scored against their common one. A gate is on the printed
-    difference: the second run minus the first, or each minus that of --against.
+    difference: the first run minus the second, or each minus that of --against.
     """
     args = SimpleNamespace(**options)
     if args.tasks is not None:
@@ -169,7 +169,7 @@ def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
             "a gate needs to know which run is the base",
             where="--gate",
             found=f"{len(runs)} runs without --against",
-            expected="two runs, of which the first is the base, or --against RUN",
+            expected="two runs, of which the second is the base, or --against RUN",
         )
     return gates_of(args.gate, _gated(runs))
 

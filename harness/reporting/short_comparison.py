@@ -345,7 +345,7 @@ def _pairs(
 
 
 def verdict(measures: Sequence[_Measure], runs: tuple[str, str]) -> str:
-    """Which of two runs is better in what, in words; `runs` are the later and the base."""
+    """Which of two runs is better in what, in words; `runs` are the first and the base."""
     better: dict[tuple[str, str], list[str]] = {runs: [], runs[::-1]: []}
     others: dict[str, list[str]] = {}
     for measure in measures:

@@ -154,9 +154,9 @@ def decided(
     runs: Sequence[GatedRun],
     against: str | None,
 ) -> Iterator[DecidedGate]:
-    """Each gate for each run but the base, which is `against` or else the first run."""
+    """Each gate for each run but the base, which is `against` or else the last run."""
     by_id = {run.manifest.run_id: run for run in runs}
-    base = against if against is not None else next(iter(by_id), "")
+    base = against if against is not None else next(reversed(by_id), "")
     others = [run for run in by_id if run != base]
     for gate in gates:
         if not others:

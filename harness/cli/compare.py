@@ -90,6 +90,8 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks left out of it."""
+    from harness.scoring.gates import with_gates
+
     runs = _open(args)
     base = _against(args.against, runs)[1].run_id if args.against is not None else None
     _check_oracle_options(args, runs)
@@ -102,7 +104,7 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
             for run in runs:
                 read_finished(run, labels)
         found = _compared(args, runs, base, gates)
-        document = _with_gates(found.document(), gates, runs, base)
+        document = with_gates(found.document(), gates, _gated(runs), base)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
 
 
@@ -160,17 +162,11 @@ def _methods(args: SimpleNamespace) -> int:
 
 
 def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
-    from harness.scoring.gates import gates_of
+    from harness.scoring.gates import check_base, gates_of
 
     if not args.gate:
         return ()
-    if len(runs) < 2 or (len(runs) > 2 and args.against is None):
-        raise UsageError(
-            "a gate needs to know which run is the base",
-            where="--gate",
-            found=f"{len(runs)} runs without --against",
-            expected="two runs, of which the second is the base, or --against RUN",
-        )
+    check_base(len(runs), args.against)
     return gates_of(args.gate, _gated(runs))
 
 
@@ -188,20 +184,6 @@ def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
         for run in runs
         if run.opened is not None
     ]
-
-
-def _with_gates(
-    document: ComparisonDocument,
-    gates: Sequence[Gate],
-    runs: Sequence[NamedRun],
-    base: str | None,
-) -> ComparisonDocument:
-    import msgspec
-
-    from harness.scoring.gates import decided
-
-    found = tuple(decided(gates, document, _gated(runs), base))
-    return msgspec.structs.replace(document, gates=found) if found else document
 
 
 def _open(args: SimpleNamespace) -> list[NamedRun]:

@@ -97,7 +97,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
         console.print(Text(("" if place else "\n") + text), soft_wrap=True)
     for line in below:
         console.print(line)
-    if len(runs) > 2 and not bases:
+    if len(runs) > 2 and not pairs:
         console.print(Text("differences, with intervals and p: --against RUN"))
     console.print(Text(FURTHER))
 

@@ -54,7 +54,8 @@ GATE_FAILED = 4
 @option(
     "--gate", metavar="TASK.METRIC>BOUND", multiple=True,
     help="exit with 4 unless the interval of the difference from the base, which is the second of "
-    "two runs or that of --against, lies beyond BOUND; may be given again",
+    "two runs or that of --against, lies beyond BOUND, with 1 if that is undecided; may be given "
+    "again",
 )  # fmt: skip
 @option(
     "--tasks", metavar="TASK,TASK", help="compare tasks of one run on the same people, not runs"

@@ -269,7 +269,7 @@ def _history(
     """The runs of one model, each with its difference from the one before."""
     yield Step(entry=entries[tasks[0].run])
     pairs = [
-        compare([before, task], only=(metric,)).comparison.differences
+        compare([task, before], only=(metric,)).comparison.differences
         for before, task in itertools.pairwise(tasks)
     ]
     adjusted = iter(holm_adjusted([each for found in pairs for each in found]))

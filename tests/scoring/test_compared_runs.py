@@ -111,10 +111,10 @@ def by_person(values: Any, people: Any = PEOPLE) -> dict[str, float]:
 
 
 def two_runs(path: Path, old: Any = OLD, new: Any = NEW, **fields: Any) -> list[Run]:
-    """Runs of one task `t`, or of the tasks of `old` and `new`."""
-    given = [each if isinstance(each, dict) else {"t": by_person(each)} for each in (old, new)]
+    """The new run and the old one, of one task `t` or of the tasks of `new` and `old`."""
+    given = [each if isinstance(each, dict) else {"t": by_person(each)} for each in (new, old)]
     return [
-        Run(path, name, each, **fields) for name, each in zip(("old", "new"), given, strict=True)
+        Run(path, name, each, **fields) for name, each in zip(("new", "old"), given, strict=True)
     ]
 
 
@@ -180,8 +180,8 @@ def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with
     part |= {"p22": "1-5"}
     old = by_person([place % 2 for place in range(24)], people)
     new = by_person([1] * 22 + [0, 0], people)
-    runs = [Run(tmp_path, "old", {"t": old}, slices=part),
-            Run(tmp_path, "new", {"t": new}, slices=part | {"p23": "21-100"})]  # fmt: skip
+    runs = [Run(tmp_path, "new", {"t": new}, slices=part | {"p23": "21-100"}),
+            Run(tmp_path, "old", {"t": old}, slices=part)]  # fmt: skip
     (comparison,) = document_of(runs, by="part").comparisons
     found = {one.value: one.differences[0] for one in comparison.slices}
     # p23 is in another part in each run, and so in none.
@@ -255,20 +255,20 @@ def test_repeats_are_compared_over_all_of_them_with_the_deviation(tmp_path):
 
 
 def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_named(tmp_path):
-    run = Run(tmp_path, "one", {"a": by_person(OLD), "b": by_person(NEW)})
+    run = Run(tmp_path, "one", {"a": by_person(NEW), "b": by_person(OLD)})
     a, b = run.kept
     stages = (changed(b.entry.stages[0], components={"version": 2}),)
     b = replace(b, entry=changed(b.entry, stages=stages))
     comparison = compare_methods([a, b], metrics=("hits",)).comparison
     (difference,) = comparison.differences
-    assert (difference.first, difference.second) == ("b", "a")
+    assert (difference.first, difference.second) == ("a", "b")
     assert (difference.value, difference.p) == (
         pytest.approx(1 / 3),
         exchanged(np.subtract(NEW, OLD)),
     )
     assert comparison.within == "one"
     assert comparison.doubts == ("b against a: ask's version 2 against null",)
-    assert comparison.changed[0].largest[0].commands[0].endswith("one --task b")
+    assert comparison.changed[0].largest[0].commands[0].endswith("one --task a")
     other = changed(b.entry, data={"fingerprint": "another"})
     (refused,) = compare_methods([a, replace(b, entry=other)]).comparison.refused
     assert refused.because == ("data f against another",) or refused.run in ("a", "b")
@@ -351,9 +351,9 @@ def test_a_group_without_a_mean_has_no_gate(tmp_path):
 
 
 def test_a_gate_is_undecided_for_a_run_that_is_unfinished_or_unlike(tmp_path):
-    old, new = of_a_group(tmp_path)
+    new, old = of_a_group(tmp_path)
     half = Run(tmp_path, "half", {"s": by_person(NEW), "t": None}, **GROUPS)
-    done, cut = gated([old, new, half], "both.hits>-0.9", against="old")
+    done, cut = gated([new, old, half], "both.hits>-0.9", against="old")
     assert (done.holds, done.first) == (True, "new")
     assert (cut.holds, cut.undecided) == (None, "half has not finished t")
     unlike = Run(tmp_path, "unlike", {"t": by_person(NEW)}, seed=3)
@@ -372,8 +372,8 @@ def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
 
 
 def test_with_one_common_person_there_is_no_interval_and_no_decision(tmp_path):
-    runs = [Run(tmp_path, "old", {"t": {"ann": 0.0, "bob": 1.0}}),
-            Run(tmp_path, "new", {"t": {"ann": 1.0, "cid": 1.0}})]  # fmt: skip
+    runs = [Run(tmp_path, "new", {"t": {"ann": 1.0, "cid": 1.0}}),
+            Run(tmp_path, "old", {"t": {"ann": 0.0, "bob": 1.0}})]  # fmt: skip
     (comparison,) = document_of(runs).comparisons
     (difference,) = comparison.differences
     assert (difference.n, difference.value, difference.interval) == (1, 1.0, None)

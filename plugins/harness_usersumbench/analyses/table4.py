@@ -157,7 +157,7 @@ def cost(task: FinishedTask) -> tuple[Cell, ...]:
 
 
 def differences(title: str, groups: Mapping[Any, Mapping[Any, FinishedTask]]) -> Iterator[Sheet]:
-    """The paired differences within each group, of the later task minus the earlier one.
+    """The paired differences within each group, of each task minus each later one.
 
     IFM and IDM are only of methods that summarise; without two tasks there is no sheet.
     """

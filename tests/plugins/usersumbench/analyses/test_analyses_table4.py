@@ -145,11 +145,11 @@ def test_methods_are_compared_on_the_users_of_both(single, kept, user):
     sheet = sheet_of(main([single(), refined], None), "Methods on the same users: MovieLens, ada")
     found = {row[0]: row[1:] for row in sheet.rows}
     assert found["QM"] == (
-        "hierarchy_critique", "single_step", *(pytest.approx(1 / 3),) * 3, 2
+        "single_step", "hierarchy_critique", *(pytest.approx(-1 / 3),) * 3, 2
     )  # fmt: skip
-    # Thousandths of 3/4 by 2 and by 3 words, less those of the mean answers: 375 less 375, and 250
-    # less 1/2 of 1/4.
-    assert found["IDM ×0.1%"][2:] == pytest.approx((62.5, 0.0, 125.0, 2))
+    # Thousandths of 3/4 by 2 and by 3 words, taken from those of the mean answers: 375 less 375,
+    # and 1/2 of 1/4 less 250.
+    assert found["IDM ×0.1%"][2:] == pytest.approx((-62.5, -125.0, 0.0, 2))
 
 
 def test_models_are_compared_where_they_use_one_method(single):
@@ -159,7 +159,7 @@ def test_models_are_compared_where_they_use_one_method(single):
     ]
     sheet = sheet_of(report, "Models on")
     assert [row[:4] for row in sheet.rows] == [
-        (f"{head} single_step", "ben", "ada", 0.0) for head in ("QM", "IFM", "IDM ×0.1%")
+        (f"{head} single_step", "ada", "ben", 0.0) for head in ("QM", "IFM", "IDM ×0.1%")
     ]
 
 

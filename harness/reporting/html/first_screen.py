@@ -11,8 +11,8 @@ from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, lines_of
 from harness.reporting.html.result_matrix import conditions_of, matrix_html
-from harness.reporting.html.run_differences import Differences, answers
-from harness.reporting.html.sheet_html import Entry, entries_html
+from harness.reporting.html.run_differences import Differences
+from harness.reporting.html.sheet_html import Entry, entries_html, notes_html
 from harness.reporting.html.untested import untested
 from harness.reporting.html.verdict import verdict_html
 from harness.reporting.tables import data_name, missing_share, thought_out
@@ -22,7 +22,7 @@ from harness.scoring.summary import RoleUse, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 TOGETHER = (
-    "against what these runs found together, so that it stands here and not in a summary; the "
+    "; against what these runs found together, so that it stands here and not in a summary; the "
     "first repeat counts"
 )
 
@@ -35,9 +35,6 @@ a share that is missing."""
 
 HELPED = ("brackets", "repaired")
 """The rungs of replies that were not in the form that was asked for."""
-
-FEW_ANSWERS = 6
-"""More comparisons than this are put into words when the reader asks for them."""
 
 MOST_NEXT = 8
 """More things to look at are shown when the reader asks for them."""
@@ -67,72 +64,38 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),
         element("div", table, *_key(runs, lines), class_="results"),
-        *_said(found), asked,
+        asked,
     ])  # fmt: skip
-
-
-def _said(found: Differences) -> list[Html]:
-    """Each comparison in words, those that establish a difference first; many are folded."""
-    better, undecided = answers(found)
-    said = [element("p", line) for line in (*better, *undecided)]
-    if len(said) <= FEW_ANSWERS:
-        return said
-    title = f"The {len(said):,} comparisons in words: {len(better):,} established, then the others"
-    return [element("details", element("summary", title), *said)]
 
 
 def _key(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Iterator[Html]:
     """What the metrics, rules and marks of the table are, and all published results."""
     meanings = {
-        f"{line.metric} {'↑' if line.higher else '↓'}": line.about
-        + (f"; {TOGETHER}" if line.together else "")
+        line.shown_metric: f"{line.about}{TOGETHER if line.together else ''}"
         for line in lines
         if line.about
     }
-    yield _meanings(meanings)
+    meanings |= {rule.name: f"by rule: {rule.about}" for line in lines for rule in line.rules[:1]}
+    pairs = (joined([element("dt", name), element("dd", told)]) for name, told in meanings.items())
+    yield element("dl", *pairs, class_="measured note")
     notes = [
         "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
         "better, ↓ that less is. n is how many people or other units each model was asked about; "
         "a cell says where fewer have a value, or parts of some were lost. In bold is a value "
         "that is established as better than all others.",
     ]
-    values = [one for line in lines for one in line.values.values()]
-    if any(one.repeats > 1 for one in values):
+    if any(one.repeats > 1 for line in lines for one in line.values.values()):
         notes.append(
             "×2 is the mean over two repeats, and counts each unit twice. The figures of each "
             "benchmark, and comparisons with a run without repeats, are of the first one alone."
         )
-    if any(run.seconds is not None for run in runs):
-        notes.append("The time is of a whole run, as minutes:seconds.")
-    yield from (element("p", note, class_="note") for note in notes)
-    rules = {rule.name: rule.about for line in lines for rule in line.rules}
-    if rules:
-        rows = [
-            [*map(Entry, (line.name, line.metric, rule.name)),
-             Entry(number(rule.value), rule.value)]
-            for line in lines
-            for rule in line.rules
-        ]  # fmt: skip
-        title = f"By rule: {len(rules):,} answers that need no model, and what each gets"
-        table = entries_html("By rule", ("task", "metric", "rule", "value"), rows,
-                             numbers=(False, False, False, True))  # fmt: skip
-        yield element("details", element("summary", title), _meanings(rules), table)
     published = list(dict.fromkeys(one for line in lines for one in line.published))
+    conditions = conditions_of(lines)
+    notes += [f"({at}) A run may stand next to these if: {why}." for why, at in conditions.items()]
+    yield notes_html(notes)
     if published:
-        conditions = conditions_of(lines)
-        yield joined(
-            element("p", f"({place}) A run may stand next to these if: {why}.", class_="note")
-            for why, place in conditions.items()
-        )  # fmt: skip
         title = f"The {len(published):,} published results"
         yield element("details", element("summary", title), _published(published, conditions))
-
-
-def _meanings(meanings: Mapping[str, str]) -> Html:
-    pairs = (
-        joined([element("dt", name), element("dd", about)]) for name, about in meanings.items()
-    )
-    return element("dl", *pairs, class_="measured note")
 
 
 def _published(results: Sequence[PublishedResult], conditions: Mapping[str, int]) -> Html:

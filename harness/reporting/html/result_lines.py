@@ -69,6 +69,11 @@ class Line:
     better: tuple[Established, ...] = ()
 
     @property
+    def shown_metric(self) -> str:
+        """The metric with an arrow in the direction of better values."""
+        return f"{self.metric} {'↑' if self.higher else '↓'}" if self.metric else ""
+
+    @property
     def is_group(self) -> bool:
         """Whether it is a mean over several tasks."""
         return self.tasks != {self.name}

@@ -38,6 +38,7 @@ def matrix_html(
     rules = any(line.rules for line in lines)
     published = any(line.published for line in lines)
     columns = ["n", *names, *([RULES] if rules else []), *([PUBLISHED] if published else [])]
+    turned = len(runs) > MOST_COMPARED
     rows = []
     for place, line in enumerate(lines):
         starts = not place or lines[place - 1].name != line.name
@@ -46,16 +47,14 @@ def matrix_html(
         cells += [_published(line, conditions)] if published else []
         of_task = [other for other in lines if other.name == line.name]
         notes = [*_notes(line), *(_of_task(of_task, untested) if starts else ())]
-        rows.append(_Row(line, _head(line, runs, of_task, starts=starts), cells, notes))
-    whole = [("the run took", [Entry(duration(run.seconds), run.seconds) for run in runs])]
+        rows.append(_Row(line, _head(line, runs, starts=starts or turned), cells, notes))
+    whole = [("the run took, min:s", [Entry(duration(run.seconds), run.seconds) for run in runs])]
     costs = [cost_of(run.summaries) for run in runs]
     if any(cost is not None for cost in costs):
         known = [Entry(paid(cost), cost.paid if cost else None) for cost in costs]
         currencies = sorted({cost.currency for cost in costs if cost is not None})
         whole.append((f"paid, {', '.join(currencies)}", known))
-    if len(runs) > MOST_COMPARED:
-        return _turned(columns, rows, whole)
-    return _table(columns, rows, whole)
+    return (_turned if turned else _table)(columns, rows, whole)
 
 
 def conditions_of(lines: Sequence[Line]) -> dict[str, int]:
@@ -100,15 +99,14 @@ def _turned(
     columns: Sequence[str], rows: Sequence[_Row], whole: Sequence[tuple[str, list[Entry]]]
 ) -> Html:
     """A row for each model: more models than fit into columns."""
-    names = [f"{row.line.name} {_metric(row.line)}" for row in rows]
     # The first column, n, is a row of its own below the models.
     order = [*range(1, len(columns)), 0]
     entries = []
     for at in order:
         took = [cells[at - 1] if 1 <= at <= len(cells) else Entry("") for _, cells in whole]
         entries.append([Entry(columns[at]), *(row.cells[at] for row in rows), *took])
-    grey = [GREY if columns[at] in (RULES, PUBLISHED, "n") else "" for at in order]
-    heads = ("model", *names, *(name for name, _ in whole))
+    grey = ["" if 1 <= at <= len(whole[0][1]) else GREY for at in order]
+    heads = ("model", *(row.head for row in rows), *(name for name, _ in whole))
     table = entries_html("Results", heads, entries, marks=grey,
                          numbers=[False, *[True] * (len(heads) - 1)])  # fmt: skip
     notes = (
@@ -119,24 +117,17 @@ def _turned(
     return joined([table, *notes])
 
 
-def _head(
-    line: Line, runs: Sequence[ReportedRun], of_task: Sequence[Line], *, starts: bool
-) -> Html:
+def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
     """The name of a line with its metric; the first one of a task says if it is comparable."""
     name = line.name + (f" (mean of {len(line.tasks)})" if line.is_group else "")
     badge = _badge(line, runs) if starts else None
-    metric = _metric(line)
     # A name may be broken behind each underscore where the screen is narrow.
     words = name.replace("_", "_\n").split("\n")
     broken = joined(part for word in words for part in (word, element("wbr")))
     return joined([
         element("span", broken, class_=None if starts else "hidden"), " ",
-        element("span", metric, " " if badge else None, badge, class_="metric"),
+        element("span", line.shown_metric, " " if badge else None, badge, class_="metric"),
     ])  # fmt: skip
-
-
-def _metric(line: Line) -> str:
-    return f"{line.metric} {'↑' if line.higher else '↓'}" if line.metric else ""
 
 
 def _badge(line: Line, runs: Sequence[ReportedRun]) -> Html | None:
@@ -191,6 +182,8 @@ def _cell(line: Line, label: str, repeats: int) -> Entry:
         known.append(f"{'left out' if one.counts else 'as worst'}: {number(one.other)}")
     if one.repeats > 1 and one.repeats != repeats:
         known.append(f"×{one.repeats}")
+    if line.first and one.cost is not None:
+        known.append(f"paid {paid(one.cost)}")
     parts = [
         shown, element("span", low_high, class_="interval"),
         element("small", f"better than {than}", class_="ahead") if than else None,

@@ -162,41 +162,6 @@ def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
     return max(values, key=values.__getitem__) if values else None
 
 
-def answers(found: Differences) -> tuple[list[str], list[str]]:
-    """Which run is better in words, and the comparisons that establish no difference.
-
-    Each task has its run with the best value compared with each other, by the rule of
-    `harness compare`: p after Holm and the interval must both tell them apart.
-    """
-    labels = found.labels()
-    said: tuple[list[str], list[str]] = ([], [])
-    for task, each, higher in found.tested():
-        said[not is_established(each)].append(_answer(task, each, labels, higher=higher))
-    return said
-
-
-def _answer(task: str, each: Difference, labels: Mapping[str, str], *, higher: bool) -> str:
-    first, second = labels[each.first], labels[each.second]
-    start = f"{task}, {each.metric}"
-    if each.value is None or each.interval is None:
-        why = each.no_interval or "the value of one is undefined"
-        return f"{start}: whether {first} or {second} is better cannot be said, for {why}."
-    ahead = (each.value > 0) == higher
-    winner, loser = (first, second) if ahead else (second, first)
-    ends = sorted(end if each.value > 0 else -end for end in each.interval)
-    shown = (
-        f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
-        "common"
-    )
-    if each.p_holm is not None:
-        shown += f", p after Holm {p_value(each.p_holm)}"
-    if is_established(each):
-        return f"{start}: {winner} is better than {loser}, by {shown}."
-    if not each.value:
-        return f"{start}: no difference between {first} and {second} is established ({shown})."
-    return f"{start}: {winner} is ahead of {loser}, but no difference is established ({shown})."
-
-
 def differences_html(found: Differences) -> Html:
     """The differences with their intervals, the units that changed, and which runs stand apart."""
     labels = found.labels()

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from harness.contracts.stage import CANDIDATE
+from harness.reporting.comparison_tables import p_value
 from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import untested
+from harness.reporting.text import number
+from harness.scoring.paired_differences import Difference
 
 FEW_NAMED = 4
 """More tasks than this are counted, and not named."""
@@ -56,7 +59,7 @@ def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Diffe
     are = "is" if len(sure) == 1 else "are"
     counted = f"{len(sure):,} of {len(every):,} comparisons {are} established after Holm"
     if len(every) == 1:
-        counted = f"the difference {'is' if sure else 'is not'} established"
+        counted = f"the difference {'is' if sure else 'is not'} established ({_size(every[0][1])})"
     elif 0 < len(sure) <= 2:
         counted += f" ({'; '.join(map(_said, sure))})"
     best = first[0] if len(first) == 1 else None
@@ -67,6 +70,15 @@ def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Diffe
         return f"{counted}."
     other = "the other" if len(runs) == 2 else "each other"
     return f"{counted}: {best} is better than {other} somewhere, and established as worse nowhere."
+
+
+def _size(each: Difference) -> str:
+    """A difference in numbers, or why there is none."""
+    if each.value is None or each.interval is None:
+        return each.no_interval or "the value of one is undefined"
+    ends = sorted(end if each.value > 0 else -end for end in each.interval)
+    p = "" if each.p_holm is None else f", p {p_value(each.p_holm)}"
+    return f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}]{p}"
 
 
 def _said(each: Established) -> str:
@@ -96,9 +108,10 @@ def _limits(
     means = [one.name for one in found.document.mean_differences or () if one.over == "tasks"]
     if means:
         names = ", ".join(dict.fromkeys(means))
+        what = "are of means over groups" if len(means) > 1 else "is of a mean over a group"
         yield (
-            f"{len(means):,} of the comparisons are of means over groups ({names}), whose tasks "
-            "are compared and counted as well."
+            f"{len(means):,} of the comparisons {what} ({names}), whose tasks are compared and "
+            "counted as well."
         )
 
 

@@ -174,5 +174,5 @@ def test_runs_with_models_of_their_own_in_a_role_say_how_to_be_tested():
     assert page.count("<li>") == 2
     other = (Refused(run="run-x", path="runs/x", label="x", because=("data",)),)
     assert untested([], several(compared("t", SHY, refused=other, labels=("new",)))) == {
-        "t": "Not tested, as they differ in more than the candidate: data."
+        "t": "Not tested, as the runs differ in more than the candidate: data."
     }

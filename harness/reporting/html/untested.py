@@ -29,7 +29,7 @@ def untested(runs: Sequence[ReportedRun], found: Differences) -> dict[str, str]:
             own = f"each run has its own model as {' and '.join(roles)}"
             text = f"{start}, as {own}: to test it, give all runs the same, {options}."
         else:
-            text = f"{start}, as they differ in more than the candidate: {why}."
+            text = f"{start}, as the runs differ in more than the candidate: {why}."
         said.setdefault(task_and_repeat(one.task)[0], text)
     return said
 

@@ -122,7 +122,8 @@ def test_a_verdict_without_a_comparison_says_why():
     tied = [make_line("t", old=0.5, new=0.5)]
     nothing = Differences(ComparisonDocument(comparisons=()), ("13 runs are too many",))
     assert verdict(RUNS, tied, nothing) == (
-        "No run is alone in the lead on any task; no difference was tested: 13 runs are too many."
+        "No run is alone in the lead on any task; no difference was tested (13 runs are too many): "
+        "no model can be chosen on this alone."
     )
     assert "nothing to compare it with" in verdict(RUNS[:1], tied, nothing)
     assert "No task is finished by two" in verdict(RUNS, [make_line("t", old=0.5)], nothing)
@@ -174,5 +175,5 @@ def test_runs_with_models_of_their_own_in_a_role_say_how_to_be_tested():
     assert page.count("<li>") == 2
     other = (Refused(run="run-x", path="runs/x", label="x", because=("data",)),)
     assert untested([], several(compared("t", SHY, refused=other, labels=("new",)))) == {
-        "t": "Not tested, as the runs differ in more than the candidate: data."
+        "t": "Not tested, as more than the candidate differs: data. To test it, make that alike."
     }

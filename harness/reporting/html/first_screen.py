@@ -81,9 +81,10 @@ def _key(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Iterator[Html]:
     notes = [
         "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
         "better, ↓ that less is. n is how many people or other units each model was asked about; "
-        "a cell says where fewer have a value, or parts of some were lost. In bold is a value "
-        "that is established as better than all others.",
+        "a cell says where fewer have a value, or parts of some were lost.",
     ]
+    if any(line.better for line in lines):
+        notes.append("In bold is a value that is established as better than all others.")
     if any(one.repeats > 1 for line in lines for one in line.values.values()):
         notes.append(
             "×2 is the mean over two repeats, and counts each unit twice. The figures of each "

@@ -29,7 +29,9 @@ def untested(runs: Sequence[ReportedRun], found: Differences) -> dict[str, str]:
             own = f"each run has its own model as {' and '.join(roles)}"
             text = f"{start}, as {own}: to test it, give all runs the same, {options}."
         else:
-            text = f"{start}, as the runs differ in more than the candidate: {why}."
+            text = (
+                f"{start}, as more than the candidate differs: {why}. To test it, make that alike."
+            )
         said.setdefault(task_and_repeat(one.task)[0], text)
     return said
 

@@ -18,6 +18,8 @@ from harness.scoring.paired_differences import Difference
 FEW_NAMED = 4
 """More tasks than this are counted, and not named."""
 
+UNDECIDED = "no model can be chosen on this alone"
+
 
 def verdict_html(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences) -> Html:
     """The verdict, and what limits it."""
@@ -53,8 +55,8 @@ def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Diffe
     """How many comparisons are established, and whether they are enough to choose the first."""
     every = [*found.tested()]
     if not every:
-        why = f": {found.problems[0].rstrip('.')}" if found.problems else ""
-        return f"no difference was tested{why}."
+        why = f" ({found.problems[0].rstrip('.')})" if found.problems else ""
+        return f"no difference was tested{why}: {UNDECIDED}."
     sure = [*found.established()]
     are = "is" if len(sure) == 1 else "are"
     counted = f"{len(sure):,} of {len(every):,} comparisons {are} established after Holm"
@@ -65,7 +67,7 @@ def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Diffe
     best = first[0] if len(first) == 1 else None
     beaten = {each.loser for each in sure if each.winner == best}
     if best in (None, *(each.loser for each in sure)) or len(beaten) < len(runs) - 1:
-        return f"{counted}: no model can be chosen on this alone."
+        return f"{counted}: {UNDECIDED}."
     if len(every) == 1:
         return f"{counted}."
     other = "the other" if len(runs) == 2 else "each other"
@@ -92,8 +94,9 @@ def _limits(
     """Stand-ins, rules that beat all models, what was lost, and what is counted twice."""
     ruled = [run.label for run in runs if answers_by_rule(run)]
     if ruled:
-        who = "Every model here" if len(ruled) == len(runs) else _listed(ruled)
-        are = "answer" if len(ruled) > 1 and len(ruled) < len(runs) else "answers"
+        every = len(ruled) == len(runs) > 1
+        who = "Every model here" if every else _listed(ruled)
+        are = "answers" if every or len(ruled) == 1 else "answer"
         yield f"{who} {are} by rule: a stand-in, whose values say nothing about a language model."
     tasks = [line for line in lines if line.first and not line.is_group and line.order()]
     beaten = [line.name for line in tasks if line.is_beaten]
@@ -104,7 +107,8 @@ def _limits(
         yield f"On {_of(moved, len(tasks))} who leads depends on how lost units count."
     apart = untested(runs, found)
     if apart:
-        yield f"Not tested: {_of([*apart], len(tasks))}, as their rows say."
+        say = "its row says" if len(apart) == 1 else "their rows say"
+        yield f"Not tested: {_of([*apart], len(tasks))}, as {say}."
     means = [one.name for one in found.document.mean_differences or () if one.over == "tasks"]
     if means:
         names = ", ".join(dict.fromkeys(means))

@@ -4,7 +4,7 @@ import pytest
 from builders.report_lines import BY_RULE, make_line, make_run
 from builders.runs import make_metric, make_summary
 
-from harness.reporting.html.first_screen import look_next
+from harness.reporting.html.first_screen import first_screen, look_next
 from harness.reporting.html.run_differences import Differences
 from harness.reporting.html.untested import untested
 from harness.reporting.html.verdict import verdict, verdict_html
@@ -144,6 +144,18 @@ def test_what_limits_a_verdict_stands_below_it():
     )
     one = verdict_html([runs[0], RUNS[1]], [beaten], several(compared("t", SHY)))
     assert "old answers by rule" in one
+
+
+def test_the_stamp_names_a_task_once_where_all_runs_agree():
+    def stamped(task, *because):
+        return make_summary(task, comparable=not because, not_comparable_because=because)
+
+    both = [stamped("t", "by rule"), stamped("t@2", "by rule"), stamped("u")]
+    runs = [make_run("old", *both), make_run("new", stamped("t", "by rule"), stamped("u"))]
+    nothing = Differences(ComparisonDocument(comparisons=()))
+    assert "<li>by rule (on t)</li>" in first_screen(runs, nothing)
+    one = [runs[0], make_run("new", make_summary("t"), make_summary("u"))]
+    assert "<li>by rule (old on t, t@2)</li>" in first_screen(one, nothing)
 
 
 def test_means_over_groups_are_said_to_be_counted_with_their_tasks():

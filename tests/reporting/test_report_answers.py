@@ -6,7 +6,7 @@ from builders.runs import make_metric, make_summary
 
 from harness.reporting.html.first_screen import first_screen, look_next
 from harness.reporting.html.run_differences import Differences
-from harness.reporting.html.untested import untested
+from harness.reporting.html.untested_rows import untested
 from harness.reporting.html.verdict import verdict, verdict_html
 from harness.scoring.comparable import Refused
 from harness.scoring.comparison_document import (

@@ -13,7 +13,7 @@ from harness.reporting.html.result_lines import Line, lines_of
 from harness.reporting.html.result_matrix import conditions_of, matrix_html
 from harness.reporting.html.run_differences import Differences
 from harness.reporting.html.sheet_html import Entry, entries_html, notes_html
-from harness.reporting.html.untested import untested
+from harness.reporting.html.untested_rows import untested
 from harness.reporting.html.verdict import verdict_html
 from harness.reporting.tables import data_name, missing_share, thought_out
 from harness.reporting.text import NOTHING, number, reasons, share

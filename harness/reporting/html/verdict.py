@@ -11,7 +11,7 @@ from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line
 from harness.reporting.html.run_differences import Differences, Established
-from harness.reporting.html.untested import untested
+from harness.reporting.html.untested_rows import untested
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
 

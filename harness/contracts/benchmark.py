@@ -52,9 +52,10 @@ class Metric:
     value is shown next to it. A unit that is missing because a stage failed that does not ask the
     candidate, as its cause `stage/cause` says, is left out in any case."""
 
-    baseline: bool = False
+    baseline: bool | str = False
     """Whether this is the score of an answer without any model: shown with its task, and not where
-    tasks are compared."""
+    tasks are compared. The name of a metric says that it is a value of that one, such as `"ptc"`:
+    a report shows it next to those of models."""
 
     def __post_init__(self) -> None:
         if self.worst is None and self.missing == "counted":

@@ -210,6 +210,11 @@ def metrics(trial: SampleRuns) -> Iterator[Finding]:
                     where, f"its worst value is {metric.worst}",
                     "give a finite number, or worst=None where no value is the worst",
                 )  # fmt: skip
+            if isinstance(metric.baseline, str) and metric.baseline not in benchmark.metrics:
+                yield Finding(
+                    where, f"it is a baseline of {metric.baseline!r}, which is no metric",
+                    f"name one of {', '.join(benchmark.metrics)}, or write baseline=True",
+                )  # fmt: skip
 
 
 def _main_metrics(benchmark: Benchmark) -> Iterator[Finding]:

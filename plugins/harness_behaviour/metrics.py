@@ -33,7 +33,7 @@ OPTIMISTIC = (
 )
 
 LOSS = partial(Metric, worst=None, higher_is_better=False)
-BASELINE = partial(LOSS, baseline=True)
+BASELINE = partial(LOSS, baseline="gap")
 GAIN = partial(Metric, worst=None)
 
 METRICS: dict[str, Metric] = {

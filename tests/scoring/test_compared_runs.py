@@ -47,7 +47,9 @@ from harness.contracts.records import Score
 from harness.reporting.gate_lines import print_gates
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.run_differences import answers, differences_html, differences_of_runs
+from harness.reporting.html.result_lines import lines_of
+from harness.reporting.html.run_differences import differences_html, differences_of_runs
+from harness.reporting.html.verdict import verdict
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods
@@ -398,26 +400,23 @@ def test_a_gate_line_says_which_run_minus_which_and_its_bound(tmp_path):
     assert said.endswith(f"about {gates[1].people_needed} people would be needed, 6 are here")
 
 
-def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, list[str]]:
-    """The section of a report on the differences of these runs, and its answers in words."""
-    found = differences_of_runs(
-        [
-            ReportedRun(
-                label=run.manifest.model, folder=run.folder, manifest=run.manifest,
-                tasks=tuple(run.kept), summaries=tuple(task.summary for task in run.kept),
-            )
-            for run in runs
-        ],
-        by,
-    )  # fmt: skip
+def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
+    """The section of a report on the differences of these runs, and its verdict."""
+    of_report = [
+        ReportedRun(
+            label=run.manifest.model, folder=run.folder, manifest=run.manifest,
+            tasks=tuple(run.kept), summaries=tuple(task.summary for task in run.kept),
+        )
+        for run in runs
+    ]  # fmt: skip
+    found = differences_of_runs(of_report, by)
+    said = verdict(of_report, lines_of(of_report, found), found)
     section = section_html("differences", "Differences", differences_html(found))
-    return ReportPage(page_html("A page", [section])), [
-        line for lines in answers(found) for line in lines
-    ]
+    return ReportPage(page_html("A page", [section])), said
 
 
 def test_a_report_has_the_differences_and_the_units_that_changed_with_their_commands(tmp_path):
-    page, (said,) = reported(two_runs(tmp_path))
+    page, said = reported(two_runs(tmp_path))
     differences, units = page.of("differences")
     low, high = bootstrap(np.subtract(OLD, NEW), "paired", 0, "t", "hits").expected
     p = exchanged(np.subtract(NEW, OLD))
@@ -425,7 +424,7 @@ def test_a_report_has_the_differences_and_the_units_that_changed_with_their_comm
         ["old − new", "hits ↑", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
          f"{p:.3f}", f"{p:.3f}"],
     ]  # fmt: skip
-    assert said.startswith("t, hits: new is ahead of old, but no difference is established")
+    assert said.startswith("new leads on t; the difference is not established (0.333 [")
     assert [row[:5] for row in units.rows] == [
         ["ann-1", "old − new", "-1.000", "0.000", "1.000"],
         ["bob-1", "old − new", "-1.000", "0.000", "1.000"],
@@ -451,18 +450,19 @@ def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_p
 
 def test_a_report_calls_nothing_better_that_is_not_after_holm(tmp_path):
     # Of five people that all differ p is 2/32: the interval alone leaves out 0.
-    _, (said,) = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
-    assert "new is ahead of old, but no difference is established" in said
-    assert said.endswith("p after Holm 0.062).")
-    _, (said,) = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
-    assert said.startswith("t, hits: new is better than old, by 1.000")
+    _, said = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
+    assert said.startswith("new leads on t; the difference is not established (")
+    assert said.endswith("p 0.062): no model can be chosen on this alone.")
+    _, said = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
+    assert said.startswith("new leads on t; the difference is established (1.000 [")
+    assert "no model" not in said
 
 
 def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path):
     old = {"t": by_person(OLD), "t@2": by_person((1,) * 6)}
     new = {"t": by_person(NEW), "t@2": by_person((0, 1, 1, 1, 1, 1))}
     page, said = reported(two_runs(tmp_path, old, new))
-    assert [line.partition(":")[0] for line in said] == ["t, hits"]
+    assert "the difference is not established" in said, "one test for both repeats"
     means = page.of("differences")[-1]
     assert [row[:3] for row in means.rows] == [["t, over repeats", "old − new", "hits"]]
     assert means.rows[0][-1] == means.rows[0][-2]
@@ -473,6 +473,17 @@ def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path)
     assert page.texts["differences"].count("a single repeat is no further test") == 2
 
 
+def test_a_report_says_that_the_first_repeat_is_compared_where_a_run_has_no_other(tmp_path):
+    repeated = {"t": by_person(NEW), "t@2": by_person((1,) * 6)}
+    page, said = reported(two_runs(tmp_path, {"t": by_person(OLD)}, repeated))
+    assert said.startswith("new leads on t; the difference is not established (0.333 [")
+    assert (
+        "new: of tasks with repeats that no other run has, the first repeat is compared"
+        in (page.texts["differences"])
+    )
+    assert "Finished by one run alone" not in page.texts["differences"]
+
+
 def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mean(tmp_path):
     old, new = (by_person((*values,)) for values in ((0,) * 6, (1,) * 6))
     runs = two_runs(tmp_path, {"s": old, "t": new}, {"s": new, "t": old}, **GROUPS)
@@ -480,7 +491,7 @@ def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mea
     assert [row[:2] for row in page.of("differences")[-1].rows] == [
         ["both, over tasks", "old − new"]
     ]
-    assert len(said) == 3
+    assert "of 3 comparisons" in said
 
 
 def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tmp_path):

@@ -10,7 +10,7 @@ from harness.base.home import without_home
 from harness.base.redaction import known_secrets, without_key_material
 from harness.reporting.text import clean_text
 
-EMPTY = frozenset({"br", "col", "input", "meta"})
+EMPTY = frozenset({"br", "col", "input", "meta", "wbr"})
 """Elements without content."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,7 +32,29 @@ APART = (
     "the candidate itself: give all runs the same, such as --role predictor=SPEC, to compare them."
 )
 
+CLOSE = 0.05
+"""The bound of p where intervals have 95%."""
+
 NUMBERS = ("value", "low", "high", "n", "p", "p (Holm)")
+
+
+class Established(NamedTuple):
+    """A run that is better than another one in a metric of a task or group."""
+
+    task: str
+    metric: str
+    winner: str
+    loser: str
+    p: float | None
+
+    @property
+    def shown_p(self) -> str:
+        """The p value after Holm in words, empty without one."""
+        if self.p is None:
+            return ""
+        # Rounded it would look as if it were not below the bound.
+        close = number(self.p) == number(CLOSE)
+        return f"p just below {CLOSE}" if close else f"p {p_value(self.p)}"
 
 
 class Differences(NamedTuple):
@@ -53,16 +74,32 @@ class Differences(NamedTuple):
     def tested(self) -> Iterator[tuple[str, Difference, bool]]:
         """The name of a task or group, a difference, and whether higher is better.
 
-        The mean over repeats stands for its repeats.
+        The mean over repeats of two runs stands for their repeats.
         """
         means = self.document.mean_differences or ()
-        repeats = {task for one in means if one.over == "repeats" for task in one.tasks}
+        repeats = {
+            (task, one.difference.metric, frozenset((one.difference.first, one.difference.second)))
+            for one in means
+            if one.over == "repeats"
+            for task in one.tasks
+        }
         for one in means:
             yield one.name, one.difference, one.higher_is_better
         for comparison in self.document.comparisons:
-            for each in comparison.differences if comparison.task not in repeats else ():
-                metric = comparison.runs[0].metrics[each.metric]
-                yield comparison.task, each, metric.higher_is_better
+            for each in comparison.differences:
+                pair = frozenset((each.first, each.second))
+                if (comparison.task, each.metric, pair) not in repeats:
+                    metric = comparison.runs[0].metrics[each.metric]
+                    yield comparison.task, each, metric.higher_is_better
+
+    def established(self) -> Iterator[Established]:
+        """The differences that are established, by the rule of `harness compare`."""
+        labels = self.labels()
+        for task, each, higher in self.tested():
+            if is_established(each):
+                pair = labels[each.first], labels[each.second]
+                ahead = ((each.value or 0.0) > 0) == higher
+                yield Established(task, each.metric, *(pair if ahead else pair[::-1]), each.p_holm)
 
 
 def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> Differences:
@@ -80,13 +117,17 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
         return Differences(ComparisonDocument(comparisons=()), said)
     found = ComparedTasks([], [], [])
     problems, alone = [], []
+    repeated: dict[str, None] = {}
     by_name: dict[str, list[FinishedTask]] = {}
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
     best: dict[str, str | None] = {}
     for name, tasks in by_name.items():
         if len(tasks) < 2:
-            alone.append(f"{name} ({tasks[0].label})")
+            if len(by_name[task_and_repeat(name)[0]]) > 1:
+                repeated[tasks[0].label] = None
+            else:
+                alone.append(f"{name} ({tasks[0].label})")
             continue
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
         # All repeats of a task are compared with one run, so that their mean is too.
@@ -99,6 +140,11 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
         check_slice(by, found.compared)
     if alone:
         problems.append(f"Finished by one run alone, so not compared: {', '.join(alone)}.")
+    if repeated:
+        problems.append(
+            f"{', '.join(repeated)}: of tasks with repeats that no other run has, the first repeat "
+            "is compared. Its value may differ from that of the results, the mean over repeats."
+        )
     known = {name: None for each in found.compared for name in each.tasks[0].summary.slices or ()}
     return Differences(found.document(), (*problems,), (*known,) if by is None else ())
 
@@ -114,56 +160,6 @@ def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
         if (result := task.summary.metrics.get(metric)) is not None and result.value is not None
     }
     return max(values, key=values.__getitem__) if values else None
-
-
-def answers(found: Differences) -> tuple[list[str], list[str]]:
-    """Which run is better in words, and the comparisons that establish no difference.
-
-    Each task has its run with the best value compared with each other, by the rule of
-    `harness compare`: p after Holm and the interval must both tell them apart.
-    """
-    labels = found.labels()
-    said: tuple[list[str], list[str]] = ([], [])
-    for task, each, higher in found.tested():
-        said[not is_established(each)].append(_answer(task, each, labels, higher=higher))
-    return said
-
-
-def standing(found: Differences) -> str:
-    """In how many of its comparisons each run is ahead, whether that is established or not."""
-    labels = found.labels()
-    ahead: Counter[str] = Counter()
-    of: Counter[str] = Counter()
-    for _, each, higher in found.tested():
-        pair = labels[each.first], labels[each.second]
-        of.update(pair)
-        if each.value:
-            ahead[pair[(each.value > 0) != higher]] += 1
-    first = sorted(of, key=lambda label: -ahead[label] / of[label])
-    counts = (f"{label} in {ahead[label]:,} of its {of[label]:,}" for label in first)
-    return f"Ahead on the units in common, established or not: {', '.join(counts)}."
-
-
-def _answer(task: str, each: Difference, labels: Mapping[str, str], *, higher: bool) -> str:
-    first, second = labels[each.first], labels[each.second]
-    start = f"{task}, {each.metric}"
-    if each.value is None or each.interval is None:
-        why = each.no_interval or "the value of one is undefined"
-        return f"{start}: whether {first} or {second} is better cannot be said, for {why}."
-    ahead = (each.value > 0) == higher
-    winner, loser = (first, second) if ahead else (second, first)
-    ends = sorted(end if each.value > 0 else -end for end in each.interval)
-    shown = (
-        f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
-        "common"
-    )
-    if each.p_holm is not None:
-        shown += f", p after Holm {p_value(each.p_holm)}"
-    if is_established(each):
-        return f"{start}: {winner} is better than {loser}, by {shown}."
-    if not each.value:
-        return f"{start}: no difference between {first} and {second} is established ({shown})."
-    return f"{start}: {winner} is ahead of {loser}, but no difference is established ({shown})."
 
 
 def differences_html(found: Differences) -> Html:

@@ -133,6 +133,19 @@ def test_the_data_of_a_figure_are_its_numbers():
     assert boxes.rows == [["a", "p", "3", "1", "2", "9"], ["a", "q", "0", "—", "—", "—"]]
 
 
+def test_lines_that_are_a_reference_are_not_among_the_data():
+    contour = Line(label="F1 0.5", x=(0, 1), y=(1, 0), dashed=True)
+    figure = Figure(title="f", x=X, y=Y, marks=(contour, *FIGURES[0].marks))
+    (drawn,) = re.findall(r"<svg.*?</svg>", figure_html(figure), re.DOTALL)
+    assert "F1 0.5" in drawn
+    cells = [
+        cell for table in page_of(figure_html(figure)).tables for row in table.rows for cell in row
+    ]
+    assert "b" in cells and "F1 0.5" not in cells
+    alone = figure_html(Figure(title="f", x=X, y=Y, marks=(contour,)))
+    assert "The data of" not in alone
+
+
 def test_a_report_has_notes_figures_and_sheets():
     report = Report(sheets=(Sheet(title="s", columns=("a",), rows=(("b",),)),),
                     figures=(FIGURES[1],), notes=("NOT COMPARABLE: x", "a note"))  # fmt: skip

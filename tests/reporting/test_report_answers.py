@@ -3,14 +3,13 @@
 import pytest
 from builders.runs import make_metric
 
-from harness.reporting.html.first_screen import FEW_ANSWERS, first_screen, look_next
+from harness.reporting.html.first_screen import FEW_ANSWERS, first_screen
 from harness.reporting.html.run_differences import Differences, answers, standing
-from harness.scoring.comparable import Refused
 from harness.scoring.comparison_document import ComparedRun, Comparison, ComparisonDocument
 from harness.scoring.paired_differences import Difference
 
 
-def compared(task, value, interval, holm, *, higher=True, refused=()):
+def compared(task, value, interval, holm, *, higher=True):
     """A comparison of the run `new` with the run `old`."""
     runs = tuple(
         ComparedRun(
@@ -25,7 +24,7 @@ def compared(task, value, interval, holm, *, higher=True, refused=()):
     )  # fmt: skip
     return Comparison(
         task=task, version=1, benchmark="b", roles={}, data={}, not_comparable_because=(),
-        chosen="all agree", main=("ptc",), runs=runs, refused=refused, oracle=None,
+        chosen="all agree", main=("ptc",), runs=runs, refused=(), oracle=None,
         differences=(difference,),
     )  # fmt: skip
 
@@ -72,13 +71,3 @@ def test_many_comparisons_are_counted_and_those_that_establish_nothing_are_folde
     few = first_screen([], several(SURE, SHY))
     assert "<details>" not in few
     assert "new is ahead of old" in few
-
-
-def test_what_cannot_be_compared_for_one_reason_is_one_line():
-    refused = (Refused(run="run-x", path="runs/x", label="x", because=("data",)),)
-    page = look_next(
-        [], several(*(compared(task, 0.1, (0, 1), 1.0, refused=refused) for task in "ab"))
-    )
-    assert "a, b: x cannot be compared: data." in page
-    assert "2 of 2 comparisons establish no difference on 40 people" in page
-    assert page.count("<li>") == 2

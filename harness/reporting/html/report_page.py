@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness.reporting.html.analysis_sections import benchmark_sections
-from harness.reporting.html.first_screen import first_screen, look_next
+from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.markup import Html, element, joined, read_secrets
+from harness.reporting.html.next_steps import look_next
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun

@@ -123,6 +123,10 @@ def published() -> tuple[PublishedResult, ...]:
     return results_of(tables, lambda _, column: column, COMPARABLE_IF)
 
 
+WORDS = {
+    "target_not_trained": "the recommender was not trained with the item that was bought",
+}
+
 HORIZON_ITEMS = Benchmark(
     name="horizon_items",
     version=1,
@@ -134,6 +138,7 @@ HORIZON_ITEMS = Benchmark(
     score=score,
     metrics=METRICS,
     main=("ndcg_10", "recall_10"),
+    words=WORDS,
     suits=suits,
     published=published,
 )

@@ -78,6 +78,16 @@ FAULTS = {
         "metrics",
         "its main metric 'base' is none of its metrics, or a baseline",
     ),
+    "a word that is not explained": (
+        (
+            "plugin.py",
+            "return BENCHMARK",
+            "from dataclasses import replace\n\n"
+            "    return replace(BENCHMARK, words={'no_list': ''})",
+        ),
+        "metrics",
+        "its word 'no_list' has no meaning",
+    ),
     "a score that is not a number": (
         ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer"),
         "baseline",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-VOID = {"br", "col", "input", "meta"}
+VOID = {"br", "col", "input", "meta", "wbr"}
 
 
 @dataclass

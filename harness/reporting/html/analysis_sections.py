@@ -66,10 +66,12 @@ def analyses_html(
     words: KeyWords = NO_WORDS,
 ) -> Html:
     """The analyses of these tasks; runs that cannot be compared stand apart, with the reasons."""
-    # Repeats of a task are no tasks of their own: the first is analysed, and a note says so.
+    # Repeats of a task are no tasks of their own.
     first = [task for task in tasks if task_and_repeat(task.task.name)[1] == 1]
     groups = runs_together(told_apart(first))
-    parts: list[Html | None] = []
+    runs = dict.fromkeys(one.label for one in tasks if task_and_repeat(one.task.name)[1] > 1)
+    note = f"Of the repeats of {', '.join(runs)} the first one is shown."
+    parts: list[Html | None] = [notes_html([note]) if runs else None]
     said: set[str] = set()
     for number, group in enumerate(groups):
         labels = ", ".join(dict.fromkeys(task.label for task in group.tasks))
@@ -122,7 +124,7 @@ def _report(
         )
     given = msgspec.convert(dict(options), analysis.options)
     report = run_tool(registration, lambda: analysis.run(tasks, given))
-    noted = with_notes(report, tasks)
+    noted = with_notes(report, tasks, repeats=False)
     # The stamp is at each figure, and above everything: a third one would hide the other notes.
     notes = tuple(note for note in noted.notes if not note.startswith(STAMP))
     return run_tool(registration, lambda: report_html(msgspec.structs.replace(noted, notes=notes)))  # type: ignore[arg-type,return-value]

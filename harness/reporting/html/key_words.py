@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from harness.analysis.metric_texts import with_values
 from harness.contracts.outcomes import CAUSES
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element, joined
@@ -31,7 +32,6 @@ _TOKEN = re.compile(r"[\w|]+")
 _COUNTED = re.compile(r"/(\w+)|\b(\w+) \d")
 _ARROWED = re.compile(r"(\w+) [↑↓]")
 _FOLDED = re.compile(r"<details>(?:(?!<details>).)*?</details>", re.DOTALL)
-_OPTION = re.compile(r"`(\w+)`")
 _PLAIN = re.compile(r"[a-z]+")
 
 
@@ -153,7 +153,7 @@ def key_words(runs: Sequence[ReportedRun], plugins: Plugins) -> KeyWords:
             of = summary.benchmark
             for name, result in summary.metrics.items():
                 if result.description:
-                    text = _with_values(result.description, given.get(of, {}))
+                    text = with_values(result.description, given.get(of, {}))
                     metrics.setdefault(name, {})[of] = text
     names = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
     return KeyWords(
@@ -179,13 +179,3 @@ def _options(runs: Iterable[ReportedRun]) -> dict[str, dict[str, list[str]]]:
             if str(value) not in values:
                 values.append(str(value))
     return found
-
-
-def _with_values(description: str, options: Mapping[str, Sequence[str]]) -> str:
-    """A description with the values of the options that it names in backticks."""
-
-    def given(found: re.Match[str]) -> str:
-        values = options.get(found[1])
-        return f"{found[1]} ({' or '.join(values)})" if values else found[0]
-
-    return _OPTION.sub(given, description)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 MEGABYTE = 1_000_000
+BENCHMARK = "Benchmark "
 
 Section = tuple[str, str, Html]
 """The id, the title and the content of a part."""
@@ -65,7 +66,7 @@ def report_page(
     # Where the runs come from stands last, and the blocks behind it: the first screen is there
     # before they are read.
     parts.insert(-1, section_html("samples", "Samples", viewer))
-    links = [(name, heading) for name, heading, _ in sections]
+    links = [(name, heading.removeprefix(BENCHMARK)) for name, heading, _ in sections]
     links.insert(-1, ("samples", "Samples"))
     head = joined([element("h1", title), element("p", _made_of(runs), class_="note"),
                    notes_html(f"A run could not be read: {why}" for why in unread)])  # fmt: skip
@@ -88,7 +89,7 @@ def _sections(
     if len(runs) > 1:
         yield "differences", "Differences", words.key(differences_html(found), set())
     for number, (name, inside) in enumerate(benchmark_sections(runs, plugins, known), 1):
-        yield f"benchmark-{number}", f"Benchmark {name}", inside
+        yield f"benchmark-{number}", f"{BENCHMARK}{name}", inside
     if (repeats := repeats_html(runs)) is not None:
         yield "repeats", "Repeats", without_tasks.key(repeats, set())
     yield "reading", "Reading answers", without_tasks.key(reading_html(runs), set())

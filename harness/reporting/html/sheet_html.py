@@ -6,8 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.report_tables import digits_of, format_cell, has_numbers
+
+LONG = 40
+"""A longer text has a wide column, so that its row is not high on a phone."""
 
 
 def sheet_html(sheet: Sheet, *, level: int = 4, marks: Sequence[str] = ()) -> Html:
@@ -81,9 +84,14 @@ def _entry(sheet: Sheet, column: int, cell: Cell) -> Entry:
 def _cell(column: int, entry: Entry, number: bool) -> Html:
     """A cell; that of the first column names the row."""
     sort = None if entry.sort is None else repr(entry.sort)
+    text = entry.shown
+    long = len(text) > LONG
+    if not (isinstance(text, Html) or long):
+        text = breakable(text)
     if column:
-        return element("td", entry.shown, class_=_kind(number), data_sort=sort)
-    return element("th", entry.shown, scope="row", class_=_kind(number), data_sort=sort)
+        kind = _kind(number) or ("long" if long else None)
+        return element("td", text, class_=kind, data_sort=sort)
+    return element("th", text, scope="row", class_=_kind(number), data_sort=sort)
 
 
 def _kind(number: bool) -> str | None:

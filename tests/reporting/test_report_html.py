@@ -23,7 +23,7 @@ from harness.contracts.report import (
     Spans,
 )
 from harness.reporting.html.figure_html import figure_html, report_html
-from harness.reporting.html.markup import Html, all_shown, element, read_secrets, shown
+from harness.reporting.html.markup import Html, all_shown, breakable, element, read_secrets, shown
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import command_of
 from harness.reporting.html.sheet_html import sheet_html
@@ -85,6 +85,16 @@ def test_a_sheet_is_a_table_that_can_be_sorted_by_its_numbers():
     assert (
         "no rows" in page_of(sheet_html(Sheet(title="none", columns=("a",), rows=()))).texts["part"]
     )
+
+
+def test_a_name_may_break_behind_an_underscore_and_a_long_text_has_a_wide_column():
+    assert breakable("a_<b>") == "a_<wbr>&lt;b&gt;"
+    long = "because_" + 50 * "x"
+    sheet = Sheet(title="s", columns=("task", "why", "how"), rows=(("a_b", long, "c_d"),))
+    text = sheet_html(sheet)
+    assert '<th scope="row">a_<wbr>b</th>' in text and "<td>c_<wbr>d</td>" in text
+    assert f'<td class="long">{long}</td>' in text
+    assert page_of(text).tables[0].rows == [["a_b", long, "c_d"]]
 
 
 X, Y = Axis(label="x <i>"), Axis(label="y")

@@ -27,11 +27,11 @@ Meanings: TypeAlias = Mapping[str, Mapping[str, str]]
 """By word and benchmark what it means; the benchmark is empty for words of all."""
 
 _TAG = re.compile(r"<[^>]*>")
-_CELL = re.compile(r">([^<>]{1,40})</t[dh]>")
+_CELL = re.compile(r"<t[dh]\b[^>]*>([^<>]{1,40})</t[dh]>")
 _TOKEN = re.compile(r"[\w|]+")
 _COUNTED = re.compile(r"/(\w+)|\b(\w+) \d")
 _ARROWED = re.compile(r"(\w+) [↑↓]")
-_FOLDED = re.compile(r"<details>(?:(?!<details>).)*?</details>", re.DOTALL)
+_FOLDED = re.compile(r"<details\b[^>]*>(?:(?!<details\b).)*?</details>", re.DOTALL)
 _PLAIN = re.compile(r"[a-z]+")
 
 
@@ -80,11 +80,12 @@ class KeyWords:
         words = element("dl", *pairs, class_="key")
         if len(found) > MOST_OPEN:
             title = element("summary", f"What {len(found)} words here mean")
-            words = element("details", title, words)
+            words = element("details", title, words, class_="words")
         return joined([part, words])
 
     def _found(self, part: Html) -> Iterator[tuple[str, str]]:
-        whole, open_part = _text(part), _without_folded(part)
+        named = part.replace(element("wbr"), "")
+        whole, open_part = _text(named), _without_folded(named)
         text = _text(open_part)
         tokens, arrowed = set(_TOKEN.findall(text)), set(_ARROWED.findall(text))
         counted = {one for both in _COUNTED.findall(text) for one in both}

@@ -15,16 +15,6 @@ from harness_gistbench.stages.specificity import SPECIFICITY
 from harness_gistbench.stages.taxonomy import TAXONOMY
 from harness_gistbench.stages.verify import VERIFY
 
-WORDS = {
-    "IG P": "precision of groundedness: the share of categories that evidence verifies",
-    "IG R": "recall of groundedness: the share of the oracle's categories that were found",
-    "IG F1": "groundedness: the harmonic mean of IG P and IG R",
-    "IS": "specificity: the share of the evidence that is found again among distractors",
-    "imp+": "implicit positive signals, such as a video that was watched to its end",
-    "exp+": "explicit positive signals, such as a like",
-    "not_asked": "the judge was not asked, as nothing before it was verified",
-}
-
 GISTBENCH = Benchmark(
     name="gistbench",
     version=2,
@@ -36,7 +26,7 @@ GISTBENCH = Benchmark(
     score=score,
     metrics=METRICS,
     main=("ig_p", "is"),
-    words=WORDS,
+    words={"imp+": "implicit positive signals", "exp+": "explicit positive signals"},
     scored_with=SCORED_WITH,
     details=Profile,
     oracle=ORACLE,

@@ -20,9 +20,6 @@ def contents(options: Options) -> dict[str, str]:
 
 
 WORDS = {
-    "QM": "quality of summaries: the metric qm",
-    "IFM": "instruction following: the share of summaries within the limit of words",
-    "IDM": "information density: the share of right answers by words of the summary",
     "Q_s": "1 if enough questions of a user are answered right from the summary, else 0",
     "single_step": "each past is summarised at once",
     "hierarchy_critique": "each past is summarised by segments, which a verifier checks",

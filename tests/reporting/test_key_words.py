@@ -59,6 +59,8 @@ def cell(text):
     ("ask/no_list 4", {"no_list": "the reply has no list"}),
     ("the median of IG P", {"IG P": "precision"}),
     ("is ↑", {"is": "specificity"}),
+    ("the median of IS", {"IS": "specificity"}),
+    ("THIS", {}),
     ("this is a sentence about none and other things", {}),
     ("films_hc", {"…_hc": "by segments"}),
     ("cars_hc", {}),

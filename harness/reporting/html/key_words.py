@@ -41,8 +41,9 @@ class KeyWords:
 
     `anywhere` are words that are explained wherever they stand, `cells` those that are so plain
     that they are explained only where they are a whole cell. `metrics` are known by their name or,
-    if that is one plain word, by the arrow behind it; `causes` by the number behind them or the
-    stage before them. `endings` are those of the names `tasks`.
+    if that is one plain word, by the arrow behind it, and by their name in capitals, as in papers;
+    `causes` by the number behind them or the stage before them. `endings` are those of the names
+    `tasks`.
     """
 
     anywhere: Meanings = field(default_factory=dict)
@@ -91,24 +92,37 @@ class KeyWords:
         counted = {one for both in _COUNTED.findall(text) for one in both}
         cells = {html.unescape(cell) for cell in _CELL.findall(open_part)}
         names = tokens & self.tasks
-        plain = {word for word in self.metrics if _PLAIN.fullmatch(word)}
-        shown = [
-            *(word for word in self.metrics if word in (arrowed if word in plain else tokens)),
-            *(word for word in self.endings if any(name.endswith(word) for name in names)),
-            *(
-                word for word in self.anywhere
-                if word in tokens or (not _TOKEN.fullmatch(word) and word in text)
-            ),
-            *(word for word in self.cells if word in cells),
-            *(word for word in self.causes if word in counted),
-        ]  # fmt: skip
-        for word in dict.fromkeys(shown):
-            for kind in (self.metrics, self.endings, self.anywhere, self.cells, self.causes):
-                if word in kind and (
-                    means := [one for one in _told(kind[word]) if one not in whole]
-                ):
-                    yield f"…{word}" if kind is self.endings else word, "; ".join(means)
-                    break
+        for metric, meanings in self.metrics.items():
+            plain = _PLAIN.fullmatch(metric) is not None
+            if metric in (arrowed if plain else tokens):
+                yield from _pairs(metric, meanings, whole)
+            elif (heading := _heading(metric)) in text and _whole_word(heading, text):
+                yield from _pairs(heading, meanings, whole)
+        for ending, meanings in self.endings.items():
+            if any(name.endswith(ending) for name in names):
+                yield from _pairs(f"…{ending}", meanings, whole)
+        for word, meanings in self.anywhere.items():
+            if word in tokens or (not _TOKEN.fullmatch(word) and word in text):
+                yield from _pairs(word, meanings, whole)
+        for kind, found in ((self.cells, cells), (self.causes, counted)):
+            for word, meanings in kind.items():
+                if word in found:
+                    yield from _pairs(word, meanings, whole)
+
+
+def _pairs(word: str, meanings: Mapping[str, str], whole: str) -> Iterator[tuple[str, str]]:
+    """The word with its meanings that a text does not give itself."""
+    if means := [one for one in _told(meanings) if one not in whole]:
+        yield word, "; ".join(means)
+
+
+def _whole_word(word: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+
+def _heading(metric: str) -> str:
+    """The name of a metric in the tables of papers: `IG F1` for ig_f1."""
+    return metric.upper().replace("_", " ")
 
 
 def _text(part: str) -> str:

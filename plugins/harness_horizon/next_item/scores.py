@@ -123,22 +123,12 @@ def published() -> tuple[PublishedResult, ...]:
     return results_of(tables, lambda _, column: column, COMPARABLE_IF)
 
 
-WORDS = {
-    "target_not_trained": "the recommender was not trained with the item that was bought",
-}
-
 HORIZON_ITEMS = Benchmark(
     name="horizon_items",
     version=1,
     description="The next thing that somebody buys, by full ranking of all things.",
     licence="Amazon Reviews 2023: no licence is stated",
-    stages=(NEXT_ITEM,),
-    options=Options,
-    load=load,
-    score=score,
-    metrics=METRICS,
-    main=("ndcg_10", "recall_10"),
-    words=WORDS,
-    suits=suits,
-    published=published,
-)
+    words={"target_not_trained": "the recommender was not trained with the item that was bought"},
+    stages=(NEXT_ITEM,), options=Options, load=load, suits=suits,
+    score=score, metrics=METRICS, main=("ndcg_10", "recall_10"), published=published,
+)  # fmt: skip

@@ -76,18 +76,15 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
         said = (f"{many}: `harness compare RUN RUN` compares some",) if len(runs) > 1 else ()
         return Differences(ComparisonDocument(comparisons=()), said)
     found = ComparedTasks([], [], [])
-    problems: list[str] = []
-    alone: dict[str, None] = {}
-    untested: list[Untested] = []
+    problems, alone = [], []
     by_name: dict[str, list[FinishedTask]] = {}
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
     best: dict[str, str | None] = {}
+    untested: list[Untested] = []
     for name, tasks in by_name.items():
         if len(tasks) < 2:
-            repeats = task_and_repeat(name)[1] > 1
-            what = f"the repeats of {tasks[0].label}" if repeats else f"{name} ({tasks[0].label})"
-            alone[what] = None
+            alone.append(f"{name} ({tasks[0].label})")
             continue
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
         # All repeats of a task are compared with one run, so that their mean is too.

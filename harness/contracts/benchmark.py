@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -160,6 +160,11 @@ class Benchmark:
 
     published: Callable[[], Sequence[PublishedResult]] | None = None
     """The results that the paper reports for tasks of this benchmark, read when called."""
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What short words in tables mean, each in a few words: causes of missing values, parts of the
+    data, the names of analyses. One that begins with `_` is the end of a task's name. A report
+    explains those that it shows; metrics have their own descriptions."""
 
     description: str = ""
     """One line for people."""

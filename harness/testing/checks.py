@@ -194,10 +194,16 @@ def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
 
 def metrics(trial: SampleRuns) -> Iterator[Finding]:
     """Every metric has a description, and a finite number as its worst value; the main ones are
-    named."""
+    named, and every word of the benchmark is explained."""
     for name in trial.plugin.benchmarks:
         benchmark = trial.plugin.plugins.benchmark(name)
         yield from _main_metrics(benchmark)
+        for word, meaning in benchmark.words.items():
+            if not (word.strip("_ ") and meaning.strip()):
+                yield Finding(
+                    f"benchmark {name}", f"its word {word!r} has no meaning",
+                    'say in a few words what it means: words={"no_list": "…"}',
+                )  # fmt: skip
         for name_of_metric, metric in benchmark.metrics.items():
             where = f"metric {name_of_metric} of {name}"
             if not metric.description.strip():

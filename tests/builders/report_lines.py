@@ -32,5 +32,5 @@ def make_line(name: str, *, rule: float | None = None, **values: float | Value) 
         label: one if isinstance(one, Value) else Value(value=one, n=40, of=40)
         for label, one in values.items()
     }
-    rules = () if rule is None else (Rule("chance", rule, "ptc of chance"),)
+    rules = () if rule is None else (Rule("chance", rule),)
     return Line(name=name, metric="ptc", tasks=frozenset({name}), values=known, rules=rules)

@@ -184,7 +184,7 @@ def test_runs_that_cannot_be_compared_stand_apart_with_the_reason(small_run, tmp
     text = page.texts["benchmark-1"]
     assert "Apart, as these runs cannot be compared with those before" in text
     assert re.search(r"chosen users [23] against [23]", text)
-    assert "Not tested, as more than the candidate differs" in page.texts["next"]
+    assert "give all runs the same --limit" in page.texts["next"]
     assert "give all runs the same" in page.texts["differences"]
 
 

@@ -4,11 +4,9 @@ import pytest
 from builders.report_lines import BY_RULE, make_line, make_run
 from builders.runs import make_metric, make_summary
 
-from harness.reporting.html.first_screen import first_screen, look_next
+from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.run_differences import Differences
-from harness.reporting.html.untested_rows import untested
 from harness.reporting.html.verdict import verdict, verdict_html
-from harness.scoring.comparable import Refused
 from harness.scoring.comparison_document import (
     ComparedRun,
     Comparison,
@@ -25,7 +23,7 @@ def difference(value, interval, holm, first="new", second="old"):
     )  # fmt: skip
 
 
-def compared(task, *differences, higher=True, refused=(), labels=("old", "new")):
+def compared(task, *differences, higher=True, labels=("old", "new")):
     """A comparison of the run `new` with the run `old`."""
     runs = tuple(
         ComparedRun(
@@ -36,7 +34,7 @@ def compared(task, *differences, higher=True, refused=(), labels=("old", "new"))
     )  # fmt: skip
     return Comparison(
         task=task, version=1, benchmark="b", roles={}, data={}, not_comparable_because=(),
-        chosen="all agree", main=("ptc",), runs=runs, refused=refused, oracle=None,
+        chosen="all agree", main=("ptc",), runs=runs, refused=(), oracle=None,
         differences=differences,
     )  # fmt: skip
 
@@ -165,27 +163,3 @@ def test_means_over_groups_are_said_to_be_counted_with_their_tasks():
     page = verdict_html(RUNS, [make_line("t", old=0.5, new=0.7)], found)
     assert "0 of 3 comparisons" in page
     assert "1 of the comparisons is of a mean over a group (g), whose tasks are" in page
-
-
-def test_runs_with_models_of_their_own_in_a_role_say_how_to_be_tested():
-    because = ("predictor's name x against new", "predictor's e 0.1 against 0.2")
-    refused = (Refused(run="run-x", path="runs/x", label="x", because=because),)
-    found = several(*(compared(task, SHY, refused=refused) for task in "ab"))
-    runs = [
-        make_run(label, *(make_summary(task, roles={"candidate": label, "predictor": label})
-                          for task in "ab"))
-        for label in ("x", "new")
-    ]  # fmt: skip
-    said = (
-        "Not tested: x, as each run has its own model as predictor: to test it, give all runs the "
-        "same, --role predictor=SPEC."
-    )
-    assert untested(runs, found) == {"a": said, "b": said}
-    page = look_next(runs, found)
-    assert f"a, b: {said}".replace("'", "&#x27;") in page
-    assert "2 of 2 comparisons establish no difference on 40 people" in page
-    assert page.count("<li>") == 2
-    other = (Refused(run="run-x", path="runs/x", label="x", because=("data",)),)
-    assert untested([], several(compared("t", SHY, refused=other, labels=("new",)))) == {
-        "t": "Not tested, as more than the candidate differs: data. To test it, make that alike."
-    }

@@ -202,7 +202,6 @@ def test_a_metric_in_which_runs_are_compared_alone_has_its_line():
     assert [(line.metric, line.first, line.together) for line in lines] == [
         ("ig_p", True, False), ("ig_f1", False, True),
     ]  # fmt: skip
-    assert lines[1].about == "what ig_f1 is"
     assert [each.value for each in lines[1].values.values()] == [0.5, 0.5]
 
 

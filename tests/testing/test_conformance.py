@@ -88,6 +88,16 @@ FAULTS = {
         "metrics",
         "it is a baseline of 'rigth', which is no metric",
     ),
+    "a word that is not explained": (
+        (
+            "plugin.py",
+            "return BENCHMARK",
+            "from dataclasses import replace\n\n"
+            "    return replace(BENCHMARK, words={'no_list': ''})",
+        ),
+        "metrics",
+        "its word 'no_list' has no meaning",
+    ),
     "a score that is not a number": (
         ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer"),
         "baseline",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from harness.contracts.published import PublishedResult
 from harness.contracts.stage import CANDIDATE
@@ -13,43 +12,15 @@ from harness.reporting.html.result_lines import Line, lines_of
 from harness.reporting.html.result_matrix import conditions_of, matrix_html
 from harness.reporting.html.run_differences import Differences
 from harness.reporting.html.sheet_html import Entry, entries_html, notes_html
-from harness.reporting.html.untested_rows import untested
+from harness.reporting.html.untested import why_untested
 from harness.reporting.html.verdict import verdict_html
-from harness.reporting.tables import data_name, missing_share, thought_out
-from harness.reporting.text import NOTHING, number, reasons, share
-from harness.scoring.paired_differences import is_established
-from harness.scoring.summary import RoleUse, TaskSummary, main_metrics
+from harness.reporting.tables import data_name
+from harness.reporting.text import NOTHING, number
+from harness.scoring.summary import TaskSummary
 from harness.tasks.repeats import task_and_repeat
-
-TOGETHER = (
-    "; against what these runs found together, so that it stands here and not in a summary; the "
-    "first repeat counts"
-)
-
-LOOSE = 0.1
-"""If a larger share of the replies was not read, or needed help, a report says so."""
-
-UNDONE, UNLIKE = 2.0, 1.0
-"""How much a run that is not done, and results without a comparison or an interval, weigh next to
-a share that is missing."""
-
-HELPED = ("brackets", "repaired")
-"""The rungs of replies that were not in the form that was asked for."""
-
-MOST_NEXT = 8
-"""More things to look at are shown when the reader asks for them."""
 
 FEW_TASKS = 4
 """What more tasks ask is shown when the reader asks for it."""
-
-
-class Doubt(NamedTuple):
-    """Something to look at: how much it weighs, whose it is, and the part of the page about it."""
-
-    weight: float
-    whose: str
-    what: str
-    part: str
 
 
 def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
@@ -60,24 +31,16 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     if len(measured) > FEW_TASKS:
         title = f"What each of the {len(measured)} tasks asks, and of whom"
         asked = element("details", element("summary", title), asked)
-    table = matrix_html(runs, lines, untested(runs, found))
+    table = matrix_html(runs, lines, why_untested(found.untested))
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),
-        element("div", table, *_key(runs, lines), class_="results"),
+        element("div", table, *_notes(lines), class_="results"),
         asked,
     ])  # fmt: skip
 
 
-def _key(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Iterator[Html]:
-    """What the metrics, rules and marks of the table are, and all published results."""
-    meanings = {
-        line.shown_metric: f"{line.about}{TOGETHER if line.together else ''}"
-        for line in lines
-        if line.about
-    }
-    meanings |= {rule.name: f"by rule: {rule.about}" for line in lines for rule in line.rules[:1]}
-    pairs = (joined([element("dt", name), element("dd", told)]) for name, told in meanings.items())
-    yield element("dl", *pairs, class_="measured note")
+def _notes(lines: Sequence[Line]) -> Iterator[Html]:
+    """What the marks of the table are, and all published results."""
     notes = [
         "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
         "better, ↓ that less is. n is how many people or other units each model was asked about; "
@@ -89,6 +52,10 @@ def _key(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Iterator[Html]:
         notes.append(
             "×2 is the mean over two repeats, and counts each unit twice. The figures of each "
             "benchmark, and comparisons with a run without repeats, are of the first one alone."
+        )
+    if pooled := dict.fromkeys(line.metric for line in lines if line.together):
+        notes.append(
+            f"{', '.join(pooled)}: against what these runs found together, in their first repeat."
         )
     published = list(dict.fromkeys(one for line in lines for one in line.published))
     conditions = conditions_of(lines)
@@ -176,91 +143,3 @@ def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
         small = element("span", f"{'; '.join(facts)}.", class_="note")
         found.append((name, element("dd", f"{about} ", small)))
     return found
-
-
-def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
-    """What the numbers leave open, the worst first, with the part of the page that says more."""
-    doubts = sorted([*_doubts(runs), *_apart(runs, found), *_open_differences(found)],
-                    key=lambda doubt: -doubt.weight)  # fmt: skip
-    if not doubts:
-        doubts = [Doubt(0, "", "Nothing is missing, unread or unlike: read some samples.",
-                        "samples")]  # fmt: skip
-    lines = [
-        element("li", f"{one.whose}: " if one.whose else "", f"{one.what} ", _link(one.part))
-        for one in doubts
-    ]
-    if len(lines) <= 2 * MOST_NEXT:
-        return element("ul", *lines)
-    more = element("summary", f"{len(lines) - MOST_NEXT:,} smaller ones")
-    return joined([
-        element("ul", *lines[:MOST_NEXT]),
-        element("details", more, element("ul", *lines[MOST_NEXT:])),
-    ])  # fmt: skip
-
-
-def _link(part: str) -> Html:
-    names = {"samples": "see its samples", "failures": "see the failures", "reading":
-             "see how answers were read", "provenance": "see the command",
-             "differences": "see the differences"}  # fmt: skip
-    place = "samples" if part == "failures" else part
-    return element("a", names[part], href=f"#{place}", data_show=part)
-
-
-def _doubts(runs: Sequence[ReportedRun]) -> Iterator[Doubt]:
-    for run in runs:
-        if run.manifest.status != "done":
-            status = run.manifest.status.replace("_", " ")
-            yield Doubt(UNDONE, run.label, f"the run is {status}.", "provenance")
-        for summary in run.summaries:
-            whose = f"{run.label} on {summary.task}"
-            for name in main_metrics(summary.main, summary.metrics)[:1]:
-                result = summary.metrics[name]
-                if (lost := missing_share(result)) > 0:
-                    causes = f" ({reasons(result.missing)})" if result.missing else ""
-                    what = f"{share(lost, 1)} of {name} is missing{causes}."
-                    yield Doubt(lost, whose, what, "failures")
-                if result.value is not None and result.interval is None:
-                    what = f"{name} has no interval: {result.no_interval}."
-                    yield Doubt(UNLIKE, whose, what, "samples")
-            if spent := thought_out(summary):
-                what = f"{spent:,} replies spent their limit on thinking."
-                yield Doubt(UNLIKE, whose, what, "reading")
-            for stage, use in _candidate(summary):
-                calls, read = use.calls, sum(use.rungs.values())
-                if calls - read > LOOSE * calls:
-                    part = share(calls - read, calls)
-                    what = f"{part} of the replies of {stage} were not read."
-                    yield Doubt((calls - read) / calls, whose, what, "reading")
-                if (helped := sum(use.rungs.get(rung, 0) for rung in HELPED)) > LOOSE * read:
-                    part = share(helped, read)
-                    what = f"{part} of the replies of {stage} needed repair."
-                    yield Doubt(helped / read / 2, whose, what, "reading")
-
-
-def _candidate(summary: TaskSummary) -> Iterator[tuple[str, RoleUse]]:
-    for name, stage in summary.stages.items():
-        if CANDIDATE in stage.roles:
-            yield name, stage.roles[CANDIDATE]
-
-
-def _apart(runs: Sequence[ReportedRun], found: Differences) -> Iterator[Doubt]:
-    """Which runs were not tested, once for all tasks of one reason."""
-    tasks: dict[str, list[str]] = {}
-    for task, why in untested(runs, found).items():
-        tasks.setdefault(why, []).append(task)
-    for why, named in tasks.items():
-        yield Doubt(UNLIKE, ", ".join(named), why, "differences")
-
-
-def _open_differences(found: Differences) -> Iterator[Doubt]:
-    """The comparisons that are not decided, in one line."""
-    every = [each for _, each, _ in found.tested() if each.interval is not None]
-    undecided = [each.users for each in every if not is_established(each)]
-    if undecided:
-        least, most = min(undecided), max(undecided)
-        people = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-        what = (
-            f"{len(undecided):,} of {len(every):,} comparisons establish no difference on {people} "
-            "people: more people would narrow the intervals."
-        )
-        yield Doubt(UNLIKE, "", what, "differences")

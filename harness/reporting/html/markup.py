@@ -52,6 +52,11 @@ def escaped(text: str) -> Html:
     return _escaped(text) if len(text) < _SHORT else Html(html.escape(shown(text)))
 
 
+def breakable(text: str) -> Html:
+    """The text as HTML whose lines may end behind an underscore, for long names on a phone."""
+    return Html(escaped(text).replace("_", f"_{element('wbr')}"))
+
+
 @lru_cache(maxsize=1 << 14)
 def _escaped(text: str) -> Html:
     return Html(html.escape(shown(text)))

@@ -45,7 +45,6 @@ class Rule(NamedTuple):
 
     name: str
     value: float
-    about: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +60,6 @@ class Line:
     tasks: frozenset[str]
     values: Mapping[str, Value]
     higher: bool = True
-    about: str = ""
     first: bool = True
     together: bool = False
     rules: tuple[Rule, ...] = ()
@@ -141,7 +139,6 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
                 name=name, metric=metric, tasks=frozenset(tasks[name]),
                 values={**values[name].get("", {}), **values[name].get(metric, {})},
                 higher=result is None or result.higher_is_better,
-                about=result.description if result else "",
                 first=metric == metrics[0], rules=_rules(rules, tasks[name], metric),
                 published=_published(runs, name, metric, metrics),
                 better=_better(found, name, metric),
@@ -247,9 +244,8 @@ def _rules(known: _Rules, tasks: Iterable[str], metric: str) -> tuple[Rule, ...]
     found = []
     for name in results[0]:
         if all(name in each for each in results):
-            about = "; ".join(filter(None, (results[0][name].description, results[0][name].note)))
             value = fmean(each[name].value or 0.0 for each in results)
-            found.append((results[0][name].higher_is_better, Rule(name, value, about)))
+            found.append((results[0][name].higher_is_better, Rule(name, value)))
     return tuple(rule for _, rule in sorted(found, key=_best_first))
 
 
@@ -296,6 +292,6 @@ def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator
                         )
                         for label, each in results.items()
                     },
-                    higher=first.higher_is_better, about=first.description,
+                    higher=first.higher_is_better,
                     better=_better(found, name, metric),
                 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, Value, cost_of
 from harness.reporting.html.run_differences import MOST_COMPARED
@@ -121,11 +121,8 @@ def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
     """The name of a line with its metric; the first one of a task says if it is comparable."""
     name = line.name + (f" (mean of {len(line.tasks)})" if line.is_group else "")
     badge = _badge(line, runs) if starts else None
-    # A name may be broken behind each underscore where the screen is narrow.
-    words = name.replace("_", "_\n").split("\n")
-    broken = joined(part for word in words for part in (word, element("wbr")))
     return joined([
-        element("span", broken, class_=None if starts else "hidden"), " ",
+        element("span", breakable(name), class_=None if starts else "hidden"), " ",
         element("span", line.shown_metric, " " if badge else None, badge, class_="metric"),
     ])  # fmt: skip
 
@@ -207,7 +204,7 @@ def _rules(line: Line) -> Entry:
         return Entry(NOTHING, kind=GREY)
     best, many = line.rules[0], len(line.rules)
     ahead = element("small", "better than every model", class_="ahead") if line.is_beaten else None
-    name = element("small", f"{best.name}, best of {many}" if many > 1 else best.name)
+    name = element("small", element("dfn", best.name), f", best of {many}" if many > 1 else None)
     return Entry(joined([number(best.value), ahead, name]), best.value, GREY)
 
 

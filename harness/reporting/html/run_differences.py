@@ -13,6 +13,7 @@ from harness.reporting.comparison_tables import missing_tests, p_value
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
+from harness.reporting.html.untested import Untested, untested_of, untested_sheet
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference, is_established
@@ -25,12 +26,6 @@ if TYPE_CHECKING:
 
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
-
-APART = (
-    "A run stands apart where something other than its candidate differs, as the reason says: "
-    "data, people, an option, a judge or another role. A role that is not bound is often played by "
-    "the candidate itself: give all runs the same, such as --role predictor=SPEC, to compare them."
-)
 
 CLOSE = 0.05
 """The bound of p where intervals have 95%."""
@@ -60,12 +55,14 @@ class Established(NamedTuple):
 class Differences(NamedTuple):
     """The comparisons of the runs of a report, and why others are missing.
 
-    `parts` are the slices that the comparisons could be split by, if they are not.
+    `parts` are the slices that the comparisons could be split by, if they are not. `untested` are
+    the runs that differ from the best one of a task in more than their candidate.
     """
 
     document: ComparisonDocument
     problems: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    untested: tuple[Untested, ...] = ()
 
     def labels(self) -> dict[str, str]:
         """By run its label."""
@@ -117,16 +114,14 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
         return Differences(ComparisonDocument(comparisons=()), said)
     found = ComparedTasks([], [], [])
     problems, alone = [], []
-    repeated: dict[str, None] = {}
     by_name: dict[str, list[FinishedTask]] = {}
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
     best: dict[str, str | None] = {}
+    untested: list[Untested] = []
     for name, tasks in by_name.items():
         if len(tasks) < 2:
-            if len(by_name[task_and_repeat(name)[0]]) > 1:
-                repeated[tasks[0].label] = None
-            else:
+            if len(by_name[task_and_repeat(name)[0]]) < 2:
                 alone.append(f"{name} ({tasks[0].label})")
             continue
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
@@ -136,17 +131,15 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
             found.compared.append(compare(tasks, only=only, against=against, by=by))
         except HarnessError as error:
             problems.append(f"{name}: {error.problem}")
+            continue
+        untested += untested_of(tasks, found.compared[-1], against)
     if by is not None:
         check_slice(by, found.compared)
     if alone:
         problems.append(f"Finished by one run alone, so not compared: {', '.join(alone)}.")
-    if repeated:
-        problems.append(
-            f"{', '.join(repeated)}: of tasks with repeats that no other run has, the first repeat "
-            "is compared. Its value may differ from that of the results, the mean over repeats."
-        )
     known = {name: None for each in found.compared for name in each.tasks[0].summary.slices or ()}
-    return Differences(found.document(), (*problems,), (*known,) if by is None else ())
+    parts = (*known,) if by is None else ()
+    return Differences(found.document(), (*problems,), parts, (*untested,))
 
 
 def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
@@ -163,19 +156,19 @@ def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
 
 
 def differences_html(found: Differences) -> Html:
-    """The differences with their intervals, the units that changed, and which runs stand apart."""
+    """The differences with their intervals, the units that changed, and those not tested."""
     labels = found.labels()
     parts = [part for one in found.document.comparisons for part in _comparison(one, labels)]
     if means := found.document.mean_differences or ():
         parts.append(sheet_html(_means(means, labels), level=3))
+    if found.untested:
+        parts.append(sheet_html(untested_sheet(found.untested), level=3))
     notes = [*found.problems]
     if found.parts:
         notes.append(
             "`harness report` with `--by SLICE` adds the differences within each part of the data: "
             f"{', '.join(found.parts)}."
         )
-    if any(one.refused for one in found.document.comparisons):
-        notes.insert(0, APART)
     about = (
         "Each run against the one with the best value of the task, on the units that both have. "
         "Below 0 the first of the two has the lower value; ↑ or ↓ says which is better. Given are "
@@ -188,14 +181,11 @@ def differences_html(found: Differences) -> Html:
 
 def _comparison(one: Comparison, labels: Mapping[str, str]) -> Iterator[Html]:
     """The differences of a task, those within each part of the data, and the changed units."""
-    notes = [f"{each.label} stands apart: {', '.join(each.because)}" for each in one.refused]
+    notes = []
     if any(each.p is not None and each.p_holm is None for each in one.differences):
         notes.append("The mean over repeats is tested below: a single repeat is no further test.")
     if one.oracle and (pooled := {each.metric for each in one.differences} & {*one.oracle.metrics}):
-        notes.append(
-            f"{', '.join(sorted(pooled))}: against what these runs found together. In the table of "
-            "results each run stands alone, so that it is not there."
-        )
+        notes.append(f"{', '.join(sorted(pooled))}: against what these runs found together.")
     metrics = one.runs[0].metrics
     sheet = Sheet(
         title=one.task, columns=("difference", "metric", *NUMBERS), digits=3,

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.report_tables import digits_of, format_cell, has_numbers
+
+LONG = 40
+"""A longer text has a wide column, so that its row is not high on a phone."""
 
 
 def sheet_html(sheet: Sheet, *, level: int = 4, marks: Sequence[str] = ()) -> Html:
@@ -92,11 +95,15 @@ def _cells(row: Sequence[Entry], numbers: Sequence[bool]) -> Iterator[Html]:
         return
     for column, (entry, number) in enumerate(zip(row, numbers, strict=True)):
         sort = None if entry.sort is None else repr(entry.sort)
-        kind = " ".join(filter(None, (_kind(number), entry.kind))) or None
-        if column:
-            yield element("td", entry.shown, class_=kind, data_sort=sort)
-        else:
-            yield element("th", entry.shown, scope="row", class_=kind, data_sort=sort)
+        text, kinds = entry.shown, [_kind(number), entry.kind]
+        if len(text) <= LONG and not isinstance(text, Html):
+            text = breakable(text)
+        elif column and not number and not isinstance(text, Html):
+            kinds.append("long")
+        kind = " ".join(filter(None, kinds)) or None
+        scope = None if column else "row"
+        name = "td" if column else "th"
+        yield element(name, text, scope=scope, class_=kind, data_sort=sort)
 
 
 def _kind(number: bool) -> str | None:

@@ -11,7 +11,7 @@ from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line
 from harness.reporting.html.run_differences import Differences, Established
-from harness.reporting.html.untested_rows import untested
+from harness.reporting.html.untested import why_untested
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
 
@@ -105,8 +105,7 @@ def _limits(
     moved = [line.name for line in tasks if line.leader() != line.leader(other=True)]
     if moved:
         yield f"On {_of(moved, len(tasks))} who leads depends on how lost units count."
-    apart = untested(runs, found)
-    if apart:
+    if apart := why_untested(found.untested):
         say = "its row says" if len(apart) == 1 else "their rows say"
         yield f"Not tested: {_of([*apart], len(tasks))}, as {say}."
     means = [one.name for one in found.document.mean_differences or () if one.over == "tasks"]

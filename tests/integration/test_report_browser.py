@@ -129,8 +129,25 @@ def test_a_phone_shows_it_without_moving_sideways(page, dark):
         assert await tab.run("document.documentElement.scrollWidth") == 390
         colour = "getComputedStyle(document.body).backgroundColor"
         assert (await tab.run(colour) == "rgb(255, 255, 255)") is not dark
+        await tab.run("document.querySelector('#row-0').click()")
+        top = "document.querySelector('.detail').getBoundingClientRect().top"
+        await tab.until(f"document.querySelector('.detail h3') && Math.abs({top}) < 100")
 
     in_browser(page, look)
+
+
+def test_the_links_to_the_parts_of_a_page_take_one_line(tmp_path):
+    chromium()
+    names = ["Results", "What to look at next", "Differences", "gistbench", "perrecbench",
+             "usersumbench", "behaviour", "horizon_text", "Repeats", "Reading answers", "Judges",
+             "Samples", "Where this comes from"]  # fmt: skip
+    file = tmp_path / "links.html"
+    file.write_text(page_html("Links", [], sections=[(name, name) for name in names]), "utf-8")
+
+    async def look(tab: Tab) -> None:
+        assert await tab.run("document.querySelector('nav').offsetHeight") < 40
+
+    in_browser(file, look, "document.querySelector('nav') !== null")
 
 
 def test_on_paper_there_is_no_menu_and_no_viewer(page):

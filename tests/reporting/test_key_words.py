@@ -8,7 +8,7 @@ from builders.report_pages import ReportPage
 from builders.runs import make_metric, make_summary
 from builders.stages import make_benchmark
 
-from harness.reporting.html.key_words import MOST_OPEN, KeyWords, key_words
+from harness.reporting.html.key_words import MOST_OPEN, KeyWords, Word, key_words
 from harness.reporting.html.markup import breakable, element, joined
 from harness.reporting.html.page import page_html, section_html
 
@@ -59,6 +59,8 @@ def cell(text):
     ("ask/no_list 4", {"no_list": "the reply has no list"}),
     ("the median of IG P", {"IG P": "precision"}),
     ("is ↑", {"is": "specificity"}),
+    ("is ↑ as IS in papers", {"is, IS": "specificity"}),
+    (element("dfn", "is"), {"is": "specificity"}),
     ("the median of IS", {"IS": "specificity"}),
     ("THIS", {}),
     ("this is a sentence about none and other things", {}),
@@ -102,13 +104,15 @@ def test_the_words_of_one_benchmark_are_those_of_it_and_of_all():
 
 
 def test_a_word_with_several_meanings_has_each_with_its_benchmark():
-    known = KeyWords(anywhere={"no_list": {"a": "no titles", "b": "no queries"}})
+    known = KeyWords(
+        Word("no_list", *means, "no_list") for means in (("no titles", "a"), ("no queries", "b"))
+    )
     assert key("no_list", known) == {"no_list": "no titles (a); no queries (b)"}
 
 
 def test_a_long_key_is_folded():
-    many = {f"w_{number}": {"": f"meaning {number}"} for number in range(MOST_OPEN + 1)}
-    known = KeyWords(anywhere=many)
+    many = [f"w_{number}" for number in range(MOST_OPEN + 1)]
+    known = KeyWords(Word(name, f"meaning of {name}", "", name) for name in many)
     assert f"What {MOST_OPEN + 1} words here mean" in known.key(element("p", " ".join(many)), set())
-    few = known.key(element("p", " ".join([*many][1:])), set())
+    few = known.key(element("p", " ".join(many[1:])), set())
     assert "<details" not in few

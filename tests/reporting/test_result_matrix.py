@@ -156,16 +156,6 @@ def test_what_a_task_cost_is_in_its_first_row():
     assert [row[2] for row in found.rows] == ["0.500paid 0.2500", "0.500"]
 
 
-def test_more_models_than_fit_are_rows():
-    runs = [make_run(f"step-{at}") for at in range(13)]
-    line = make_line("quiz", rule=0.9, **{run.label: 0.5 for run in runs})
-    found, _ = table([line], runs=runs)
-    assert found.head == ["model", "quiz ptc ↑", "the run took, min:s"]
-    assert [row[:2] for row in found.rows][-3:] == [
-        ["step-12", "0.500"], ["by rule", "0.900better than every modelchance"], ["n", "40"],
-    ]  # fmt: skip
-
-
 def test_the_lines_of_runs_have_rules_of_the_metric_that_they_are_of():
     metrics = {"ptc": make_metric(0.5, n=4), "popular": make_metric(0.8, n=4, baseline=True),
                "chance": make_metric(0.2, n=4, baseline=True)}  # fmt: skip

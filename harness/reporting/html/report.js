@@ -167,7 +167,10 @@
     const score = index.score[at] === null ? "–" : `${index.metrics[index.task[at]]} ${Number(index.score[at].toFixed(3))}`;
     const node = make("li", {
       role: "option", id: `row-${place}`, "aria-selected": String(place === chosen), "aria-setsize": shown.length,
-      "aria-posinset": place + 1, class: lost ? "lost" : null, onclick: () => choose(place),
+      "aria-posinset": place + 1, class: lost ? "lost" : null, onclick: async () => {
+        await choose(place);
+        if (detail.offsetTop > frame.offsetTop) detail.scrollIntoView();
+      },
     }, make("strong", {}, index.id[at]), make("span", {}, score),
     make("small", {}, `${index.runs[index.run[at]]}, ${index.tasks[index.task[at]]}${lost ? `: ${lost}` : ""}`),
     make("small", {}, index.opening[at]));

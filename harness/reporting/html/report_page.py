@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.reporting.html.analysis_sections import benchmark_sections
 from harness.reporting.html.first_screen import first_screen
-from harness.reporting.html.key_words import key_words
+from harness.reporting.html.key_words import CELL, ENDING, key_words
 from harness.reporting.html.markup import Html, element, joined, read_secrets
 from harness.reporting.html.next_steps import look_next
 from harness.reporting.html.page import page_html, section_html
@@ -82,8 +81,8 @@ def _sections(
 ) -> Iterator[Section]:
     found = differences_of_runs(runs, by)
     known = key_words(runs, plugins)
-    words, said = replace(known, cells={}), set[str]()
-    without_tasks = replace(words, endings={})
+    words, said = known.without(CELL), set[str]()
+    without_tasks = words.without(ENDING)
     yield "results", "Results", words.key(first_screen(runs, found), said)
     yield "next", "What to look at next", words.key(look_next(runs, found), said)
     if len(runs) > 1:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import NamedTuple
 
@@ -95,14 +95,8 @@ class Line:
     @property
     def is_reordered(self) -> bool:
         """Whether the other policy for what was lost changes the order of the runs."""
-        pairs = [
-            (one.value, one.other)
-            for one in self.values.values()
-            if one.value is not None and one.other is not None
-        ]
-        return self.leader() != self.leader(other=True) or any(
-            ours[0] < theirs[0] and ours[1] > theirs[1] for ours in pairs for theirs in pairs
-        )
+        both = self.leader(), self.order()
+        return both != (self.leader(other=True), self.order(other=True))
 
     @property
     def is_beaten(self) -> bool:
@@ -129,17 +123,17 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
             tasks.setdefault(name, set()).update(members)
             if result is not None:
                 shown.setdefault((name, metric), result)
-    rules = _known_rules(runs)
     lines = []
     for name in _in_order(tasks):
         metrics = [metric for metric in values[name] if metric] or [""]
         for metric in metrics:
             result = shown.get((name, metric))
+            higher = result is None or result.higher_is_better
             lines.append(Line(
                 name=name, metric=metric, tasks=frozenset(tasks[name]),
                 values={**values[name].get("", {}), **values[name].get(metric, {})},
-                higher=result is None or result.higher_is_better,
-                first=metric == metrics[0], rules=_rules(rules, tasks[name], metric),
+                higher=higher, first=metric == metrics[0],
+                rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
                 better=_better(found, name, metric),
             ))  # fmt: skip
@@ -163,7 +157,7 @@ def _values(run: ReportedRun) -> Iterator[_Found]:
     means = means_of(run.manifest, [task.summary for task in run.tasks], finished.__getitem__)
     for mean in means:
         members = {task_and_repeat(task)[0] for task in mean.tasks}
-        value = _value([known[task] for task in mean.tasks], mean.metric, mean)
+        value = _value([known[task] for task in mean.tasks], mean)
         yield mean.name, mean.metric, members, value, known[mean.tasks[0]].metrics[mean.metric]
     repeated = {mean.name for mean in means if mean.over == "repeats"}
     for name, entry in run.manifest.tasks.items():
@@ -178,16 +172,22 @@ def _values(run: ReportedRun) -> Iterator[_Found]:
             yield base, "", {base}, Value(why=f"{why}, {run.manifest.status}"), None
             continue
         for metric in main_metrics(summary.main, summary.metrics):
-            value = _value([summary], metric, summary.metrics[metric])
+            value = _value([summary], summary.metrics[metric], metric)
             yield base, metric, {base}, value, summary.metrics[metric]
         if not main_metrics(summary.main, summary.metrics):
             yield base, "", {base}, Value(why="no metric"), None
 
 
 def _value(
-    summaries: Sequence[TaskSummary], metric: str, result: MetricResult | MeanOverTasks
+    summaries: Sequence[TaskSummary], result: MetricResult | MeanOverTasks, metric: str = ""
 ) -> Value:
+    metric = result.metric if isinstance(result, MeanOverTasks) else metric
     parts = {each.task: each.metrics[metric] for each in summaries}
+    return replace(_value_of(parts, result), cost=cost_of(summaries))
+
+
+def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOverTasks) -> Value:
+    """A value by the results of the tasks that it is made of."""
     of_tasks: dict[str, list[float | None]] = {}
     for task, part in parts.items():
         other = part.counted_as_worst if part.left_out is None else part.left_out
@@ -199,7 +199,7 @@ def _value(
         of=sum(part.n + sum(part.missing.values()) for part in parts.values()),
         lost=fmean(map(missing_share, parts.values())), other=_mean(others),
         counts=any(part.left_out is not None for part in parts.values()),
-        repeats=len(parts) // len(of_tasks), cost=cost_of(summaries),
+        repeats=len(parts) // len(of_tasks),
         why="" if result.value is not None else f"no value: {result.undefined}",
     )  # fmt: skip
 
@@ -222,36 +222,26 @@ def _in_order(tasks: Mapping[str, set[str]]) -> list[str]:
     return list(order)
 
 
-_Rules = dict[tuple[str, str], dict[str, MetricResult]]
-"""By task and metric the results of answers without any model, by their names."""
+def _rules(
+    runs: Sequence[ReportedRun], tasks: Collection[str], metric: str, *, higher: bool
+) -> tuple[Rule, ...]:
+    """What answers without any model get in all these tasks, the best first.
 
-
-def _known_rules(runs: Sequence[ReportedRun]) -> _Rules:
-    """They ask nothing, so that the first run of a task with such a value speaks for all."""
-    found: _Rules = {}
+    They ask nothing, so that the first run of a task speaks for all.
+    """
+    found: dict[str, dict[str, float]] = {}
     for task in (task for run in runs for task in run.tasks):
-        base = task_and_repeat(task.task.name)[0]
-        for name, metric in task.benchmark.metrics.items():
+        for name, of in task.benchmark.metrics.items():
             result = task.summary.metrics.get(name)
-            if isinstance(metric.baseline, str) and result is not None and result.value is not None:
-                found.setdefault((base, metric.baseline), {}).setdefault(name, result)
-    return found
-
-
-def _rules(known: _Rules, tasks: Iterable[str], metric: str) -> tuple[Rule, ...]:
-    """What answers without any model get in all these tasks, the best first."""
-    results = [known.get((task, metric), {}) for task in tasks]
-    found = []
-    for name in results[0]:
-        if all(name in each for each in results):
-            value = fmean(each[name].value or 0.0 for each in results)
-            found.append((results[0][name].higher_is_better, Rule(name, value)))
-    return tuple(rule for _, rule in sorted(found, key=_best_first))
-
-
-def _best_first(one: tuple[bool, Rule]) -> float:
-    higher, rule = one
-    return -rule.value if higher else rule.value
+            if of.baseline == metric and result is not None and result.value is not None:
+                base = task_and_repeat(task.task.name)[0]
+                found.setdefault(name, {}).setdefault(base, result.value)
+    rules = [
+        Rule(name, fmean(values[task] for task in tasks))
+        for name, values in found.items()
+        if values.keys() >= {*tasks}
+    ]
+    return tuple(sorted(rules, key=lambda rule: rule.value, reverse=higher))
 
 
 def _published(
@@ -283,15 +273,8 @@ def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator
                 first = next(iter(results.values()))
                 yield Line(
                     name=name, metric=metric, tasks=frozenset({name}), first=False, together=True,
-                    values={
-                        label: Value(
-                            value=each.value, interval=each.interval, n=each.units_behind,
-                            of=each.n + sum(each.missing.values()), lost=missing_share(each),
-                            counts=each.left_out is not None,
-                            why="" if each.value is not None else f"no value: {each.undefined}",
-                        )
-                        for label, each in results.items()
-                    },
+                    values={label: _value_of({name: each}, each)
+                            for label, each in results.items()},
                     higher=first.higher_is_better,
                     better=_better(found, name, metric),
                 )  # fmt: skip

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, Value, cost_of
-from harness.reporting.html.run_differences import MOST_COMPARED
 from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.money import paid
 from harness.reporting.text import NOTHING, duration, number, share
@@ -18,19 +16,10 @@ GREY = "published"
 """The style of what is not a result of these runs."""
 
 
-class _Row(NamedTuple):
-    """A line with its head, its cells by column, and what must be known of it."""
-
-    line: Line
-    head: Html
-    cells: list[Entry]
-    notes: list[str]
-
-
 def matrix_html(
     runs: Sequence[ReportedRun], lines: Sequence[Line], untested: Mapping[str, str]
 ) -> Html:
-    """The table of results, with models as rows if they are too many for columns."""
+    """The table of results. The members of a group, and what is said of a line, follow it."""
     labels = [run.label for run in runs]
     repeats = {label: _repeats(lines, label) for label in labels}
     names = [f"{label} ×{repeats[label]}" if repeats[label] > 1 else label for label in labels]
@@ -38,83 +27,54 @@ def matrix_html(
     rules = any(line.rules for line in lines)
     published = any(line.published for line in lines)
     columns = ["n", *names, *([RULES] if rules else []), *([PUBLISHED] if published else [])]
-    turned = len(runs) > MOST_COMPARED
-    rows = []
-    for place, line in enumerate(lines):
-        starts = not place or lines[place - 1].name != line.name
+    rows: list[list[Entry]] = []
+    marks = []
+    task, group, many = "", None, 0
+    for line in lines:
+        starts, task = line.name != task, line.name
+        member = group is not None and line.tasks < group.tasks
+        head = _head(line, runs, starts=starts)
+        if starts and not member:
+            group = line if line.is_group else None
+            many += line.is_group
+            if group:
+                fold = element("button", f"{len(line.tasks)} tasks", type="button",
+                               class_="fold", value=f"in-{many}")  # fmt: skip
+                head = joined([head, " ", fold])
         cells = [_units(line), *(_cell(line, label, repeats[label]) for label in labels)]
         cells += [_rules(line)] if rules else []
         cells += [_published(line, conditions)] if published else []
-        of_task = [other for other in lines if other.name == line.name]
-        notes = [*_notes(line), *(_of_task(of_task, untested) if starts else ())]
-        rows.append(_Row(line, _head(line, runs, starts=starts or turned), cells, notes))
-    whole = [("the run took, min:s", [Entry(duration(run.seconds), run.seconds) for run in runs])]
+        within = f" in-{many}" if member else ""
+        rows.append([Entry(head), *cells])
+        marks.append(f"{'follows' if member or not line.first else 'leads'}{within}")
+        of_task = [other for other in lines if other.name == task] if starts else []
+        if notes := [*_notes(line), *_of_task(of_task, untested)]:
+            rows.append([Entry(element("p", " ".join(notes), class_="note"))])
+            marks.append(f"follows says{within}")
+    return entries_html("Results", ("task", *columns), rows, marks=marks,
+                        foot=_foot(runs, len(columns)),
+                        numbers=[False, *[True] * len(columns)])  # fmt: skip
+
+
+def _foot(runs: Sequence[ReportedRun], columns: int) -> list[list[Entry]]:
+    """How long each run took, and what was paid for it if that is known of any."""
+    rows = {"the run took, min:s": [Entry(duration(run.seconds), run.seconds) for run in runs]}
     costs = [cost_of(run.summaries) for run in runs]
     if any(cost is not None for cost in costs):
-        known = [Entry(paid(cost), cost.paid if cost else None) for cost in costs]
         currencies = sorted({cost.currency for cost in costs if cost is not None})
-        whole.append((f"paid, {', '.join(currencies)}", known))
-    return (_turned if turned else _table)(columns, rows, whole)
+        rows[f"paid, {', '.join(currencies)}"] = [
+            Entry(paid(cost), cost.paid if cost else None) for cost in costs
+        ]
+    return [
+        [Entry(name), Entry(""), *cells, *[Entry("")] * (columns - 1 - len(cells))]
+        for name, cells in rows.items()
+    ]
 
 
 def conditions_of(lines: Sequence[Line]) -> dict[str, int]:
     """The conditions under which a run may stand next to published results, numbered."""
     every = [one.comparable_if for line in lines for one in line.published]
     return {why: place for place, why in enumerate(dict.fromkeys(filter(None, every)), 1)}
-
-
-def _table(
-    columns: Sequence[str], rows: Sequence[_Row], whole: Sequence[tuple[str, list[Entry]]]
-) -> Html:
-    """A row for each line. The members of a group, and what is said of a line, follow it."""
-    entries: list[list[Entry]] = []
-    marks = []
-    group, many = None, 0
-    for row in rows:
-        line = row.line
-        member = group is not None and line.tasks < group.tasks
-        if not member and (group is None or line.name != group.name):
-            group = line if line.is_group else None
-            many += line.is_group
-        head = row.head
-        within = f" in-{many}" if member else ""
-        if line is group:
-            head = joined([head, " ", element("button", f"{len(line.tasks)} tasks", type="button",
-                                              class_="fold", value=f"in-{many}")])  # fmt: skip
-        follows = "follows" if member or not line.first else "leads"
-        entries.append([Entry(head), *row.cells])
-        marks.append(f"{follows}{within}")
-        if row.notes:
-            entries.append([Entry(element("p", " ".join(row.notes), class_="note"))])
-            marks.append(f"follows says{within}")
-    foot = [
-        [Entry(name), Entry(""), *cells, *[Entry("")] * (len(columns) - 1 - len(cells))]
-        for name, cells in whole
-    ]
-    return entries_html("Results", ("task", *columns), entries, marks=marks, foot=foot,
-                        numbers=[False, *[True] * len(columns)])  # fmt: skip
-
-
-def _turned(
-    columns: Sequence[str], rows: Sequence[_Row], whole: Sequence[tuple[str, list[Entry]]]
-) -> Html:
-    """A row for each model: more models than fit into columns."""
-    # The first column, n, is a row of its own below the models.
-    order = [*range(1, len(columns)), 0]
-    entries = []
-    for at in order:
-        took = [cells[at - 1] if 1 <= at <= len(cells) else Entry("") for _, cells in whole]
-        entries.append([Entry(columns[at]), *(row.cells[at] for row in rows), *took])
-    grey = ["" if 1 <= at <= len(whole[0][1]) else GREY for at in order]
-    heads = ("model", *(row.head for row in rows), *(name for name, _ in whole))
-    table = entries_html("Results", heads, entries, marks=grey,
-                         numbers=[False, *[True] * (len(heads) - 1)])  # fmt: skip
-    notes = (
-        element("p", f"{row.line.name}: {' '.join(row.notes)}", class_="note")
-        for row in rows
-        if row.notes
-    )
-    return joined([table, *notes])
 
 
 def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
@@ -237,7 +197,7 @@ def _notes(line: Line) -> Iterator[str]:
 
 def _of_task(lines: Sequence[Line], untested: Mapping[str, str]) -> Iterator[str]:
     """Why the runs of a task were not tested, and whether its metrics disagree."""
-    if lines[0].name in untested:
+    if lines and lines[0].name in untested:
         yield untested[lines[0].name]
     led = {line.metric: line.leader() for line in lines}
     leaders = {metric: leader for metric, leader in led.items() if leader is not None}

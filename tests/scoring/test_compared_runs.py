@@ -45,6 +45,7 @@ from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
 from harness.reporting.gate_lines import print_gates
+from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import lines_of
@@ -401,7 +402,7 @@ def test_a_gate_line_says_which_run_minus_which_and_its_bound(tmp_path):
 
 
 def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
-    """The section of a report on the differences of these runs, and its verdict."""
+    """The first two sections of a report on these runs, and its verdict."""
     of_report = [
         ReportedRun(
             label=run.manifest.model, folder=run.folder, manifest=run.manifest,
@@ -411,8 +412,11 @@ def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
     ]  # fmt: skip
     found = differences_of_runs(of_report, by)
     said = verdict(of_report, lines_of(of_report, found), found)
-    section = section_html("differences", "Differences", differences_html(found))
-    return ReportPage(page_html("A page", [section])), said
+    sections = [
+        section_html("results", "Results", first_screen(of_report, found)),
+        section_html("differences", "Differences", differences_html(found)),
+    ]
+    return ReportPage(page_html("A page", sections)), said
 
 
 def test_a_report_has_the_differences_and_the_units_that_changed_with_their_commands(tmp_path):

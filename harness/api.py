@@ -164,6 +164,8 @@ def compare(
     *,
     against: Result | str | Path | None = None,
     metric: str | Sequence[str] = (),
+    by: str | None = None,
+    gate: str | Sequence[str] = (),
     force: bool = False,
     output_path: str | Path = "runs",
 ) -> ComparisonResult:
@@ -171,8 +173,10 @@ def compare(
 
         compare([evaluate("interests", model=one), "step-1000"])
 
-    It has the main metrics, or those in `metric`. Two runs are subtracted from each other, several
-    `against` one. With `force`, runs are compared even if their settings differ.
+    It has the main metrics, or those in `metric`. Of two runs the second is subtracted from the
+    first, of several the one of `against` from each. `by` names a slice of the data, to compare
+    within its parts too. `gates` of the result has whether each `gate` holds, such as
+    `"interests.support>-0.02"`. With `force`, runs are compared even if their settings differ.
     """
 
     def result_of(run: Result | str | Path) -> Result:
@@ -186,5 +190,7 @@ def compare(
         results,
         metrics=[metric] if isinstance(metric, str) else metric,
         against=None if base is None else base.manifest.run_id,
+        by=by,
+        gates=[gate] if isinstance(gate, str) else gate,
         force=force,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.analysis.lm_eval_export import in_file_name, model_name
+from harness.analysis.lm_eval_export import in_file_name
 from harness.base.home import without_home
 from harness.base.redaction import without_key_material
 from harness.runs.atomic_files import atomic_writer
@@ -29,17 +29,17 @@ may stand next to published ones.
 
 
 def write_hf_eval(folder: Path, tasks: Sequence[FinishedTask]) -> list[Path]:
-    """The model cards written: one for each run, in a folder with the model's name.
+    """The model cards written: one for each run, in a folder with the run's label.
 
-    A second run of a model has a folder with the run's name. No card has a key or the name of the
-    home folder.
+    A second run with that label has a folder with label and run. No card has a key or the name of
+    the home folder.
     """
     from huggingface_hub import ModelCardData
 
     written = []
     for run in dict.fromkeys(task.run for task in tasks):
         own = [task for task in tasks if task.run == run]
-        name = model_name(own[0].manifest)
+        name = own[0].manifest.label
         into = folder / in_file_name(name)
         if into.exists():
             into = folder / in_file_name(f"{name} {run}")

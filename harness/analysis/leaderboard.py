@@ -9,16 +9,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
+from harness.analysis.metric_texts import with_values
 from harness.base.errors import HarnessError
 from harness.base.hashing import digest
 from harness.contracts.identity import path_parts
 from harness.contracts.stage import CANDIDATE
-from harness.runs.run_folder import plain_name
-from harness.scoring.comparable import settings_of, why_unlike
+from harness.runs.run_folder import plain_name, slug
+from harness.scoring.comparable import settings_of
 from harness.scoring.comparison import compare, main_of
 from harness.scoring.comparison_document import Comparison
 from harness.scoring.finished_task import FinishedTask
@@ -26,6 +27,7 @@ from harness.scoring.paired_differences import Difference, holm_adjusted
 from harness.scoring.rank_intervals import RankInterval, rank_intervals
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import MetricResult
+from harness.scoring.unlike_runs import unlike
 from harness.tasks.repeats import task_and_repeat
 
 FORMAT = 1
@@ -67,15 +69,20 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
     """Another page of the same task: its runs cannot stand on this page, and why."""
 
     page: str
+    differs: str
     runs: tuple[str, ...]
     because: tuple[str, ...]
 
 
 class Board(msgspec.Struct, frozen=True, kw_only=True):
-    """One page of a task. `left_out` has by run the reason why it is not ranked."""
+    """One page of a task. `left_out` has by run the reason why it is not ranked.
+
+    `differs` is what sets it apart from the other pages of the task, in short.
+    """
 
     page: str
     task: str
+    differs: str = ""
     version: int
     benchmark: str
     metric: str
@@ -114,13 +121,14 @@ def leaderboard(
     for task in sorted(tasks, key=lambda each: (each.task.name, began(each), each.run)):
         name, repeat = task_and_repeat(task.task.name)
         if repeat > 1:
-            left_out[f"{task.run}, {task.task.name}"] = "the first repeat stands for all"
+            left_out[f"{task.run}, repeats of its tasks"] = "the first repeat stands for all"
         else:
             by_task.setdefault(name, []).append(task)
     boards: list[Board] = []
+    taken = {_plain(name).lower() for name in by_task}
     for name, of_task in by_task.items():
         try:
-            boards += [*_boards(name, of_task)]
+            boards += [*_boards(name, of_task, taken)]
         except HarnessError as error:
             left_out[name] = str(error)
     boards.sort(key=lambda board: bool(board.not_comparable_because))
@@ -155,34 +163,65 @@ def _candidate(task: FinishedTask) -> Mapping[str, Any]:
     return found
 
 
-def _boards(name: str, tasks: Sequence[FinishedTask]) -> Iterator[Board]:
-    """The pages of a task: first the one of the most runs, comparable ones before others."""
-    kinds: dict[tuple[bool, str], list[FinishedTask]] = {}
+_Kind: TypeAlias = tuple[bool, str]
+"""Whether the results of a page are not comparable, and the digest of its settings."""
+
+
+def _plain(task: str) -> str:
+    """The name of the first page of a task, which is not that of the page over all."""
+    plain = plain_name(task)
+    return f"{plain}-task" if plain == INDEX else plain
+
+
+def _boards(name: str, tasks: Sequence[FinishedTask], taken: set[str]) -> Iterator[Board]:
+    """The pages of a task: first the one of the most and then the oldest runs, comparable ones
+    before others.
+
+    The name of each other page says what sets it apart; `taken` are the names of all pages
+    in lower case.
+    """
+    kinds: dict[_Kind, list[FinishedTask]] = {}
     for task in tasks:
         kind = (not task.summary.comparable, digest(settings_of(task)))
         kinds.setdefault(kind, []).append(task)
-    order = sorted(kinds, key=lambda kind: (kind[0], -len(kinds[kind]), kind[1]))
-    plain = plain_name(name)
-    plain = f"{plain}-task" if plain == INDEX else plain
-    pages = {
-        kind: plain if not number else f"{plain}-{digest([*kind])[:8]}"
-        for number, kind in enumerate(order)
-    }
+    order = sorted(
+        kinds, key=lambda kind: (kind[0], -len(kinds[kind]), began(kinds[kind][0]), kind)
+    )
+    differ = {kind: _differs(kind, order, kinds) for kind in order}
+    pages = {order[0]: _plain(name)}
+    for kind in order[1:]:
+        page = f"{_plain(name)}-{slug(differ[kind] or 'not comparable', longest=40)}"
+        pages[kind] = f"{page}-{digest([*kind])[:8]}" if page.lower() in taken else page
+        taken.add(pages[kind].lower())
     for kind in order:
         apart = tuple(
             Apart(
                 page=pages[other],
+                differs=differ[other],
                 runs=tuple(task.run for task in kinds[other]),
                 because=_why_apart(kinds[other][-1], kinds[kind][-1]),
             )
             for other in order
             if other != kind
         )
-        yield _board(pages[kind], kinds[kind], apart)
+        yield _board(pages[kind], kinds[kind], apart, differs=differ[kind])
+
+
+def _differs(
+    kind: _Kind, order: Sequence[_Kind], kinds: Mapping[_Kind, Sequence[FinishedTask]]
+) -> str:
+    """The first thing that sets a page apart from the first one, in short.
+
+    Pages that are comparable with published results and those that are not are told apart anyway.
+    """
+    like = [other for other in order if other[0] == kind[0] and other != kind]
+    why = unlike(kinds[kind][-1], kinds[like[0]][-1]) if like else None
+    return why.short if why else ""
 
 
 def _why_apart(task: FinishedTask, other: FinishedTask) -> tuple[str, ...]:
-    reasons = why_unlike(task, other)
+    why = unlike(task, other)
+    reasons = why.because if why else ()
     if task.summary.comparable is not other.summary.comparable:
         stamps = task.summary.not_comparable_because or other.summary.not_comparable_because
         one = "these" if not task.summary.comparable else "those here"
@@ -190,11 +229,15 @@ def _why_apart(task: FinishedTask, other: FinishedTask) -> tuple[str, ...]:
     return reasons
 
 
-def _board(page: str, tasks: Sequence[FinishedTask], apart: tuple[Apart, ...]) -> Board:
+def _board(
+    page: str, tasks: Sequence[FinishedTask], apart: tuple[Apart, ...], differs: str
+) -> Board:
     """The page of runs that agree in all but their candidate, in the order in which they began."""
     newest = tasks[-1]
     known = chosen_metrics(newest.task, newest.benchmark)
     metric = main_of(newest, known)[0]
+    options = msgspec.to_builtins(newest.options)
+    given = {name: [str(value)] for name, value in options.items()}
     models: dict[str, list[FinishedTask]] = {}
     for task in tasks:
         models.setdefault(model_of(task), []).append(task)
@@ -211,11 +254,12 @@ def _board(page: str, tasks: Sequence[FinishedTask], apart: tuple[Apart, ...]) -
     return Board(
         page=page,
         task=found.task,
+        differs=differs,
         version=found.version,
         benchmark=found.benchmark,
         metric=metric,
         higher_is_better=known[metric].higher_is_better,
-        description=known[metric].description,
+        description=with_values(known[metric].description, given),
         confidence=newest.task.interval.confidence,
         roles=found.roles,
         seed=newest.manifest.seed,
@@ -269,7 +313,7 @@ def _history(
     """The runs of one model, each with its difference from the one before."""
     yield Step(entry=entries[tasks[0].run])
     pairs = [
-        compare([before, task], only=(metric,)).comparison.differences
+        compare([task, before], only=(metric,)).comparison.differences
         for before, task in itertools.pairwise(tasks)
     ]
     adjusted = iter(holm_adjusted([each for found in pairs for each in found]))

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
 
-def with_notes(report: Report, tasks: Sequence[FinishedTask]) -> Report:
+def with_notes(report: Report, tasks: Sequence[FinishedTask], *, repeats: bool = True) -> Report:
     """The report, preceded by notes on results that are not comparable with published ones, and on
-    tasks of which the run has other repeats; the former are the stamp of every figure too."""
+    tasks of which the run has other repeats; the former are the stamp of every figure too.
+
+    Without `repeats` the notes on repeats are left out.
+    """
     import msgspec
 
-    notes = [note for task in tasks if (note := _repeat_note(task))]
+    notes = [note for task in tasks if repeats and (note := _repeat_note(task))]
     report = msgspec.structs.replace(report, notes=(*dict.fromkeys(notes), *report.notes))
     reasons: dict[str, list[str]] = {}
     for task in tasks:

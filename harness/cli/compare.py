@@ -31,7 +31,7 @@ GATE_FAILED = 4
 
 
 @command(
-    "harness compare step-1000 step-2000",
+    "harness compare step-2000 step-1000",
     "harness compare --tag week=47 --against step-1000",
     "harness compare RUN RUN --metric ig_p --metric is",
     "harness compare RUN RUN --by history --gate 'perrec_hard.ptc>-0.02'",
@@ -44,7 +44,7 @@ GATE_FAILED = 4
 @tag_option()
 @option(
     "--against", metavar="RUN", candidates="runs",
-    help="print each run's difference from this one; of two runs, it is the first by default",
+    help="print each run's difference from this one; of two runs, it is the second by default",
 )  # fmt: skip
 @option(
     "--metric", metavar="NAME", multiple=True,
@@ -53,8 +53,9 @@ GATE_FAILED = 4
 @option("--by", metavar="SLICE", help="compare within each part of the data too, such as history")
 @option(
     "--gate", metavar="TASK.METRIC>BOUND", multiple=True,
-    help="exit with 4 unless the interval of the difference from the base, which is the first of "
-    "two runs or that of --against, lies beyond BOUND; may be given again",
+    help="exit with 4 unless the interval of the difference from the base, which is the second of "
+    "two runs or that of --against, lies beyond BOUND, with 1 if that is undecided; may be given "
+    "again",
 )  # fmt: skip
 @option(
     "--tasks", metavar="TASK,TASK", help="compare tasks of one run on the same people, not runs"
@@ -76,7 +77,7 @@ def compare(**options: Any) -> int:
 
     The values are on the units that all runs share. If a benchmark has an oracle, which is what
     its runs found together, the runs are scored against their common one. A gate is on the printed
-    difference: the second run minus the first, or each minus that of --against.
+    difference: the first run minus the second, or each minus that of --against.
     """
     args = SimpleNamespace(**options)
     if args.tasks is not None:
@@ -90,6 +91,8 @@ def compare(**options: Any) -> int:
 
 def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[HarnessError]]:
     """The comparison that the options ask for, and the errors of runs and tasks left out of it."""
+    from harness.scoring.gates import with_gates
+
     runs = _open(args)
     base = _against(args.against, runs)[1].run_id if args.against is not None else None
     _check_oracle_options(args, runs)
@@ -102,7 +105,7 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
             for run in runs:
                 read_finished(run, labels)
         found = _compared(args, runs, base, gates)
-        document = _with_gates(found.document(), gates, runs, base)
+        document = with_gates(found.document(), gates, _gated(runs), base)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
 
 
@@ -160,17 +163,11 @@ def _methods(args: SimpleNamespace) -> int:
 
 
 def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
-    from harness.scoring.gates import gates_of
+    from harness.scoring.gates import check_base, gates_of
 
     if not args.gate:
         return ()
-    if len(runs) < 2 or (len(runs) > 2 and args.against is None):
-        raise UsageError(
-            "a gate needs to know which run is the base",
-            where="--gate",
-            found=f"{len(runs)} runs without --against",
-            expected="two runs, of which the first is the base, or --against RUN",
-        )
+    check_base(len(runs), args.against)
     return gates_of(args.gate, _gated(runs))
 
 
@@ -188,20 +185,6 @@ def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:
         for run in runs
         if run.opened is not None
     ]
-
-
-def _with_gates(
-    document: ComparisonDocument,
-    gates: Sequence[Gate],
-    runs: Sequence[NamedRun],
-    base: str | None,
-) -> ComparisonDocument:
-    import msgspec
-
-    from harness.scoring.gates import decided
-
-    found = tuple(decided(gates, document, _gated(runs), base))
-    return msgspec.structs.replace(document, gates=found) if found else document
 
 
 def _open(args: SimpleNamespace) -> list[NamedRun]:

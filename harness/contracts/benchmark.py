@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
@@ -52,9 +52,10 @@ class Metric:
     value is shown next to it. A unit that is missing because a stage failed that does not ask the
     candidate, as its cause `stage/cause` says, is left out in any case."""
 
-    baseline: bool = False
+    baseline: bool | str = False
     """Whether this is the score of an answer without any model: shown with its task, and not where
-    tasks are compared."""
+    tasks are compared. The name of a metric says that it is a value of that one, such as `"ptc"`:
+    a report shows it next to those of models."""
 
     def __post_init__(self) -> None:
         if self.worst is None and self.missing == "counted":
@@ -159,6 +160,11 @@ class Benchmark:
 
     published: Callable[[], Sequence[PublishedResult]] | None = None
     """The results that the paper reports for tasks of this benchmark, read when called."""
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What short words in tables mean, each in a few words: causes of missing values, parts of the
+    data, the names of analyses. One that begins with `_` is the end of a task's name. A report
+    explains those that it shows; metrics have their own descriptions."""
 
     description: str = ""
     """One line for people."""

@@ -74,6 +74,26 @@ Failure: TypeAlias = Unreadable | CallFailed | NoVerdict | Broken
 FAILURES = (Unreadable, CallFailed, NoVerdict, Broken)
 """For isinstance: `if isinstance(answer, FAILURES): return answer`."""
 
+CAUSES = {
+    "no_json": "the reply holds no JSON",
+    "schema": "the reply is not of the form that was asked for",
+    "truncated": "the reply was cut at the limit of tokens",
+    "refused": "the model refused to answer",
+    "empty": "the reply has no text",
+    "reader_failed": "the code that reads replies raised an error",
+    "timeout": "no reply came in time",
+    "connection": "the server could not be reached",
+    "rate_limited": "the server asked to wait too often",
+    "server_error": "the server failed",
+    "overflow": "the prompt is longer than the model allows",
+    "bad_request": "the server refused the request",
+    "bad_response": "the reply of the server could not be read",
+    "no_content": "the reply of the server holds no answer",
+    "not_recorded": "the recording has no such call",
+    "not_done": "the item has not been worked on",
+}
+"""What the causes mean that any benchmark may have; `Benchmark.words` has those of its own."""
+
 FAMILIES = {
     "unreadable": "parsing",
     "call_failed": "calls",

@@ -16,8 +16,8 @@ def changed_lines(
 ) -> Iterator[str]:
     """How many units changed in the first main metric of each task, and the largest changes.
 
-    `names` are the labels of runs. The command of each change shows it in the later run, and with
-    `both` a second one in the earlier run.
+    `names` are the labels of runs. The command of each change shows it in the first of two runs,
+    and with `both` a second one in the other run.
     """
     found = [
         (comparison, changes)
@@ -31,13 +31,13 @@ def changed_lines(
         f"{sum(getattr(changes, what) for _, changes in found):,} {words}"
         for what, words in (("better", "better"), ("worse", "worse"), ("same", "the same"))
     ]
-    later = {changes.first for _, changes in found}
-    whose = f" of {names[next(iter(later))]}" if len(later) == 1 else ""
+    firsts = {changes.first for _, changes in found}
+    whose = f" of {names[next(iter(firsts))]}" if len(firsts) == 1 else ""
     yield f"units{whose}: {', '.join(counts)}"
     every = [(comparison, changes, one) for comparison, changes in found for one in changes.largest]
     every.sort(key=lambda one: -abs(one[2].first - one[2].second))
     for comparison, changes, one in every[:most]:
-        about = [names[changes.first]] if len(later) > 1 else []
+        about = [names[changes.first]] if len(firsts) > 1 else []
         about += [clean_text(name) for name in (comparison.task, changes.metric, one.unit)]
         yield f"{INDENT}{_change(one)}  {', '.join(about)}"
         for command in one.commands if both else one.commands[:1]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from harness.analysis.leaderboard import Board, Entry, Leaderboard, Step
 from harness.contracts.report import Axis, Cell, Figure, Report, Sheet, Spans
+from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
 from harness.scoring.rank_intervals import RankInterval
 from harness.scoring.summary import MetricResult
@@ -13,22 +14,31 @@ from harness.scoring.summary import MetricResult
 STAMP = "NOT COMPARABLE"
 DIGITS = 3
 ALONE = "alone"
+MOST_MODELS = 6
+"""More models have no columns on the page over all tasks."""
+
 NO_ORDER = (
     "one model is above another only where the interval of their paired difference leaves out 0 "
     "and the p value, adjusted after Holm for all pairs of this page, is below {level:g}",
     "models with the same ranks are in the order of their names",
 )
 
-OVER_ALL = (
-    "a rank such as 1–3 is an interval; there is no order over all tasks, as a mean of ranks would "
-    "hide where models overlap"
+RANKS = (
+    "ranks, with the value in brackets; a rank such as 1–3 is an interval, and a model alone has "
+    "none; ↑ more is better, ↓ less is"
 )
+OVER_ALL = "there is no order over all tasks, as a mean of ranks would hide where models overlap"
 
 
 def page_title(board: Board) -> str:
     """The title of a page, which says whether its results are comparable with published ones."""
-    title = f"{board.task}: {board.metric}"
+    title = f"{board_name(board)}: {board.metric}"
     return f"{STAMP} with published results: {title}" if board.not_comparable_because else title
+
+
+def board_name(board: Board) -> str:
+    """The task of a page, with what sets the page apart from others of the task."""
+    return f"{board.task} ({board.differs})" if board.differs else board.task
 
 
 def rank_text(ranks: RankInterval) -> str:
@@ -42,7 +52,7 @@ def rank_on(board: Board, ranks: RankInterval) -> str:
 
 
 def board_report(board: Board) -> Report:
-    """A page: ranks, history, pairs, and the runs that stand elsewhere or nowhere."""
+    """A page: ranks, history, pairs, and the runs without a rank."""
     why = ", ".join(board.not_comparable_because)
     roles = ", ".join(f"{role} {name}" for role, name in board.roles.items())
     people = "all people" if board.limit is None else f"at most {board.limit} people"
@@ -54,58 +64,96 @@ def board_report(board: Board) -> Report:
             + (f"; {roles}" if roles else ""),
             *board.doubts,
         ),
-        sheets=(_ranks(board), *_history(board), *_pairs(board), *_elsewhere(board)),
+        sheets=(_ranks(board), *_history(board), *_pairs(board), *_unranked(board)),
         figures=_figures(board),
     )
 
 
-def index_reports(found: Leaderboard) -> Iterator[tuple[str, Report]]:
-    """The parts of the page over all tasks, each with its heading: comparable pages come first."""
+def index_parts(found: Leaderboard) -> Iterator[tuple[str, Sheet, list[Board]]]:
+    """The parts of the page over all tasks, comparable pages first: title, table and its boards.
+
+    A row is a board, with the ranks and values of its models; many models have no columns.
+    """
     for stamped in (False, True):
         boards = [each for each in found.boards if bool(each.not_comparable_because) is stamped]
-        if not boards:
-            continue
-        title = (
-            f"{STAMP} with published results" if stamped else "Comparable with published results"
-        )
-        models = sorted({one.entry.model for board in boards for one in board.ranked})
-        ranks = [
-            {one.entry.model: rank_on(board, one.ranks) for one in board.ranked} for board in boards
-        ]
-        yield (
-            title,
-            Report(
-                notes=(f"{STAMP}: each page says why",) if stamped else (),
-                sheets=(
-                    Sheet(
-                        title="ranks by task",
-                        columns=("model", *(board.page for board in boards)),
-                        rows=tuple(
-                            (model, *(of_page.get(model) for of_page in ranks)) for model in models
-                        ),
-                        notes=(OVER_ALL,),
-                    ),
-                ),
-            ),
-        )
+        if boards:
+            title = "with published results"
+            title = f"{STAMP} {title}" if stamped else f"Comparable {title}"
+            yield title, _index(boards, stamped=stamped), boards
+
+
+def _index(boards: Sequence[Board], *, stamped: bool) -> Sheet:
+    models = sorted({one.entry.model for board in boards for one in board.ranked})
+    few = len(models) <= MOST_MODELS
+    same = {name: {of(board) for board in boards} for name, of in SETTINGS.items()}
+    varied = [name for name, values in same.items() if len(values) > 1]
+    alike = [f"{name}: {next(iter(values))}" for name, values in same.items() if len(values) == 1]
+    return Sheet(
+        title="",
+        columns=("task", "metric", *(models if few else ("models", "first, by rank")), *varied),
+        rows=tuple(
+            (
+                board_name(board), f"{board.metric} {'↑' if board.higher_is_better else '↓'}",
+                *(_by_model(board, models) if few else (len(board.ranked), _first(board))),
+                *(SETTINGS[name](board) for name in varied),
+            )
+            for board in boards
+        ),
+        notes=(
+            *((f"{STAMP}: {_shared_reasons(boards)}",) if stamped else ()),
+            RANKS, OVER_ALL, *((", ".join(alike),) if alike else ()),
+        ),
+    )  # fmt: skip
+
+
+def _shared_reasons(boards: Sequence[Board]) -> str:
+    """Why the results of all boards are not comparable with published ones."""
+    shared = [
+        why for why in boards[0].not_comparable_because
+        if all(why in board.not_comparable_because for board in boards)
+    ]  # fmt: skip
+    more = any(len(board.not_comparable_because) > len(shared) for board in boards)
+    return ", ".join([*shared, *(["each page says why"] if more else [])])
+
+
+SETTINGS: dict[str, Callable[[Board], str]] = {
+    "seed": lambda board: str(board.seed),
+    "people": lambda board: "all" if board.limit is None else f"at most {board.limit}",
+}
+
+
+def _by_model(board: Board, models: Sequence[str]) -> Iterator[Cell]:
+    """Of each model its ranks and its value, or nothing."""
+    found = {one.entry.model: one for one in board.ranked}
+    for model in models:
+        one = found.get(model)
+        yield f"{rank_on(board, one.ranks)} ({number(one.common.value)})" if one else None
+
+
+def _first(board: Board) -> str:
+    """The ranks and names of the first models."""
+    return ", ".join(f"{rank_on(board, one.ranks)} {one.entry.model}" for one in board.ranked[:3])
 
 
 def _ranks(board: Board) -> Sheet:
     """The ranked models, each with its metric on the people that all of them share."""
+
+    revisions = any(one.entry.revision for one in board.ranked)
 
     def cells() -> Iterator[tuple[Cell, ...]]:
         for one in board.ranked:
             low, high = one.common.interval or (None, None)
             entry = one.entry
             yield (
-                entry.model, rank_text(one.ranks), one.common.value, low, high, one.common.n,
-                entry.revision, entry.began, entry.run,
+                entry.model, rank_on(board, one.ranks), one.common.value, low, high, one.common.n,
+                *((entry.revision,) if revisions else ()), entry.began, entry.run,
             )  # fmt: skip
 
+    revision = ("revision",) if revisions else ()
     return Sheet(
-        title="ranks",
+        title="Ranks",
         columns=(
-            "model", "rank", board.metric, "low", "high", "n", "revision", "run began", "run",
+            "model", "rank", board.metric, "low", "high", "n", *revision, "run began", "run",
         ),
         rows=tuple(cells()),
         notes=(
@@ -121,7 +169,7 @@ def _pairs(board: Board) -> Iterator[Sheet]:
     names = {one.entry.run: one.entry.model for one in board.ranked}
     if board.differences:
         yield Sheet(
-            title="differences of each two models",
+            title="Differences of each two models",
             columns=("first", "second", *_DIFFERENCE, "n"),
             rows=tuple(
                 (names.get(each.first), names.get(each.second), *_difference(each), each.n)
@@ -145,7 +193,7 @@ def _history(board: Board) -> Iterator[Sheet]:
     """The runs of each model that has several, with the difference from the run before."""
     for model, steps in board.history.items():
         yield Sheet(
-            title=f"history of {model}",
+            title=f"History of {model}",
             columns=("run began", "revision", board.metric, "low", "high", "n", *_since(), "run"),
             rows=tuple(map(_step, steps)),
             notes=("each difference is from the run before it, on what both have scored",),
@@ -171,21 +219,13 @@ def _step(step: Step) -> tuple[Cell, ...]:
     )  # fmt: skip
 
 
-def _elsewhere(board: Board) -> Iterator[Sheet]:
-    """The runs without a rank, and those on other pages of the task, with the reasons."""
+def _unranked(board: Board) -> Iterator[Sheet]:
+    """The runs without a rank, with the reasons."""
     if board.left_out:
         yield Sheet(
-            title="not ranked",
+            title="Not ranked",
             columns=("run", "because"),
             rows=tuple((run, ", ".join(why)) for run, why in board.left_out.items()),
-        )
-    if board.apart:
-        yield Sheet(
-            title="runs that cannot stand on this page",
-            columns=("page", "runs", "because they differ from those here"),
-            rows=tuple(
-                (each.page, ", ".join(each.runs), "; ".join(each.because)) for each in board.apart
-            ),
         )
 
 

@@ -5,6 +5,7 @@ Imports rich: import this module where it is used.
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from harness.contracts.outcomes import Failure
 from harness.contracts.records import Done, JournalLine
 from harness.pipeline.run import EXIT_CODES, RunResult
 from harness.registry import load_plugins
+from harness.reporting.gate_lines import print_gates
 from harness.reporting.short_comparison import print_short_comparison
 from harness.reporting.short_table import WIDTH, print_short_table
 from harness.runs.journal_index import JournalIndex, JournalRecords
@@ -27,6 +29,7 @@ from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_tasks import compare_tasks
 from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.finished_task import finished_task, labels_of
+from harness.scoring.gates import GatedRun, check_base, gates_of, metrics_by_task, with_gates
 from harness.scoring.group_means import means_of_run
 from harness.scoring.score_run import read_summary, unfinished_stages
 
@@ -171,7 +174,8 @@ class Result(RunResult, frozen=True, kw_only=True, repr_omit_defaults=True):
 class ComparisonResult(ComparisonDocument, frozen=True, kw_only=True):
     """A comparison of runs, shown as a short table: one Comparison for each task of several runs.
 
-    `errors` are the reasons why other tasks are not compared.
+    `gates` are the decided gates, if there are any; `errors` are the reasons why other tasks are
+    not compared.
     """
 
     errors: tuple[HarnessError, ...] = ()
@@ -185,6 +189,8 @@ class ComparisonResult(ComparisonDocument, frozen=True, kw_only=True):
     def _shown(self) -> Console:
         console = _recorder()
         print_short_comparison(self, console)
+        if self.gates:
+            print_gates(self, console)
         for error in self.errors:
             console.print(str(error))
         return console
@@ -211,14 +217,20 @@ def compared(
     *,
     metrics: Sequence[str] = (),
     against: str | None = None,
+    by: str | None = None,
+    gates: Sequence[str] = (),
     force: bool = False,
 ) -> ComparisonResult:
-    """The comparison of each task that several of the runs have finished.
+    """The comparison of each task that several of the runs have finished, with decided gates.
 
     Without `metrics` their main metrics are compared; `against` is the id of a run.
     """
     runs = {result.manifest.run_id: result for result in results}
     labels = labels_of(result.manifest for result in runs.values())
+    gated = [_gated(result, labels[run]) for run, result in runs.items() if gates]
+    if gates:
+        check_base(len(runs), against)
+    wanted = gates_of(gates, gated)
     tasks = [
         finished_task(
             RunFolder(result.folder),
@@ -230,15 +242,31 @@ def compared(
         for run, result in runs.items()
         for summary in result.summaries
     ]
-    found = compare_tasks(tasks, metrics=metrics, against=against, force=force)
+    found = compare_tasks(
+        tasks,
+        metrics=metrics,
+        against=against,
+        force=force,
+        by=by,
+        gated=metrics_by_task(wanted),
+    )
     errors = (*found.skipped, *found.failed)
     if not found.compared:
         raise next(iter(errors), None) or DataError(
             "there is nothing to compare", expected="at least two runs that finished the same task"
         )
-    document = found.document()
+    document = with_gates(found.document(), wanted, gated, against)
     fields = {name: getattr(document, name) for name in document.__struct_fields__}
     return ComparisonResult(**fields, errors=errors)
+
+
+def _gated(result: Result, label: str) -> GatedRun:
+    benchmarks = {}
+    for name, entry in result.manifest.tasks.items():
+        with contextlib.suppress(HarnessError):  # a benchmark that is not installed has no gate
+            benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
+    finished = frozenset(summary.task for summary in result.summaries)
+    return GatedRun(label, result.manifest, benchmarks, finished)
 
 
 def _recorder() -> Console:

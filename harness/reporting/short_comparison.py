@@ -97,7 +97,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
         console.print(Text(("" if place else "\n") + text), soft_wrap=True)
     for line in below:
         console.print(line)
-    if len(runs) > 2 and not bases:
+    if len(runs) > 2 and not pairs:
         console.print(Text("differences, with intervals and p: --against RUN"))
     console.print(Text(FURTHER))
 
@@ -345,7 +345,7 @@ def _pairs(
 
 
 def verdict(measures: Sequence[_Measure], runs: tuple[str, str]) -> str:
-    """Which of two runs is better in what, in words; `runs` are the later and the base."""
+    """Which of two runs is better in what, in words; `runs` are the first and the base."""
     better: dict[tuple[str, str], list[str]] = {runs: [], runs[::-1]: []}
     others: dict[str, list[str]] = {}
     for measure in measures:

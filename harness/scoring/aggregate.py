@@ -155,7 +155,7 @@ class Columns:
             note=metric.note,
             no_interval=drawn.reason if isinstance(drawn, NoInterval) else None,
             left_out=left_out if both else None,
-            baseline=metric.baseline,
+            baseline=bool(metric.baseline),
             interval_method=interval.method,
             missing_share=(lost + missing.total()) / everything if lost or missing else UNSET,
             not_counted=not_counted if both and not_counted else UNSET,

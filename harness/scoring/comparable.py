@@ -153,12 +153,6 @@ def settings_of(task: FinishedTask) -> dict[str, Any]:
     }
 
 
-def why_unlike(task: FinishedTask, other: FinishedTask) -> tuple[str, ...]:
-    """The settings in which a run differs from another one of its task, its own value first."""
-    different = differences(settings_of(task), settings_of(other))
-    return describe_differences({_name(path): sides for path, sides in different.items()})
-
-
 def server_differences(tasks: Sequence[FinishedTask]) -> tuple[str, ...]:
     """The versions, GPUs and drivers of the servers that differ between runs, with the runs.
 

@@ -103,7 +103,7 @@ def compare(
 
     If the benchmark has no oracle, it is None, and the runs' own scores are compared. `only` names
     the metrics; without it all are compared. The run `against` is subtracted from each other one;
-    without it each run is subtracted from those after it, of more than two only with `all_pairs`.
+    without it each run is subtracted from those before it, of more than two only with `all_pairs`.
     `by` names a slice of the data. `settings` are what the runs must agree in.
     """
     runs = comparison_set(tasks, force=force, settings=settings)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from harness.base.errors import UsageError, did_you_mean
 from harness.scoring.comparison_document import ComparisonDocument, DecidedGate
 from harness.scoring.group_means import tasks_of_group
@@ -51,6 +53,17 @@ def gates_of(texts: Sequence[str], runs: Sequence[GatedRun]) -> tuple[Gate, ...]
     """The gates of these texts; UsageError for a name or a direction that cannot be meant."""
     names = {name: None for run in runs for name in (*run.manifest.tasks, *run.manifest.groups)}
     return tuple(_gate(text, runs, list(names)) for text in texts)
+
+
+def check_base(many: int, against: str | None) -> None:
+    """Raise UsageError unless gates know which of so many runs is the base."""
+    if many < 2 or (many > 2 and against is None):
+        raise UsageError(
+            "a gate needs to know which run is the base",
+            where=WHERE,
+            found=f"{many} runs without --against",
+            expected="two runs, of which the second is the base, or --against RUN",
+        )
 
 
 def metrics_by_task(gates: Sequence[Gate]) -> dict[str, tuple[str, ...]]:
@@ -148,15 +161,26 @@ def _main(benchmark: Benchmark, metrics: Mapping[str, Metric]) -> tuple[str, ...
     return main_metrics([one for one in named if one in metrics] or benchmark.main, metrics)
 
 
+def with_gates(
+    document: ComparisonDocument,
+    gates: Sequence[Gate],
+    runs: Sequence[GatedRun],
+    against: str | None,
+) -> ComparisonDocument:
+    """The comparison with the decided gates; as it is where there are none."""
+    found = tuple(decided(gates, document, runs, against))
+    return msgspec.structs.replace(document, gates=found) if found else document
+
+
 def decided(
     gates: Sequence[Gate],
     document: ComparisonDocument,
     runs: Sequence[GatedRun],
     against: str | None,
 ) -> Iterator[DecidedGate]:
-    """Each gate for each run but the base, which is `against` or else the first run."""
+    """Each gate for each run but the base, which is `against` or else the last run."""
     by_id = {run.manifest.run_id: run for run in runs}
-    base = against if against is not None else next(iter(by_id), "")
+    base = against if against is not None else next(reversed(by_id), "")
     others = [run for run in by_id if run != base]
     for gate in gates:
         if not others:

@@ -49,12 +49,12 @@ def differences_of(
     values: Mapping[str, Mapping[str, tuple[str, float]]],
     against: str | None,
 ) -> Iterator[Difference]:
-    """The differences from the run `against`, or of each run from each one before it.
+    """Each run minus the run `against`, or without it minus each run after it.
 
     `values` are by run the units that count, with user and number; runs without a common unit have
     no difference.
     """
-    chosen = [(second, first) for first, second in itertools.combinations(values, 2)]
+    chosen = list(itertools.combinations(values, 2))
     if against is not None:
         chosen = [(run, against) for run in values if run != against and against in values]
     for first, second in chosen:

@@ -194,10 +194,16 @@ def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
 
 def metrics(trial: SampleRuns) -> Iterator[Finding]:
     """Every metric has a description, and a finite number as its worst value; the main ones are
-    named."""
+    named, and every word of the benchmark is explained."""
     for name in trial.plugin.benchmarks:
         benchmark = trial.plugin.plugins.benchmark(name)
         yield from _main_metrics(benchmark)
+        for word, meaning in benchmark.words.items():
+            if not (word.strip("_ ") and meaning.strip()):
+                yield Finding(
+                    f"benchmark {name}", f"its word {word!r} has no meaning",
+                    'say in a few words what it means: words={"no_list": "…"}',
+                )  # fmt: skip
         for name_of_metric, metric in benchmark.metrics.items():
             where = f"metric {name_of_metric} of {name}"
             if not metric.description.strip():
@@ -209,6 +215,11 @@ def metrics(trial: SampleRuns) -> Iterator[Finding]:
                 yield Finding(
                     where, f"its worst value is {metric.worst}",
                     "give a finite number, or worst=None where no value is the worst",
+                )  # fmt: skip
+            if isinstance(metric.baseline, str) and metric.baseline not in benchmark.metrics:
+                yield Finding(
+                    where, f"it is a baseline of {metric.baseline!r}, which is no metric",
+                    f"name one of {', '.join(benchmark.metrics)}, or write baseline=True",
                 )  # fmt: skip
 
 

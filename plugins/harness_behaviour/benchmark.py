@@ -8,6 +8,24 @@ from harness_behaviour.metrics import METRICS, score
 from harness_behaviour.records import Fit, Options
 from harness_behaviour.stages import STAGES
 
+WORDS = {
+    "a": "setting a: prompts show demography and history",
+    "b": "setting b: prompts show history alone",
+    "c": "setting c: prompts show demography alone",
+    "_a": "setting a: prompts show demography and history",
+    "_b": "setting b: prompts show history alone",
+    "_c": "setting c: prompts show demography alone",
+    "no_list": "the reply holds no list of titles",
+    "empty_list": "the list of the reply holds no title",
+    "random": "the candidates in random order, without a model",
+    "popular": "the candidates that most users have, without a model",
+    "popular in group": "what most users of the same demography have, without a model",
+    "proxy": "the part of the demography that a prompt shows",
+    "H": "the true entropy: how evenly the choices of a group are spread over the candidates",
+    "|u_h|": "the number of users behind a prompt",
+    "displaced %": "the true share of the candidates that an answer leaves out",
+}
+
 BEHAVIOUR = Benchmark(
     name="behaviour",
     version=1,
@@ -21,5 +39,6 @@ BEHAVIOUR = Benchmark(
     score=score,
     metrics=METRICS,
     main=("gap",),
+    words=WORDS,
     details=Fit,
 )

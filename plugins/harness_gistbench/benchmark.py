@@ -26,6 +26,7 @@ GISTBENCH = Benchmark(
     score=score,
     metrics=METRICS,
     main=("ig_p", "is"),
+    words={"imp+": "implicit positive signals", "exp+": "explicit positive signals"},
     scored_with=SCORED_WITH,
     details=Profile,
     oracle=ORACLE,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -46,25 +47,20 @@ OWN_ORACLE = (
     "oracle, for recall of what can be found at all"
 )
 
+MEDIAN = partial(Metric, statistic="median")
 METRICS = {
-    "ig_f1": Metric(
-        description="groundedness: harmonic mean of precision and recall",
-        statistic="median",
-        note=OWN_ORACLE,
+    "ig_f1": MEDIAN(
+        description="groundedness: harmonic mean of precision and recall", note=OWN_ORACLE
     ),
-    "is": Metric(
-        description="specificity: evidence found again among distractors", statistic="median"
+    "is": MEDIAN(description="specificity: evidence found again among distractors"),
+    "ig_p": MEDIAN(
+        description="precision of groundedness: share of categories that evidence verifies"
     ),
-    "ig_p": Metric(
-        description="precision of groundedness: share of categories that evidence verifies",
-        statistic="median",
-    ),
-    "ig_r": Metric(
+    "ig_r": MEDIAN(
         description="recall of groundedness: share of the oracle's categories that were found",
-        statistic="median",
         note=OWN_ORACLE,
     ),
-    "hm": Metric(description="harmonic mean of ig_f1 and is", statistic="median", note=OWN_ORACLE),
+    "hm": MEDIAN(description="harmonic mean of ig_f1 and is", note=OWN_ORACLE),
     "verified": Metric(description="verified interests of a user, in any category or none"),
     "mean_ig_f1": Metric(of="ig_f1", description="mean of ig_f1 over users", note=OWN_ORACLE),
     "mean_is": Metric(of="is", description="mean of is over users"),

@@ -110,7 +110,7 @@ METRICS: dict[str, Metric] = {
         "below 1, the data are partial and the results are not comparable to published numbers",
     ),
     **{
-        name: Metric(description=f"ptc of {name.replace('_', ' ')}", baseline=True)
+        name: Metric(description=f"ptc of {name.replace('_', ' ')}", baseline="ptc")
         for name in BASELINES
     },
     **{

@@ -19,6 +19,25 @@ def contents(options: Options) -> dict[str, str]:
     return {EXTRACTOR: function_digest(options.extractor, option=EXTRACTOR)}
 
 
+WORDS = {
+    "Q_s": "1 if enough questions of a user are answered right from the summary, else 0",
+    "single_step": "each past is summarised at once",
+    "hierarchy_critique": "each past is summarised by segments, which a verifier checks",
+    "raw_timeline": "the activities themselves in place of a summary",
+    "none": "nothing in place of a summary",
+    "other": "the summary of another user, a control",
+    "_hc": "each past is summarised by segments, which a verifier checks",
+    "_raw": "the activities themselves in place of a summary",
+    "_none": "nothing in place of a summary",
+    "_other": "the summary of another user, a control",
+    "none_named": "the reply names none of the options",
+    "several_named": "the reply names several options",
+    "no_pairs": "the reply holds no questions with their answers",
+    "no_judgements": "the reply judges none of the pairs",
+    "no_single_verdict": "the reply says neither consistent nor inconsistent, or both",
+    "not_in_summary": "the reply names nothing that the summary holds",
+}
+
 USERSUMBENCH = Benchmark(
     name="usersumbench",
     version=2,
@@ -32,6 +51,7 @@ USERSUMBENCH = Benchmark(
     score=score,
     metrics=METRICS,
     main=("qm",),
+    words=WORDS,
     details=UserResult,
     counts=counts,
     contents=contents,

@@ -58,9 +58,9 @@ METRICS: dict[str, Metric] = {
         note="such an answer is left out of the values, and counted as wrong in the second ones",
     ),
     "popular": Metric(
-        description="qm of always choosing the option that the data has most often", baseline=True
+        description="qm of always choosing the option that the data has most often", baseline="qm"
     ),
-    "random": Metric(description="qm that chance gives on average", baseline=True),
+    "random": Metric(description="qm that chance gives on average", baseline="qm"),
     "popular_activity": Metric(
         description="t1 and t2 of always choosing the most popular option", baseline=True
     ),

@@ -1,5 +1,7 @@
 """Model cards: what of a run is on no card."""
 
+from typing import Any
+
 from builders.runs import (
     make_entry,
     make_finished_task,
@@ -12,6 +14,33 @@ from builders.stages import make_benchmark
 from huggingface_hub import ModelCard
 
 from harness.analysis.hf_eval_export import write_hf_eval
+from harness.contracts.identity import label_of
+from harness.scoring.finished_task import FinishedTask
+
+CHECKPOINT = {"pretrained": "/ckpts/run7/step-1000"}
+
+
+def a_task(path: Any, run: str, **fields: Any) -> FinishedTask:
+    manifest = make_manifest(
+        run_id=run, tasks={"t": make_entry(make_task("t"))}, settings={"model_args": CHECKPOINT},
+        model=label_of("vllm", CHECKPOINT), **fields,
+    )  # fmt: skip
+    return make_finished_task(
+        path, make_task("t"), label="one", manifest=manifest, entry=manifest.tasks["t"],
+        benchmark=make_benchmark(), summary=make_summary("t", metrics={"m": make_metric(1, n=6)}),
+    )  # fmt: skip
+
+
+def test_a_card_has_the_label_of_its_run_and_not_the_path_of_its_weights(tmp_path):
+    tasks = [a_task(tmp_path, "r1"), a_task(tmp_path, "r2"), a_task(tmp_path, "r3", name="night")]
+    out = tmp_path / "out"
+    paths = write_hf_eval(out, tasks)
+    assert [str(path.relative_to(out)) for path in paths] == [
+        "step-1000/README.md", "step-1000 r2/README.md", "night/README.md",
+    ]  # fmt: skip
+    names = [ModelCard.load(path).data.model_name for path in paths]
+    assert names == ["step-1000", "step-1000", "night"]
+    assert all("ckpts" not in path.read_text("utf-8") for path in paths)
 
 
 def test_no_key_and_no_home_folder_is_on_a_card(tmp_path, monkeypatch):
@@ -35,6 +64,6 @@ def test_no_key_and_no_home_folder_is_on_a_card(tmp_path, monkeypatch):
     assert str(home) not in text
     assert "n0t-to-be-seen" not in text
     card = ModelCard.load(path)
-    assert card.data.model_name == "~/weights"
+    assert card.data.model_name == "m"
     (result,) = card.data.eval_results
     assert result.dataset_args["not_comparable_because"][0] == "data of ~/mine.jsonl"

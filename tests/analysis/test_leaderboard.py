@@ -18,7 +18,7 @@ from harness.analysis.leaderboard import leaderboard
 from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.reporting.leaderboard_files import site_files, write_site
-from harness.reporting.leaderboard_sheets import board_report, index_reports
+from harness.reporting.leaderboard_sheets import MOST_MODELS, board_report, index_parts
 from harness.runs.manifest import RoleEntry, Session
 from harness.runs.run_folder import RunFolder
 
@@ -115,7 +115,7 @@ def test_runs_that_cannot_stand_together_are_on_pages_apart_with_why(run):
     titles = {name: json.loads(files[name]).get("title") for name in files if "json" in name}
     assert "<title>NOT COMPARABLE" in files[f"{unstamped.page}.html"]
     assert titles[f"{unstamped.page}.json"] == "NOT COMPARABLE with published results: t: good"
-    assert titles["t.json"] == "t: good"
+    assert titles["t.json"] == "t (seed 0): good"
     (stamped, plain) = board_report(unstamped).notes[0], board_report(first).notes[0]
     assert stamped == "NOT COMPARABLE with published results: --limit 20"
     assert "NOT" not in plain
@@ -127,11 +127,47 @@ def test_the_page_over_all_has_ranks_by_task_and_no_order_over_tasks(run):
         run("a", 0.5), run("b", 0.6), run("a2", 0.5, model="a", task="u"),
         run("c", 0.6, task="u", why=("own data",)),
     ])  # fmt: skip
-    (good, rest) = index_reports(found)
-    assert good[1].sheets[0].columns == ("model", "t", "u")
-    assert good[1].sheets[0].rows == (("a", "2", "alone"), ("b", "1", None))
-    assert rest[0] == "NOT COMPARABLE with published results"
-    assert rest[1].sheets[0].rows == (("c", "alone"),)
+    (title, good, boards), (stamped, rest, _) = index_parts(found)
+    assert (title, stamped) == (
+        "Comparable with published results", "NOT COMPARABLE with published results",
+    )  # fmt: skip
+    assert good.columns == ("task", "metric", "a", "b")
+    assert good.rows == (
+        ("t", "good ↑", "2 (0.785)", "1 (0.885)"), ("u", "good ↑", "alone (0.785)", None),
+    )  # fmt: skip
+    assert [board.page for board in boards] == ["t", "u"]
+    assert "seed: 0, people: all" in good.notes
+    assert rest.rows == (("u", "good ↑", "alone (0.885)"),)
+    assert rest.notes[0] == "NOT COMPARABLE: own data"
+
+
+def test_many_models_have_no_columns_on_the_page_over_all(run):
+    runs = [run(f"m{number}", 0.5) for number in range(MOST_MODELS + 1)]
+    ((_, sheet, _),) = index_parts(leaderboard(runs))
+    assert sheet.columns == ("task", "metric", "models", "first, by rank")
+    assert sheet.rows == (("t", "good ↑", 7, "1–7 m0, 1–7 m1, 1–7 m2"),)
+
+
+def test_settings_that_differ_between_pages_have_columns(run):
+    found = leaderboard([run("a", 0.5), run("b", 0.6, task="u", seed=1)])
+    ((_, sheet, _),) = index_parts(found)
+    assert sheet.columns == ("task", "metric", "a", "b", "seed")
+    assert [row[-1] for row in sheet.rows] == ["0", "1"]
+    assert "people: all" in sheet.notes
+
+
+def test_the_name_of_another_page_of_a_task_says_what_sets_it_apart(run):
+    boards = leaderboard([
+        run("a", 0.5), run("b", 0.5), run("c", 0.6, seed=1), run("d", 0.6, why=("own data",)),
+        run("e", 0.5, task="t-seed-1"),
+    ]).boards  # fmt: skip
+    pages = {board.ranked[0].entry.run: board.page for board in boards}
+    assert (pages["a"], pages["d"], pages["e"]) == ("t", "t-not-comparable", "t-seed-1")
+    # A task has the name that the page would have, so that a hash tells them apart.
+    assert pages["c"].startswith("t-seed-1-") and len(pages["c"]) == len("t-seed-1-") + 8
+    assert [board.differs for board in boards if board.task == "t"] == [
+        "seed 0", "seed 1", "",
+    ]  # fmt: skip
 
 
 def test_the_same_runs_give_the_same_bytes_in_any_order_and_folder(run, tmp_path):

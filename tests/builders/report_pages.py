@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-VOID = {"br", "col", "input", "meta"}
+VOID = {"br", "col", "input", "meta", "wbr"}
 
 
 @dataclass
 class Table:
-    """A table of a section: its name, the cells of its head, and rows of cells."""
+    """A table of a section: its name, the cells of its head, and rows of cells with their marks."""
 
     section: str
     name: str
     head: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    foot: list[list[str]] = field(default_factory=list)
 
 
 class ReportPage(HTMLParser):
@@ -60,9 +61,10 @@ class ReportPage(HTMLParser):
         elif tag == "tr" and self._inside("tbody"):
             self.tables[-1].rows.append([])
             self.tables[-1].kinds.append(about.get("class") or "")
+        elif tag == "tr" and self._inside("tfoot"):
+            self.tables[-1].foot.append([])
         elif tag in ("td", "th"):
-            row = self.tables[-1].rows[-1] if self._inside("tbody") else self.tables[-1].head
-            row.append("")
+            self._row().append("")
             assert tag == "td" or about.get("scope") in ("row", "col")
         elif tag in ("h1", "h2", "h3", "h4", "h5"):
             self.headings.append((int(tag[1]), ""))
@@ -79,11 +81,15 @@ class ReportPage(HTMLParser):
             return
         self.texts[self.section] = self.texts.get(self.section, "") + data
         if "td" in names or "th" in names:
-            row = self.tables[-1].rows[-1] if "tbody" in names else self.tables[-1].head
-            row[-1] += data
+            self._row()[-1] += data
         if names and names[-1][0] == "h" and names[-1][1:].isdigit():
             level, text = self.headings[-1]
             self.headings[-1] = (level, text + data)
+
+    def _row(self) -> list[str]:
+        table = self.tables[-1]
+        rows = {"tbody": table.rows, "tfoot": table.foot}
+        return next((of[-1] for name, of in rows.items() if self._inside(name)), table.head)
 
     def _inside(self, name: str) -> bool:
         return any(tag == name for tag, _ in self._open)

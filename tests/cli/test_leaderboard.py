@@ -73,7 +73,7 @@ def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
         {"one": [1, 2], "two": [1, 2]}, {"three": [1, 1]},
     ]  # fmt: skip
     board = json.loads(Path("site/interests.json").read_text())
-    assert board["title"] == "NOT COMPARABLE with published results: interests: support"
+    assert board["title"] == ("NOT COMPARABLE with published results: interests (seed 0): support")
     shown = Page(Path("site/interests.html"))
     assert shown.cells.count("1–2") == 2
     for one in board["ranked"]:

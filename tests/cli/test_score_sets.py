@@ -209,10 +209,16 @@ def test_which_of_two_runs_is_better_is_said_in_words(
     people = [f"p{number}" for number in range(7)]
     one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
     two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
-    assert compared(two, one, "--metric", "many") == 0
+    assert compared(one, two, "--metric", "many") == 0
     out = capsys.readouterr().out
     # Of the 128 ways of exchanging only none and all give ±1: p is 1/64.
+    assert "\none − two, on the units that both share\n" in out
     assert "t, many ↑  +1.000 [+1.000, +1.000]  0.016     0.016  7" in out
+    assert "one is better than two in t (many higher by 1.000 [1.000, 1.000], p 0.016)" in out
+    assert compared(two, one, "--metric", "many") == 0
+    out = capsys.readouterr().out
+    assert "\ntwo − one, on the units that both share\n" in out
+    assert "t, many ↑  -1.000 [-1.000, -1.000]  0.016     0.016  7" in out
     assert "one is better than two in t (many higher by 1.000 [1.000, 1.000], p 0.016)" in out
     assert compared(two, one) == 0
     assert "no difference is shown in t (found, p 1.000)" in capsys.readouterr().out
@@ -231,8 +237,10 @@ def test_json_has_the_metrics_that_are_asked_for_and_verbose_all_of_them(
     assert compared(two, one, "--verbose", "--json") == 0
     found, many = comparison_in(capsys.readouterr().out)["differences"]
     assert (found["value"], found["p"], found["p_holm"]) == (0.0, 1.0, 1.0)
-    # 1/64 is doubled by Holm, as two metrics are tested.
-    assert (many["value"], many["p"], many["p_holm"]) == (1.0, 1 / 64, 1 / 32)
+    # The first has 1 thing of each person, the second 2. 1/64 is doubled by Holm, as two metrics
+    # are tested.
+    assert (many["first"], many["second"]) == ("two", "one")
+    assert (many["value"], many["p"], many["p_holm"]) == (-1.0, 1 / 64, 1 / 32)
     assert (many["exact"], many["no_p"]) == (True, None)
     assert compared(two, one, "--verbose") == 0
     assert "\nt  version 1, 2 runs compared\n" in capsys.readouterr().out

@@ -251,6 +251,44 @@ def test_metrics_to_compare_are_one_name_or_several_and_must_be_there(evaluate):
         package.compare(runs, metric="suport")
 
 
+def test_runs_are_compared_by_a_slice_and_gated_first_minus_second(evaluate):
+    task = {"tasks": "usersum_movielens_none", "judge": None, "limit": None}
+    new, old = (evaluate(**task, seed=seed, name=name) for seed, name in ((1, "new"), (0, "old")))
+    ours, theirs = (run.summaries[0].metrics["qm"].value for run in (new, old))
+    assert ours != theirs
+    gates = ["usersum_movielens_none.qm>-1.1", "usersum_movielens_none.qm>1"]
+    comparison = package.compare([new, old], by="history", gate=gates, force=True)
+    (of_task,) = comparison.comparisons
+    assert of_task.differences[0].value == pytest.approx(ours - theirs)
+    assert {part.slice for part in of_task.slices} == {"history"}
+    assert sum(part.differences[0].n for part in of_task.slices) == 100
+    assert [(gate.gate, gate.holds) for gate in comparison.gates] == [
+        (gates[0], True), (gates[1], False),
+    ]  # fmt: skip
+    assert {gate.value for gate in comparison.gates} == {of_task.differences[0].value}
+    assert [(gate.first, gate.second) for gate in comparison.gates] == [
+        (new.manifest.run_id, old.manifest.run_id)
+    ] * 2
+    for shown in (repr(comparison), comparison._repr_html_()):
+        assert "gate does not hold: usersum_movielens_none.qm" in shown
+    other = package.compare([old], against=new, gate="usersum_movielens_none.t1>-2", force=True)
+    assert [(gate.first, gate.holds) for gate in other.gates] == [(old.manifest.run_id, True)]
+    (unlike,) = package.compare([new, old], gate="usersum_movielens_none.qm>0").gates
+    assert (unlike.holds, "seed" in unlike.undecided) == (None, True)
+    with pytest.raises(UsageError, match="has no metric 'qn'"):
+        package.compare([new, old], gate="usersum_movielens_none.qn>0")
+    with pytest.raises(UsageError, match="a gate needs to know which run is the base"):
+        package.compare([new], gate="usersum_movielens_none.qm>0")
+    with pytest.raises(UsageError, match="has a slice 'histry'"):
+        package.compare([new, old], by="histry", force=True)
+
+
+def test_a_comparison_without_gates_has_none(evaluate):
+    comparison = package.compare([evaluate(name="one"), evaluate(name="two")])
+    assert not comparison.gates
+    assert "gate" not in repr(comparison)
+
+
 def test_a_task_of_one_run_alone_is_named_where_others_are_compared(evaluate):
     first, second = evaluate(["interests", "interests_short"], name="one"), evaluate(name="two")
     comparison = package.compare([first, second])

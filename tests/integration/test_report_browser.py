@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders.browser import Tab, browser, chromium
+from builders.report_lines import make_line, make_run
 
 from harness import evaluate
 from harness.cli.main import main
+from harness.reporting.html.markup import element
+from harness.reporting.html.page import page_html
+from harness.reporting.html.result_matrix import matrix_html
 
-ROWS = "[...document.querySelectorAll('.results tbody tr')].map((row) => row.cells[0].innerText)"
+ROWS = (
+    "[...document.querySelectorAll('.results tbody tr')].filter((row) => !row.hidden)"
+    ".map((row) => row.cells[0].innerText)"
+)
 STATUS = "document.querySelector('#viewer [role=status]').textContent"
 
 
@@ -32,31 +40,52 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def in_browser(page: Path, use: Callable[[Tab], Coroutine[Any, Any, None]]) -> None:
+def in_browser(
+    page: Path,
+    use: Callable[[Tab], Coroutine[Any, Any, None]],
+    ready: str = "document.querySelector('#viewer').dataset.ready",
+) -> None:
     async def opened() -> None:
         async with browser() as tab:
             await tab.look(width=1280)
             await tab.open(page)
-            await tab.until("document.querySelector('#viewer').dataset.ready")
+            await tab.until(ready)
             await use(tab)
             assert tab.problems == []
 
     asyncio.run(opened())
 
 
-def test_a_column_sorts_by_keyboard_and_says_so(page):
+def test_a_column_sorts_by_keyboard_and_keeps_the_tasks_of_a_group(tmp_path):
+    chromium()
+    group = replace(make_line("all", old=0.5, new=0.6), tasks=frozenset({"a", "b"}))
+    lines = [group, make_line("a", old=0.4, new=0.6), make_line("b", old=0.6, new=0.5),
+             make_line("z", old=0.9, new=0.6)]  # fmt: skip
+    table = matrix_html([make_run("old"), make_run("new")], lines, {"z": "Not tested."})
+    file = tmp_path / "table.html"
+    file.write_text(page_html("Table", [element("div", table, class_="results")]), "utf-8")
+
     async def sort(tab: Tab) -> None:
-        before = await tab.run(ROWS)
-        await tab.run("document.querySelector('.results th button').focus()")
+        async def names() -> list[str]:
+            return [row.split()[0] for row in await tab.run(ROWS)]
+
+        assert await names() == ["all", "z", "Not"]
+        await tab.run("document.querySelector('.results .fold').focus()")
         await tab.key("Enter")
-        head = "document.querySelector('.results th').ariaSort"
+        await tab.until("document.querySelector('.fold').ariaExpanded === 'true'")
+        assert await names() == ["all", "a", "b", "z", "Not"]
+        await tab.run("document.querySelectorAll('.results thead button')[2].focus()")
+        await tab.key("Enter")
+        head = "document.querySelectorAll('.results th')[2].ariaSort"
         await tab.until(f"{head} === 'descending'")
-        down = await tab.run(ROWS)
+        assert await names() == ["z", "Not", "all", "a", "b"]
         await tab.key("Enter")
         await tab.until(f"{head} === 'ascending'")
-        assert await tab.run(ROWS) == down[::-1] == sorted(before)
+        assert await names() == ["all", "a", "b", "z", "Not"]
+        await tab.run("document.querySelector('.results .fold').click()")
+        assert await names() == ["all", "z", "Not"]
 
-    in_browser(page, sort)
+    in_browser(file, sort, "document.querySelector('.fold')?.ariaExpanded === 'false'")
 
 
 async def fill(tab: Tab, place: int, value: str) -> None:
@@ -100,8 +129,25 @@ def test_a_phone_shows_it_without_moving_sideways(page, dark):
         assert await tab.run("document.documentElement.scrollWidth") == 390
         colour = "getComputedStyle(document.body).backgroundColor"
         assert (await tab.run(colour) == "rgb(255, 255, 255)") is not dark
+        await tab.run("document.querySelector('#row-0').click()")
+        top = "document.querySelector('.detail').getBoundingClientRect().top"
+        await tab.until(f"document.querySelector('.detail h3') && Math.abs({top}) < 100")
 
     in_browser(page, look)
+
+
+def test_the_links_to_the_parts_of_a_page_take_one_line(tmp_path):
+    chromium()
+    names = ["Results", "What to look at next", "Differences", "gistbench", "perrecbench",
+             "usersumbench", "behaviour", "horizon_text", "Repeats", "Reading answers", "Judges",
+             "Samples", "Where this comes from"]  # fmt: skip
+    file = tmp_path / "links.html"
+    file.write_text(page_html("Links", [], sections=[(name, name) for name in names]), "utf-8")
+
+    async def look(tab: Tab) -> None:
+        assert await tab.run("document.querySelector('nav').offsetHeight") < 40
+
+    in_browser(file, look, "document.querySelector('nav') !== null")
 
 
 def test_on_paper_there_is_no_menu_and_no_viewer(page):

@@ -1,84 +1,165 @@
-"""What a report says in words about differences, and how it counts them."""
+"""What a report answers in a line, and what limits it."""
 
 import pytest
-from builders.runs import make_metric
+from builders.report_lines import BY_RULE, make_line, make_run
+from builders.runs import make_metric, make_summary
 
-from harness.reporting.html.first_screen import FEW_ANSWERS, first_screen, look_next
-from harness.reporting.html.run_differences import Differences, answers, standing
-from harness.scoring.comparable import Refused
-from harness.scoring.comparison_document import ComparedRun, Comparison, ComparisonDocument
+from harness.reporting.html.first_screen import first_screen
+from harness.reporting.html.run_differences import Differences
+from harness.reporting.html.verdict import verdict, verdict_html
+from harness.scoring.comparison_document import (
+    ComparedRun,
+    Comparison,
+    ComparisonDocument,
+    MeanDifference,
+)
 from harness.scoring.paired_differences import Difference
 
 
-def compared(task, value, interval, holm, *, higher=True, refused=()):
+def difference(value, interval, holm, first="new", second="old"):
+    return Difference(
+        metric="ptc", first=f"run-{first}", second=f"run-{second}", value=value, n=40, users=40,
+        interval=interval, confidence=0.95, p=holm, p_holm=holm,
+    )  # fmt: skip
+
+
+def compared(task, *differences, higher=True, labels=("old", "new")):
     """A comparison of the run `new` with the run `old`."""
     runs = tuple(
         ComparedRun(
             run=f"run-{label}", path=f"runs/{label}", label=label, model=label, marks=(), units=40,
             counts={}, metrics={"ptc": make_metric(0.5, n=40, higher_is_better=higher)}, common={},
         )
-        for label in ("old", "new")
-    )  # fmt: skip
-    difference = Difference(
-        metric="ptc", first="run-new", second="run-old", value=value, n=40, users=40,
-        interval=interval, confidence=0.95, p=holm, p_holm=holm,
+        for label in labels
     )  # fmt: skip
     return Comparison(
         task=task, version=1, benchmark="b", roles={}, data={}, not_comparable_because=(),
-        chosen="all agree", main=("ptc",), runs=runs, refused=refused, oracle=None,
-        differences=(difference,),
+        chosen="all agree", main=("ptc",), runs=runs, refused=(), oracle=None,
+        differences=differences,
     )  # fmt: skip
 
 
-def several(*comparisons):
-    return Differences(ComparisonDocument(comparisons=comparisons))
+def several(*comparisons, means=()):
+    return Differences(ComparisonDocument(comparisons=comparisons, mean_differences=means))
 
 
-SURE = compared("t", 0.2, (0.1, 0.3), 0.01)
-SHY = compared("t", 0.2, (0.1, 0.3), 0.06)
+BETTER = difference(0.2, (0.1, 0.3), 0.01)
+SHY = difference(0.2, (0.1, 0.3), 0.06)
+RUNS = [make_run("old"), make_run("new")]
 
 
 @pytest.mark.parametrize(
-    ("one", "is_better", "words"),
+    ("one", "higher", "winner"),
     [
-        (SURE, True, "new is better than old, by 0.200 [0.100, 0.300]"),
-        (compared("t", -0.2, (-0.3, -0.1), 0.01), True, "old is better than new, by 0.200"),
-        (compared("t", -0.2, (-0.3, -0.1), 0.01, higher=False), True, "new is better than old"),
-        (SHY, False, "new is ahead of old, but no difference is established"),
-        (compared("t", 0.2, (-0.1, 0.3), 0.01), False, "new is ahead of old, but no difference"),
-        (compared("t", 0.0, (0.0, 0.0), 1.0), False, "no difference between new and old is"),
-        (compared("t", 0.2, (0.1, 0.3), None), True, "new is better than old, by 0.200"),
-        (compared("t", 0.2, None, 0.01), False, "cannot be said"),
+        (BETTER, True, "new"),
+        (difference(-0.2, (-0.3, -0.1), 0.01), True, "old"),
+        (difference(-0.2, (-0.3, -0.1), 0.01), False, "new"),
+        (SHY, True, None),
+        (difference(0.2, (-0.1, 0.3), 0.01), True, None),
+        (difference(0.0, (0.0, 0.0), 1.0), True, None),
+        (difference(0.2, (0.1, 0.3), None), True, "new"),
+        (difference(0.2, None, 0.01), True, None),
     ],
 )
-def test_a_run_is_better_where_the_interval_and_holm_agree(one, is_better, words):
-    better, undecided = answers(several(one))
-    (said,) = better if is_better else undecided
-    assert words in said
-    assert len(better) + len(undecided) == 1
+def test_a_run_is_better_where_the_interval_and_holm_agree(one, higher, winner):
+    found = [each.winner for each in several(compared("t", one, higher=higher)).established()]
+    assert found == ([winner] if winner else [])
 
 
-def test_each_run_is_counted_where_it_is_ahead():
-    lower = compared("u", 0.1, (-0.1, 0.3), 1.0, higher=False)
-    same = compared("v", 0.0, (0.0, 0.0), 1.0)
-    assert standing(several(SURE, lower, same)).endswith("new in 1 of its 3, old in 1 of its 3.")
+def test_a_p_that_would_be_rounded_up_to_its_bound_is_below_it_in_words():
+    (close,) = several(compared("t", difference(0.2, (0.1, 0.3), 0.0499))).established()
+    assert close.shown_p == "p just below 0.05"
+    (sure,) = several(compared("t", BETTER)).established()
+    assert sure.shown_p == "p 0.010"
 
 
-def test_many_comparisons_are_counted_and_those_that_establish_nothing_are_folded():
-    page = first_screen([], several(SURE, *[SHY] * FEW_ANSWERS))
-    assert "1 of 7 comparisons with the best run of a task establishes a difference." in page
-    assert page.index("new is better than old") < page.index("<details>")
-    assert page.index("<details>") < page.index("new is ahead of old")
-    few = first_screen([], several(SURE, SHY))
-    assert "<details>" not in few
-    assert "new is ahead of old" in few
+def test_the_mean_over_repeats_of_two_runs_leaves_the_tests_of_others():
+    mean = MeanDifference(
+        name="t", over="repeats", tasks=("t", "t@2"), higher_is_better=True,
+        difference=difference(0.2, (0.1, 0.3), 0.01, "old", "new"),
+    )  # fmt: skip
+    third = difference(0.1, (0.0, 0.2), 0.5, "third")
+    both = compared("t", SHY, third, labels=("old", "new", "third"))
+    found = several(both, compared("t@2", SHY), means=(mean,))
+    assert [each.first for _, each, _ in found.tested()] == ["run-old", "run-third"]
 
 
-def test_what_cannot_be_compared_for_one_reason_is_one_line():
-    refused = (Refused(run="run-x", path="runs/x", label="x", because=("data",)),)
-    page = look_next(
-        [], several(*(compared(task, 0.1, (0, 1), 1.0, refused=refused) for task in "ab"))
+def test_a_verdict_says_who_leads_and_that_nothing_is_established():
+    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
+    said = verdict(RUNS, lines, several(compared("t", SHY), compared("u", SHY)))
+    assert said == (
+        "new leads on 2 of 2 tasks; 0 of 2 comparisons are established after Holm: no model can be "
+        "chosen on this alone."
     )
-    assert "a, b: x cannot be compared: data." in page
-    assert "2 of 2 comparisons establish no difference on 40 people" in page
-    assert page.count("<li>") == 2
+
+
+def test_a_verdict_names_what_is_established_and_who_is_worse_nowhere():
+    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
+    said = verdict(RUNS, lines, several(compared("t", BETTER), compared("u", SHY)))
+    assert said.endswith(
+        "1 of 2 comparisons is established after Holm (t, ptc: new is better than old, p 0.010): "
+        "new is better than the other somewhere, and established as worse nowhere."
+    )
+    loses = several(compared("t", BETTER), compared("u", difference(-0.2, (-0.3, -0.1), 0.01)))
+    assert verdict(RUNS, lines, loses).endswith("no model can be chosen on this alone.")
+    third = [*RUNS, make_run("third")]
+    assert verdict(third, lines, several(compared("t", BETTER), compared("u", SHY))).endswith(
+        "no model can be chosen on this alone."
+    )
+
+
+def test_one_comparison_is_said_with_its_numbers():
+    lines = [make_line("t", old=0.5, new=0.7)]
+    said = verdict(RUNS, lines, several(compared("t", SHY)))
+    assert said.startswith(
+        "new leads on t; the difference is not established (0.200 [0.100, 0.300], p 0.060): no"
+    )
+
+
+def test_a_verdict_without_a_comparison_says_why():
+    tied = [make_line("t", old=0.5, new=0.5)]
+    nothing = Differences(ComparisonDocument(comparisons=()), ("13 runs are too many",))
+    assert verdict(RUNS, tied, nothing) == (
+        "No run is alone in the lead on any task; no difference was tested (13 runs are too many): "
+        "no model can be chosen on this alone."
+    )
+    assert "nothing to compare it with" in verdict(RUNS[:1], tied, nothing)
+    assert "No task is finished by two" in verdict(RUNS, [make_line("t", old=0.5)], nothing)
+    both = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.7, new=0.5)]
+    assert "old and new lead on 1 of 2 tasks each" in verdict(RUNS, both, nothing).replace(
+        "new and old", "old and new"
+    )
+
+
+def test_what_limits_a_verdict_stands_below_it():
+    runs = [make_run("old", roles=BY_RULE), make_run("new", roles=BY_RULE)]
+    beaten = make_line("t", rule=0.9, old=0.5, new=0.7)
+    page = verdict_html(runs, [beaten], several(compared("t", SHY)))
+    assert "Every model here answers by rule: a stand-in" in page
+    assert "A rule without a model is better than every model on t." in page
+    assert "better than every model" not in verdict_html(
+        RUNS, [make_line("t", rule=0.6, old=0.5, new=0.7)], several(compared("t", SHY))
+    )
+    one = verdict_html([runs[0], RUNS[1]], [beaten], several(compared("t", SHY)))
+    assert "old answers by rule" in one
+
+
+def test_the_stamp_names_a_task_once_where_all_runs_agree():
+    def stamped(task, *because):
+        return make_summary(task, comparable=not because, not_comparable_because=because)
+
+    both = [stamped("t", "by rule"), stamped("t@2", "by rule"), stamped("u")]
+    runs = [make_run("old", *both), make_run("new", stamped("t", "by rule"), stamped("u"))]
+    nothing = Differences(ComparisonDocument(comparisons=()))
+    assert "<li>by rule (on t)</li>" in first_screen(runs, nothing)
+    one = [runs[0], make_run("new", make_summary("t"), make_summary("u"))]
+    assert "<li>by rule (old on t, t@2)</li>" in first_screen(one, nothing)
+
+
+def test_means_over_groups_are_said_to_be_counted_with_their_tasks():
+    mean = MeanDifference(name="g", over="tasks", tasks=("t", "u"), higher_is_better=True,
+                          difference=SHY)  # fmt: skip
+    found = several(compared("t", SHY), compared("u", SHY), means=(mean,))
+    page = verdict_html(RUNS, [make_line("t", old=0.5, new=0.7)], found)
+    assert "0 of 3 comparisons" in page
+    assert "1 of the comparisons is of a mean over a group (g), whose tasks are" in page

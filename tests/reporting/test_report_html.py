@@ -23,7 +23,7 @@ from harness.contracts.report import (
     Spans,
 )
 from harness.reporting.html.figure_html import figure_html, report_html
-from harness.reporting.html.markup import Html, all_shown, element, read_secrets, shown
+from harness.reporting.html.markup import Html, all_shown, breakable, element, read_secrets, shown
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import command_of, provenance_html
 from harness.reporting.html.reported_run import ReportedRun
@@ -89,6 +89,16 @@ def test_a_sheet_is_a_table_that_can_be_sorted_by_its_numbers():
     )
 
 
+def test_a_name_may_break_behind_an_underscore_and_a_long_text_has_a_wide_column():
+    assert breakable("a_<b>") == "a_<wbr>&lt;b&gt;"
+    long = "because_" + 50 * "x"
+    sheet = Sheet(title="s", columns=("task", "why", "how"), rows=(("a_b", long, "c_d"),))
+    text = sheet_html(sheet)
+    assert '<th scope="row">a_<wbr>b</th>' in text and "<td>c_<wbr>d</td>" in text
+    assert f'<td class="long">{long}</td>' in text
+    assert page_of(text).tables[0].rows == [["a_b", long, "c_d"]]
+
+
 X, Y = Axis(label="x <i>"), Axis(label="y")
 FIGURES = [
     Figure(title=HOSTILE, x=X, y=Y, note="<note>", stamp="NOT COMPARABLE <x>", marks=(
@@ -133,6 +143,19 @@ def test_the_data_of_a_figure_are_its_numbers():
     assert tables[2].rows == [["r", "y", "2.500"]]
     (boxes,) = page_of(figure_html(FIGURES[2])).tables
     assert boxes.rows == [["a", "p", "3", "1", "2", "9"], ["a", "q", "0", "—", "—", "—"]]
+
+
+def test_lines_that_are_a_reference_are_not_among_the_data():
+    contour = Line(label="F1 0.5", x=(0, 1), y=(1, 0), dashed=True)
+    figure = Figure(title="f", x=X, y=Y, marks=(contour, *FIGURES[0].marks))
+    (drawn,) = re.findall(r"<svg.*?</svg>", figure_html(figure), re.DOTALL)
+    assert "F1 0.5" in drawn
+    cells = [
+        cell for table in page_of(figure_html(figure)).tables for row in table.rows for cell in row
+    ]
+    assert "b" in cells and "F1 0.5" not in cells
+    alone = figure_html(Figure(title="f", x=X, y=Y, marks=(contour,)))
+    assert "The data of" not in alone
 
 
 def test_a_report_has_notes_figures_and_sheets():

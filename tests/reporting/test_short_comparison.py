@@ -189,6 +189,20 @@ def many(tasks, runs):
     ]
 
 
+def test_where_tasks_subtract_different_runs_the_option_for_one_base_is_named():
+    found = metric(0.5)
+    tasks = [
+        a_comparison(
+            task, [a_run("new", found, found), a_run(old, found, found)],
+            a_difference(0.1, (0.0, 0.2), 0.1, 0.2, first="new", second=old),
+        )
+        for task, old in (("s", "old"), ("t", "older"))
+    ]  # fmt: skip
+    lines = printed(*tasks)
+    assert "differences, with intervals and p: --against RUN" in lines
+    assert not any("−" in line for line in lines)
+
+
 def test_six_runs_of_four_tasks_fit_a_screen():
     lines = printed(*many(["gist_synthetic", "perrec_easy", "perrec_hard", "interests"], 6))
     assert len(lines) <= 36

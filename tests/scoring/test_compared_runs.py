@@ -45,9 +45,12 @@ from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
 from harness.reporting.gate_lines import print_gates
+from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
-from harness.reporting.html.run_differences import answers, differences_html, differences_of_runs
+from harness.reporting.html.result_lines import lines_of
+from harness.reporting.html.run_differences import differences_html, differences_of_runs
+from harness.reporting.html.verdict import verdict
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods
@@ -111,10 +114,10 @@ def by_person(values: Any, people: Any = PEOPLE) -> dict[str, float]:
 
 
 def two_runs(path: Path, old: Any = OLD, new: Any = NEW, **fields: Any) -> list[Run]:
-    """Runs of one task `t`, or of the tasks of `old` and `new`."""
-    given = [each if isinstance(each, dict) else {"t": by_person(each)} for each in (old, new)]
+    """The new run and the old one, of one task `t` or of the tasks of `new` and `old`."""
+    given = [each if isinstance(each, dict) else {"t": by_person(each)} for each in (new, old)]
     return [
-        Run(path, name, each, **fields) for name, each in zip(("old", "new"), given, strict=True)
+        Run(path, name, each, **fields) for name, each in zip(("new", "old"), given, strict=True)
     ]
 
 
@@ -180,8 +183,8 @@ def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with
     part |= {"p22": "1-5"}
     old = by_person([place % 2 for place in range(24)], people)
     new = by_person([1] * 22 + [0, 0], people)
-    runs = [Run(tmp_path, "old", {"t": old}, slices=part),
-            Run(tmp_path, "new", {"t": new}, slices=part | {"p23": "21-100"})]  # fmt: skip
+    runs = [Run(tmp_path, "new", {"t": new}, slices=part | {"p23": "21-100"}),
+            Run(tmp_path, "old", {"t": old}, slices=part)]  # fmt: skip
     (comparison,) = document_of(runs, by="part").comparisons
     found = {one.value: one.differences[0] for one in comparison.slices}
     # p23 is in another part in each run, and so in none.
@@ -255,20 +258,20 @@ def test_repeats_are_compared_over_all_of_them_with_the_deviation(tmp_path):
 
 
 def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_named(tmp_path):
-    run = Run(tmp_path, "one", {"a": by_person(OLD), "b": by_person(NEW)})
+    run = Run(tmp_path, "one", {"a": by_person(NEW), "b": by_person(OLD)})
     a, b = run.kept
     stages = (changed(b.entry.stages[0], components={"version": 2}),)
     b = replace(b, entry=changed(b.entry, stages=stages))
     comparison = compare_methods([a, b], metrics=("hits",)).comparison
     (difference,) = comparison.differences
-    assert (difference.first, difference.second) == ("b", "a")
+    assert (difference.first, difference.second) == ("a", "b")
     assert (difference.value, difference.p) == (
         pytest.approx(1 / 3),
         exchanged(np.subtract(NEW, OLD)),
     )
     assert comparison.within == "one"
     assert comparison.doubts == ("b against a: ask's version 2 against null",)
-    assert comparison.changed[0].largest[0].commands[0].endswith("one --task b")
+    assert comparison.changed[0].largest[0].commands[0].endswith("one --task a")
     other = changed(b.entry, data={"fingerprint": "another"})
     (refused,) = compare_methods([a, replace(b, entry=other)]).comparison.refused
     assert refused.because == ("data f against another",) or refused.run in ("a", "b")
@@ -351,9 +354,9 @@ def test_a_group_without_a_mean_has_no_gate(tmp_path):
 
 
 def test_a_gate_is_undecided_for_a_run_that_is_unfinished_or_unlike(tmp_path):
-    old, new = of_a_group(tmp_path)
+    new, old = of_a_group(tmp_path)
     half = Run(tmp_path, "half", {"s": by_person(NEW), "t": None}, **GROUPS)
-    done, cut = gated([old, new, half], "both.hits>-0.9", against="old")
+    done, cut = gated([new, old, half], "both.hits>-0.9", against="old")
     assert (done.holds, done.first) == (True, "new")
     assert (cut.holds, cut.undecided) == (None, "half has not finished t")
     unlike = Run(tmp_path, "unlike", {"t": by_person(NEW)}, seed=3)
@@ -372,8 +375,8 @@ def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
 
 
 def test_with_one_common_person_there_is_no_interval_and_no_decision(tmp_path):
-    runs = [Run(tmp_path, "old", {"t": {"ann": 0.0, "bob": 1.0}}),
-            Run(tmp_path, "new", {"t": {"ann": 1.0, "cid": 1.0}})]  # fmt: skip
+    runs = [Run(tmp_path, "new", {"t": {"ann": 1.0, "cid": 1.0}}),
+            Run(tmp_path, "old", {"t": {"ann": 0.0, "bob": 1.0}})]  # fmt: skip
     (comparison,) = document_of(runs).comparisons
     (difference,) = comparison.differences
     assert (difference.n, difference.value, difference.interval) == (1, 1.0, None)
@@ -398,26 +401,26 @@ def test_a_gate_line_says_which_run_minus_which_and_its_bound(tmp_path):
     assert said.endswith(f"about {gates[1].people_needed} people would be needed, 6 are here")
 
 
-def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, list[str]]:
-    """The section of a report on the differences of these runs, and its answers in words."""
-    found = differences_of_runs(
-        [
-            ReportedRun(
-                label=run.manifest.model, folder=run.folder, manifest=run.manifest,
-                tasks=tuple(run.kept), summaries=tuple(task.summary for task in run.kept),
-            )
-            for run in runs
-        ],
-        by,
-    )  # fmt: skip
-    section = section_html("differences", "Differences", differences_html(found))
-    return ReportPage(page_html("A page", [section])), [
-        line for lines in answers(found) for line in lines
+def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
+    """The first two sections of a report on these runs, and its verdict."""
+    of_report = [
+        ReportedRun(
+            label=run.manifest.model, folder=run.folder, manifest=run.manifest,
+            tasks=tuple(run.kept), summaries=tuple(task.summary for task in run.kept),
+        )
+        for run in runs
+    ]  # fmt: skip
+    found = differences_of_runs(of_report, by)
+    said = verdict(of_report, lines_of(of_report, found), found)
+    sections = [
+        section_html("results", "Results", first_screen(of_report, found)),
+        section_html("differences", "Differences", differences_html(found)),
     ]
+    return ReportPage(page_html("A page", sections)), said
 
 
 def test_a_report_has_the_differences_and_the_units_that_changed_with_their_commands(tmp_path):
-    page, (said,) = reported(two_runs(tmp_path))
+    page, said = reported(two_runs(tmp_path))
     differences, units = page.of("differences")
     low, high = bootstrap(np.subtract(OLD, NEW), "paired", 0, "t", "hits").expected
     p = exchanged(np.subtract(NEW, OLD))
@@ -425,7 +428,7 @@ def test_a_report_has_the_differences_and_the_units_that_changed_with_their_comm
         ["old − new", "hits ↑", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
          f"{p:.3f}", f"{p:.3f}"],
     ]  # fmt: skip
-    assert said.startswith("t, hits: new is ahead of old, but no difference is established")
+    assert said.startswith("new leads on t; the difference is not established (0.333 [")
     assert [row[:5] for row in units.rows] == [
         ["ann-1", "old − new", "-1.000", "0.000", "1.000"],
         ["bob-1", "old − new", "-1.000", "0.000", "1.000"],
@@ -451,18 +454,19 @@ def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_p
 
 def test_a_report_calls_nothing_better_that_is_not_after_holm(tmp_path):
     # Of five people that all differ p is 2/32: the interval alone leaves out 0.
-    _, (said,) = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
-    assert "new is ahead of old, but no difference is established" in said
-    assert said.endswith("p after Holm 0.062).")
-    _, (said,) = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
-    assert said.startswith("t, hits: new is better than old, by 1.000")
+    _, said = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
+    assert said.startswith("new leads on t; the difference is not established (")
+    assert said.endswith("p 0.062): no model can be chosen on this alone.")
+    _, said = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
+    assert said.startswith("new leads on t; the difference is established (1.000 [")
+    assert "no model" not in said
 
 
 def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path):
     old = {"t": by_person(OLD), "t@2": by_person((1,) * 6)}
     new = {"t": by_person(NEW), "t@2": by_person((0, 1, 1, 1, 1, 1))}
     page, said = reported(two_runs(tmp_path, old, new))
-    assert [line.partition(":")[0] for line in said] == ["t, hits"]
+    assert "the difference is not established" in said, "one test for both repeats"
     means = page.of("differences")[-1]
     assert [row[:3] for row in means.rows] == [["t, over repeats", "old − new", "hits"]]
     assert means.rows[0][-1] == means.rows[0][-2]
@@ -473,6 +477,14 @@ def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path)
     assert page.texts["differences"].count("a single repeat is no further test") == 2
 
 
+def test_a_report_compares_the_first_repeat_where_a_run_has_no_other_and_says_so_once(tmp_path):
+    repeated = {"t": by_person(NEW), "t@2": by_person((1,) * 6)}
+    page, said = reported(two_runs(tmp_path, {"t": by_person(OLD)}, repeated))
+    assert said.startswith("new leads on t; the difference is not established (0.333 [")
+    assert "comparisons with a run without repeats, are of the first one" in page.texts["results"]
+    assert "Finished by one run alone" not in page.texts["differences"]
+
+
 def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mean(tmp_path):
     old, new = (by_person((*values,)) for values in ((0,) * 6, (1,) * 6))
     runs = two_runs(tmp_path, {"s": old, "t": new}, {"s": new, "t": old}, **GROUPS)
@@ -480,7 +492,7 @@ def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mea
     assert [row[:2] for row in page.of("differences")[-1].rows] == [
         ["both, over tasks", "old − new"]
     ]
-    assert len(said) == 3
+    assert "of 3 comparisons" in said
 
 
 def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tmp_path):

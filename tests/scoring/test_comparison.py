@@ -368,7 +368,7 @@ def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_pa
     assert first.common["many"].value == pytest.approx(4 / 3)
     assert second.common["many"].value == pytest.approx(2 / 3)
     many = next(each for each in comparison.differences if each.metric == "many")
-    assert (many.value, many.n) == (pytest.approx(-2 / 3), 3)
+    assert (many.value, many.n) == (pytest.approx(2 / 3), 3)
 
 
 def test_a_role_that_only_another_task_asks_distinguishes_no_runs(tmp_path: Path) -> None:
@@ -402,12 +402,13 @@ def test_runs_are_compared_in_pairs_over_the_same_people(tmp_path: Path) -> None
         (each.first, each.second): each for each in comparison.differences if each.metric == "many"
     }
     assert {pair: each.value for pair, each in many.items()} == {
-        ("two", "one"): -1.0, ("three", "one"): 0.0, ("three", "two"): 1.0,
+        ("one", "two"): 1.0, ("one", "three"): 0.0, ("two", "three"): -1.0,
     }  # fmt: skip
-    steady = many["two", "one"]
-    assert (steady.n, steady.users, steady.interval) == (2, 2, (-1.0, -1.0))
-    # ann -1 and bob 1: drawn twice each way, the mean is 1, 0 or -1.
-    assert many["three", "one"].interval == (-1.0, 1.0)
+    # ann has 2 against 1 and bob 1 against 0.
+    steady = many["one", "two"]
+    assert (steady.n, steady.users, steady.interval) == (2, 2, (1.0, 1.0))
+    # ann 1 and bob -1: drawn twice each way, the mean is 1, 0 or -1.
+    assert many["one", "three"].interval == (-1.0, 1.0)
 
 
 def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> None:

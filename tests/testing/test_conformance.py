@@ -78,6 +78,26 @@ FAULTS = {
         "metrics",
         "its main metric 'base' is none of its metrics, or a baseline",
     ),
+    "a baseline of a metric that is not there": (
+        (
+            "benchmark.py",
+            'predicted")},',
+            'predicted"), "base": Metric(description="b", of="right", baseline="rigth")},'
+            ' main=("right",),',
+        ),
+        "metrics",
+        "it is a baseline of 'rigth', which is no metric",
+    ),
+    "a word that is not explained": (
+        (
+            "plugin.py",
+            "return BENCHMARK",
+            "from dataclasses import replace\n\n"
+            "    return replace(BENCHMARK, words={'no_list': ''})",
+        ),
+        "metrics",
+        "its word 'no_list' has no meaning",
+    ),
     "a score that is not a number": (
         ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer"),
         "baseline",

@@ -13,6 +13,7 @@ from harness.base.errors import HarnessError, PluginError
 from harness.registry.data_tools import make_tool, run_tool
 from harness.registry.hookspecs import ANY_BENCHMARK
 from harness.reporting.html.figure_html import report_html
+from harness.reporting.html.key_words import KeyWords
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun, runs_together
 from harness.reporting.html.sheet_html import notes_html
@@ -23,10 +24,16 @@ if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
 STAMP = "NOT COMPARABLE"
+NO_WORDS = KeyWords()
 
 
-def benchmark_sections(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[tuple[str, Html]]:
-    """Each benchmark of the runs with the analyses of its plugin, or why there are none."""
+def benchmark_sections(
+    runs: Sequence[ReportedRun], plugins: Plugins, words: KeyWords
+) -> Iterator[tuple[str, Html]]:
+    """Each benchmark of the runs with the analyses of its plugin, or why there are none.
+
+    `words` are those that are explained beneath the first analysis that shows them.
+    """
     tasks = [task for run in runs for task in run.tasks]
     names = dict.fromkeys(summary.benchmark for run in runs for summary in run.summaries)
     for name in names:
@@ -39,7 +46,7 @@ def benchmark_sections(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterato
         forest = [one for one in in_reports(plugins, name) if one.name == "forest"]
         about = " ".join(filter(None, (benchmark.description, benchmark.paper)))
         parts = [element("p", about, class_="note"),
-                 analyses_html([*forest, *shown], of_benchmark)]  # fmt: skip
+                 analyses_html([*forest, *shown], of_benchmark, words=words.of(name))]  # fmt: skip
         yield name, joined(parts)
 
 
@@ -56,12 +63,19 @@ def analyses_html(
     registrations: Sequence[AnalysisRegistration],
     tasks: Sequence[FinishedTask],
     options: Mapping[str, Any] = MappingProxyType({}),
+    words: KeyWords = NO_WORDS,
 ) -> Html:
     """The analyses of these tasks; runs that cannot be compared stand apart, with the reasons."""
-    # Repeats of a task are no tasks of their own: the first is analysed, and a note says so.
+    # Repeats of a task are no tasks of their own.
     first = [task for task in tasks if task_and_repeat(task.task.name)[1] == 1]
     groups = runs_together(told_apart(first))
-    parts: list[Html | None] = []
+    runs = dict.fromkeys(one.label for one in tasks if task_and_repeat(one.task.name)[1] > 1)
+    note = (
+        f"Of the repeats of {', '.join(runs)} the first one is shown. Its value may differ from "
+        "that of the results, the mean over repeats."
+    )
+    parts: list[Html | None] = [notes_html([note]) if runs else None]
+    said: set[str] = set()
     for number, group in enumerate(groups):
         labels = ", ".join(dict.fromkeys(task.label for task in group.tasks))
         if number:
@@ -70,7 +84,7 @@ def analyses_html(
             parts += [element("h3", text), element("p", why, class_="warning") if why else None]
         elif len(groups) > 1:
             parts.append(element("h3", f"Runs that can be compared: {labels}"))
-        parts.append(_group_html(registrations, group.tasks, options))
+        parts.append(_group_html(registrations, group.tasks, options, words, said))
     return joined(parts)
 
 
@@ -78,11 +92,13 @@ def _group_html(
     registrations: Sequence[AnalysisRegistration],
     tasks: Sequence[FinishedTask],
     options: Mapping[str, Any],
+    words: KeyWords,
+    said: set[str],
 ) -> Html:
     parts, silent = [], []
     for registration in registrations:
         try:
-            report = _report(registration, tasks, options)
+            report = words.key(_report(registration, tasks, options), said)
         except HarnessError as error:
             found = f" ({error.found})" if error.found and "\n" not in error.found else ""
             why = f"{error.problem}{found}"
@@ -111,7 +127,7 @@ def _report(
         )
     given = msgspec.convert(dict(options), analysis.options)
     report = run_tool(registration, lambda: analysis.run(tasks, given))
-    noted = with_notes(report, tasks)
+    noted = with_notes(report, tasks, repeats=False)
     # The stamp is at each figure, and above everything: a third one would hide the other notes.
     notes = tuple(note for note in noted.notes if not note.startswith(STAMP))
     return run_tool(registration, lambda: report_html(msgspec.structs.replace(noted, notes=notes)))  # type: ignore[arg-type,return-value]

@@ -1,4 +1,4 @@
-"""The data of a figure as tables, for people who cannot see it."""
+"""The data of a figure as tables, for people who cannot see it; reference lines are no data."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ DIGITS = 3
 
 
 def figure_sheets(figure: Figure | Panels) -> list[Sheet]:
-    """A table for each kind of mark in each panel."""
+    """A table for each kind of mark in each panel, without lines that are a reference."""
     if isinstance(figure, Panels):
         return [sheet for panel in figure.figures for sheet in figure_sheets(panel)]
     by_columns: dict[tuple[str, ...], list[tuple[Cell, ...]]] = {}
-    for mark in figure.marks:
+    data = (mark for mark in figure.marks if not (isinstance(mark, Line) and mark.dashed))
+    for mark in data:
         columns, rows = _table(mark, figure)
         by_columns.setdefault(columns, []).extend(rows)
     return [_sheet(figure.title, columns, rows) for columns, rows in by_columns.items()]

@@ -48,7 +48,7 @@ def figure_html(figure: Figure | Panels) -> Html:
         drawn or element("p", missing, class_="note"),
         element("figcaption", element("strong", figure.title), " ", figure.note),
         element("details", element("summary", f"The data of “{figure.title}”"), *data,
-                open=drawn is None),
+                open=drawn is None) if data else None,
         class_="light" if grid else None,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from harness.base.home import without_home
 from harness.base.redaction import known_secrets, without_key_material
 from harness.reporting.text import clean_text
 
-EMPTY = frozenset({"br", "col", "input", "meta"})
+EMPTY = frozenset({"br", "col", "input", "meta", "wbr"})
 """Elements without content."""
 
 
@@ -50,6 +50,11 @@ def joined(parts: Iterable[Inside]) -> Html:
 def escaped(text: str) -> Html:
     """The text as HTML that shows it: control characters are visible, secrets are not."""
     return _escaped(text) if len(text) < _SHORT else Html(html.escape(shown(text)))
+
+
+def breakable(text: str) -> Html:
+    """The text as HTML whose lines may end behind an underscore, for long names on a phone."""
+    return Html(escaped(text).replace("_", f"_{element('wbr')}"))
 
 
 @lru_cache(maxsize=1 << 14)

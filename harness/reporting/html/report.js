@@ -19,25 +19,31 @@
     const table = head.closest("table"), body = table.tBodies[0];
     const column = [...head.parentNode.children].indexOf(head);
     const up = head.getAttribute("aria-sort") === "descending";
-    const key = (row) => row.cells[column].dataset.sort;
+    const key = (row) => row.cells[column]?.dataset.sort;
     const number = [...body.rows].some((row) => key(row) != null);
     const sign = up ? 1 : -1;
     const place = (row) => number ? (key(row) == null ? null : Number(key(row))) : row.cells[column].textContent;
-    const rows = [...body.rows].map((row) => [place(row), row]);
+    const rows = [];
+    for (const row of body.rows) row.classList.contains("follows") ? rows.at(-1)[1].push(row) : rows.push([place(row), [row]]);
     rows.sort(([one], [other]) => {
       if (one === null || other === null) return (one === null) - (other === null);
       return sign * (number ? one - other : one.localeCompare(other));
     });
     for (const each of table.tHead.rows[0].cells) each.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", up ? "ascending" : "descending");
-    body.append(...rows.map(([, row]) => row));
+    body.append(...rows.flatMap(([, together]) => together));
   }
-  for (const button of document.querySelectorAll("table.sortable th button")) {
+  for (const button of document.querySelectorAll("table.sortable thead button")) {
     button.addEventListener("click", () => sortBy(button.parentNode));
   }
-  const published = found("#show-published");
-  if (published) published.addEventListener("change", () =>
-    published.closest("div").classList.toggle("few", !published.checked));
+  for (const button of document.querySelectorAll("button.fold")) {
+    const fold = (open) => {
+      button.setAttribute("aria-expanded", open);
+      for (const row of document.getElementsByClassName(button.value)) row.hidden = !open;
+    };
+    button.addEventListener("click", () => fold(button.getAttribute("aria-expanded") !== "true"));
+    fold(false);
+  }
 
   async function unpack(id) {
     const packed = atob(document.getElementById(id).textContent), bytes = new Uint8Array(packed.length);
@@ -161,7 +167,10 @@
     const score = index.score[at] === null ? "–" : `${index.metrics[index.task[at]]} ${Number(index.score[at].toFixed(3))}`;
     const node = make("li", {
       role: "option", id: `row-${place}`, "aria-selected": String(place === chosen), "aria-setsize": shown.length,
-      "aria-posinset": place + 1, class: lost ? "lost" : null, onclick: () => choose(place),
+      "aria-posinset": place + 1, class: lost ? "lost" : null, onclick: async () => {
+        await choose(place);
+        if (detail.offsetTop > frame.offsetTop) detail.scrollIntoView();
+      },
     }, make("strong", {}, index.id[at]), make("span", {}, score),
     make("small", {}, `${index.runs[index.run[at]]}, ${index.tasks[index.task[at]]}${lost ? `: ${lost}` : ""}`),
     make("small", {}, index.opening[at]));

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harness.reporting.html.analysis_sections import benchmark_sections
-from harness.reporting.html.first_screen import first_screen, look_next
+from harness.reporting.html.first_screen import first_screen
+from harness.reporting.html.key_words import CELL, ENDING, key_words
 from harness.reporting.html.markup import Html, element, joined, read_secrets
+from harness.reporting.html.next_steps import look_next
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 MEGABYTE = 1_000_000
+BENCHMARK = "Benchmark "
 
-Section = tuple[str, str, Html | None]
-"""The id, the title and the content of a part; None leaves it out."""
+Section = tuple[str, str, Html]
+"""The id, the title and the content of a part."""
 
 
 def report_page(
@@ -54,7 +57,7 @@ def report_page(
     read_secrets()
     title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
     samples = read_samples([task for run in runs for task in run.tasks])
-    sections = [one for one in _sections(runs, samples, plugins, labels, by) if one[2] is not None]
+    sections = list(_sections(runs, samples, plugins, labels, by))
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]
     used = sum(len(part) for part in parts)
     room = int(most_megabytes * MEGABYTE) - used
@@ -62,7 +65,7 @@ def report_page(
     # Where the runs come from stands last, and the blocks behind it: the first screen is there
     # before they are read.
     parts.insert(-1, section_html("samples", "Samples", viewer))
-    links = [(name, heading) for name, heading, _ in sections]
+    links = [(name, heading.removeprefix(BENCHMARK)) for name, heading, _ in sections]
     links.insert(-1, ("samples", "Samples"))
     head = joined([element("h1", title), element("p", _made_of(runs), class_="note"),
                    notes_html(f"A run could not be read: {why}" for why in unread)])  # fmt: skip
@@ -77,15 +80,20 @@ def _sections(
     by: str | None,
 ) -> Iterator[Section]:
     found = differences_of_runs(runs, by)
-    yield "results", "Results", first_screen(runs, found)
-    yield "next", "What to look at next", look_next(runs, found)
+    known = key_words(runs, plugins)
+    words, said = known.without(CELL), set[str]()
+    without_tasks = words.without(ENDING)
+    yield "results", "Results", words.key(first_screen(runs, found), said)
+    yield "next", "What to look at next", words.key(look_next(runs, found), said)
     if len(runs) > 1:
-        yield "differences", "Differences", differences_html(found)
-    for number, (name, inside) in enumerate(benchmark_sections(runs, plugins), 1):
-        yield f"benchmark-{number}", f"Benchmark {name}", inside
-    yield "repeats", "Repeats", repeats_html(runs)
-    yield "reading", "Reading answers", reading_html(runs)
-    yield "judges", "Judges", judges_html(runs, samples, plugins, labels)
+        yield "differences", "Differences", words.key(differences_html(found), set())
+    for number, (name, inside) in enumerate(benchmark_sections(runs, plugins, known), 1):
+        yield f"benchmark-{number}", f"{BENCHMARK}{name}", inside
+    if (repeats := repeats_html(runs)) is not None:
+        yield "repeats", "Repeats", without_tasks.key(repeats, set())
+    yield "reading", "Reading answers", without_tasks.key(reading_html(runs), set())
+    if (judges := judges_html(runs, samples, plugins, labels)) is not None:
+        yield "judges", "Judges", without_tasks.key(judges, set())
     yield "provenance", "Where this comes from", provenance_html(runs)
 
 

@@ -13,6 +13,7 @@ from harness.scoring.comparable import comparison_set
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.score_run import read_summary
 from harness.scoring.summary import TaskSummary
+from harness.scoring.unlike_runs import unlike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +100,15 @@ def _refused(tasks: Sequence[FinishedTask]) -> dict[str, dict[str, None]]:
     by_name: dict[str, list[FinishedTask]] = {}
     for task in tasks:
         by_name.setdefault(task.task.name, []).append(task)
-    reasons: dict[str, dict[str, None]] = {}
+    named: dict[str, dict[str, list[str]]] = {}
     for name, of_task in by_name.items():
-        for each in comparison_set(of_task).refused:
-            for why in each.because:
-                reasons.setdefault(each.run, {})[f"{each.label}, {name}: {why}"] = None
-    return reasons
+        found = comparison_set(of_task)
+        known = {task.run: task for task in of_task}
+        for each in found.refused:
+            why = unlike(known[each.run], found.reference)
+            for line in why.because if why else each.because:
+                named.setdefault(each.run, {}).setdefault(line, []).append(name)
+    return {
+        run: {f"{line} ({', '.join(names)})": None for line, names in lines.items()}
+        for run, lines in named.items()
+    }

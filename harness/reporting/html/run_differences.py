@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +13,7 @@ from harness.reporting.comparison_tables import missing_tests, p_value
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
+from harness.reporting.html.untested import Untested, untested_of, untested_sheet
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference, is_established
@@ -27,24 +27,42 @@ if TYPE_CHECKING:
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
 
-APART = (
-    "A run stands apart where something other than its candidate differs, as the reason says: "
-    "data, people, an option, a judge or another role. A role that is not bound is often played by "
-    "the candidate itself: give all runs the same, such as --role predictor=SPEC, to compare them."
-)
+CLOSE = 0.05
+"""The bound of p where intervals have 95%."""
 
 NUMBERS = ("value", "low", "high", "n", "p", "p (Holm)")
+
+
+class Established(NamedTuple):
+    """A run that is better than another one in a metric of a task or group."""
+
+    task: str
+    metric: str
+    winner: str
+    loser: str
+    p: float | None
+
+    @property
+    def shown_p(self) -> str:
+        """The p value after Holm in words, empty without one."""
+        if self.p is None:
+            return ""
+        # Rounded it would look as if it were not below the bound.
+        close = number(self.p) == number(CLOSE)
+        return f"p just below {CLOSE}" if close else f"p {p_value(self.p)}"
 
 
 class Differences(NamedTuple):
     """The comparisons of the runs of a report, and why others are missing.
 
-    `parts` are the slices that the comparisons could be split by, if they are not.
+    `parts` are the slices that the comparisons could be split by, if they are not. `untested` are
+    the runs that differ from the best one of a task in more than their candidate.
     """
 
     document: ComparisonDocument
     problems: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    untested: tuple[Untested, ...] = ()
 
     def labels(self) -> dict[str, str]:
         """By run its label."""
@@ -53,16 +71,32 @@ class Differences(NamedTuple):
     def tested(self) -> Iterator[tuple[str, Difference, bool]]:
         """The name of a task or group, a difference, and whether higher is better.
 
-        The mean over repeats stands for its repeats.
+        The mean over repeats of two runs stands for their repeats.
         """
         means = self.document.mean_differences or ()
-        repeats = {task for one in means if one.over == "repeats" for task in one.tasks}
+        repeats = {
+            (task, one.difference.metric, frozenset((one.difference.first, one.difference.second)))
+            for one in means
+            if one.over == "repeats"
+            for task in one.tasks
+        }
         for one in means:
             yield one.name, one.difference, one.higher_is_better
         for comparison in self.document.comparisons:
-            for each in comparison.differences if comparison.task not in repeats else ():
-                metric = comparison.runs[0].metrics[each.metric]
-                yield comparison.task, each, metric.higher_is_better
+            for each in comparison.differences:
+                pair = frozenset((each.first, each.second))
+                if (comparison.task, each.metric, pair) not in repeats:
+                    metric = comparison.runs[0].metrics[each.metric]
+                    yield comparison.task, each, metric.higher_is_better
+
+    def established(self) -> Iterator[Established]:
+        """The differences that are established, by the rule of `harness compare`."""
+        labels = self.labels()
+        for task, each, higher in self.tested():
+            if is_established(each):
+                pair = labels[each.first], labels[each.second]
+                ahead = ((each.value or 0.0) > 0) == higher
+                yield Established(task, each.metric, *(pair if ahead else pair[::-1]), each.p_holm)
 
 
 def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> Differences:
@@ -84,9 +118,11 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
     best: dict[str, str | None] = {}
+    untested: list[Untested] = []
     for name, tasks in by_name.items():
         if len(tasks) < 2:
-            alone.append(f"{name} ({tasks[0].label})")
+            if len(by_name[task_and_repeat(name)[0]]) < 2:
+                alone.append(f"{name} ({tasks[0].label})")
             continue
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
         # All repeats of a task are compared with one run, so that their mean is too.
@@ -95,12 +131,15 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
             found.compared.append(compare(tasks, only=only, against=against, by=by))
         except HarnessError as error:
             problems.append(f"{name}: {error.problem}")
+            continue
+        untested += untested_of(tasks, found.compared[-1], against)
     if by is not None:
         check_slice(by, found.compared)
     if alone:
         problems.append(f"Finished by one run alone, so not compared: {', '.join(alone)}.")
     known = {name: None for each in found.compared for name in each.tasks[0].summary.slices or ()}
-    return Differences(found.document(), (*problems,), (*known,) if by is None else ())
+    parts = (*known,) if by is None else ()
+    return Differences(found.document(), (*problems,), parts, (*untested,))
 
 
 def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
@@ -116,70 +155,20 @@ def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
     return max(values, key=values.__getitem__) if values else None
 
 
-def answers(found: Differences) -> tuple[list[str], list[str]]:
-    """Which run is better in words, and the comparisons that establish no difference.
-
-    Each task has its run with the best value compared with each other, by the rule of
-    `harness compare`: p after Holm and the interval must both tell them apart.
-    """
-    labels = found.labels()
-    said: tuple[list[str], list[str]] = ([], [])
-    for task, each, higher in found.tested():
-        said[not is_established(each)].append(_answer(task, each, labels, higher=higher))
-    return said
-
-
-def standing(found: Differences) -> str:
-    """In how many of its comparisons each run is ahead, whether that is established or not."""
-    labels = found.labels()
-    ahead: Counter[str] = Counter()
-    of: Counter[str] = Counter()
-    for _, each, higher in found.tested():
-        pair = labels[each.first], labels[each.second]
-        of.update(pair)
-        if each.value:
-            ahead[pair[(each.value > 0) != higher]] += 1
-    first = sorted(of, key=lambda label: -ahead[label] / of[label])
-    counts = (f"{label} in {ahead[label]:,} of its {of[label]:,}" for label in first)
-    return f"Ahead on the units in common, established or not: {', '.join(counts)}."
-
-
-def _answer(task: str, each: Difference, labels: Mapping[str, str], *, higher: bool) -> str:
-    first, second = labels[each.first], labels[each.second]
-    start = f"{task}, {each.metric}"
-    if each.value is None or each.interval is None:
-        why = each.no_interval or "the value of one is undefined"
-        return f"{start}: whether {first} or {second} is better cannot be said, for {why}."
-    ahead = (each.value > 0) == higher
-    winner, loser = (first, second) if ahead else (second, first)
-    ends = sorted(end if each.value > 0 else -end for end in each.interval)
-    shown = (
-        f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}] on {each.n:,} units in "
-        "common"
-    )
-    if each.p_holm is not None:
-        shown += f", p after Holm {p_value(each.p_holm)}"
-    if is_established(each):
-        return f"{start}: {winner} is better than {loser}, by {shown}."
-    if not each.value:
-        return f"{start}: no difference between {first} and {second} is established ({shown})."
-    return f"{start}: {winner} is ahead of {loser}, but no difference is established ({shown})."
-
-
 def differences_html(found: Differences) -> Html:
-    """The differences with their intervals, the units that changed, and which runs stand apart."""
+    """The differences with their intervals, the units that changed, and those not tested."""
     labels = found.labels()
     parts = [part for one in found.document.comparisons for part in _comparison(one, labels)]
     if means := found.document.mean_differences or ():
         parts.append(sheet_html(_means(means, labels), level=3))
+    if found.untested:
+        parts.append(sheet_html(untested_sheet(found.untested), level=3))
     notes = [*found.problems]
     if found.parts:
         notes.append(
             "`harness report` with `--by SLICE` adds the differences within each part of the data: "
             f"{', '.join(found.parts)}."
         )
-    if any(one.refused for one in found.document.comparisons):
-        notes.insert(0, APART)
     about = (
         "Each run against the one with the best value of the task, on the units that both have. "
         "Below 0 the first of the two has the lower value; ↑ or ↓ says which is better. Given are "
@@ -192,14 +181,11 @@ def differences_html(found: Differences) -> Html:
 
 def _comparison(one: Comparison, labels: Mapping[str, str]) -> Iterator[Html]:
     """The differences of a task, those within each part of the data, and the changed units."""
-    notes = [f"{each.label} stands apart: {', '.join(each.because)}" for each in one.refused]
+    notes = []
     if any(each.p is not None and each.p_holm is None for each in one.differences):
         notes.append("The mean over repeats is tested below: a single repeat is no further test.")
     if one.oracle and (pooled := {each.metric for each in one.differences} & {*one.oracle.metrics}):
-        notes.append(
-            f"{', '.join(sorted(pooled))}: against what these runs found together. In the table of "
-            "results each run stands alone, so that it is not there."
-        )
+        notes.append(f"{', '.join(sorted(pooled))}: against what these runs found together.")
     metrics = one.runs[0].metrics
     sheet = Sheet(
         title=one.task, columns=("difference", "metric", *NUMBERS), digits=3,

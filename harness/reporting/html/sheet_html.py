@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.report_tables import digits_of, format_cell, has_numbers
+
+LONG = 40
+"""A longer text has a wide column, so that its row is not high on a phone."""
 
 
 def sheet_html(sheet: Sheet, *, level: int = 4, marks: Sequence[str] = ()) -> Html:
@@ -31,10 +34,11 @@ def table_html(sheet: Sheet, marks: Sequence[str] = ()) -> Html:
 
 
 class Entry(NamedTuple):
-    """What a cell shows, and the number that it is sorted by if that is not the text itself."""
+    """What a cell shows, the number that it is sorted by if that is not its text, and its style."""
 
     shown: str | Html
     sort: float | None = None
+    kind: str = ""
 
 
 def entries_html(
@@ -44,21 +48,27 @@ def entries_html(
     *,
     numbers: Sequence[bool],
     marks: Sequence[str] = (),
+    foot: Sequence[Sequence[Entry]] = (),
 ) -> Html:
-    """A table that a reader can sort by each column; a wide one scrolls within the page."""
+    """A table that a reader can sort by each column; a wide one scrolls within the page.
+
+    A row of one cell spans all columns. A row with the mark `follows` stays behind the one before.
+    """
     heads = [
         element("th", element("button", name, type="button"), scope="col", class_=_kind(number))
         for name, number in zip(columns, numbers, strict=True)
     ]
     lines = [
-        element("tr", *map(_cell, range(len(row)), row, numbers), class_=mark or None)
+        element("tr", *_cells(row, numbers), class_=mark or None)
         for row, mark in zip(rows, marks or [""] * len(rows), strict=True)
     ]
+    last = [element("tr", *_cells(row, numbers)) for row in foot]
     table = element(
         "table",
         element("caption", title, class_="hidden") if title else None,
         element("thead", element("tr", *heads)),
         element("tbody", *lines),
+        element("tfoot", *last) if last else None,
         class_="sortable",
     )
     return element("div", table, class_="wide", tabindex="0", role="region",
@@ -78,12 +88,22 @@ def _entry(sheet: Sheet, column: int, cell: Cell) -> Entry:
     return Entry(format_cell(cell, digits_of(sheet, column)), sort)
 
 
-def _cell(column: int, entry: Entry, number: bool) -> Html:
-    """A cell; that of the first column names the row."""
-    sort = None if entry.sort is None else repr(entry.sort)
-    if column:
-        return element("td", entry.shown, class_=_kind(number), data_sort=sort)
-    return element("th", entry.shown, scope="row", class_=_kind(number), data_sort=sort)
+def _cells(row: Sequence[Entry], numbers: Sequence[bool]) -> Iterator[Html]:
+    """The cells of a row; that of the first column names it."""
+    if len(row) == 1 < len(numbers):
+        yield element("td", row[0].shown, colspan=len(numbers))
+        return
+    for column, (entry, number) in enumerate(zip(row, numbers, strict=True)):
+        sort = None if entry.sort is None else repr(entry.sort)
+        text, kinds = entry.shown, [_kind(number), entry.kind]
+        if len(text) <= LONG and not isinstance(text, Html):
+            text = breakable(text)
+        elif column and not number and not isinstance(text, Html):
+            kinds.append("long")
+        kind = " ".join(filter(None, kinds)) or None
+        scope = None if column else "row"
+        name = "td" if column else "th"
+        yield element(name, text, scope=scope, class_=kind, data_sort=sort)
 
 
 def _kind(number: bool) -> str | None:

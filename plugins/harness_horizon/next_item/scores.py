@@ -128,12 +128,7 @@ HORIZON_ITEMS = Benchmark(
     version=1,
     description="The next thing that somebody buys, by full ranking of all things.",
     licence="Amazon Reviews 2023: no licence is stated",
-    stages=(NEXT_ITEM,),
-    options=Options,
-    load=load,
-    score=score,
-    metrics=METRICS,
-    main=("ndcg_10", "recall_10"),
-    suits=suits,
-    published=published,
-)
+    words={"target_not_trained": "the recommender was not trained with the item that was bought"},
+    stages=(NEXT_ITEM,), options=Options, load=load, suits=suits,
+    score=score, metrics=METRICS, main=("ndcg_10", "recall_10"), published=published,
+)  # fmt: skip

@@ -7,6 +7,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any
 
 from harness.contracts.report import Report, Sheet
+from harness.reporting.text import number
 from harness.reporting.text import reasons as counted
 from harness.scoring.paired_differences import differences_of
 from harness_usersumbench.analyses.examples import FINAL
@@ -40,11 +41,19 @@ PLAYED = ("verifier", "predictor")
 MAKING = ("summarise", "segment", "combine")
 """The stages that make summaries."""
 
+SHOWN = 0.0005
+"""Values of three digits that differ by less may look the same."""
+
 LIMIT_UNKNOWN = "limit unknown"
 
 MAIN_NOTE = (
     "± runs: standard deviation (n - 1) over the runs of the predictor, not over users; increment: "
     f"in per cent of {REFERENCE}"
+)
+RUNS_NOTE = (
+    "QM here is the mean of the runs, each over users whose Q_s it decides; the metric qm is the "
+    "mean of the users, each over the runs that decide Q_s. Questions without a readable answer "
+    "make the two differ; qm: "
 )
 COST_NOTE = (
     "t1 to t4: right answers in %, with unread ones as wrong; calls and tokens: of the stages that "
@@ -106,9 +115,20 @@ def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
         columns=("method", "users", "QM", "± runs", "increment %", "IFM", "increment %",
                  "IDM ×0.1%", "± runs", "increment %"),
         rows=tuple(lines),
-        notes=(MAIN_NOTE, roles_note(row), *without),
+        notes=(MAIN_NOTE, *runs_note(row, values), roles_note(row), *without),
         digits=(0, 0, 3, 3, 2, 3, 2, 3, 3, 2),
     )  # fmt: skip
+
+
+def runs_note(row: Row, values: Mapping[Method, Values]) -> Iterator[str]:
+    """The methods whose QM is another number in the results, with that number."""
+    differ = []
+    for method, of_method in values.items():
+        ours, result = of_method["qm"][0], row.tasks[method].summary.metrics["qm"].value
+        if ours is not None and result is not None and abs(ours - result) >= SHOWN:
+            differ.append(f"{method} {number(result)}")
+    if differ:
+        yield RUNS_NOTE + ", ".join(differ)
 
 
 def increment(value: float | None, base: float | None) -> float | None:
@@ -157,7 +177,7 @@ def cost(task: FinishedTask) -> tuple[Cell, ...]:
 
 
 def differences(title: str, groups: Mapping[Any, Mapping[Any, FinishedTask]]) -> Iterator[Sheet]:
-    """The paired differences within each group, of the later task minus the earlier one.
+    """The paired differences within each group, of each task minus each later one.
 
     IFM and IDM are only of methods that summarise; without two tasks there is no sheet.
     """

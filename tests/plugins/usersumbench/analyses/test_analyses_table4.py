@@ -122,6 +122,20 @@ def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept, user):
     assert questions[4] == pytest.approx(100 * 3 / 16)
 
 
+def test_a_qm_that_is_another_number_in_the_results_says_why(kept, user, single):
+    # u1 has Q_s 1 in one run, the others undecided; u2 has 0, 0 and 1.
+    undecided = kept(
+        "ada", {"u1": user(("1110", "11??", "11??")), "u2": user(("0000", "0000", "1110"))}
+    )
+    report = main([undecided], None)
+    # The runs have 1/2, 0 and 1; the users 1 and 1/3.
+    assert rows(report, "Table 4")["single_step"][1] == pytest.approx(1 / 2)
+    (note,) = [one for one in sheet_of(report, "Table 4").notes if one.startswith("QM here is")]
+    assert note.endswith("make the two differ; qm: single_step 0.667")
+    notes = sheet_of(main([single()], None), "Table 4").notes
+    assert not any(one.startswith("QM here is") for one in notes)
+
+
 def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined, use):
     cheap = single(uses={"summarise": [use(2, 100, 20)], "predict": [use(24, 900, 9)]})
     dear = refined(
@@ -145,11 +159,11 @@ def test_methods_are_compared_on_the_users_of_both(single, kept, user):
     sheet = sheet_of(main([single(), refined], None), "Methods on the same users: MovieLens, ada")
     found = {row[0]: row[1:] for row in sheet.rows}
     assert found["QM"] == (
-        "hierarchy_critique", "single_step", *(pytest.approx(1 / 3),) * 3, 2
+        "single_step", "hierarchy_critique", *(pytest.approx(-1 / 3),) * 3, 2
     )  # fmt: skip
-    # Thousandths of 3/4 by 2 and by 3 words, less those of the mean answers: 375 less 375, and 250
-    # less 1/2 of 1/4.
-    assert found["IDM ×0.1%"][2:] == pytest.approx((62.5, 0.0, 125.0, 2))
+    # Thousandths of 3/4 by 2 and by 3 words, taken from those of the mean answers: 375 less 375,
+    # and 1/2 of 1/4 less 250.
+    assert found["IDM ×0.1%"][2:] == pytest.approx((-62.5, -125.0, 0.0, 2))
 
 
 def test_models_are_compared_where_they_use_one_method(single):
@@ -159,7 +173,7 @@ def test_models_are_compared_where_they_use_one_method(single):
     ]
     sheet = sheet_of(report, "Models on")
     assert [row[:4] for row in sheet.rows] == [
-        (f"{head} single_step", "ben", "ada", 0.0) for head in ("QM", "IFM", "IDM ×0.1%")
+        (f"{head} single_step", "ada", "ben", 0.0) for head in ("QM", "IFM", "IDM ×0.1%")
     ]
 
 

@@ -1,0 +1,167 @@
+"""The keys of a report: what the short words of a part mean, beneath it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from harness.analysis.metric_texts import with_values
+from harness.contracts.outcomes import CAUSES
+from harness.contracts.stage import CANDIDATE
+from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.reported_run import ReportedRun
+from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.registry import Plugins
+
+MOST_OPEN = 8
+"""More words are shown when the reader asks for them."""
+
+CELL, ENDING = "cell", "ending"
+"""Words so plain that they are explained as a whole cell alone, and endings of names of tasks."""
+
+_TAG = re.compile(r"<[^>]*>")
+_WHOLE = re.compile(r"<(t[dh]|dfn)\b[^>]*>([^<>]{1,40})</\1>")
+_FOLDED = re.compile(r"<details\b[^>]*>(?:(?!<details\b).)*?</details>", re.DOTALL)
+_PLAIN = re.compile(r"[a-z]+")
+
+
+class Word(NamedTuple):
+    """What a word means in a benchmark, or in all if that is empty, and where a text has it."""
+
+    shown: str
+    means: str
+    benchmark: str
+    place: str
+    kind: str = ""
+
+
+class KeyWords(tuple[Word, ...]):
+    """The words of a report."""
+
+    def of(self, benchmark: str) -> KeyWords:
+        """The words of one benchmark, and those of all."""
+        return KeyWords(one for one in self if one.benchmark in ("", benchmark))
+
+    def without(self, kind: str) -> KeyWords:
+        """All words but those of a kind."""
+        return KeyWords(one for one in self if one.kind != kind)
+
+    def key(self, part: Html, said: set[str]) -> Html:
+        """The part, and beneath it the meanings of its words that it does not say itself.
+
+        What is folded is left out, and so are the words that were `said` in parts before.
+        """
+        named = part.replace(element("wbr"), "")
+        whole, text = _text(named), _text(_without_folded(named))
+        found: dict[str, dict[str, str]] = {}
+        for one in self:
+            if not (one.shown in said or one.means in whole) and re.search(one.place, text):
+                found.setdefault(one.shown, {})[one.benchmark] = one.means
+        if not found:
+            return part
+        said.update(found)
+        alike: dict[str, list[str]] = {}
+        for shown, meanings in found.items():
+            alike.setdefault(_told(meanings), []).append(shown)
+        pairs = (
+            element("div", element("dt", ", ".join(shown)), element("dd", means))
+            for means, shown in alike.items()
+        )
+        words = element("dl", *pairs, class_="key")
+        if len(alike) > MOST_OPEN:
+            title = element("summary", f"What {len(found)} words here mean")
+            words = element("details", title, words, class_="words")
+        return joined([part, words])
+
+
+def _text(part: str) -> str:
+    """The text of HTML, in which signs that no text has stand around whole cells and names."""
+    return html.unescape(_TAG.sub(" ", _WHOLE.sub("\x02\\2\x03", part)))
+
+
+def _without_folded(part: str) -> str:
+    """The part without what a reader must open, the innermost first."""
+    found = 1
+    while found:
+        part, found = _FOLDED.subn("", part)
+    return part
+
+
+def _told(meanings: Mapping[str, str]) -> str:
+    """The meanings of a word, each with its benchmark if they differ."""
+    if len({*meanings.values()}) == 1:
+        return next(iter(meanings.values()))
+    return "; ".join(f"{means} ({of})" if of else means for of, means in meanings.items())
+
+
+def key_words(runs: Sequence[ReportedRun], plugins: Plugins) -> KeyWords:
+    """The words of the benchmarks, metrics, options and judges of some runs."""
+    known = {(one.shown, one.benchmark): one for one in _words(runs, plugins)}
+    return KeyWords(known.values())
+
+
+def _words(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Word]:
+    given = _options(runs)
+    for run in runs:
+        for summary in run.summaries:
+            for name, result in summary.metrics.items():
+                if result.description:
+                    means = with_values(result.description, given.get(summary.benchmark, {}))
+                    # A plain name has an arrow behind it; papers have names in capitals.
+                    place = (
+                        rf"\b{name} [↑↓]|{_cell(name)}" if _PLAIN.fullmatch(name) else _any(name)
+                    )
+                    yield Word(name, means, summary.benchmark, place)
+                    heading = name.upper().replace("_", " ")
+                    yield Word(heading, means, summary.benchmark, _any(heading))
+    tasks = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
+    benchmarks = {task.benchmark.name: task.benchmark for run in runs for task in run.tasks}
+    for benchmark in benchmarks.values():
+        for word, means in benchmark.words.items():
+            if word.startswith("_"):
+                if ending := [name for name in tasks if name.endswith(word)]:
+                    yield Word(f"…{word}", means, benchmark.name, _any(*ending), ENDING)
+            elif _PLAIN.fullmatch(word):
+                yield Word(word, means, benchmark.name, _cell(word), CELL)
+            else:
+                yield Word(word, means, benchmark.name, _any(word))
+    for name in dict.fromkeys(_judges(runs)):
+        if name in plugins.judges and (about := plugins.judges[name].description):
+            yield Word(name, f"judge: {about}", "", _any(name))
+    for cause, means in CAUSES.items():
+        plain = rf"/{cause}\b|\b{cause} \d"
+        yield Word(cause, means, "", plain if _PLAIN.fullmatch(cause) else _any(cause))
+
+
+def _any(*words: str) -> str:
+    """Where one of these words stands as a whole."""
+    return rf"(?<![\w|])(?:{'|'.join(map(re.escape, words))})(?![\w|])"
+
+
+def _cell(word: str) -> str:
+    return f"\x02{word}\x03"
+
+
+def _judges(runs: Iterable[ReportedRun]) -> Iterator[str]:
+    """The names of those that play a role other than the candidate's."""
+    for run in runs:
+        for summary in run.summaries:
+            yield from (name for role, name in summary.roles.items() if role != CANDIDATE)
+
+
+def _options(runs: Iterable[ReportedRun]) -> dict[str, dict[str, list[str]]]:
+    """By benchmark and option the values that the tasks of the runs have."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for task in (task for run in runs for task in run.tasks):
+        of_benchmark = found.setdefault(task.benchmark.name, {})
+        for name, value in msgspec.to_builtins(task.options).items():
+            values = of_benchmark.setdefault(name, [])
+            if str(value) not in values:
+                values.append(str(value))
+    return found

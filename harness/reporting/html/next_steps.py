@@ -1,0 +1,178 @@
+"""What the numbers of a report leave open: what to look at next, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from harness.contracts.stage import CANDIDATE
+from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.untested import ways_to_test
+from harness.reporting.tables import missing_share, thought_out
+from harness.reporting.text import number, reasons, share
+from harness.scoring.paired_differences import is_established
+from harness.scoring.summary import MetricResult, RoleUse, TaskSummary, main_metrics
+from harness.tasks.repeats import task_and_repeat
+
+if TYPE_CHECKING:
+    from harness.reporting.html.run_differences import Differences
+
+LOOSE = 0.1
+"""If a larger share of the replies was not read, or needed help, a report says so."""
+
+UNDONE, UNLIKE = 2.0, 1.0
+"""How much a run that is not done, and results without a comparison or an interval, weigh next to
+a share that is missing."""
+
+HELPED = ("brackets", "repaired")
+"""The rungs of replies that were not in the form that was asked for."""
+
+MOST_TASKS = 3
+"""So many of the tasks with the same trouble are named, the worst first."""
+
+MOST_LINES = 10
+"""More lines are shown when the reader asks for them."""
+
+MISSING, UNREAD, REPAIRED = "values are missing", "replies were not read", "replies needed repair"
+NO_INTERVAL, THOUGHT = "there is no interval", "replies spent their limit on thinking"
+PARTS = {MISSING: "failures", NO_INTERVAL: "samples"}
+"""The part of the page about each trouble, where it is not how answers were read."""
+
+LINKS = {
+    "samples": "see its samples",
+    "failures": "see the failures",
+    "reading": "see how answers were read",
+    "provenance": "see the command",
+    "differences": "see the differences",
+}
+
+
+class Trouble(NamedTuple):
+    """Something that went wrong on a task: how much it weighs, and how much it is, in words."""
+
+    weight: float
+    kind: str
+    task: str
+    much: str
+
+
+class Doubt(NamedTuple):
+    """Something to look at: how much it weighs, what it is, and the part of the page about it."""
+
+    weight: float
+    what: str
+    part: str
+
+
+def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
+    """What the numbers leave open, the worst first, with the part of the page that says more.
+
+    The same trouble of a run on several tasks is one line.
+    """
+    every = (one for run in runs for one in _of_run(run))
+    doubts = sorted([*every, *_untested(found), *_undecided(found)], key=lambda one: -one.weight)
+    if not doubts:
+        doubts = [Doubt(0, "Nothing is missing, unread or unlike: read some samples.", "samples")]
+    lines = [element("li", f"{one.what} ", _link(one.part)) for one in doubts]
+    if len(lines) <= 2 * MOST_LINES:
+        return element("ul", *lines)
+    more = f"{len(lines) - MOST_LINES:,} lines more, about smaller losses"
+    return joined([
+        element("ul", *lines[:MOST_LINES]),
+        element("details", element("summary", more), element("ul", *lines[MOST_LINES:])),
+    ])  # fmt: skip
+
+
+def _link(part: str) -> Html:
+    place = "samples" if part == "failures" else part
+    return element("a", LINKS[part], href=f"#{place}", data_show=part)
+
+
+def _of_run(run: ReportedRun) -> Iterator[Doubt]:
+    if run.manifest.status != "done":
+        status = run.manifest.status.replace("_", " ")
+        yield Doubt(UNDONE, f"{run.label}: the run is {status}.", "provenance")
+    by_kind: dict[str, list[Trouble]] = {}
+    for one in sorted(_troubles(run), key=lambda each: -each.weight):
+        same = by_kind.setdefault(one.kind, [])
+        if one.task not in {each.task for each in same}:
+            same.append(one)
+    for kind, worst in by_kind.items():
+        named = ", ".join(f"{one.much} on {one.task}" for one in worst[:MOST_TASKS])
+        rest = len(worst) - MOST_TASKS
+        more = (
+            f", and less on {rest:,} {'other task' if rest == 1 else 'others'}" if rest > 0 else ""
+        )
+        what = f"{run.label}: {kind}: {named}{more}."
+        yield Doubt(worst[0].weight, what, PARTS.get(kind, "reading"))
+
+
+def _troubles(run: ReportedRun) -> Iterator[Trouble]:
+    """What went wrong on each task; a repeat has the name of its task."""
+    for summary in run.summaries:
+        task = task_and_repeat(summary.task)[0]
+        for name in main_metrics(summary.main, summary.metrics)[:1]:
+            result = summary.metrics[name]
+            if (lost := missing_share(result)) > 0:
+                causes = f" ({reasons(result.missing)})" if result.missing else ""
+                yield Trouble(lost, MISSING, task, f"{share(lost, 1)} of {name}{causes}")
+            if result.value is not None and result.interval is None:
+                why = f"{name}, for {result.no_interval},"
+                yield Trouble(UNLIKE, NO_INTERVAL, task, why)
+        if spent := thought_out(summary):
+            yield Trouble(UNLIKE, THOUGHT, task, f"{spent:,}")
+        for stage, use in _candidate(summary):
+            calls, read = use.calls, sum(use.rungs.values())
+            if calls - read > LOOSE * calls:
+                much = f"{share(calls - read, calls)} of {stage}"
+                yield Trouble((calls - read) / calls, UNREAD, task, much)
+            if (helped := sum(use.rungs.get(rung, 0) for rung in HELPED)) > LOOSE * read:
+                much = f"{share(helped, read)} of {stage}"
+                yield Trouble(helped / read / 2, REPAIRED, task, much)
+
+
+def _candidate(summary: TaskSummary) -> Iterator[tuple[str, RoleUse]]:
+    for name, stage in summary.stages.items():
+        if CANDIDATE in stage.roles:
+            yield name, stage.roles[CANDIDATE]
+
+
+def _untested(found: Differences) -> Iterator[Doubt]:
+    """The comparisons that could not be made, once for each thing that would make them possible."""
+    for way, tasks in ways_to_test(found.untested).items():
+        of_way = [one for one in found.untested if one.needed and one.task in tasks]
+        largest = max(of_way, key=lambda one: abs(one.difference or 0.0))
+        values = (
+            f"{largest.metric} of {largest.task}, {largest.run} {_value(largest.result)} and "
+            f"{largest.best} {_value(largest.best_result)}"
+        )
+        what = f"The difference in {values}, is not tested. {way}."
+        if len(of_way) > 1:
+            many = f"{len(of_way):,} differences on {', '.join(tasks)} are not tested"
+            what = f"{many}, the largest in {values}. {way}."
+        yield Doubt(UNLIKE, what, "differences")
+    without: dict[tuple[str, str], dict[str, None]] = {}
+    for one in found.untested:
+        if not one.needed:
+            without.setdefault((one.run, "; ".join(one.because)), {})[one.task] = None
+    for (run, why), named in without.items():
+        yield Doubt(UNLIKE, f"{', '.join(named)}: {run} is not compared: {why}.", "differences")
+
+
+def _value(result: MetricResult | None) -> str:
+    return number(result.value if result else None)
+
+
+def _undecided(found: Differences) -> Iterator[Doubt]:
+    """The comparisons that are not decided, in one line."""
+    every = [each for _, each, _ in found.tested() if each.interval is not None]
+    undecided = [each.users for each in every if not is_established(each)]
+    if undecided:
+        least, most = min(undecided), max(undecided)
+        people = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        what = (
+            f"{len(undecided):,} of {len(every):,} comparisons establish no difference on {people} "
+            "people: more people would narrow the intervals."
+        )
+        yield Doubt(UNLIKE, what, "differences")

@@ -1,0 +1,280 @@
+"""The results of runs by task and metric: values of models, of rules, and published ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import NamedTuple
+
+from harness.calls.pricing import Cost, together
+from harness.contracts.published import PublishedResult
+from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.run_differences import Differences, Established
+from harness.reporting.tables import missing_share
+from harness.scoring.group_means import MeanOverTasks, means_of
+from harness.scoring.run_costs import costs_of
+from harness.scoring.score_run import unfinished_stages
+from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
+from harness.tasks.repeats import task_and_repeat
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """The value of a run in a metric; `why` there is none, if there is none.
+
+    `n` of `of` units are behind it, and `lost` is the share that is missing of what it is made of.
+    `other` is the value by the other policy for what was lost, which `counts` says of `value`.
+    It is the mean of `repeats` repeats.
+    """
+
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    n: int = 0
+    of: int = 0
+    lost: float = 0.0
+    other: float | None = None
+    counts: bool = False
+    repeats: int = 1
+    cost: Cost | None = None
+    why: str = ""
+
+
+class Rule(NamedTuple):
+    """What an answer without any model gets in a metric."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A metric of a task, or its mean over the `tasks` of a group, by the label of each run.
+
+    `first` is whether it is the first main metric. `together` says that the values are of runs
+    that were scored against what they found together. The best of the `rules` stands first.
+    """
+
+    name: str
+    metric: str
+    tasks: frozenset[str]
+    values: Mapping[str, Value]
+    higher: bool = True
+    first: bool = True
+    together: bool = False
+    rules: tuple[Rule, ...] = ()
+    published: tuple[PublishedResult, ...] = ()
+    better: tuple[Established, ...] = ()
+
+    @property
+    def shown_metric(self) -> str:
+        """The metric with an arrow in the direction of better values."""
+        return f"{self.metric} {'↑' if self.higher else '↓'}" if self.metric else ""
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it is a mean over several tasks."""
+        return self.tasks != {self.name}
+
+    def order(self, *, other: bool = False) -> list[str]:
+        """The labels of the runs, the best first; by the other policy for what was lost."""
+        sign = -1 if self.higher else 1
+        known = {label: _by(one, other) for label, one in self.values.items()}
+        with_value = {label: value for label, value in known.items() if value is not None}
+        return sorted(with_value, key=lambda label: sign * with_value[label])
+
+    def leader(self, *, other: bool = False) -> str | None:
+        """The run that is alone with the best value; None without one."""
+        order = self.order(other=other)
+        if not order:
+            return None
+        best = _by(self.values[order[0]], other)
+        alone = len(order) == 1 or _by(self.values[order[1]], other) != best
+        return order[0] if alone else None
+
+    @property
+    def is_reordered(self) -> bool:
+        """Whether the other policy for what was lost changes the order of the runs."""
+        both = self.leader(), self.order()
+        return both != (self.leader(other=True), self.order(other=True))
+
+    @property
+    def is_beaten(self) -> bool:
+        """Whether a rule without a model is better than every run."""
+        order = self.order()
+        if not order or not self.rules:
+            return False
+        best = self.values[order[0]].value or 0.0
+        return self.rules[0].value > best if self.higher else self.rules[0].value < best
+
+
+def _by(one: Value, other: bool) -> float | None:
+    return one.other if other and one.other is not None else one.value
+
+
+def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
+    """The lines of these runs: groups, each with its tasks behind it, and the other tasks."""
+    values: dict[str, dict[str, dict[str, Value]]] = {}
+    tasks: dict[str, set[str]] = {}
+    shown: dict[tuple[str, str], MetricResult] = {}
+    for run in runs:
+        for name, metric, members, value, result in _values(run):
+            values.setdefault(name, {}).setdefault(metric, {})[run.label] = value
+            tasks.setdefault(name, set()).update(members)
+            if result is not None:
+                shown.setdefault((name, metric), result)
+    lines = []
+    for name in _in_order(tasks):
+        metrics = [metric for metric in values[name] if metric] or [""]
+        for metric in metrics:
+            result = shown.get((name, metric))
+            higher = result is None or result.higher_is_better
+            lines.append(Line(
+                name=name, metric=metric, tasks=frozenset(tasks[name]),
+                values={**values[name].get("", {}), **values[name].get(metric, {})},
+                higher=higher, first=metric == metrics[0],
+                rules=_rules(runs, tasks[name], metric, higher=higher),
+                published=_published(runs, name, metric, metrics),
+                better=_better(found, name, metric),
+            ))  # fmt: skip
+        lines += _together(found, name, metrics)
+    return lines
+
+
+def cost_of(summaries: Sequence[TaskSummary]) -> Cost | None:
+    """The cost of all calls of these tasks; None if the run was given no prices."""
+    costs = costs_of(summaries)
+    return together("", costs) if costs else None
+
+
+_Found = tuple[str, str, set[str], Value, MetricResult | None]
+
+
+def _values(run: ReportedRun) -> Iterator[_Found]:
+    """The values of a run: means of its groups, then its tasks; repeats are one, their mean."""
+    finished = {task.task.name: task for task in run.tasks}
+    known = {each.task: each for each in run.summaries}
+    means = means_of(run.manifest, [task.summary for task in run.tasks], finished.__getitem__)
+    for mean in means:
+        members = {task_and_repeat(task)[0] for task in mean.tasks}
+        value = _value([known[task] for task in mean.tasks], mean)
+        yield mean.name, mean.metric, members, value, known[mean.tasks[0]].metrics[mean.metric]
+    repeated = {mean.name for mean in means if mean.over == "repeats"}
+    for name, entry in run.manifest.tasks.items():
+        base = task_and_repeat(name)[0]
+        if base in repeated:
+            continue
+        summary = known.get(name)
+        if summary is None:
+            undone = unfinished_stages(entry)
+            done = len(entry.stages) - len(undone)
+            why = f"{done} of {len(entry.stages)} stages done" if undone else "not scored"
+            yield base, "", {base}, Value(why=f"{why}, {run.manifest.status}"), None
+            continue
+        for metric in main_metrics(summary.main, summary.metrics):
+            value = _value([summary], summary.metrics[metric], metric)
+            yield base, metric, {base}, value, summary.metrics[metric]
+        if not main_metrics(summary.main, summary.metrics):
+            yield base, "", {base}, Value(why="no metric"), None
+
+
+def _value(
+    summaries: Sequence[TaskSummary], result: MetricResult | MeanOverTasks, metric: str = ""
+) -> Value:
+    metric = result.metric if isinstance(result, MeanOverTasks) else metric
+    parts = {each.task: each.metrics[metric] for each in summaries}
+    return replace(_value_of(parts, result), cost=cost_of(summaries))
+
+
+def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOverTasks) -> Value:
+    """A value by the results of the tasks that it is made of."""
+    of_tasks: dict[str, list[float | None]] = {}
+    for task, part in parts.items():
+        other = part.counted_as_worst if part.left_out is None else part.left_out
+        of_tasks.setdefault(task_and_repeat(task)[0], []).append(other)
+    others = [_mean(values) for values in of_tasks.values()]
+    return Value(
+        value=result.value, interval=result.interval,
+        n=sum(part.units_behind for part in parts.values()),
+        of=sum(part.n + sum(part.missing.values()) for part in parts.values()),
+        lost=fmean(map(missing_share, parts.values())), other=_mean(others),
+        counts=any(part.left_out is not None for part in parts.values()),
+        repeats=len(parts) // len(of_tasks),
+        why="" if result.value is not None else f"no value: {result.undefined}",
+    )  # fmt: skip
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """The mean of values that are all known."""
+    known = [*values]
+    every = [value for value in known if value is not None]
+    return fmean(every) if every and len(every) == len(known) else None
+
+
+def _in_order(tasks: Mapping[str, set[str]]) -> list[str]:
+    """The tasks in their order, each group at its first task with its other members behind it."""
+    order: dict[str, None] = {}
+    for task in (name for name in tasks if tasks[name] == {name}):
+        groups = [name for name in tasks if name != task and task in tasks[name]]
+        outer = max(groups, key=lambda group: len(tasks[group]), default=task)
+        order |= dict.fromkeys((outer, *(name for name in tasks if tasks[name] < tasks[outer])))
+        order[task] = None
+    return list(order)
+
+
+def _rules(
+    runs: Sequence[ReportedRun], tasks: Collection[str], metric: str, *, higher: bool
+) -> tuple[Rule, ...]:
+    """What answers without any model get in all these tasks, the best first.
+
+    They ask nothing, so that the first run of a task speaks for all.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for task in (task for run in runs for task in run.tasks):
+        for name, of in task.benchmark.metrics.items():
+            result = task.summary.metrics.get(name)
+            if of.baseline == metric and result is not None and result.value is not None:
+                base = task_and_repeat(task.task.name)[0]
+                found.setdefault(name, {}).setdefault(base, result.value)
+    rules = [
+        Rule(name, fmean(values[task] for task in tasks))
+        for name, values in found.items()
+        if values.keys() >= {*tasks}
+    ]
+    return tuple(sorted(rules, key=lambda rule: rule.value, reverse=higher))
+
+
+def _published(
+    runs: Sequence[ReportedRun], name: str, metric: str, metrics: Sequence[str]
+) -> tuple[PublishedResult, ...]:
+    """The published results of a task or group in a metric, else in one named after it."""
+    benchmarks = {task.benchmark.name: task.benchmark for run in runs for task in run.tasks}
+    results = [
+        one
+        for benchmark in benchmarks.values()
+        for one in (benchmark.published() if benchmark.published else ())
+        if one.task == name
+    ]
+    if any(one.metric in metrics for one in results):
+        return tuple(one for one in results if one.metric == metric)
+    return tuple(one for one in results if metric and one.metric.startswith(f"{metric}_"))
+
+
+def _better(found: Differences, name: str, metric: str) -> tuple[Established, ...]:
+    return tuple(each for each in found.established() if (each.task, each.metric) == (name, metric))
+
+
+def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator[Line]:
+    """The metrics in which runs are compared alone, as the first repeat has them."""
+    for one in found.document.comparisons:
+        for metric in one.main if one.task == name else ():
+            if metric not in metrics:
+                results = {run.label: run.metrics[metric] for run in one.runs}
+                first = next(iter(results.values()))
+                yield Line(
+                    name=name, metric=metric, tasks=frozenset({name}), first=False, together=True,
+                    values={label: _value_of({name: each}, each)
+                            for label, each in results.items()},
+                    higher=first.higher_is_better,
+                    better=_better(found, name, metric),
+                )  # fmt: skip

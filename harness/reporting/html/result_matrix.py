@@ -1,0 +1,210 @@
+"""The table of results: a row for each task and metric, a column for each model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.reporting.html.markup import Html, breakable, element, joined
+from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.result_lines import Line, Value, cost_of
+from harness.reporting.html.sheet_html import Entry, entries_html
+from harness.reporting.money import paid
+from harness.reporting.text import NOTHING, duration, number, share
+
+RULES, PUBLISHED = "by rule", "published"
+GREY = "published"
+"""The style of what is not a result of these runs."""
+
+
+def matrix_html(
+    runs: Sequence[ReportedRun], lines: Sequence[Line], untested: Mapping[str, str]
+) -> Html:
+    """The table of results. The members of a group, and what is said of a line, follow it."""
+    labels = [run.label for run in runs]
+    repeats = {label: _repeats(lines, label) for label in labels}
+    names = [f"{label} ×{repeats[label]}" if repeats[label] > 1 else label for label in labels]
+    conditions = conditions_of(lines)
+    rules = any(line.rules for line in lines)
+    published = any(line.published for line in lines)
+    columns = ["n", *names, *([RULES] if rules else []), *([PUBLISHED] if published else [])]
+    rows: list[list[Entry]] = []
+    marks = []
+    task, group, many = "", None, 0
+    for line in lines:
+        starts, task = line.name != task, line.name
+        member = group is not None and line.tasks < group.tasks
+        head = _head(line, runs, starts=starts)
+        if starts and not member:
+            group = line if line.is_group else None
+            many += line.is_group
+            if group:
+                fold = element("button", f"{len(line.tasks)} tasks", type="button",
+                               class_="fold", value=f"in-{many}")  # fmt: skip
+                head = joined([head, " ", fold])
+        cells = [_units(line), *(_cell(line, label, repeats[label]) for label in labels)]
+        cells += [_rules(line)] if rules else []
+        cells += [_published(line, conditions)] if published else []
+        within = f" in-{many}" if member else ""
+        rows.append([Entry(head), *cells])
+        marks.append(f"{'follows' if member or not line.first else 'leads'}{within}")
+        of_task = [other for other in lines if other.name == task] if starts else []
+        if notes := [*_notes(line), *_of_task(of_task, untested)]:
+            rows.append([Entry(element("p", " ".join(notes), class_="note"))])
+            marks.append(f"follows says{within}")
+    return entries_html("Results", ("task", *columns), rows, marks=marks,
+                        foot=_foot(runs, len(columns)),
+                        numbers=[False, *[True] * len(columns)])  # fmt: skip
+
+
+def _foot(runs: Sequence[ReportedRun], columns: int) -> list[list[Entry]]:
+    """How long each run took, and what was paid for it if that is known of any."""
+    rows = {"the run took, min:s": [Entry(duration(run.seconds), run.seconds) for run in runs]}
+    costs = [cost_of(run.summaries) for run in runs]
+    if any(cost is not None for cost in costs):
+        currencies = sorted({cost.currency for cost in costs if cost is not None})
+        rows[f"paid, {', '.join(currencies)}"] = [
+            Entry(paid(cost), cost.paid if cost else None) for cost in costs
+        ]
+    return [
+        [Entry(name), Entry(""), *cells, *[Entry("")] * (columns - 1 - len(cells))]
+        for name, cells in rows.items()
+    ]
+
+
+def conditions_of(lines: Sequence[Line]) -> dict[str, int]:
+    """The conditions under which a run may stand next to published results, numbered."""
+    every = [one.comparable_if for line in lines for one in line.published]
+    return {why: place for place, why in enumerate(dict.fromkeys(filter(None, every)), 1)}
+
+
+def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
+    """The name of a line with its metric; the first one of a task says if it is comparable."""
+    name = line.name + (f" (mean of {len(line.tasks)})" if line.is_group else "")
+    badge = _badge(line, runs) if starts else None
+    return joined([
+        element("span", breakable(name), class_=None if starts else "hidden"), " ",
+        element("span", line.shown_metric, " " if badge else None, badge, class_="metric"),
+    ])  # fmt: skip
+
+
+def _badge(line: Line, runs: Sequence[ReportedRun]) -> Html | None:
+    """The stamp of a task, once for all its models, or with those that it is of."""
+    stamped = []
+    having = 0
+    for run in runs:
+        own = [one for one in run.summaries if one.task.partition("@")[0] in line.tasks]
+        having += bool(own)
+        if any(not each.comparable for each in own):
+            stamped.append(run.label)
+    if not stamped:
+        return None
+    whose = "" if len(stamped) == having else f": {', '.join(stamped)}"
+    return element("span", f"not comparable{whose}", class_="badge")
+
+
+def _units(line: Line) -> Entry:
+    """How many units each model was asked about, if that is the same for all."""
+    many = units_of(line)
+    return Entry(NOTHING if many is None else f"{many:,}", many)
+
+
+def units_of(line: Line) -> int | None:
+    """How many units each run has in a line, each counted once; None if they differ."""
+    each = {one.of // one.repeats for one in line.values.values() if one.of}
+    return each.pop() if len(each) == 1 else None
+
+
+def _repeats(lines: Sequence[Line], label: str) -> int:
+    """Of how many repeats all values of a run are the mean; 1 if they differ."""
+    values = [line.values.get(label) for line in lines if not line.together]
+    each = {one.repeats for one in values if one is not None}
+    return each.pop() if len(each) == 1 else 1
+
+
+def _cell(line: Line, label: str, repeats: int) -> Entry:
+    """A value with its interval, and what must be known of it."""
+    one = line.values.get(label)
+    if one is None:
+        return Entry(NOTHING)
+    if one.value is None:
+        return Entry(element("span", one.why, class_="note"))
+    low_high = f" [{number(one.interval[0])}, {number(one.interval[1])}]" if one.interval else ""
+    better = [each for each in line.better if each.winner == label]
+    others = sum(each.value is not None for each in line.values.values()) - 1
+    shown = element("strong" if others and len(better) == others else "span", number(one.value))
+    than = ", ".join(f"{each.loser} ({each.shown_p})" if each.shown_p else each.loser
+                     for each in better)  # fmt: skip
+    known = [*_lost(line, one)]
+    if line.is_reordered and one.other is not None and one.lost:
+        known.append(f"{'left out' if one.counts else 'as worst'}: {number(one.other)}")
+    if one.repeats > 1 and one.repeats != repeats:
+        known.append(f"×{one.repeats}")
+    if line.first and one.cost is not None:
+        known.append(f"paid {paid(one.cost)}")
+    parts = [
+        shown, element("span", low_high, class_="interval"),
+        element("small", f"better than {than}", class_="ahead") if than else None,
+        element("small", "; ".join(known)) if known else None,
+    ]  # fmt: skip
+    return Entry(joined(parts), one.value)
+
+
+def _lost(line: Line, one: Value) -> Iterator[str]:
+    """What of the units of a value fell out, and its n if the row has none."""
+    missing = one.of - one.n
+    if missing or units_of(line) is None:
+        yield f"{one.n:,} of {one.of:,}" if missing else f"n {one.n:,}"
+    if one.lost and round(one.lost, 2) != round(missing / one.of, 2):
+        yield f"{share(one.lost, 1)} lost{', counted as worst' if one.counts else ''}"
+
+
+def _rules(line: Line) -> Entry:
+    """The best of the rules without a model."""
+    if not line.rules:
+        return Entry(NOTHING, kind=GREY)
+    best, many = line.rules[0], len(line.rules)
+    ahead = element("small", "better than every model", class_="ahead") if line.is_beaten else None
+    name = element("small", element("dfn", best.name), f", best of {many}" if many > 1 else None)
+    return Entry(joined([number(best.value), ahead, name]), best.value, GREY)
+
+
+def _published(line: Line, conditions: Mapping[str, int]) -> Entry:
+    """The best of the published results, and under which condition a run may stand next to it."""
+    if not line.published:
+        return Entry(NOTHING, kind=GREY)
+    best = (max if line.higher else min)(line.published, key=lambda one: one.value)
+    known = [best.model]
+    known += [f"best of {len(line.published)}"] if len(line.published) > 1 else []
+    known += [f"in {best.metric}"] if best.metric != line.metric else []
+    see = f" ({conditions[best.comparable_if]})" if best.comparable_if else ""
+    small = element("small", f"{', '.join(known)}{see}")
+    return Entry(joined([number(best.value), small]), best.value, GREY)
+
+
+def _notes(line: Line) -> Iterator[str]:
+    """Whether what was lost decides the order of the models."""
+    leader, other = line.leader(), line.leader(other=True)
+    if leader != other:
+        counts = any(one.counts for one in line.values.values())
+        here, there = "is left out", "counted as worst"
+        if counts:
+            here, there = "counts as worst", "left out"
+        yield (
+            f"{line.metric}: {_leads(leader)} where what was lost {here}, as here; {there}, "
+            f"{_leads(other)}."
+        )
+
+
+def _of_task(lines: Sequence[Line], untested: Mapping[str, str]) -> Iterator[str]:
+    """Why the runs of a task were not tested, and whether its metrics disagree."""
+    if lines and lines[0].name in untested:
+        yield untested[lines[0].name]
+    led = {line.metric: line.leader() for line in lines}
+    leaders = {metric: leader for metric, leader in led.items() if leader is not None}
+    if len({*leaders.values()}) > 1:
+        firsts = ", ".join(f"{leader} leads by {metric}" for metric, leader in leaders.items())
+        yield f"The metrics disagree: {firsts}. Decide which one your question is about."
+
+
+def _leads(leader: str | None) -> str:
+    return f"{leader} leads" if leader else "none is alone in the lead"

@@ -1,0 +1,134 @@
+"""The answer of a report in a line or two: who leads, what is established, and what is not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from harness.contracts.stage import CANDIDATE
+from harness.reporting.comparison_tables import p_value
+from harness.reporting.html.markup import Html, element
+from harness.reporting.html.reported_run import ReportedRun
+from harness.reporting.html.result_lines import Line
+from harness.reporting.html.run_differences import Differences, Established
+from harness.reporting.html.untested import why_untested
+from harness.reporting.text import number
+from harness.scoring.paired_differences import Difference
+
+FEW_NAMED = 4
+"""More tasks than this are counted, and not named."""
+
+UNDECIDED = "no model can be chosen on this alone"
+
+
+def verdict_html(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences) -> Html:
+    """The verdict, and what limits it."""
+    limits = [element("li", one) for one in _limits(runs, lines, found)]
+    return element(
+        "div",
+        element("p", element("strong", verdict(runs, lines, found)), class_="answer"),
+        element("ul", *limits) if limits else None,
+        class_="verdict",
+    )
+
+
+def verdict(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences) -> str:
+    """Which run leads on how many tasks, and how many of the differences are established."""
+    if len(runs) < 2:
+        return f"One run, of {runs[0].label}: there is nothing to compare it with."
+    tasks = [line for line in lines if line.first and not line.is_group and len(line.order()) > 1]
+    if not tasks:
+        return "No task is finished by two of these runs: there is nothing to compare."
+    leads = Counter(leader for line in tasks if (leader := line.leader()) is not None)
+    most = max(leads.values(), default=0)
+    first = [label for label in leads if leads[label] == most]
+    on = tasks[0].name if len(tasks) == 1 else f"{most:,} of {len(tasks):,} tasks"
+    leading = f"{_listed(first)} {'lead' if len(first) > 1 else 'leads'} on {on}"
+    if len(first) > 1:
+        leading += " each"
+    if not first:
+        leading = "No run is alone in the lead on any task"
+    return f"{leading}; {_established(runs, first, found)}"
+
+
+def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Differences) -> str:
+    """How many comparisons are established, and whether they are enough to choose the first."""
+    every = [*found.tested()]
+    if not every:
+        why = f" ({found.problems[0].rstrip('.')})" if found.problems else ""
+        return f"no difference was tested{why}: {UNDECIDED}."
+    sure = [*found.established()]
+    are = "is" if len(sure) == 1 else "are"
+    counted = f"{len(sure):,} of {len(every):,} comparisons {are} established after Holm"
+    if len(every) == 1:
+        counted = f"the difference {'is' if sure else 'is not'} established ({_size(every[0][1])})"
+    elif 0 < len(sure) <= 2:
+        counted += f" ({'; '.join(map(_said, sure))})"
+    best = first[0] if len(first) == 1 else None
+    beaten = {each.loser for each in sure if each.winner == best}
+    if best in (None, *(each.loser for each in sure)) or len(beaten) < len(runs) - 1:
+        return f"{counted}: {UNDECIDED}."
+    if len(every) == 1:
+        return f"{counted}."
+    other = "the other" if len(runs) == 2 else "each other"
+    return f"{counted}: {best} is better than {other} somewhere, and established as worse nowhere."
+
+
+def _size(each: Difference) -> str:
+    """A difference in numbers, or why there is none."""
+    if each.value is None or each.interval is None:
+        return each.no_interval or "the value of one is undefined"
+    ends = sorted(end if each.value > 0 else -end for end in each.interval)
+    p = "" if each.p_holm is None else f", p {p_value(each.p_holm)}"
+    return f"{number(abs(each.value))} [{number(ends[0])}, {number(ends[1])}]{p}"
+
+
+def _said(each: Established) -> str:
+    better = f"{each.task}, {each.metric}: {each.winner} is better than {each.loser}"
+    return ", ".join(filter(None, (better, each.shown_p)))
+
+
+def _limits(
+    runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences
+) -> Iterator[str]:
+    """Stand-ins, rules that beat all models, what was lost, and what is counted twice."""
+    ruled = [run.label for run in runs if answers_by_rule(run)]
+    if ruled:
+        every = len(ruled) == len(runs) > 1
+        who = "Every model here" if every else _listed(ruled)
+        are = "answers" if every or len(ruled) == 1 else "answer"
+        yield f"{who} {are} by rule: a stand-in, whose values say nothing about a language model."
+    tasks = [line for line in lines if line.first and not line.is_group and line.order()]
+    beaten = [line.name for line in tasks if line.is_beaten]
+    if beaten:
+        yield (f"A rule without a model is better than every model on {_of(beaten, len(tasks))}.")
+    moved = [line.name for line in tasks if line.leader() != line.leader(other=True)]
+    if moved:
+        yield f"On {_of(moved, len(tasks))} who leads depends on how lost units count."
+    if apart := why_untested(found.untested):
+        say = "its row says" if len(apart) == 1 else "their rows say"
+        yield f"Not tested: {_of([*apart], len(tasks))}, as {say}."
+    means = [one.name for one in found.document.mean_differences or () if one.over == "tasks"]
+    if means:
+        names = ", ".join(dict.fromkeys(means))
+        what = "are of means over groups" if len(means) > 1 else "is of a mean over a group"
+        yield (
+            f"{len(means):,} of the comparisons {what} ({names}), whose tasks are compared and "
+            "counted as well."
+        )
+
+
+def answers_by_rule(run: ReportedRun) -> bool:
+    """Whether the candidate of a run answers by rule."""
+    return any(run.manifest.by_rule(task, CANDIDATE) for task in run.manifest.tasks)
+
+
+def _of(names: Sequence[str], of: int) -> str:
+    named = f" ({', '.join(names)})" if 1 < len(names) <= FEW_NAMED else ""
+    if len(names) == 1:
+        return names[0]
+    return f"{len(names):,} of {of:,} tasks{named}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -1,0 +1,211 @@
+"""The table of results: tasks by models, with what must be known of each value."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from builders.report_lines import make_line, make_run
+from builders.report_pages import ReportPage
+from builders.runs import make_metric, make_summary
+
+from harness import Metric
+from harness.calls.pricing import Cost
+from harness.contracts.published import PublishedResult
+from harness.reporting.html.page import page_html, section_html
+from harness.reporting.html.result_lines import Line, Value, lines_of
+from harness.reporting.html.result_matrix import matrix_html
+from harness.reporting.html.run_differences import Differences, Established
+from harness.scoring.comparison_document import (
+    ComparedRun,
+    Comparison,
+    ComparisonDocument,
+    OracleUse,
+)
+from harness.scoring.group_means import MeanOverTasks
+
+NOTHING = Differences(ComparisonDocument(comparisons=()))
+
+
+def table(lines, *, runs=None, untested=None):
+    """The table of these lines, and the text of its part of the page."""
+    runs = runs or [make_run("old"), make_run("new")]
+    page = ReportPage(
+        page_html("p", [section_html("x", "x", matrix_html(runs, lines, untested or {}))])
+    )
+    return page.tables[0], page.texts["x"]
+
+
+def value(number, **fields):
+    return Value(value=number, **{"n": 40, "of": 40, **fields})
+
+
+def test_a_task_has_a_row_and_each_model_a_column():
+    old = value(0.5, interval=(0.4, 0.6))
+    found, _ = table([make_line("quiz", old=old, new=0.7)])
+    assert found.head == ["task", "n", "old", "new"]
+    assert found.rows == [["quiz ptc ↑", "40", "0.500 [0.400, 0.600]", "0.700"]]
+
+
+def test_what_fell_out_stands_in_the_cell_that_it_is_of():
+    line = make_line("quiz", old=value(0.5, n=30, lost=0.25), new=value(0.6, lost=0.1))
+    (row,) = table([line])[0].rows
+    assert row[1:] == ["40", "0.50030 of 40", "0.60010% lost"]
+    (row,) = table([make_line("quiz", old=value(0.5, n=20, of=20), new=0.6)])[0].rows
+    assert row[1:] == ["–", "0.500n 20", "0.600n 40"]
+    (row,) = table([make_line("quiz", old=Value(why="1 of 2 stages done, running"), new=0.6)])[
+        0
+    ].rows
+    assert row[2] == "1 of 2 stages done, running"
+
+
+def test_what_was_lost_is_counted_next_to_a_value_whose_place_it_decides():
+    line = make_line("quiz", old=value(0.7, n=30, lost=0.25, other=0.5), new=value(0.6, other=0.6))
+    found, text = table([line])
+    assert found.rows[0][2:] == ["0.70030 of 40; as worst: 0.500", "0.600"]
+    assert found.kinds == ["leads", "follows says"]
+    assert "ptc: old leads where what was lost is left out, as here; counted as worst, new leads." \
+        in text  # fmt: skip
+    same = make_line("quiz", old=value(0.7, n=30, lost=0.25, other=0.65), new=value(0.6, other=0.6))
+    assert table([same])[0].rows == [["quiz ptc ↑", "40", "0.70030 of 40", "0.600"]]
+    counted = replace(line, values={
+        "old": value(0.5, lost=0.25, other=0.7, counts=True), "new": value(0.6, other=0.6)
+    })  # fmt: skip
+    found, text = table([counted])
+    assert found.rows[0][2] == "0.50025% lost, counted as worst; left out: 0.700"
+    assert "new leads where what was lost counts as worst, as here; left out, old leads." in text
+
+
+def test_a_value_is_marked_as_best_where_that_is_established_against_all():
+    runs = [make_run(label) for label in ("old", "new", "third")]
+    better = tuple(Established("quiz", "ptc", "new", loser, 0.01) for loser in ("old", "third"))
+    line = make_line("quiz", old=0.5, new=0.7, third=0.6)
+    page = matrix_html(runs, [replace(line, better=better)], {})
+    assert "<strong>0.700</strong>" in page
+    assert "better than old (p 0.010), third (p 0.010)" in page
+    assert "<strong>" not in matrix_html(runs, [replace(line, better=better[:1])], {})
+    assert "<strong>" not in matrix_html(runs, [line], {})
+
+
+def test_a_rule_and_published_results_stand_in_the_row_in_grey():
+    known = [
+        PublishedResult(task="quiz", metric="ptc_published", model=model, value=number, source="T1",
+                        comparable_if="all of it")
+        for model, number in (("GPT", 0.8), ("BERT", 0.2))
+    ]  # fmt: skip
+    line = replace(make_line("quiz", rule=0.9, old=0.5, new=0.7), published=tuple(known))
+    page = matrix_html([make_run("old"), make_run("new")], [line], {})
+    found, _ = table([line])
+    assert found.head[-2:] == ["by rule", "published"]
+    assert found.rows[0][-2:] == [
+        "0.900better than every modelchance", "0.800GPT, best of 2, in ptc_published (1)",
+    ]  # fmt: skip
+    assert page.count('<td class="number published"') == 2
+    lower = replace(make_line("quiz", rule=0.9, old=0.5, new=0.7), higher=False)
+    assert table([lower])[0].rows[0][-1] == "0.900chance"
+
+
+def test_a_task_is_stamped_once_for_all_its_models():
+    first, second = make_line("quiz", old=0.5, new=0.7), make_line("quiz", old=0.1, new=0.2)
+    stamped = make_summary("quiz", comparable=False, not_comparable_because=("sample",))
+    lines = [first, replace(second, metric="tau", first=False)]
+    found, text = table(lines, runs=[make_run("old", stamped), make_run("new", stamped)])
+    assert [row[0] for row in found.rows] == ["quiz ptc ↑ not comparable", "quiz tau ↑"]
+    one = [make_run("old", stamped), make_run("new", make_summary("quiz"))]
+    assert table(lines, runs=one)[0].rows[0][0] == "quiz ptc ↑ not comparable: old"
+    assert text.count("not comparable") == 1
+
+
+def test_metrics_of_a_task_that_disagree_and_a_missing_test_are_said_at_its_row():
+    lines = [make_line("quiz", old=0.5, new=0.7),
+             replace(make_line("quiz", old=0.2, new=0.1), metric="tau", first=False)]  # fmt: skip
+    found, _ = table(lines, untested={"quiz": "Not tested, as it is so."})
+    assert found.rows[1] == [
+        "Not tested, as it is so. The metrics disagree: new leads by ptc, old leads by tau. Decide "
+        "which one your question is about."
+    ]
+    agreeing = [lines[0], replace(lines[1], values={"old": value(0.1), "new": value(0.2)})]
+    assert "disagree" not in table(agreeing)[1]
+
+
+def test_the_tasks_of_a_group_follow_it_and_can_be_folded():
+    group = replace(make_line("all", old=0.5, new=0.6), tasks=frozenset({"a", "b"}))
+    lines = [group, make_line("a", old=0.5, new=0.6), make_line("b", old=0.5, new=0.6),
+             make_line("c", old=0.5, new=0.6)]  # fmt: skip
+    found, _ = table(lines)
+    assert [row[0] for row in found.rows][:2] == ["all (mean of 2) ptc ↑ 2 tasks", "a ptc ↑"]
+    assert found.kinds == ["leads", "follows in-1", "follows in-1", "leads"]
+
+
+def test_repeats_of_all_tasks_are_told_in_the_head_else_in_the_cell():
+    twice = value(0.5, n=80, of=80, repeats=2)
+    found, _ = table([make_line("a", old=twice, new=0.6)])
+    assert found.head[2:] == ["old ×2", "new"]
+    assert found.rows[0][1:] == ["40", "0.500", "0.600"]
+    found, _ = table([make_line("a", old=twice, new=0.6), make_line("b", old=0.5, new=0.6)])
+    assert found.head[2] == "old"
+    assert found.rows[0][2] == "0.500×2"
+
+
+def test_what_a_task_cost_is_in_its_first_row():
+    cost = Cost(
+        model="m", currency="USD", priced=True, asked=1, paid=0.25, paid_unknown=0, reused=0,
+        saved=0.0, saved_unknown=0,
+    )  # fmt: skip
+    line = make_line("a", old=value(0.5, cost=cost), new=0.6)
+    found, _ = table([line, replace(line, metric="tau", first=False)])
+    assert [row[2] for row in found.rows] == ["0.500paid 0.2500", "0.500"]
+
+
+def test_the_lines_of_runs_have_rules_of_the_metric_that_they_are_of():
+    metrics = {"ptc": make_metric(0.5, n=4), "popular": make_metric(0.8, n=4, baseline=True),
+               "chance": make_metric(0.2, n=4, baseline=True)}  # fmt: skip
+    summary = make_summary("t", metrics=metrics)
+    benchmark = SimpleNamespace(name="toy", published=None, metrics={
+        "ptc": Metric(description=""), "popular": Metric(description="", baseline="ptc"),
+        "chance": Metric(description="", baseline=True),
+    })  # fmt: skip
+    run = make_run("old", summary)
+    task = SimpleNamespace(task=SimpleNamespace(name="t"), benchmark=benchmark, summary=summary)
+    (line,) = lines_of([replace(run, tasks=(task,))], NOTHING)  # type: ignore[arg-type]
+    assert [rule.name for rule in line.rules] == ["popular"]
+    assert line.values["old"].value == 0.5
+    assert lines_of([run], NOTHING)[0].rules == ()
+
+
+def test_a_metric_in_which_runs_are_compared_alone_has_its_line():
+    both = {
+        name: make_metric(0.5, n=4, description=f"what {name} is") for name in ("ig_p", "ig_f1")
+    }
+    runs = tuple(
+        ComparedRun(run=f"run-{label}", path="", label=label, model=label, marks=(), units=4,
+                    counts={}, metrics=both, common={})
+        for label in ("old", "new")
+    )  # fmt: skip
+    one = Comparison(
+        task="t", version=1, benchmark="b", roles={}, data={}, not_comparable_because=(), chosen="",
+        main=("ig_f1",), runs=runs, refused=(), differences=(),
+        oracle=OracleUse(runs=2, models=2, file=None, metrics=("ig_f1",)),
+    )  # fmt: skip
+    summary = make_summary("t", metrics={"ig_p": both["ig_p"]}, main=("ig_p",))
+    made = [make_run("old", summary), make_run("new", summary)]
+    lines = lines_of(made, Differences(ComparisonDocument(comparisons=(one,))))
+    assert [(line.metric, line.first, line.together) for line in lines] == [
+        ("ig_p", True, False), ("ig_f1", False, True),
+    ]  # fmt: skip
+    assert [each.value for each in lines[1].values.values()] == [0.5, 0.5]
+
+
+def test_groups_stand_at_their_first_task(monkeypatch):
+    summaries = [make_summary(name, metrics={"ptc": make_metric(0.5, n=4)}) for name in "abc"]
+    mean = MeanOverTasks(name="g", over="tasks", tasks=("b", "c"), metric="ptc", value=0.5,
+                         higher_is_better=True, interval=None, confidence=0.95)  # fmt: skip
+    monkeypatch.setattr("harness.reporting.html.result_lines.means_of", lambda *_: (mean,))
+    lines: list[Line] = lines_of([make_run("old", *summaries)], NOTHING)
+    assert [line.name for line in lines] == ["a", "g", "b", "c"]
+    assert lines[1].is_group
+    assert lines[1].values["old"].n == 8
+
+
+@pytest.mark.parametrize(("old", "new", "leader"), [(0.5, 0.7, "new"), (0.7, 0.7, None)])
+def test_a_run_leads_where_it_is_alone_with_the_best_value(old, new, leader):
+    assert make_line("t", old=old, new=new).leader() == leader

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from ray.exceptions import RayActorError
 
-from harness.base.errors import HarnessError, StorageError, UsageError
+from harness.base.errors import HarnessError, ModelError, StorageError, UsageError
 from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.budget import Meter
 from harness.calls.client import Client
@@ -141,7 +141,7 @@ class HarnessWorker:
         try:
             await self._begin(decoded(order, self._node), keeper, purse)
         except HarnessError as error:
-            return self._node, error
+            return self._node, self._named(error)
         return self._node, None
 
     async def _begin(self, order: WorkOrder, keeper: Any, purse: Any) -> None:
@@ -202,7 +202,7 @@ class HarnessWorker:
         try:
             await queue.written()
         except StorageError as error:
-            unwritten = error
+            unwritten = self._named(error)
         return ShardDone(queue.counted(), self._stopped or unwritten)
 
     async def finish(self, task: str, stage: str) -> HarnessError | None:
@@ -212,7 +212,7 @@ class HarnessWorker:
             if queue is not None:
                 await queue.close()
         except HarnessError as error:
-            return error
+            return self._named(error)
         return None
 
     async def news(self) -> News:
@@ -257,7 +257,7 @@ class HarnessWorker:
         try:
             await self._engines.close()
         except HarnessError as error:
-            failed = failed or error
+            failed = failed or self._named(error)
         if self._store is not None:
             self._store.close()
         self._meter.close()
@@ -288,7 +288,8 @@ class HarnessWorker:
     def worker_ended(self, error: BaseException | None) -> None:
         """A worker of a lane has ended; its error stops this worker, and so the run."""
         if isinstance(error, HarnessError):
-            self._stop(error, at_once=not ends_gently(error))
+            of_node = isinstance(error, (ModelError, StorageError))
+            self._stop(self._named(error) if of_node else error, at_once=not ends_gently(error))
         elif error is not None:
             trace = "".join(traceback.format_exception(error)[-4:])
             crash = HarnessError(
@@ -358,6 +359,12 @@ class HarnessWorker:
         await self._lanes.ended()
         for queue in self._queues.values():
             queue.abandon()
+
+    def _named(self, error: HarnessError) -> HarnessError:
+        """The error, which says from now on that it is about this node."""
+        if self._node not in (error.where or ""):
+            error.where = ", ".join(filter(None, (f"node {self._node}", error.where)))
+        return error
 
     def _say(self, text: str) -> None:
         self._lines.append(f"{self._node}: {text}")

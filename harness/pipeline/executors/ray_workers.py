@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ from harness.pipeline.executors.node_check import WorkOrder, encoded
 from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
 from harness.pipeline.executors.run_keys import RunKeys
+
+LOOK_SECONDS = 5.0
+"""How often this process looks whether the cluster is still there, while a worker starts."""
 
 PATIENCE_SECONDS = 30.0
 """How long a worker waits for room on the cluster before a line says so."""
@@ -60,10 +64,11 @@ class Workers:
         began = asyncio.ensure_future(
             actor.begin.remote(encoded(self.order), self.keys, self._keeper, self._purse)
         )
+        since = time.monotonic()
         while not began.done():
-            await asyncio.wait({began}, timeout=PATIENCE_SECONDS)
+            await asyncio.wait({began}, timeout=LOOK_SECONDS)
             if not began.done():
-                self._look_at_cluster(name)
+                self._look_at_cluster(name, waited=time.monotonic() - since)
         node, error = began.result()
         if error is None:
             error = self._unseen(name, node)
@@ -115,15 +120,22 @@ class Workers:
             placed = purse.options(num_cpus=0, scheduling_strategy=here)
             self._purse = placed.remote(settings.budget, order.workers, self.used)
 
-    def _look_at_cluster(self, name: str) -> None:
-        """Say once that a worker waits for room; ModelError if there is no living node."""
-        if not nodes():
+    def _look_at_cluster(self, name: str, *, waited: float) -> None:
+        """Say once that a worker waits for room.
+
+        ModelError if the node of this process has died: Ray then ends all workers of the run, and
+        starts no others.
+        """
+        living = nodes()
+        if not any(node.here for node in living):
             raise ModelError(
-                "the cluster has no living node any more",
+                "the node of the cluster that this process belongs to has died"
+                if living
+                else "the cluster has no living node any more",
                 where=f"worker {name}",
                 hint="start Ray again; the same command continues the run",
             )
-        if name not in self._waited:
+        if name not in self._waited and waited >= PATIENCE_SECONDS:
             self._waited.add(name)
             needs = f"1 CPU and {self.gpus} GPUs" if self.gpus else "1 CPU"
             self.announce(f"worker {name} waits for a node with {needs} to spare: see `ray status`")

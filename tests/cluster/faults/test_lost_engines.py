@@ -93,11 +93,11 @@ def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes
     other = nodes.add(env_vars={"WEIGHTS": "/no/weights"})
     run.start(*ON_ENGINES)
     shown = run.ended(code=1)
+    nodes.remove(other)
     assert "the weights are not there" in shown and "/no/weights" in shown
     assert "node " in shown
     assert run.server.count == 0
     nodes.check_empty()
-    nodes.remove(other)
 
 
 def test_no_engine_outlives_its_killed_worker(run, nodes):

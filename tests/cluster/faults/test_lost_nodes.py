@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from builders.clusters import with_signal
 from builders.processes import lives
-from builders.ray_faults import moments, raylet_of
+from builders.ray_faults import moments, raylet_of, two_nodes, watched
 
 CUT_OFF = 10.0
 """Seconds without a sign of life, after which the cluster has given a node up."""
@@ -74,3 +74,20 @@ def test_a_run_ends_on_the_node_that_is_left(run, nodes, whole):
     run.ended()
     run.check(whole)
     nodes.check_empty()
+
+
+def test_a_run_whose_own_node_dies_ends_and_goes_on_on_a_new_cluster(tmp_path, package, whole):
+    with two_nodes() as nodes, watched(tmp_path, package, nodes.address) as run:
+        run.start()
+        run.wait_for(20)
+        with_signal(raylet_of(nodes.cluster.head_node), signal.SIGKILL)
+        shown = run.ended(code=1, seconds=60)
+        assert "the node of the cluster that this process belongs to has died" in shown
+        run.note_kill()
+        nodes.kill()
+        with two_nodes() as others:
+            run.runs.address = others.address
+            run.start()
+            run.ended()
+            others.check_empty()
+        run.check(whole)

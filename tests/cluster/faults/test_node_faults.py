@@ -39,8 +39,8 @@ room for journals while the file DISK_FULL is there."""
 
 
 @pytest.fixture
-def other_node(nodes, tmp_path):
-    """Has the second node of the cluster find these packages first, in an environment of its own."""
+def other_node(nodes):
+    """Gives the second node of the cluster an environment, and packages that it finds first."""
 
     def replace(*packages, **environment):
         nodes.remove(nodes.other)
@@ -77,9 +77,9 @@ def copy_of(name, folder, version):
     ("name", "here"), [("acme-toys", "acme-toys 1.0"), ("user-understanding-harness", None)]
 )
 def test_a_node_with_another_version_is_refused_before_anything_is_paid(
-    run, nodes, other_node, tmp_path, name, here
+    run, nodes, other_node, name, here
 ):
-    other_node(copy_of(name, tmp_path / "other", "99.0"))
+    other_node(copy_of(name, run.runs.folder / "other", "99.0"))
     run.start()
     shown = run.ended(code=2)
     assert "99.0" in shown and (here or distribution(name).version) in shown
@@ -101,9 +101,9 @@ def test_a_clock_that_is_ten_minutes_off_changes_nothing(run, nodes, other_node,
 
 
 def test_a_node_without_room_ends_the_run_and_the_same_command_goes_on(
-    run, nodes, other_node, starts, tmp_path, whole
+    run, nodes, other_node, starts, whole
 ):
-    full = tmp_path / "full"
+    full = starts / "full"
     other_node(starts, DISK_FULL=str(full))
     run.start()
     run.wait_for(QUESTIONS // 4)
@@ -111,7 +111,7 @@ def test_a_node_without_room_ends_the_run_and_the_same_command_goes_on(
     shown = run.ended(code=1)
     run.note_kill()
     assert str(run.folder / "toys" / "1-say.0") in shown
-    assert "cannot write" in shown and "No space left" in shown
+    assert "cannot write" in shown and "No space left" in shown and "node " in shown
     nodes.check_empty()
     full.unlink()
     run.start()

@@ -1,0 +1,66 @@
+"""Kills at random on a cluster of two nodes: the same scores, and no recorded answer paid twice.
+
+    make soak SOAK=ray_kills.py
+
+A failure names the number of its draw, which repeats the moments as nearly as a machine can.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from random import Random
+
+import pytest
+from builders.clusters import with_signal
+from builders.ray_faults import QUESTIONS, raylet_of, two_nodes, watched, whole_scores
+from builders.toys import toys_installed
+
+KILLS = int(os.environ.get("HARNESS_SOAK_KILLS", "20"))
+KINDS = ("worker", "raylet", "worker stops", "driver")
+
+
+def strike(kind, run, nodes, draw):
+    """Kill something of a run; a driver that is killed is started again."""
+    if kind == "driver":
+        run.kill()
+        nodes.check_empty()
+        run.note_kill()
+        run.start()
+    elif kind == "raylet":
+        with_signal(raylet_of(nodes.other), signal.SIGKILL)
+        run.note_kill()
+        nodes.mend()
+    elif there := nodes.workers():
+        worker = draw.choice(there)
+        if kind == "worker stops":
+            with_signal(worker, signal.SIGSTOP)
+            time.sleep(draw.random() * 5)
+            with_signal(worker, signal.SIGCONT)
+        else:
+            with_signal(worker, signal.SIGKILL)
+            run.note_kill()
+
+
+@pytest.mark.timeout(3600)
+def test_kills(tmp_path):
+    with toys_installed(tmp_path / "site") as package, two_nodes() as nodes:
+        whole = whole_scores(tmp_path / "whole", package)
+        left = KILLS
+        for number in range(KILLS):
+            draw = Random(f"ray {number}")
+            place = tmp_path / f"{number}"
+            place.mkdir()
+            with watched(place, package, nodes.address) as run:
+                run.start()
+                for _ in range(min(left, draw.randint(1, 3))):
+                    run.wait_for(min(run.server.count + draw.randint(1, 40), QUESTIONS - 8))
+                    time.sleep(draw.random() / 3)
+                    strike(draw.choice(KINDS), run, nodes, draw)
+                    left -= 1
+                run.ended()
+                run.check(whole)
+                nodes.check_empty()
+            if not left:
+                break

@@ -18,6 +18,7 @@ from harness.base.errors import HarnessError, ModelError
 from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
 from harness.pipeline.executors.cluster import nodes
+from harness.pipeline.executors.earlier_answers import EarlierAnswers
 from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.executors.ray_keeper import reason_of
@@ -59,6 +60,7 @@ class _Served:
 
     queue: ItemQueue
     rounds: bool
+    earlier: EarlierAnswers
     lost: bool = False
     ending: bool = False
     taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -133,7 +135,11 @@ class RayExecutor(Executor):
         return JournalWriter(part_path(run.journal, number), new=True)
 
     def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
-        self._served[queue.run] = _Served(queue=queue, rounds=rounds)
+        self._served[queue.run] = _Served(
+            queue=queue,
+            rounds=rounds,
+            earlier=EarlierAnswers(queue.run.journal, queue.run.context.key),
+        )
 
     def _start_work(self) -> None:
         if not self._seats:
@@ -267,7 +273,7 @@ class RayExecutor(Executor):
                 return None
             size = shard_size(run.progress.total or 0, self._count, rounds=served.rounds)
             async with served.taking:
-                items = await _take(queue, size)
+                items = await _take(served, size)
             if items:
                 worker.items += len(items)
                 return served, Shard(
@@ -360,9 +366,10 @@ class RayExecutor(Executor):
             self._opener.ended(worker.name)
 
 
-async def _take(queue: ItemQueue, size: int) -> tuple[ShardItem, ...]:
-    """The next items of a queue, which count as in flight from now on."""
+async def _take(served: _Served, size: int) -> tuple[ShardItem, ...]:
+    """The next items of a stage, which count as in flight from now on."""
     items: list[ShardItem] = []
+    queue = served.queue
     progress = queue.run.progress
     while len(items) < size:
         # Counted in advance: the stage must not end while its next item is being taken.
@@ -375,5 +382,10 @@ async def _take(queue: ItemQueue, size: int) -> tuple[ShardItem, ...]:
         if job is None:
             break
         item = msgspec.json.encode(job.item)
-        items.append(ShardItem(key=job.key, item=item, again=job.again, replaces=job.replaces))
+        replies = served.earlier.of(job.replaces) if job.replaces and not job.again else {}
+        items.append(
+            ShardItem(
+                key=job.key, item=item, again=job.again, replaces=job.replaces, replies=replies
+            )
+        )
     return tuple(items)

@@ -206,6 +206,8 @@ class HarnessWorker:
             return ShardDone(Counts(), error)
         if self._stopped is not None:
             return ShardDone(queue.counted(), self._stopped)
+        for item in shard.items:
+            self._client.know(item.replies)
         opened = queue.add(shard)
         self._lanes.add(queue, rounds=shard.rounds)
         self._lanes.start()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from harness.base.errors import HarnessError
+from harness.contracts.model import Reply
 
 LARGEST = 64
 """The most items of a shard: few enough that a worker which dies loses little time."""
@@ -17,12 +18,14 @@ PER_WORKER = 4
 
 
 class ShardItem(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """An item of a shard as JSON, with what `Job` says of it."""
+    """An item of a shard as JSON, with what `Job` says of it, and the replies by key that its
+    earlier record holds."""
 
     key: str
     item: bytes
     again: bool
     replaces: str
+    replies: dict[str, Reply] = {}
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

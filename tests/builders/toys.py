@@ -77,6 +77,8 @@ async def say(item, desk):
             (HERE / "die").unlink()
         os.kill(os.getpid(), signal.SIGKILL)
     answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
+    if kind == "late" and not (HERE / "mended").exists():
+        raise KeyError("shelf")
     return answer.value if isinstance(answer, Parsed) else answer
 
 

@@ -101,6 +101,18 @@ async def test_refresh_asks_again_and_keeps_the_new_answer(store):
     assert len(model.requests) == 2
 
 
+async def test_what_an_earlier_session_had_is_given_after_the_store_and_not_stored(store):
+    model = Script(Reply(text="new"), Reply(text="newest"))
+    knows = client(store)
+    key = (await ask(client(), Script(Reply(text="")))).key
+    knows.know({key: Reply(text="known")})
+    answer = await ask(knows, model)
+    assert (answer.reply, answer.source, answer.attempts) == (Reply(text="known"), "shared", 0)
+    assert (await ask(client(store), model)).reply == Reply(text="new")
+    assert (await ask(knows, model)).reply == Reply(text="new")
+    assert (await ask(knows, model, refresh=True)).reply == Reply(text="newest")
+
+
 async def test_a_repeated_question_that_a_kill_left_without_a_record_is_not_paid_twice(store):
     model = Script(Reply(text="old"), Reply(text="new"), Reply(text="newest"))
 

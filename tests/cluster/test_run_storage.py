@@ -168,6 +168,28 @@ def test_an_answer_is_on_disk_while_its_shard_is_worked(runs, serve):
     assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
 
 
+def test_the_answers_of_a_broken_item_are_not_asked_again_on_a_node_without_them(runs, serve):
+    server = serve()
+    words = [f"late {number}" for number in range(6)]
+    runs.words(*words)
+    command = ("ray", "--run_storage", "local", "--max_failures", "1.0", "--no_store")
+    ended(runs.start(*command), code=3)
+    assert set(outcomes(recorded(runs, "say")).values()) == {"KeyError"}
+    before, count = recorded(runs, "say"), server.count
+    assert count == 6
+    mended = runs.package / "mended"
+    mended.touch()
+    try:
+        ended(runs.start(*command))
+    finally:
+        mended.unlink()
+    assert outcomes(recorded(runs, "say")) == outcomes_of(words)
+    assert not [text for text in asked(server)[count:] if text.startswith("say")]
+    calls = [line["calls"][0] for lines in (before, recorded(runs, "say")) for line in lines]
+    assert {call["text"] for call in calls[:6]} == {call["text"] for call in calls[6:]} == {*words}
+    assert {call["source"] for call in calls[6:]} == {"shared"}
+
+
 def test_a_keeper_that_dies_ends_the_run_and_the_same_command_goes_on(runs, serve):
     server = serve(latency=0.1)
     runs.words(*WORDS)

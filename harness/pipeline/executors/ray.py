@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,9 @@ from ray.exceptions import RayActorError
 from harness.base.errors import HarnessError, ModelError
 from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
+from harness.contracts.model import Reply
 from harness.pipeline.executors.cluster import nodes
+from harness.pipeline.executors.earlier_answers import EarlierAnswers
 from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.executors.ray_keeper import reason_of
@@ -58,6 +60,7 @@ class _Served:
 
     queue: ItemQueue
     rounds: bool
+    earlier: EarlierAnswers
     lost: bool = False
     ending: bool = False
     taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -132,7 +135,11 @@ class RayExecutor(Executor):
         return JournalWriter(part_path(run.journal, number), new=True)
 
     def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
-        self._served[queue.run] = _Served(queue=queue, rounds=rounds)
+        self._served[queue.run] = _Served(
+            queue=queue,
+            rounds=rounds,
+            earlier=EarlierAnswers(queue.run.journal, queue.run.context.key),
+        )
 
     def _start_work(self) -> None:
         if not self._seats:
@@ -276,6 +283,7 @@ class RayExecutor(Executor):
                     part=self._part(worker, run),
                     rounds=served.rounds,
                     items=items,
+                    replies=_replies(served, items),
                 )
             self.worked(queue, None)
         return None
@@ -376,3 +384,9 @@ async def _take(queue: ItemQueue, size: int) -> tuple[JobText, ...]:
             break
         items.append(text)
     return tuple(items)
+
+
+def _replies(served: _Served, items: Iterable[JobText]) -> dict[str, Reply]:
+    """The answers in earlier records of items that are worked again, by their keys."""
+    again = [one.replaces for one in items if one.replaces and not one.again]
+    return {key: reply for each in again for key, reply in served.earlier.of(each).items()}

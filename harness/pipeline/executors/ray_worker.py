@@ -194,6 +194,7 @@ class HarnessWorker:
             return ShardDone(Counts(), error)
         if self._stopped is not None:
             return ShardDone(queue.counted(), self._stopped)
+        self._client.know(shard.replies)
         room = queue.add(shard)
         self._lanes.add(queue, rounds=shard.rounds)
         self._lanes.start()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from harness.base.errors import HarnessError
+from harness.contracts.model import Reply
 from harness.pipeline.item_queue import JobText
 
 LARGEST = 64
@@ -19,13 +20,17 @@ PER_WORKER = 4
 
 
 class Shard(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Items of one stage for one worker, which records them in part `part` of the journal."""
+    """Items of one stage for one worker, which records them in part `part` of the journal.
+
+    `replies` are the answers, by key, in earlier records of items that are worked again.
+    """
 
     task: str
     stage: str
     part: int
     rounds: bool
     items: tuple[JobText, ...]
+    replies: dict[str, Reply] = {}
 
 
 packed: Callable[[Shard], bytes] = msgspec.msgpack.Encoder().encode

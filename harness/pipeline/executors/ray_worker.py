@@ -360,7 +360,7 @@ class HarnessWorker:
             queue.abandon()
 
     def _say(self, text: str) -> None:
-        self._lines.append(f"{self._node}: {text}")
+        self._lines.append(f"worker {self._name} on {self._node}: {text}")
 
 
 def seat_of(worker: str) -> int:

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from builders.clusters import NODE, processes_of, with_signal
 from builders.toys import current_lines, outcomes
+from ray.exceptions import RayError
+
+from harness.pipeline.executors.ray_keeper import reason_of
 
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
@@ -129,3 +132,16 @@ def test_a_driver_that_is_killed_leaves_a_run_that_either_executor_finishes(runs
     # Workers live on for a moment; what they were answered is in the store.
     assert sum(count - 1 for count in counted.values()) <= 8
     assert len({one.name for one in runs.place.iterdir() if one.is_dir()}) == 1
+
+
+def test_why_a_worker_died_is_a_line():
+    account = (
+        "The actor died unexpectedly before finishing this task.\n\tpid: 7\nThe actor is dead "
+        "because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: "
+        "Worker unexpectedly exits with a connection error code 2. End of file. Some common causes"
+    )
+    killed = "its process was killed, as by a node without memory to spare, or crashed"
+    assert reason_of(RayError(account)) == killed
+    lost = "The actor is dead because its node has died.\nNode Id: 7"
+    assert reason_of(RayError(lost)) == "its node has died. Node Id: 7"
+    assert reason_of(RayError("many words " * 40)).endswith("many words …")

@@ -83,3 +83,13 @@ def test_a_memo_has_one_value_for_all_workers(runs, serve):
     # Another run with the same store finds what this one kept, on the other executor too.
     other = runs.run("local", fresh=True)
     assert outcomes(current_lines(other.folder, "judge")) == held
+
+
+def test_each_worker_gets_its_share_of_a_small_stage(runs, serve):
+    """The first worker that is ready has room for all items, and leaves half of them."""
+    serve(latency=2.0)  # so that both workers are ready before one alone has done everything
+    runs.words(*WORDS[:16])
+    done = runs.run("ray", workers=2, concurrency=100)
+    assert done.status == "done"
+    parts = [path.read_bytes() for path in done.folder.glob("*/?-say.*.jsonl")]
+    assert len([part for part in parts if part]) == 2

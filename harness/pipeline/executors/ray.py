@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,15 @@ from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.executors.ray_keeper import reason_of
 from harness.pipeline.executors.ray_workers import Workers
-from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, packed, shard_size
+from harness.pipeline.executors.shards import (
+    COUNTED,
+    Counts,
+    News,
+    Shard,
+    fair_share,
+    packed,
+    shard_size,
+)
 from harness.pipeline.item_queue import ItemQueue, Job, JobText, Queue
 from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.progress import ClusterProgress
@@ -42,12 +51,12 @@ MOST_DEATHS = 3
 
 @dataclass(eq=False, kw_only=True)
 class _Worker:
-    """A living worker: the parts that it writes, and the number of items that it has in hand."""
+    """A living worker: the parts that it writes, and the items that it has in hand of a stage."""
 
     name: str
     actor: Any
     parts: dict[StageRun, int] = field(default_factory=dict)
-    items: int = 0
+    items: Counter[StageRun] = field(default_factory=Counter)
     engines: int = 0
     finished: bool = False
     died: RayActorError | None = None
@@ -271,12 +280,15 @@ class RayExecutor(Executor):
                 continue
             size = shard_size(run.progress.total or 0, self._count, rounds=served.rounds)
             # The worker says that items are done when they make up a shard.
-            if worker.items >= lane_width(run, rounds=served.rounds) + size:
+            if worker.items.total() >= lane_width(run, rounds=served.rounds) + size:
                 return None
+            outstanding = queue.left + run.progress.in_flight
+            if worker.items[run] >= fair_share(outstanding, self._count):
+                continue
             async with served.taking:
                 items = await _take(queue, size)
             if items:
-                worker.items += len(items)
+                worker.items[run] += len(items)
                 return served, Shard(
                     task=run.task,
                     stage=run.context.stage.name,
@@ -296,7 +308,7 @@ class RayExecutor(Executor):
 
     async def _hand(self, worker: _Worker, served: _Served, shard: Shard) -> None:
         """Have a worker work a shard; count what it worked until it has room for another one."""
-        progress, count = served.queue.run.progress, len(shard.items)
+        run, count = served.queue.run, len(shard.items)
         error: HarnessError | None = None
         try:
             counts, error = await worker.actor.work.remote(packed(shard))
@@ -305,8 +317,8 @@ class RayExecutor(Executor):
         except RayActorError as died:
             served.lost, worker.died = True, died
         finally:
-            worker.items -= count
-            progress.in_flight -= count
+            worker.items[run] -= count
+            run.progress.in_flight -= count
             worker.more.set()
         if error is not None:
             self.worker_ended(error)

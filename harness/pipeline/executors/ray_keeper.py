@@ -24,6 +24,9 @@ from harness.runs.run_folder import LOCK, RunFolder
 LONGEST_REASON = 200
 """Characters of Ray's account of a death that are shown."""
 
+PROCESS_GONE = "Worker unexpectedly exits with a connection error code"
+"""What Ray's account says of a process that ended, before its common causes."""
+
 PATIENCE_SECONDS = 30.0
 """How long a message is repeated while Ray does not know whether its receiver lives."""
 
@@ -121,7 +124,12 @@ def sent_file(keeper: Any, path: Path) -> SentFile:
 def reason_of(error: RayError) -> str:
     """Why an actor died, in a line."""
     text = " ".join(str(error).split())
-    return text.partition("The actor is dead because ")[2][:LONGEST_REASON] or text[:LONGEST_REASON]
+    if PROCESS_GONE in text:
+        return "its process was killed, as by a node without memory to spare, or crashed"
+    text = text.partition("The actor is dead because ")[2] or text
+    if len(text) > LONGEST_REASON:
+        text = text[:LONGEST_REASON].rpartition(" ")[0] + " …"
+    return text
 
 
 def _keeper_lost(error: RayError) -> StorageError:

@@ -368,7 +368,7 @@ class HarnessWorker:
         return error
 
     def _say(self, text: str) -> None:
-        self._lines.append(f"{self._node}: {text}")
+        self._lines.append(f"worker {self._name} on {self._node}: {text}")
 
 
 def seat_of(worker: str) -> int:

@@ -89,3 +89,15 @@ def shard_size(items: int, workers: int, *, rounds: bool) -> int:
     if rounds:
         return -(-items // workers)
     return min(LARGEST, -(-items // (workers * PER_WORKER)) or 1)
+
+
+def fair_share(outstanding: int, workers: int) -> int:
+    """The items that a worker may have in hand of a stage with so many that are not done.
+
+    Without it, the first worker that is ready would take all items of a small stage. It is never
+    none: a worker that has nothing in hand finds out that a stage has no items left.
+
+    >>> fair_share(12, 2), fair_share(3, 2), fair_share(0, 2)
+    (6, 2, 1)
+    """
+    return max(1, -(-outstanding // workers))

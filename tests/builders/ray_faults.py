@@ -85,7 +85,7 @@ class Nodes:
         for process in processes_of(self.folder):
             with_signal(process, signal.SIGKILL)
 
-    def check_empty(self, seconds: float = 20.0) -> None:
+    def check_empty(self, seconds: float = 60.0) -> None:
         """Fail if processes of runs are left after so many seconds."""
         end = time.monotonic() + seconds
         while left := self.of_runs():

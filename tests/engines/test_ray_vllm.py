@@ -52,10 +52,13 @@ def long_checkpoint(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def cluster(vllm_python: str, frugal: None) -> Iterator[Any]:
+def cluster(
+    vllm_python: str, frugal: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Any]:
     """Two nodes, which have the interpreter of the engine in a variable."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_VLLM_PYTHON", vllm_python)
+        patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("nodes")))
         with ray_cluster(NODE, NODE) as made:
             yield made
 
@@ -70,7 +73,7 @@ class OnNodes:
     def more(self) -> list[str]:
         return [
             "--executor", "ray", "--ray_address", self.address, "--engines", "2",
-            "--limit", str(PEOPLE),
+            "--limit", str(PEOPLE), "--no_store",
         ]  # fmt: skip
 
     def start(self) -> subprocess.Popen[str]:
@@ -87,6 +90,11 @@ class OnNodes:
             for pid, words in found.items()
             if "api_server" in words and "keeper.py" not in words and parent_of(pid) in found
         }
+
+    def workers(self) -> set[int]:
+        """The workers that are at work on the run."""
+        found = self.command.engine_processes()
+        return {pid for pid, words in found.items() if words.startswith("ray::HarnessWorker")}
 
     def records(self, stage: str) -> dict[str, dict[str, Any]]:
         """The record of each item of a stage, from all parts of its journal."""
@@ -153,7 +161,6 @@ def test_two_engines_on_two_nodes_have_the_outcomes_of_one(
     assert result.code == 0, result.err
     wait_until(lambda: command.engine_processes() == {}, seconds=ENDING)
     assert sorted(logs(command)) == ["1.1", "2.1"]
-    assert "engine processes started" in result.err
     # Each engine was asked: the shards of a small stage are not all taken by the first worker.
     assert sum(part.stat().st_size > 0 for part in parts(command, "predict")) == 2
     found = outcomes(on_nodes)
@@ -165,7 +172,7 @@ def test_two_engines_on_two_nodes_have_the_outcomes_of_one(
     alone = replace(command, folder=there)
     local = alone.run("--limit", str(PEOPLE), task=TASK, **SMALL)
     assert local.code == 0, local.err
-    assert check_failures(outcomes(OnNodes(alone, ""))) == check_failures(found)
+    assert outcomes(OnNodes(alone, "")) == found
 
 
 def test_kill_9_of_a_worker_takes_its_engine_along_and_another_takes_its_place(
@@ -184,9 +191,10 @@ def test_kill_9_of_a_worker_takes_its_engine_along_and_another_takes_its_place(
     of_worker = {server, parent_of(server)}
     os.kill(worker, signal.SIGKILL)
     wait_until(lambda: not of_worker & set(command.engine_processes()), seconds=ENDING)
+    wait_until(lambda: len(on_nodes.workers() - {worker}) == 2 or ended(process))
+    assert process.poll() is None, process.communicate()
     result = on_nodes.end_of(process)
     assert result.code == 0, result.err
-    assert "another one takes its place" in result.err
     check_failures(found := outcomes(on_nodes))
     assert sum(name.startswith("predict") for name in found) == HISTORIES
     wait_until(lambda: command.engine_processes() == {}, seconds=ENDING)

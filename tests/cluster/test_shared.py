@@ -81,7 +81,8 @@ def test_a_memo_has_one_value_for_all_workers(runs, serve):
         by_kind.setdefault(word.partition(" ")[0], set()).add(held[f"{number:03}"])
     assert all(len(values) == 1 for values in by_kind.values()) and len(by_kind) == 7
     # Another run with the same store finds what this one kept, on the other executor too.
-    other = runs.run("local", fresh=True)
+    other = runs.run("local")
+    assert other.folder != done.folder
     assert outcomes(current_lines(other.folder, "judge")) == held
 
 

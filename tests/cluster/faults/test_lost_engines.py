@@ -23,7 +23,7 @@ from harness_models.server.served import Engine, ServedModel
 
 class StandIn(ServedModel):
     def __init__(self, settings):
-        server = (sys.executable, "-m", "harness.testing.server", "--latency", "0.1", "--port")
+        server = (sys.executable, "-m", "harness.testing.server", "--latency", "0.8", "--port")
         super().__init__(
             Engine(
                 identity=Identity(kind="standin", name="m", scope="global"),

@@ -58,7 +58,7 @@ def test_the_workers_of_a_removed_node_wait_for_the_next_one(run, nodes, whole):
     nodes.remove(nodes.other)
     run.note_kill()
     run.wait_for(24)
-    assert len(nodes.workers()) == 2
+    run.wait_until(lambda: len(nodes.workers()) == 2)
     nodes.add()
     run.wait_until(lambda: len(nodes.workers()) == 4)
     run.ended()

@@ -241,7 +241,10 @@ def _changed(changed: Sequence[ChangedUnits], labels: Mapping[str, str]) -> Shee
         f"better, {each.worse:,} worse, {each.same:,} the same"
         for each in changed
     ]
-    notes.append("Counted are the units with a value in both runs, without those counted as worst.")
+    notes.append(
+        "Counted are the units that each run of the task has a value of, so that they may be fewer "
+        "than n, which counts those of the two runs."
+    )
     columns = ("unit", "difference", "change", "first", "second", "shown by")
     return Sheet(title="", columns=columns, rows=tuple(rows), digits=3, notes=tuple(notes))
 

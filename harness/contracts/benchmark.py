@@ -52,6 +52,10 @@ class Metric:
     value is shown next to it. A unit that is missing because a stage failed that does not ask the
     candidate, as its cause `stage/cause` says, is left out in any case."""
 
+    counts_as: str = "worst"
+    """As what a missing unit counts where it counts, in a word or two: `"ranked at random"`; to be
+    given where that is not the worst value that the metric can have."""
+
     baseline: bool | str = False
     """Whether this is the score of an answer without any model: shown with its task, and not where
     tasks are compared. The name of a metric says that it is a value of that one, such as `"ptc"`:

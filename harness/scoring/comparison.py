@@ -95,16 +95,17 @@ def compare(
     force: bool = False,
     only: Collection[str] = (),
     all_pairs: bool = True,
-    against: str | None = None,
+    against: str | Mapping[str, str] | None = None,
     by: str | None = None,
     settings: Callable[[FinishedTask], Mapping[str, Any]] = settings_of,
 ) -> Compared:
     """The comparison of runs of one task, scored against the oracle of these runs and a file.
 
     If the benchmark has no oracle, it is None, and the runs' own scores are compared. `only` names
-    the metrics; without it all are compared. The run `against` is subtracted from each other one;
-    without it each run is subtracted from those before it, of more than two only with `all_pairs`.
-    `by` names a slice of the data. `settings` are what the runs must agree in.
+    the metrics; without it all are compared. The run `against`, one for all metrics or by metric,
+    is subtracted from each other one; without it each run is subtracted from those before it, of
+    more than two only with `all_pairs`. `by` names a slice of the data. `settings` are
+    what the runs must agree in.
     """
     runs = comparison_set(tasks, force=force, settings=settings)
     oracle = runs.reference.benchmark.oracle
@@ -173,7 +174,7 @@ def _measured(
     own: Mapping[str, Mapping[str, MetricResult]],
     only: Collection[str] | None = None,
     *,
-    against: str | None,
+    against: str | Mapping[str, str] | None,
     pairs: bool,
 ) -> _Measured:
     """The metrics on common units, with differences if `pairs`; `only` names the units that count.
@@ -197,7 +198,8 @@ def _measured(
             kept[task.run][name] = shared[task.run]
             common[task.run] |= _common(task, name, metric, shared[task.run])
         if pairs:
-            differences += differences_of(runs.reference, name, metric, values, against)
+            one = against.get(name) if isinstance(against, Mapping) else against
+            differences += differences_of(runs.reference, name, metric, values, one)
     return _Measured(common, kept, tuple(differences))
 
 

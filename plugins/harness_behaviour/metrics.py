@@ -32,9 +32,12 @@ OPTIMISTIC = (
     "never to be ranked by"
 )
 
-LOSS = partial(Metric, worst=None, higher_is_better=False)
+AS_RANDOM = "ranked at random"
+"""As what a prompt without a readable ranking counts."""
+
+LOSS = partial(Metric, worst=None, higher_is_better=False, counts_as=AS_RANDOM)
 BASELINE = partial(LOSS, baseline="gap")
-GAIN = partial(Metric, worst=None)
+GAIN = partial(Metric, worst=None, counts_as=AS_RANDOM)
 
 METRICS: dict[str, Metric] = {
     "gap": LOSS(
@@ -54,7 +57,11 @@ METRICS: dict[str, Metric] = {
         description="NDCG of the ten; a candidate's gain is its true probability", note=UNREAD
     ),
     "seen": GAIN(description="share of the ten that somebody in the group has", note=UNREAD),
-    "filled": LOSS(description="places of the ten that were filled at random", worst=float(RANKED)),
+    "filled": LOSS(
+        description="places of the ten that were filled at random",
+        worst=float(RANKED),
+        counts_as="worst",
+    ),
     "gap_random": BASELINE(description="gap of random rankings, the paper's baseline"),
     "gap_popular": BASELINE(description="gap of what most users have"),
     # It counts the users that the target counts, so that it is no rule to beat.

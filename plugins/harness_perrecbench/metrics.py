@@ -64,10 +64,12 @@ METRICS: dict[str, Metric] = {
     "ptc": Metric(
         description="Kendall's tau of the predicted and the true ranking; a tied pair counts 0",
         missing="counted",
+        counts_as="0",
     ),
     "ptc_published": Metric(
         description="tau as in the published script",
         missing="counted",
+        counts_as="0",
         note="Kendall's tau of the two lists of user numbers, position by position, as in the "
         "published script: equal to ptc for two users without a tie, a different and mostly "
         "smaller number for more users",
@@ -75,6 +77,7 @@ METRICS: dict[str, Metric] = {
     "tau_b": Metric(
         description="Kendall's tau-b of the predicted and the true ranking",
         missing="counted",
+        counts_as="0",
         note="divides by the pairs that are not tied, which rewards ties; ptc does not",
     ),
     "exact": Metric(description="share of groups with the exact ranking", missing="counted"),

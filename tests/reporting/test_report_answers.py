@@ -1,5 +1,7 @@
 """What a report answers in a line, and what limits it."""
 
+from dataclasses import replace
+
 import pytest
 from builders.report_lines import BY_RULE, make_line, make_run
 from builders.runs import make_metric, make_summary
@@ -88,7 +90,8 @@ def test_a_verdict_says_who_leads_and_that_nothing_is_established():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
     said = verdict(RUNS, lines, several(compared("t", SHY), compared("u", SHY)))
     assert said == (
-        "new leads on 2 of 2 tasks; 0 of 2 comparisons are established after Holm: no model can be "
+        "The value of new is best on 2 of 2 tasks, that of old on 0, none tied; 0 of 2 "
+        "comparisons are established after Holm: no model can be "
         "chosen on this alone."
     )
 
@@ -112,7 +115,8 @@ def test_one_comparison_is_said_with_its_numbers():
     lines = [make_line("t", old=0.5, new=0.7)]
     said = verdict(RUNS, lines, several(compared("t", SHY)))
     assert said.startswith(
-        "new leads on t; the difference is not established (0.200 [0.100, 0.300], p 0.060): no"
+        "The value of new is best on t; the difference is not established "
+        "(0.200 [0.100, 0.300], p 0.060): no"
     )
 
 
@@ -126,22 +130,34 @@ def test_a_verdict_without_a_comparison_says_why():
     assert "nothing to compare it with" in verdict(RUNS[:1], tied, nothing)
     assert "No task is finished by two" in verdict(RUNS, [make_line("t", old=0.5)], nothing)
     both = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.7, new=0.5)]
-    assert "old and new lead on 1 of 2 tasks each" in verdict(RUNS, both, nothing).replace(
-        "new and old", "old and new"
+    assert verdict(RUNS, both, nothing).startswith(
+        "The value of old is best on 1 of 2 tasks, that of new on 1, none tied; no"
     )
+
+
+def test_a_verdict_counts_tasks_with_a_main_metric_and_ties_as_such():
+    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.5),
+             replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
+    nothing = Differences(ComparisonDocument(comparisons=()))
+    assert verdict(RUNS, lines, nothing).startswith(
+        "The value of new is best on 1 of 2 tasks, that of old on 0, 1 tied;"
+    )
+    page = verdict_html(RUNS, lines, nothing)
+    assert "<li>new: t (ptc)</li><li>tied: u (ptc)</li>" in page
+    assert "Whose value is best" not in verdict_html(RUNS, lines[:1], nothing)
 
 
 def test_what_limits_a_verdict_stands_below_it():
     runs = [make_run("old", roles=BY_RULE), make_run("new", roles=BY_RULE)]
     beaten = make_line("t", rule=0.9, old=0.5, new=0.7)
     page = verdict_html(runs, [beaten], several(compared("t", SHY)))
-    assert "Every model here answers by rule: a stand-in" in page
-    assert "A rule without a model is better than every model on t." in page
+    assert "Every model here is a stand-in for a language model" in page
+    assert "A baseline without a model is better than every model on t." in page
     assert "better than every model" not in verdict_html(
         RUNS, [make_line("t", rule=0.6, old=0.5, new=0.7)], several(compared("t", SHY))
     )
     one = verdict_html([runs[0], RUNS[1]], [beaten], several(compared("t", SHY)))
-    assert "old answers by rule" in one
+    assert "old is a stand-in" in one
 
 
 def test_the_stamp_names_a_task_once_where_all_runs_agree():

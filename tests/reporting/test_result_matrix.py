@@ -12,7 +12,7 @@ from harness import Metric
 from harness.calls.pricing import Cost
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.result_lines import Line, Value, lines_of
+from harness.reporting.html.result_lines import Line, Rule, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.scoring.comparison_document import (
@@ -61,7 +61,7 @@ def test_what_fell_out_stands_in_the_cell_that_it_is_of():
 def test_what_was_lost_is_counted_next_to_a_value_whose_place_it_decides():
     line = make_line("quiz", old=value(0.7, n=30, lost=0.25, other=0.5), new=value(0.6, other=0.6))
     found, text = table([line])
-    assert found.rows[0][2:] == ["0.70030 of 40; as worst: 0.500", "0.600"]
+    assert found.rows[0][2:] == ["0.70030 of 40; with unread as worst: 0.500", "0.600"]
     assert found.kinds == ["leads", "follows says"]
     assert "ptc: old leads where what was lost is left out, as here; counted as worst, new leads." \
         in text  # fmt: skip
@@ -73,6 +73,10 @@ def test_what_was_lost_is_counted_next_to_a_value_whose_place_it_decides():
     found, text = table([counted])
     assert found.rows[0][2] == "0.50025% lost, counted as worst; left out: 0.700"
     assert "new leads where what was lost counts as worst, as here; left out, old leads." in text
+    found, text = table([replace(line, counts_as="ranked at random")])
+    assert found.rows[0][2] == "0.70030 of 40; with unread as ranked at random: 0.500"
+    assert "as here; counted as ranked at random, new leads." in text
+    assert "worst" not in text
 
 
 def test_a_value_is_marked_as_best_where_that_is_established_against_all():
@@ -95,13 +99,34 @@ def test_a_rule_and_published_results_stand_in_the_row_in_grey():
     line = replace(make_line("quiz", rule=0.9, old=0.5, new=0.7), published=tuple(known))
     page = matrix_html([make_run("old"), make_run("new")], [line], {})
     found, _ = table([line])
-    assert found.head[-2:] == ["by rule", "published"]
+    assert found.head[-2:] == ["baseline", "published"]
     assert found.rows[0][-2:] == [
         "0.900better than every modelchance", "0.800GPT, best of 2, in ptc_published (1)",
     ]  # fmt: skip
     assert page.count('<td class="number published"') == 2
     lower = replace(make_line("quiz", rule=0.9, old=0.5, new=0.7), higher=False)
     assert table([lower])[0].rows[0][-1] == "0.900chance"
+
+
+def test_all_baselines_that_beat_every_model_are_named():
+    rules = (Rule("popular", 0.9), Rule("random", 0.8), Rule("chance", 0.7))
+    line = replace(make_line("quiz", old=0.5, new=0.7), rules=rules)
+    (row,) = table([line])[0].rows
+    assert row[-1] == "0.900better than every model, as random (0.800)popular, best of 3"
+    lower = replace(line, higher=False, rules=(Rule("popular", 0.4), Rule("random", 0.6)))
+    assert table([lower])[0].rows[0][-1] == "0.400better than every modelpopular, best of 2"
+
+
+def test_each_row_with_a_published_value_says_if_it_is_not_comparable():
+    stamped = make_summary("quiz", comparable=False, not_comparable_because=("sample",))
+    known = PublishedResult(task="quiz", metric="tau", model="GPT", value=0.8, source="T1")
+    first = make_line("quiz", old=0.5, new=0.7)
+    second = replace(first, metric="tau", first=False)
+    lines = [first, replace(second, published=(known,)), replace(second, metric="exact")]
+    found, _ = table(lines, runs=[make_run("old", stamped), make_run("new", stamped)])
+    assert [row[0] for row in found.rows] == [
+        "quiz ptc ↑ not comparable", "quiz tau ↑ not comparable", "quiz exact ↑",
+    ]  # fmt: skip
 
 
 def test_a_task_is_stamped_once_for_all_its_models():
@@ -161,7 +186,8 @@ def test_the_lines_of_runs_have_rules_of_the_metric_that_they_are_of():
                "chance": make_metric(0.2, n=4, baseline=True)}  # fmt: skip
     summary = make_summary("t", metrics=metrics)
     benchmark = SimpleNamespace(name="toy", published=None, metrics={
-        "ptc": Metric(description=""), "popular": Metric(description="", baseline="ptc"),
+        "ptc": Metric(description="", counts_as="a guess"),
+        "popular": Metric(description="", baseline="ptc"),
         "chance": Metric(description="", baseline=True),
     })  # fmt: skip
     run = make_run("old", summary)
@@ -169,6 +195,7 @@ def test_the_lines_of_runs_have_rules_of_the_metric_that_they_are_of():
     (line,) = lines_of([replace(run, tasks=(task,))], NOTHING)  # type: ignore[arg-type]
     assert [rule.name for rule in line.rules] == ["popular"]
     assert line.values["old"].value == 0.5
+    assert line.counts_as == "a guess"
     assert lines_of([run], NOTHING)[0].rules == ()
 
 

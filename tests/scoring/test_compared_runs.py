@@ -428,7 +428,8 @@ def test_a_report_has_the_differences_and_the_units_that_changed_with_their_comm
         ["old − new", "hits ↑", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
          f"{p:.3f}", f"{p:.3f}"],
     ]  # fmt: skip
-    assert said.startswith("new leads on t; the difference is not established (0.333 [")
+    best = "The value of new is best on t"
+    assert said.startswith(f"{best}; the difference is not established (0.333 [")
     assert [row[:5] for row in units.rows] == [
         ["ann-1", "old − new", "-1.000", "0.000", "1.000"],
         ["bob-1", "old − new", "-1.000", "0.000", "1.000"],
@@ -455,10 +456,10 @@ def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_p
 def test_a_report_calls_nothing_better_that_is_not_after_holm(tmp_path):
     # Of five people that all differ p is 2/32: the interval alone leaves out 0.
     _, said = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
-    assert said.startswith("new leads on t; the difference is not established (")
+    assert said.startswith("The value of new is best on t; the difference is not established (")
     assert said.endswith("p 0.062): no model can be chosen on this alone.")
     _, said = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
-    assert said.startswith("new leads on t; the difference is established (1.000 [")
+    assert said.startswith("The value of new is best on t; the difference is established (1.000 [")
     assert "no model" not in said
 
 
@@ -480,9 +481,37 @@ def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path)
 def test_a_report_compares_the_first_repeat_where_a_run_has_no_other_and_says_so_once(tmp_path):
     repeated = {"t": by_person(NEW), "t@2": by_person((1,) * 6)}
     page, said = reported(two_runs(tmp_path, {"t": by_person(OLD)}, repeated))
-    assert said.startswith("new leads on t; the difference is not established (0.333 [")
+    best = "The value of new is best on t"
+    assert said.startswith(f"{best}; the difference is not established (0.333 [")
     assert "comparisons with a run without repeats, are of the first one" in page.texts["results"]
     assert "Finished by one run alone" not in page.texts["differences"]
+
+
+def test_a_report_compares_by_each_metric_with_the_run_that_is_best_by_it(tmp_path):
+    runs = [Run(tmp_path, name, {"t": by_person(values)})
+            for name, values in (("low", (0,) * 6), ("middle", OLD), ("high", NEW))]  # fmt: skip
+    for run in runs:
+        (one,) = run.kept
+        errors = make_metric(one.summary.metrics["hits"].value, n=6, higher_is_better=False)
+        summary = changed(one.summary, main=("hits", "errors"),
+                          metrics=one.summary.metrics | {"errors": errors})  # fmt: skip
+        run.kept = [replace(one, summary=summary)]
+    page, _ = reported(runs)
+    assert [row[:2] for row in page.of("differences")[0].rows] == [
+        ["low − high", "hits ↑"], ["middle − high", "hits ↑"],
+        ["middle − low", "errors ↓"], ["high − low", "errors ↓"],
+    ]  # fmt: skip
+
+
+def test_a_report_names_all_pairs_of_runs_that_cannot_be_tested(tmp_path):
+    names = ("one", "two", "three")
+    runs = [Run(tmp_path, name, {"t": by_person(NEW)}, seed=seed)
+            for seed, name in enumerate(names)]  # fmt: skip
+    page, _ = reported(runs)
+    (untested,) = (table for table in page.of("differences") if table.name == "Not tested")
+    pairs = {frozenset(row[0].split(" − ")) for row in untested.rows}
+    assert pairs == {frozenset(pair) for pair in itertools.combinations(names, 2)}
+    assert page.texts["results"].count("to test it, give all runs the same --seed") == 2
 
 
 def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mean(tmp_path):

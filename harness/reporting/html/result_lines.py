@@ -53,6 +53,7 @@ class Line:
 
     `first` is whether it is the first main metric. `together` says that the values are of runs
     that were scored against what they found together. The best of the `rules` stands first.
+    `counts_as` is as what a missing unit counts where it counts.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Line:
     tasks: frozenset[str]
     values: Mapping[str, Value]
     higher: bool = True
+    counts_as: str = "worst"
     first: bool = True
     together: bool = False
     rules: tuple[Rule, ...] = ()
@@ -101,11 +103,15 @@ class Line:
     @property
     def is_beaten(self) -> bool:
         """Whether a rule without a model is better than every run."""
+        return bool(self.ahead())
+
+    def ahead(self) -> list[Rule]:
+        """The rules without a model that are better than every run, the best first."""
         order = self.order()
-        if not order or not self.rules:
-            return False
-        best = self.values[order[0]].value or 0.0
-        return self.rules[0].value > best if self.higher else self.rules[0].value < best
+        if not order:
+            return []
+        best, sign = self.values[order[0]].value or 0.0, 1 if self.higher else -1
+        return [rule for rule in self.rules if sign * rule.value > sign * best]
 
 
 def _by(one: Value, other: bool) -> float | None:
@@ -133,12 +139,24 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
                 name=name, metric=metric, tasks=frozenset(tasks[name]),
                 values={**values[name].get("", {}), **values[name].get(metric, {})},
                 higher=higher, first=metric == metrics[0],
+                counts_as=_counts_as(runs, tasks[name], metric),
                 rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
                 better=_better(found, name, metric),
             ))  # fmt: skip
         lines += _together(found, name, metrics)
     return lines
+
+
+def _counts_as(runs: Sequence[ReportedRun], tasks: Collection[str], metric: str) -> str:
+    """As what a missing unit of these tasks counts in a metric, where it counts."""
+    every = (task for run in runs for task in run.tasks)
+    known = (
+        task.benchmark.metrics[metric].counts_as
+        for task in every
+        if task_and_repeat(task.task.name)[0] in tasks and metric in task.benchmark.metrics
+    )
+    return next(known, "worst")
 
 
 def cost_of(summaries: Sequence[TaskSummary]) -> Cost | None:

@@ -11,7 +11,7 @@ from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.money import paid
 from harness.reporting.text import NOTHING, duration, number, share
 
-RULES, PUBLISHED = "by rule", "published"
+RULES, PUBLISHED = "baseline", "published"
 GREY = "published"
 """The style of what is not a result of these runs."""
 
@@ -78,9 +78,12 @@ def conditions_of(lines: Sequence[Line]) -> dict[str, int]:
 
 
 def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
-    """The name of a line with its metric; the first one of a task says if it is comparable."""
+    """The name of a line with its metric, and whether it is comparable.
+
+    Only the first line of a task says so, and each line with a published value.
+    """
     name = line.name + (f" (mean of {len(line.tasks)})" if line.is_group else "")
-    badge = _badge(line, runs) if starts else None
+    badge = _badge(line, runs) if starts or line.published else None
     return joined([
         element("span", breakable(name), class_=None if starts else "hidden"), " ",
         element("span", line.shown_metric, " " if badge else None, badge, class_="metric"),
@@ -136,7 +139,8 @@ def _cell(line: Line, label: str, repeats: int) -> Entry:
                      for each in better)  # fmt: skip
     known = [*_lost(line, one)]
     if line.is_reordered and one.other is not None and one.lost:
-        known.append(f"{'left out' if one.counts else 'as worst'}: {number(one.other)}")
+        policy = "left out" if one.counts else f"with unread as {line.counts_as}"
+        known.append(f"{policy}: {number(one.other)}")
     if one.repeats > 1 and one.repeats != repeats:
         known.append(f"×{one.repeats}")
     if line.first and one.cost is not None:
@@ -155,7 +159,7 @@ def _lost(line: Line, one: Value) -> Iterator[str]:
     if missing or units_of(line) is None:
         yield f"{one.n:,} of {one.of:,}" if missing else f"n {one.n:,}"
     if one.lost and round(one.lost, 2) != round(missing / one.of, 2):
-        yield f"{share(one.lost, 1)} lost{', counted as worst' if one.counts else ''}"
+        yield f"{share(one.lost, 1)} lost{f', counted as {line.counts_as}' if one.counts else ''}"
 
 
 def _rules(line: Line) -> Entry:
@@ -163,7 +167,9 @@ def _rules(line: Line) -> Entry:
     if not line.rules:
         return Entry(NOTHING, kind=GREY)
     best, many = line.rules[0], len(line.rules)
-    ahead = element("small", "better than every model", class_="ahead") if line.is_beaten else None
+    others = [f"{rule.name} ({number(rule.value)})" for rule in line.ahead()[1:]]
+    said = ", as ".join(["better than every model", *([", ".join(others)] if others else [])])
+    ahead = element("small", said, class_="ahead") if line.is_beaten else None
     name = element("small", element("dfn", best.name), f", best of {many}" if many > 1 else None)
     return Entry(joined([number(best.value), ahead, name]), best.value, GREY)
 
@@ -186,9 +192,9 @@ def _notes(line: Line) -> Iterator[str]:
     leader, other = line.leader(), line.leader(other=True)
     if leader != other:
         counts = any(one.counts for one in line.values.values())
-        here, there = "is left out", "counted as worst"
+        here, there = "is left out", f"counted as {line.counts_as}"
         if counts:
-            here, there = "counts as worst", "left out"
+            here, there = f"counts as {line.counts_as}", "left out"
         yield (
             f"{line.metric}: {_leads(leader)} where what was lost {here}, as here; {there}, "
             f"{_leads(other)}."

@@ -100,7 +100,7 @@ class Differences(NamedTuple):
 
 
 def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> Differences:
-    """The comparisons of all runs with the best one of each task; `by` is a slice of the data."""
+    """The comparisons of all runs with the best one by each metric; `by` is a slice of the data."""
     from harness.scoring.compared_tasks import ComparedTasks, check_slice
     from harness.scoring.comparison import compare, main_of
     from harness.scoring.comparison_document import ComparisonDocument
@@ -117,7 +117,7 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
     by_name: dict[str, list[FinishedTask]] = {}
     for task in (task for run in runs for task in run.tasks):
         by_name.setdefault(task.task.name, []).append(task)
-    best: dict[str, str | None] = {}
+    best: dict[str, dict[str, str]] = {}
     untested: list[Untested] = []
     for name, tasks in by_name.items():
         if len(tasks) < 2:
@@ -125,14 +125,15 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
                 alone.append(f"{name} ({tasks[0].label})")
             continue
         only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
-        # All repeats of a task are compared with one run, so that their mean is too.
+        # All repeats of a task are compared with the same runs, so that their mean is too.
         against = best.setdefault(task_and_repeat(name)[0], _best(tasks, only))
         try:
             found.compared.append(compare(tasks, only=only, against=against, by=by))
         except HarnessError as error:
             problems.append(f"{name}: {error.problem}")
             continue
-        untested += untested_of(tasks, found.compared[-1], against)
+        main = found.compared[-1].comparison.main[0]
+        untested += untested_of(tasks, found.compared[-1], against.get(main))
     if by is not None:
         check_slice(by, found.compared)
     if alone:
@@ -142,17 +143,18 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
     return Differences(found.document(), (*problems,), parts, (*untested,))
 
 
-def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> str | None:
-    """The run with the best value of the first of these metrics, of those that can be compared."""
+def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> dict[str, str]:
+    """By metric the run with the best value, of those that can be compared."""
     from harness.scoring.comparable import comparison_set
 
-    values = {
-        task.run: result.value * (1 if result.higher_is_better else -1)
-        for task in comparison_set(tasks).members
-        for metric in metrics[:1]
-        if (result := task.summary.metrics.get(metric)) is not None and result.value is not None
-    }
-    return max(values, key=values.__getitem__) if values else None
+    values: dict[str, dict[str, float]] = {}
+    for task in comparison_set(tasks).members:
+        for metric in metrics:
+            result = task.summary.metrics.get(metric)
+            if result is not None and result.value is not None:
+                sign = 1 if result.higher_is_better else -1
+                values.setdefault(metric, {})[task.run] = sign * result.value
+    return {metric: max(known, key=known.__getitem__) for metric, known in values.items()}
 
 
 def differences_html(found: Differences) -> Html:
@@ -170,7 +172,8 @@ def differences_html(found: Differences) -> Html:
             f"{', '.join(found.parts)}."
         )
     about = (
-        "Each run against the one with the best value of the task, on the units that both have. "
+        "In each metric, each run against the one with the best value of the task, on the units "
+        "that both have. "
         "Below 0 the first of the two has the lower value; ↑ or ↓ says which is better. Given are "
         "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "
         "after Holm for all tests here. The best run was chosen by its value, so that a small lead "
@@ -241,7 +244,10 @@ def _changed(changed: Sequence[ChangedUnits], labels: Mapping[str, str]) -> Shee
         f"better, {each.worse:,} worse, {each.same:,} the same"
         for each in changed
     ]
-    notes.append("Counted are the units with a value in both runs, without those counted as worst.")
+    notes.append(
+        "Counted are the units that each run of the task has a value of, so that they may be fewer "
+        "than n, which counts those of the two runs."
+    )
     columns = ("unit", "difference", "change", "first", "second", "shown by")
     return Sheet(title="", columns=columns, rows=tuple(rows), digits=3, notes=tuple(notes))
 

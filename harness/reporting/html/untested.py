@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from harness.contracts.report import Sheet
@@ -19,9 +20,14 @@ ABOUT = (
     "something else: it has no interval and no p. The values are those of each run alone."
 )
 
+ALONE = "`harness compare` tests these two without the others"
+
 
 class Untested(NamedTuple):
-    """A run that was not compared with the best one of a task, why, and what both must be given."""
+    """A run that was not compared with another one of a task, why, and what both must be given.
+
+    `best` is the other one: the best of those that were compared, or a run that was not either.
+    """
 
     task: str
     metric: str
@@ -34,7 +40,7 @@ class Untested(NamedTuple):
 
     @property
     def difference(self) -> float | None:
-        """The value of the run minus that of the best one."""
+        """The value of the run minus that of the other one."""
         first = self.result.value if self.result else None
         second = self.best_result.value if self.best_result else None
         return None if first is None or second is None else first - second
@@ -43,21 +49,26 @@ class Untested(NamedTuple):
 def untested_of(
     tasks: Sequence[FinishedTask], found: Compared, against: str | None
 ) -> Iterator[Untested]:
-    """The runs of a task that stand apart from those that were compared; `against` is the best."""
+    """The runs of a task that stand apart from those that were compared, each against the best of
+    those, which is `against`, and against each other."""
     known = {task.run: task for task in tasks}
     best = known[against or found.comparison.runs[0].run]
     metric = found.comparison.main[0]
-    for refused in found.comparison.refused:
+    pairs = [(refused, best) for refused in found.comparison.refused]
+    apart = [each for each in found.comparison.refused if unlike(known[each.run], best)]
+    pairs += [(second, known[first.run]) for first, second in combinations(apart, 2)]
+    for refused, other in pairs:
         task = known[refused.run]
-        why = unlike(task, best)
+        why = unlike(task, other)
+        alone = (ALONE,) if other is not best else refused.because
         yield Untested(
             task=found.comparison.task,
             metric=metric,
             run=task.label,
             result=task.summary.metrics.get(metric),
-            best=best.label,
-            best_result=best.summary.metrics.get(metric),
-            because=why.because if why else refused.because,
+            best=other.label,
+            best_result=other.summary.metrics.get(metric),
+            because=why.because if why else alone,
             needed=why.needed if why else (),
         )
 

@@ -27,6 +27,7 @@ def verdict_html(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Diff
     return element(
         "div",
         element("p", element("strong", verdict(runs, lines, found)), class_="answer"),
+        _led(lines),
         element("ul", *limits) if limits else None,
         class_="verdict",
     )
@@ -36,19 +37,44 @@ def verdict(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differenc
     """Which run leads on how many tasks, and how many of the differences are established."""
     if len(runs) < 2:
         return f"One run, of {runs[0].label}: there is nothing to compare it with."
-    tasks = [line for line in lines if line.first and not line.is_group and len(line.order()) > 1]
+    tasks = _compared(lines)
     if not tasks:
         return "No task is finished by two of these runs: there is nothing to compare."
     leads = Counter(leader for line in tasks if (leader := line.leader()) is not None)
     most = max(leads.values(), default=0)
     first = [label for label in leads if leads[label] == most]
-    on = tasks[0].name if len(tasks) == 1 else f"{most:,} of {len(tasks):,} tasks"
-    leading = f"{_listed(first)} {'lead' if len(first) > 1 else 'leads'} on {on}"
-    if len(first) > 1:
-        leading += " each"
     if not first:
         leading = "No run is alone in the lead on any task"
+    elif len(tasks) == 1:
+        leading = f"The value of {first[0]} is best on {tasks[0].name}"
+    else:
+        named = sorted((run.label for run in runs), key=lambda label: -leads[label])
+        counts = [f"that of {label} on {leads[label]:,}" for label in named]
+        counts[0] = f"The value of {named[0]} is best on {most:,} of {len(tasks):,} tasks"
+        ties = len(tasks) - leads.total()
+        leading = ", ".join([*counts, *([f"{ties:,} tied" if ties else "none tied"])])
     return f"{leading}; {_established(runs, first, found)}"
+
+
+def _led(lines: Sequence[Line]) -> Html | None:
+    """The tasks on which the value of each run is best, by the main metric, and those tied."""
+    of_run: dict[str, list[str]] = {}
+    for line in _compared(lines):
+        of_run.setdefault(line.leader() or "tied", []).append(f"{line.name} ({line.metric})")
+    if sum(map(len, of_run.values())) < 2:
+        return None
+    rows = [element("li", f"{label}: {', '.join(names)}") for label, names in of_run.items()]
+    title = "Whose value is best on which task, by its main metric"
+    return element("details", element("summary", title), element("ul", *rows))
+
+
+def _compared(lines: Sequence[Line]) -> list[Line]:
+    """The lines of the main metrics of tasks that two runs or more have a value of."""
+    return [
+        line
+        for line in lines
+        if line.first and line.metric and not line.is_group and len(line.order()) > 1
+    ]
 
 
 def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Differences) -> str:
@@ -91,17 +117,17 @@ def _said(each: Established) -> str:
 def _limits(
     runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences
 ) -> Iterator[str]:
-    """Stand-ins, rules that beat all models, what was lost, and what is counted twice."""
+    """Stand-ins, baselines that beat all models, what was lost, and what is counted twice."""
     ruled = [run.label for run in runs if answers_by_rule(run)]
     if ruled:
         every = len(ruled) == len(runs) > 1
         who = "Every model here" if every else _listed(ruled)
-        are = "answers" if every or len(ruled) == 1 else "answer"
-        yield f"{who} {are} by rule: a stand-in, whose values say nothing about a language model."
+        are = "is a stand-in" if every or len(ruled) == 1 else "are stand-ins"
+        yield f"{who} {are} for a language model, about which the values say nothing."
     tasks = [line for line in lines if line.first and not line.is_group and line.order()]
     beaten = [line.name for line in tasks if line.is_beaten]
     if beaten:
-        yield (f"A rule without a model is better than every model on {_of(beaten, len(tasks))}.")
+        yield f"A baseline without a model is better than every model on {_of(beaten, len(tasks))}."
     moved = [line.name for line in tasks if line.leader() != line.leader(other=True)]
     if moved:
         yield f"On {_of(moved, len(tasks))} who leads depends on how lost units count."

@@ -24,6 +24,7 @@ from harness_behaviour.analyses.results import (
     pages_of,
 )
 from harness_behaviour.curve import slope_of
+from harness_behaviour.metrics import AS_RANDOM
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -50,7 +51,7 @@ IN_GROUP_NOTES = {
 }
 COUNTED = "with unread"
 COUNTED_NOTE = (
-    f"{COUNTED}: the gap with prompts that have no readable answer as ranked at random; rankings "
+    f"{COUNTED}: the gap with prompts that have no readable answer as {AS_RANDOM}; rankings "
     "without a model are of all prompts, so compare them with this column"
 )
 

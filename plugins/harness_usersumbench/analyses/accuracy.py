@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ACCURACY_NOTE = (
     "t1: next activity; t2: with the most recent activities; t3: its category; t4: with the most "
     "recent activities; right: of all answers, one that cannot be read is wrong; of readable: "
-    "without these; low and high: bootstrap over users; chance: 20%"
+    "without these; low and high: its interval, a bootstrap over users; chance: 20%"
 )
 POSITION_NOTE = (
     "named: of the readable answers, those that name the option there; right: those for which it "
@@ -56,7 +56,7 @@ def sheets_of(row: Row, title: str) -> tuple[Sheet, Sheet]:
     return (
         Sheet(
             title=f"Accuracy in %: {title}",
-            columns=("method", "question", "users", "right", "low", "high", "of readable",
+            columns=("method", "question", "users", "right", "of readable", "low", "high",
                      "unread"),
             rows=tuple((method, *cells) for method, task in tasks for cells in accuracy(task)),
             notes=(ACCURACY_NOTE,),
@@ -74,7 +74,7 @@ def accuracy(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
     """The cells of each question of a task."""
     for name in TASKS:
         found = task.summary.metrics[name]
-        shares = (*(found.interval or (None, None)), found.value, found.missing_share or 0.0)
+        shares = (found.value, *(found.interval or (None, None)), found.missing_share or 0.0)
         yield (name, found.n, *map(percent, (found.counted_as_worst, *shares)))
 
 

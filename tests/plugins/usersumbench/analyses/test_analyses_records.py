@@ -73,8 +73,8 @@ def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kep
     accuracy, _ = questions([kept("ada", users)], None).sheets
     assert accuracy.title == "Accuracy in %: MovieLens, ada"
     found = {row[1]: row[2:] for row in accuracy.rows}
-    # Users, right with its bounds, right of the readable, unread.
-    assert found["t1"] == (2, 75.0, 50.0, 100.0, 75.0, 0.0)
+    # Users, right of all, right of the readable with its bounds, unread.
+    assert found["t1"] == (2, 75.0, 75.0, 50.0, 100.0, 0.0)
     assert found["t2"] == (2, 50.0, 50.0, 50.0, 50.0, 0.0)
     assert found["t3"] == (2, 0.0, 0.0, 0.0, 0.0, 50.0)
 
@@ -82,7 +82,7 @@ def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kep
 def test_accuracy_of_users_who_differ_in_what_was_read(kept, user):
     users = {"u1": user(("1111",)), "u2": user(("1?11",)), "u3": user(("0111",))}
     accuracy, _ = questions([kept("ada", users)], None).sheets
-    found = {row[1]: (row[2], row[3], row[6], row[7]) for row in accuracy.rows}
+    found = {row[1]: (row[2], row[3], row[4], row[7]) for row in accuracy.rows}
     assert found["t2"] == (2, pytest.approx(200 / 3), 100.0, pytest.approx(100 / 3))
 
 

@@ -12,7 +12,7 @@ from harness import Metric
 from harness.calls.pricing import Cost
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.result_lines import Line, Rule, Value, lines_of
+from harness.reporting.html.result_lines import Line, Rule, SharedUnits, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.scoring.comparison_document import (
@@ -77,6 +77,20 @@ def test_what_was_lost_is_counted_next_to_a_value_whose_place_it_decides():
     assert found.rows[0][2] == "0.70030 of 40; with unread as ranked at random: 0.500"
     assert "as here; counted as ranked at random, new leads." in text
     assert "worst" not in text
+
+
+def test_a_leader_that_is_behind_on_shared_units_is_named():
+    line = make_line("quiz", old=0.5, new=0.7)
+    found, text = table([replace(line, shared=(SharedUnits("old", "new", 0.125, 30),))])
+    assert found.kinds == ["leads", "follows says"]
+    assert (
+        "ptc: on the 30 units that both have, old is better than new (old − new is 0.125)." in text
+    )
+    for first, second, difference in (("old", "new", -0.125), ("new", "old", 0.125)):
+        ahead = replace(line, shared=(SharedUnits(first, second, difference, 30),))
+        assert table([ahead])[0].kinds == ["leads"]
+    lower = replace(line, higher=False, shared=(SharedUnits("old", "new", 0.125, 30),))
+    assert "new is better than old" in table([lower])[1]
 
 
 def test_a_value_is_marked_as_best_where_that_is_established_against_all():

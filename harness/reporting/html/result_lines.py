@@ -47,13 +47,23 @@ class Rule(NamedTuple):
     value: float
 
 
+class SharedUnits(NamedTuple):
+    """By how much a run is above another one on the `n` units that both have."""
+
+    first: str
+    second: str
+    value: float
+    n: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """A metric of a task, or its mean over the `tasks` of a group, by the label of each run.
 
     `first` is whether it is the first main metric. `together` says that the values are of runs
     that were scored against what they found together. The best of the `rules` stands first.
-    `counts_as` is as what a missing unit counts where it counts.
+    `counts_as` is as what a missing unit counts where it counts. `shared` are differences on the
+    units that two runs have.
     """
 
     name: str
@@ -67,6 +77,7 @@ class Line:
     rules: tuple[Rule, ...] = ()
     published: tuple[PublishedResult, ...] = ()
     better: tuple[Established, ...] = ()
+    shared: tuple[SharedUnits, ...] = ()
 
     @property
     def shown_metric(self) -> str:
@@ -93,6 +104,16 @@ class Line:
         best = _by(self.values[order[0]], other)
         alone = len(order) == 1 or _by(self.values[order[1]], other) != best
         return order[0] if alone else None
+
+    def passed(self) -> list[tuple[str, SharedUnits]]:
+        """The runs that are better than the leader on the units that both have."""
+        leader, sign = self.leader(), 1 if self.higher else -1
+        return [
+            (one.first if one.second == leader else one.second, one)
+            for one in self.shared
+            if (one.second == leader and sign * one.value > 0)
+            or (one.first == leader and sign * one.value < 0)
+        ]
 
     @property
     def is_reordered(self) -> bool:
@@ -142,7 +163,7 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
                 counts_as=_counts_as(runs, tasks[name], metric),
                 rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
-                better=_better(found, name, metric),
+                better=_better(found, name, metric), shared=_shared(found, name, metric),
             ))  # fmt: skip
         lines += _together(found, name, metrics)
     return lines
@@ -280,6 +301,17 @@ def _published(
 
 def _better(found: Differences, name: str, metric: str) -> tuple[Established, ...]:
     return tuple(each for each in found.established() if (each.task, each.metric) == (name, metric))
+
+
+def _shared(found: Differences, name: str, metric: str) -> tuple[SharedUnits, ...]:
+    """The differences of a task's runs in a metric, by the labels of the runs."""
+    labels = found.labels()
+    return tuple(
+        SharedUnits(labels[each.first], labels[each.second], each.value, each.n)
+        for one in found.document.comparisons
+        for each in (one.differences if one.task == name else ())
+        if each.metric == metric and each.value is not None
+    )
 
 
 def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator[Line]:

@@ -188,7 +188,12 @@ def _published(line: Line, conditions: Mapping[str, int]) -> Entry:
 
 
 def _notes(line: Line) -> Iterator[str]:
-    """Whether what was lost decides the order of the models."""
+    """Whether what was lost, or not asked of all, decides the order of the models."""
+    for better, one in line.passed():
+        yield (
+            f"{line.metric}: on the {one.n:,} units that both have, {better} is better than "
+            f"{line.leader()} ({one.first} − {one.second} is {number(one.value)})."
+        )
     leader, other = line.leader(), line.leader(other=True)
     if leader != other:
         counts = any(one.counts for one in line.values.values())

@@ -12,7 +12,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo smoke test test-vllm test-hf lint rules format types bench pins schemas commands samples freeze faults soak clean
+.PHONY: demo smoke test test-cluster test-vllm test-hf lint rules format types bench pins schemas commands samples freeze faults soak clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -44,6 +44,11 @@ SOAK ?= *.py
 soak: $(VENV)/.installed-dev
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 -o console_output_style=times \
 		$(filter-out tests/soak/conftest.py,$(wildcard $(addprefix tests/soak/,$(SOAK))))
+
+# Kills workers, nodes and drivers for some minutes.
+test-cluster: export HARNESS_TEST_CLUSTER = 1
+test-cluster: $(VENV)/.installed-dev
+	$(VENV)/bin/python -m pytest tests/cluster
 
 # One process: the tests share engines, and two engines at once would share the cores.
 test-vllm: export HARNESS_TEST_VLLM = 1

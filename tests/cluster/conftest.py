@@ -1,4 +1,4 @@
-"""One cluster of two nodes for all tests of this folder, which this process has joined."""
+"""A cluster of two nodes for each file of tests, which this process has joined."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield package
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster(package: Path) -> Iterator[Any]:
     """The cluster: two nodes on this machine. This process has joined it, which saves time."""
     with ray_cluster(NODE, NODE) as cluster:

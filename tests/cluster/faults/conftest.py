@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from builders.ray_faults import Nodes, Watched, two_nodes, watched, whole_scores
 
-
 WANTED = "HARNESS_TEST_CLUSTER"
 
 

@@ -258,7 +258,7 @@ def test_a_node_whose_gpus_are_taken_and_that_is_lost(running, capfd):
     assert capfd.readouterr().out == ""
 
 
-def wait_for(true, seconds=15.0):
+def wait_for(true, seconds=60.0):
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         time.sleep(0.05)

@@ -50,6 +50,18 @@ GENTLE = (BudgetSpent, Interrupted)
 """Errors after which calls in flight may finish: these are paid for, and valid."""
 
 
+class LoopTurns:
+    """Yields to the event loop when it is called, if that was held up for long."""
+
+    def __init__(self) -> None:
+        self._last = 0.0
+
+    async def __call__(self) -> None:
+        if time.monotonic() - self._last > MAX_BLOCKING_S:
+            await asyncio.sleep(0)
+            self._last = time.monotonic()
+
+
 class Overseer(Protocol):
     """What lanes report to, and ask whether to go on."""
 
@@ -108,7 +120,7 @@ class Lanes:
         self._lanes: dict[StageRun | Model | None, _Lane] = {}
         self._workers: set[asyncio.Task[None]] = set()
         self._dropped = asyncio.Event()
-        self._last_yield = 0.0
+        self._yield_to_loop = LoopTurns()
 
     def add(self, queue: Queue, *, rounds: bool) -> None:
         """Add a queue to the lane of its model; `start` starts workers for it."""
@@ -160,12 +172,6 @@ class Lanes:
         """Wait until workers that were dropped have ended."""
         await asyncio.gather(*self._workers, return_exceptions=True)
 
-    async def yield_to_loop(self) -> None:
-        """Yield to the event loop if it was held up for long."""
-        if time.monotonic() - self._last_yield > MAX_BLOCKING_S:
-            await asyncio.sleep(0)
-            self._last_yield = time.monotonic()
-
     def _worker_ended(self, task: asyncio.Task[None]) -> None:
         self._workers.discard(task)
         self._overseer.worker_ended(None if task.cancelled() else task.exception())
@@ -180,7 +186,7 @@ class Lanes:
                     lane.busy -= 1
                     job.queue.run.progress.in_flight -= 1
                 self._overseer.worked(job.queue, job)
-                await self.yield_to_loop()
+                await self._yield_to_loop()
         finally:
             lane.workers -= 1
 

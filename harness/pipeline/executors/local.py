@@ -94,9 +94,6 @@ class LocalExecutor(Executor):
     async def _ended(self) -> None:
         await self._lanes.ended()
 
-    async def _yield_to_loop(self) -> None:
-        await self._lanes.yield_to_loop()
-
 
 class NotBatchable(HarnessError):
     """A stage's questions follow from answers, so that they cannot be written in advance."""

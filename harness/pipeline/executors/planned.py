@@ -12,7 +12,7 @@ import msgspec
 
 from harness.base.errors import HarnessError, StorageError
 from harness.contracts.outcomes import Failure, tag_of
-from harness.pipeline.executors.lanes import ends_gently
+from harness.pipeline.executors.lanes import LoopTurns, ends_gently
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.item_queue import ItemQueue, Job, Queue, make_items
 from harness.pipeline.plan import Plan, StageRun, State
@@ -46,6 +46,7 @@ class Executor(ABC):
         self._on_stage_end = on_stage_end
         self._queues: list[ItemQueue] = []
         self._changed = asyncio.Event()
+        self._yield_to_loop = LoopTurns()
         self._stopped_by: HarnessError | None = None
         self._crash: BaseException | None = None
         self.halted: list[HarnessError] = []
@@ -117,10 +118,6 @@ class Executor(ABC):
     @abstractmethod
     async def _ended(self) -> None:
         """Wait until work that was dropped has ended."""
-
-    @abstractmethod
-    async def _yield_to_loop(self) -> None:
-        """Yield to the event loop if it was held up for long."""
 
     async def _run_stages(self) -> None:
         while not self.over:

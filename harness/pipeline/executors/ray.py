@@ -6,7 +6,6 @@ Imported only by runs that ask for it, as it imports Ray.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from harness.calls.usage import UsageBook
 from harness.contracts.model import Reply
 from harness.pipeline.executors.cluster import nodes
 from harness.pipeline.executors.earlier_answers import EarlierAnswers
-from harness.pipeline.executors.lanes import MAX_BLOCKING_S, lane_width
+from harness.pipeline.executors.lanes import lane_width
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.executors.ray_keeper import reason_of
 from harness.pipeline.executors.ray_workers import Workers
@@ -116,7 +115,6 @@ class RayExecutor(Executor):
         self._seats: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._limits_of: dict[str, dict[str, Any]] = {}
-        self._last_yield = 0.0
 
     def usage(self) -> dict[str, dict[str, int]]:
         """The counts of all workers' calls, as they last reported them."""
@@ -180,11 +178,6 @@ class RayExecutor(Executor):
         workers, self._workers = self._workers, []
         for error in await asyncio.gather(*map(self._close, workers)):
             self._stopped_by = self._stopped_by or error
-
-    async def _yield_to_loop(self) -> None:
-        if time.monotonic() - self._last_yield > MAX_BLOCKING_S:
-            await asyncio.sleep(0)
-            self._last_yield = time.monotonic()
 
     def _wake(self) -> None:
         for worker in self._workers:

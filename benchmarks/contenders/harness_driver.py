@@ -16,6 +16,7 @@ from speed_of_harness.benchmark import SPEED, Options, Text, items
 
 import harness.pipeline.executors.ray as executors
 from harness.calls.usage import UsageBook
+from harness.pipeline.executors.planned import PlannedRun
 from harness.pipeline.executors.shards import Counts, News, ShardDone, unpacked
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.progress import ClusterProgress, StageProgress
@@ -89,10 +90,12 @@ def run_stage(count: int, folder: Path) -> dict[str, Any]:
     )
     executors.nodes = lambda: ()
     executor = executors.RayExecutor(
-        plan=Plan(runs=[run], resource=lambda model: None),
-        limits={},
-        on_stage_start=lambda run: None,
-        on_stage_end=lambda run: None,
+        PlannedRun(
+            plan=Plan(runs=[run], resource=lambda model: None),
+            limits={},
+            on_stage_start=lambda run: None,
+            on_stage_end=lambda run: None,
+        ),
         workers=MadeUpWorkers(),  # type: ignore[arg-type]
         count=WORKERS,
         announce=print,

@@ -26,6 +26,7 @@ from harness.contracts.model import CallError, Message, Model, Reply, Request
 from harness.contracts.outcomes import Broken, NoVerdict, problem_in
 from harness.contracts.stage import Item
 from harness.pipeline.executors.local import LocalExecutor
+from harness.pipeline.executors.planned import PlannedRun
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.preparation import Prepared, PreparedTask, check_prices, prepare, with_data_of
@@ -312,15 +313,13 @@ def _bind_baselines(
 async def _run(runs: Sequence[StageRun]) -> None:
     client = Client(store=None, run_id="rehearsal")
     everything = dict.fromkeys(FailureLimits.__struct_fields__, 1.0)
-    executor = LocalExecutor(
+    planned = PlannedRun(
         plan=Plan(runs=runs, resource=lambda model: None),
-        client=client,
-        memo=Memory(None),
         limits=everything,
         on_stage_start=lambda run: None,
         on_stage_end=lambda run: None,
     )
-    await executor.run()
+    await LocalExecutor(planned, client=client, memo=Memory(None)).run()
 
 
 def _raise_prompt_errors(context: StageContext, journals: Journals) -> None:

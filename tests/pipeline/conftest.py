@@ -21,6 +21,7 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
 from harness.pipeline.executors.local import LocalExecutor
+from harness.pipeline.executors.planned import PlannedRun
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
@@ -114,13 +115,15 @@ class House:
         client = Client(store=kept, run_id="run", engines=room, meter=Meter(budget))
         self.ended = []
         self.executor = executor = LocalExecutor(
-            plan=Plan(runs=runs, resource=room.resource),
+            PlannedRun(
+                plan=Plan(runs=runs, resource=room.resource),
+                limits=limits,
+                retry_failures=retry_failures,
+                on_stage_start=lambda run: None,
+                on_stage_end=lambda run: self.ended.append(run.context.stage.name),
+            ),
             client=client,
             memo=Memory(kept),
-            limits=limits,
-            retry_failures=retry_failures,
-            on_stage_start=lambda run: None,
-            on_stage_end=lambda run: self.ended.append(run.context.stage.name),
         )
         try:
             await executor.run()

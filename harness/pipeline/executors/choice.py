@@ -15,7 +15,7 @@ from harness.calls.store import Store
 from harness.pipeline.executors.cluster import connect, disconnect, workers_of
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.node_check import share_concurrency, work_order
-from harness.pipeline.executors.planned import Executor
+from harness.pipeline.executors.planned import Executor, PlannedRun
 from harness.pipeline.executors.run_keys import keys_of
 from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
@@ -35,16 +35,18 @@ async def open_executor(
 ) -> Executor:
     """The executor that the session's settings name; `stack` closes what it needs."""
     chosen = _on_cluster if run.settings.executor == "ray" else _in_this_process
-    return await chosen(run, plan, engines, stack, on_stage_end=on_stage_end)
+    planned = PlannedRun(
+        plan=plan,
+        limits=run.settings.max_failures,
+        retry_failures=run.settings.retry_failures,
+        on_stage_start=lambda stage: run.display.stage_started(stage.progress),
+        on_stage_end=on_stage_end,
+    )
+    return await chosen(run, planned, engines, stack)
 
 
 async def _in_this_process(
-    run: Session,
-    plan: Plan,
-    engines: EngineGate,
-    stack: AsyncExitStack,
-    *,
-    on_stage_end: Callable[[StageRun], None],
+    run: Session, planned: PlannedRun, engines: EngineGate, stack: AsyncExitStack
 ) -> Executor:
     """The executor that asks from this process."""
     settings, announce = run.settings, run.display.show_line
@@ -70,24 +72,15 @@ async def _in_this_process(
     )
     client.follow(run.start.client)
     return LocalExecutor(
-        plan=plan,
+        planned,
         client=client,
         memo=Memory(store, own),
-        limits=settings.max_failures,
-        retry_failures=settings.retry_failures,
-        on_stage_start=lambda stage: run.display.stage_started(stage.progress),
-        on_stage_end=on_stage_end,
         on_put_off=None if run.outbox is None else run.outbox.write,
     )
 
 
 async def _on_cluster(
-    run: Session,
-    plan: Plan,
-    engines: EngineGate,
-    stack: AsyncExitStack,
-    *,
-    on_stage_end: Callable[[StageRun], None],
+    run: Session, planned: PlannedRun, engines: EngineGate, stack: AsyncExitStack
 ) -> Executor:
     """The executor that asks from workers on a Ray cluster."""
     from harness.pipeline.executors.ray import RayExecutor
@@ -103,7 +96,7 @@ async def _on_cluster(
     if run.start.look is not None:
         await run.start.look()
     contexts: dict[str, list[StageContext]] = {}
-    for stage in plan.runs:
+    for stage in planned.plan.runs:
         contexts.setdefault(stage.task, []).append(stage.context)
     connect(settings.ray_address)
     stack.callback(disconnect)
@@ -129,11 +122,7 @@ async def _on_cluster(
     stack.callback(workers.close)
     run.progress.cluster = ClusterProgress()
     return RayExecutor(
-        plan=plan,
-        limits=settings.max_failures,
-        retry_failures=settings.retry_failures,
-        on_stage_start=lambda stage: run.display.stage_started(stage.progress),
-        on_stage_end=on_stage_end,
+        planned,
         workers=workers,
         count=count,
         usage=earlier.usage,

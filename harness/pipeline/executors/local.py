@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from harness.base.errors import HarnessError
@@ -10,9 +10,9 @@ from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.client import Client
 from harness.contracts.desk import Memo
 from harness.pipeline.executors.lanes import Lanes
-from harness.pipeline.executors.planned import Executor
+from harness.pipeline.executors.planned import Executor, PlannedRun
 from harness.pipeline.item_queue import ItemQueue, Job
-from harness.pipeline.plan import Plan, StageRun
+from harness.pipeline.plan import StageRun
 
 
 class LocalExecutor(Executor):
@@ -23,23 +23,13 @@ class LocalExecutor(Executor):
 
     def __init__(
         self,
+        planned: PlannedRun,
         *,
-        plan: Plan,
         client: Client,
         memo: Callable[[str, str], Memo],
-        limits: Mapping[str, float],
-        on_stage_start: Callable[[StageRun], None],
-        on_stage_end: Callable[[StageRun], None],
-        retry_failures: bool = False,
         on_put_off: Callable[[StageRun, DeferredToBatch], None] | None = None,
     ) -> None:
-        super().__init__(
-            plan=plan,
-            limits=limits,
-            on_stage_start=on_stage_start,
-            on_stage_end=on_stage_end,
-            retry_failures=retry_failures,
-        )
+        super().__init__(planned)
         self._client = client
         self._lanes = Lanes(client=client, memo=memo, overseer=self)
         self._on_put_off = on_put_off

@@ -6,6 +6,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,31 +20,34 @@ from harness.pipeline.plan import Plan, StageRun, State
 from harness.runs.journal import JournalWriter, open_journal, recorded
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlannedRun:
+    """What an executor is to run, and who hears of the stages.
+
+    `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
+    failed items again, past the store.
+    """
+
+    plan: Plan
+    limits: Mapping[str, float]
+    on_stage_start: Callable[[StageRun], None]
+    on_stage_end: Callable[[StageRun], None]
+    retry_failures: bool = False
+
+
 class Executor(ABC):
     """Runs every stage of a plan; a run that is stopped keeps all its records.
 
-    `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
-    failed items again, past the store. `halted` holds why tasks were given up. A subclass works the
+    `halted` holds why tasks were given up. A subclass works the
     items of a queue that `_serve` gives it, and calls `worked` as they are done. `by_user`: items
     are taken by the hash of their user.
     """
 
     by_user = False
 
-    def __init__(
-        self,
-        *,
-        plan: Plan,
-        limits: Mapping[str, float],
-        on_stage_start: Callable[[StageRun], None],
-        on_stage_end: Callable[[StageRun], None],
-        retry_failures: bool = False,
-    ) -> None:
-        self._plan = plan
-        self._limits = limits
-        self._retry_failures = retry_failures
-        self._on_stage_start = on_stage_start
-        self._on_stage_end = on_stage_end
+    def __init__(self, planned: PlannedRun) -> None:
+        self._planned = planned
+        self._plan = planned.plan
         self._queues: list[ItemQueue] = []
         self._changed = asyncio.Event()
         self._yield_to_loop = LoopTurns()
@@ -147,7 +151,7 @@ class Executor(ABC):
 
     async def _start(self, run: StageRun) -> None:
         run.progress.started = time.monotonic()
-        self._on_stage_start(run)
+        self._planned.on_stage_start(run)
         item_file = await make_items(
             run, self._yield_to_loop, lambda: self.over, by_user=self.by_user
         )
@@ -160,11 +164,11 @@ class Executor(ABC):
             recorded=recorded(run.journal, run.context.key),
             writer=self._writer(run),
             watch=FailureWatch(
-                limits=limits_of(run.context.task, self._limits),
+                limits=limits_of(run.context.task, self._planned.limits),
                 total=run.progress.total,
                 asks_candidate=run.context.stage.asks_candidate,
             ),
-            retry_failures=self._retry_failures,
+            retry_failures=self._planned.retry_failures,
             yield_to_loop=self._yield_to_loop,
             decode_value=msgspec.json.Decoder(run.context.stage.value).decode,
         )
@@ -216,7 +220,7 @@ class Executor(ABC):
     def _end(self, queue: ItemQueue, state: State) -> None:
         queue.run.state = state
         queue.run.progress.ended = time.monotonic()
-        self._on_stage_end(queue.run)
+        self._planned.on_stage_end(queue.run)
         self._changed.set()
 
     def _close_journals(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from harness.contracts.model import Reply
 from harness.pipeline.executors.cluster import nodes
 from harness.pipeline.executors.earlier_answers import EarlierAnswers
 from harness.pipeline.executors.lanes import lane_width
-from harness.pipeline.executors.planned import Executor
+from harness.pipeline.executors.planned import Executor, PlannedRun
 from harness.pipeline.executors.ray_keeper import reason_of
 from harness.pipeline.executors.ray_workers import Workers
 from harness.pipeline.executors.shards import (
@@ -33,7 +33,7 @@ from harness.pipeline.executors.shards import (
     shard_size,
 )
 from harness.pipeline.item_queue import ItemQueue, Job, JobText, Queue
-from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.plan import StageRun, State
 from harness.pipeline.progress import ClusterProgress
 from harness.runs.journal import JournalWriter, recorded
 from harness.runs.journal_parts import next_part, part_path
@@ -85,25 +85,15 @@ class RayExecutor(Executor):
 
     def __init__(
         self,
+        planned: PlannedRun,
         *,
-        plan: Plan,
-        limits: Mapping[str, float],
-        on_stage_start: Callable[[StageRun], None],
-        on_stage_end: Callable[[StageRun], None],
         workers: Workers,
         count: int,
         announce: Callable[[str], None],
         usage: UsageBook,
         seen: ClusterProgress,
-        retry_failures: bool = False,
     ) -> None:
-        super().__init__(
-            plan=plan,
-            limits=limits,
-            on_stage_start=on_stage_start,
-            on_stage_end=on_stage_end,
-            retry_failures=retry_failures,
-        )
+        super().__init__(planned)
         self._opener = workers
         self._count = count
         self._announce = announce

@@ -24,9 +24,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The package of the toy benchmark; installed before the cluster starts."""
-    with toys_installed(tmp_path_factory.mktemp("site")) as package:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the toy benchmark: one, as a process imports it once."""
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="module")
+def package(site: Path) -> Iterator[Path]:
+    """The package of the toy benchmark, which is installed before the cluster starts and is gone
+    when tests of something else run."""
+    with toys_installed(site) as package:
         yield package
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import reprlib
 import tempfile
 import traceback
 from array import array
+from binascii import unhexlify
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -23,89 +28,147 @@ from harness.pipeline.plan import StageRun
 from harness.runs.atomic_files import storage_error
 from harness.runs.journal import FailedRecord, JournalWriter
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 YieldToLoop = Callable[[], Awaitable[None]]
 """Yields to the event loop from time to time."""
-
-BUFFER = 1 << 16
-"""Bytes that are written and read at a time: small enough for the processor's cache."""
-
-AT_ONCE = 10_000
-"""Places of items that are made into numbers at a time."""
-
-NUMBER = 40
-"""Bits of an item's number; the rest of 64 are of the hash of its user, and sorted before it."""
 
 HELD = 1 << 23
 """Bytes of items that are held in memory; beyond these, items go to an unnamed file."""
 
+BUFFERS = 1 << 21
+"""Bytes of the file that are read at a time, shared by its runs."""
+
+LEAST = 1 << 12
+"""The least that is read of a run at a time."""
+
+RANGES = 256
+"""Ranges of hashes of ids; each is compared by itself."""
+
+ORDER, KEY = slice(6), slice(6, 6 + 2 * KEY_BYTES)
+"""Places in a line: 24 bits of the hash of the user or zeros, and the key; then comes the item."""
+
+
+class _Run(NamedTuple):
+    """Where lines start in the file, and where the hashes of their ids do in each range.
+
+    The first range follows the lines; the last place is the end of the last range.
+    """
+
+    start: int
+    places: NDArray[np.int64]
+
 
 class ItemFile:
-    """Keys and items in the order in which they were made, or `by_user` by the users' hashes."""
+    """Keys and items in the order in which they were made, or `by_user` by the users' hashes.
+
+    Whenever `HELD` bytes are held, they are written as a run, in order; `take` merges the runs.
+    """
 
     def __init__(self, folder: Path, kind: Any, *, by_user: bool = False) -> None:
-        self._file = tempfile.SpooledTemporaryFile(HELD, buffering=BUFFER, dir=str(folder))  # noqa: SIM115
         self._folder = folder
-        self._sizes = array("I")
-        self._order = array("Q") if by_user else None
+        self._by_user = by_user
+        self._count = self._bytes = 0
+        self._lines: list[bytes] = []
+        self._ids = array("q")
+        self._file: IO[bytes] | None = None
+        self._runs: list[_Run] = []
         self.decode = msgspec.json.Decoder(kind).decode
 
     def __len__(self) -> int:
-        return len(self._sizes)
+        return self._count
 
     def add(self, stage_key: str, item: Item) -> None:
         """Add an item; ValueError where JSON changes it, StorageError where the disk is full."""
         text, canonical = struct_texts(item)
         if (read := self.decode(text)) != item:
             raise ValueError(_difference(item, read))
-        with self._room():
-            self._file.write(bytes.fromhex(record_key(stage_key, canonical)))
-            self._file.write(text)
-        if self._order is not None:
-            self._order.append(stable_int(item.user) >> NUMBER << NUMBER | len(self._sizes))
-        self._sizes.append(len(text))
+        order = stable_int(item.user) >> 40 if self._by_user else 0
+        self._lines.append(f"{order:06x}{record_key(stage_key, canonical)}".encode() + text)
+        self._ids.append(hash(item.id))
+        self._count += 1
+        self._bytes += len(self._lines[-1])
+        if self._bytes > HELD:
+            self._write()
 
     def seal(self) -> None:
-        """Write and order everything that was added; StorageError where the disk is full."""
-        import numpy as np
-
-        with self._room():
-            self._file.flush()
-        if self._order is not None:
-            np.frombuffer(self._order, dtype=np.uint64).sort()
+        """Order everything that was added; StorageError where the disk is full."""
+        if self._runs:
+            self._write()
+        elif self._by_user:
+            self._lines.sort(key=itemgetter(ORDER))
 
     def take(self) -> Iterator[tuple[bytes, bytes]]:
         """Each key with the JSON of its item, which `decode` reads: many are never needed."""
-        for place, size in self._places():
-            self._file.seek(place)
-            key = self._file.read(KEY_BYTES)
-            yield key, self._file.read(size)
+        runs = [self._read(run) for run in self._runs] or [iter(self._lines)]
+        for line in merge(*runs, key=itemgetter(ORDER)) if self._by_user else chain(*runs):
+            yield unhexlify(line[KEY]), line[KEY.stop :]
+
+    def repeated(self) -> set[int]:
+        """The hashes that several ids have, which mostly are the same id."""
+        import numpy as np
+
+        found: set[int] = set()
+        for some in self._hashes():
+            hashes = np.sort(np.frombuffer(some, dtype=np.int64))
+            found.update(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+        return found
 
     def close(self) -> None:
         """Free the memory and the file."""
-        self._file.close()
+        self._lines.clear()
+        self._runs.clear()
+        self._ids = array("q")
+        if self._file is not None:
+            with suppress(OSError):  # what could not be written
+                self._file.close()
 
-    def _places(self) -> Iterator[tuple[int, int]]:
-        """The place in the file and the size of each item, in order."""
+    def _write(self) -> None:
+        """Write what is held as a run."""
         import numpy as np
 
-        sizes = np.frombuffer(self._sizes, dtype=np.uint32)
-        before = sizes.astype(np.int64)  # in place from here on: there may be very many
-        np.cumsum(before, out=before)
-        before -= sizes
-        for start in range(0, len(sizes), AT_ONCE):
-            chosen = np.arange(start, min(start + AT_ONCE, len(sizes)), dtype=np.int64)
-            if self._order is not None:
-                ordered = np.frombuffer(self._order, dtype=np.uint64)[chosen]
-                chosen = (ordered & np.uint64((1 << NUMBER) - 1)).astype(np.int64)
-            places = before[chosen] + KEY_BYTES * chosen
-            yield from zip(places.tolist(), sizes[chosen].tolist(), strict=True)
-
-    @contextmanager
-    def _room(self) -> Iterator[None]:
+        if self._by_user:
+            self._lines.sort(key=itemgetter(ORDER))
+        hashes = np.sort(np.frombuffer(self._ids, dtype=np.int64))
+        starts = (np.arange(RANGES) - RANGES // 2) * (2**64 // RANGES)
         try:
-            yield
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+            start = self._file.tell()
+            self._file.writelines(line + b"\n" for line in self._lines)
+            end = self._file.tell()
+            self._file.write(hashes.tobytes())
+            self._file.flush()
         except OSError as error:
             raise storage_error(self._folder, error) from error
+        places = end + 8 * np.append(np.searchsorted(hashes, starts), len(hashes))
+        self._runs.append(_Run(start, places))
+        self._lines, self._ids, self._bytes = [], array("q"), 0
+
+    def _read(self, run: _Run) -> Iterator[bytes]:
+        """The lines of a run."""
+        assert self._file is not None
+        at_once = max(LEAST, BUFFERS // len(self._runs))
+        place, rest = run.start, b""
+        while place < run.places[0]:
+            size = min(max(at_once, len(rest)), run.places[0] - place)
+            more = os.pread(self._file.fileno(), size, place)
+            place += len(more)
+            *lines, rest = (rest + more).split(b"\n")
+            yield from lines
+
+    def _hashes(self) -> Iterator[bytes | array[int]]:
+        """The hashes of the ids; equal ones are given at once."""
+        if self._file is None:
+            yield self._ids
+            return
+        for each in range(RANGES):
+            limits = [run.places[each : each + 2] for run in self._runs]
+            yield b"".join(
+                os.pread(self._file.fileno(), end - start, start) for start, end in limits
+            )
 
 
 async def make_items(
@@ -115,33 +178,36 @@ async def make_items(
 
     Raises PluginError where an item cannot be made or stored, or two items share an id.
     """
-    import numpy as np
-
     folder = run.journal.parent
     folder.mkdir(parents=True, exist_ok=True)
     item_file = ItemFile(folder, run.context.stage.item, by_user=by_user)
-    ids = array("q")
-    for item in _items(run):
-        _keep(item_file, run, item)
-        ids.append(hash(item.id))
-        await yield_to_loop()
-        if over():
-            item_file.close()
-            return None
-    item_file.seal()
-    in_order = np.frombuffer(ids, dtype=np.int64)
-    in_order.sort()
-    if (in_order[1:] == in_order[:-1]).any():
-        times = Counter(item_file.decode(text).id for _, text in item_file.take())
-        repeated = [name for name, count in times.items() if count > 1]
-        if repeated:
-            raise PluginError(
-                f"stage {run.context.stage.name!r} gives the same id to several items",
-                where=f"benchmark {run.context.benchmark}",
-                found=f"{repeated[0]!r} {times[repeated[0]]} times",
-                expected="a different id for each item of the stage",
-            )
+    try:
+        for item in _items(run):
+            _keep(item_file, run, item)
+            await yield_to_loop()
+            if over():
+                item_file.close()
+                return None
+        item_file.seal()
+        _check_ids(item_file, run)
+    except BaseException:
+        item_file.close()
+        raise
     return item_file
+
+
+def _check_ids(item_file: ItemFile, run: StageRun) -> None:
+    hashes = item_file.repeated()
+    ids = (item_file.decode(text).id for _, text in item_file.take()) if hashes else ()
+    times = Counter(name for name in ids if hash(name) in hashes)
+    repeated = [name for name, count in times.items() if count > 1]
+    if repeated:
+        raise PluginError(
+            f"stage {run.context.stage.name!r} gives the same id to several items",
+            where=f"benchmark {run.context.benchmark}",
+            found=f"{repeated[0]!r} {times[repeated[0]]} times",
+            expected="a different id for each item of the stage",
+        )
 
 
 def record_key(stage_key: str, item: bytes) -> str:

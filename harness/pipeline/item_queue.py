@@ -38,6 +38,9 @@ YieldToLoop = Callable[[], Awaitable[None]]
 HELD = 1 << 23
 """Bytes of items that are held in memory; beyond these, items go to an unnamed file."""
 
+MANY = 256
+"""Runs after which further ones become larger, as each takes some memory when they are merged."""
+
 BUFFERS = 1 << 21
 """Bytes of the file that are read at a time, shared by its runs."""
 
@@ -90,7 +93,7 @@ class ItemFile:
         self._ids.append(hash(item.id))
         self._count += 1
         self._bytes += len(self._lines[-1])
-        if self._bytes > HELD:
+        if self._bytes > HELD * (1 + len(self._runs) // MANY):
             self._write()
 
     def seal(self) -> None:

@@ -1,15 +1,13 @@
 """Items on their way to a worker of a cluster."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
 import pytest
 
-from harness.base.hashing import stable_int
 from harness.contracts.stage import Item
 from harness.pipeline.executors.shards import Shard, packed, unpacked
-from harness.pipeline.item_queue import ItemFile, JobText
+from harness.pipeline.item_queue import JobText
 
 
 class Word(Item, frozen=True, kw_only=True):
@@ -47,16 +45,3 @@ async def test_a_slow_item_does_not_hold_up_the_next_shard():
     assert not second.is_set()  # as the slow item is not done
     queue.worked()
     assert second.is_set()
-
-
-def test_items_by_user_are_together_whatever_their_order(tmp_path: Path):
-    made = ItemFile(tmp_path, Word, by_user=True)
-    users = [f"u{number * 7 % 10}" for number in range(50)]
-    for number, user in enumerate(users):
-        made.add("0" * 64, Word(id=f"{number:02}", user=user))
-    made.seal()
-    taken = [made.decode(text) for _, text in made.take()]
-    expected = sorted(range(50), key=lambda number: (stable_int(users[number]), number))
-    assert [int(word.id) for word in taken] == expected
-    assert [made.decode(text) for _, text in made.take()] == taken
-    made.close()

@@ -16,7 +16,7 @@ from heapq import merge
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, Any, Protocol
 
 import msgspec
 
@@ -28,10 +28,6 @@ from harness.pipeline.plan import StageRun
 from harness.runs.atomic_files import storage_error
 from harness.runs.journal import FailedRecord, JournalWriter
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 YieldToLoop = Callable[[], Awaitable[None]]
 """Yields to the event loop from time to time."""
 
@@ -41,11 +37,8 @@ HELD = 1 << 23
 MANY = 256
 """Runs after which further ones become larger, as each takes some memory when they are merged."""
 
-BUFFERS = 1 << 21
-"""Bytes of the file that are read at a time, shared by its runs."""
-
-LEAST = 1 << 12
-"""The least that is read of a run at a time."""
+AT_ONCE = 1 << 14
+"""Bytes of a run that are read at a time."""
 
 RANGES = 256
 """Ranges of hashes of ids; each is compared by itself."""
@@ -54,20 +47,12 @@ ORDER, KEY = slice(6), slice(6, 6 + 2 * KEY_BYTES)
 """Places in a line: 24 bits of the hash of the user or zeros, and the key; then comes the item."""
 
 
-class _Run(NamedTuple):
-    """Where lines start in the file, and where the hashes of their ids do in each range.
-
-    The first range follows the lines; the last place is the end of the last range.
-    """
-
-    start: int
-    places: NDArray[np.int64]
-
-
 class ItemFile:
     """Keys and items in the order in which they were made, or `by_user` by the users' hashes.
 
-    Whenever `HELD` bytes are held, they are written as a run, in order; `take` merges the runs.
+    Whenever `HELD` bytes are held, they are written as a run, in order; `take` merges the runs. The
+    places of a run are where its lines start, where each range of its ids' hashes starts, and its
+    end.
     """
 
     def __init__(self, folder: Path, kind: Any, *, by_user: bool = False) -> None:
@@ -77,7 +62,7 @@ class ItemFile:
         self._lines: list[bytes] = []
         self._ids = array("q")
         self._file: IO[bytes] | None = None
-        self._runs: list[_Run] = []
+        self._runs: list[array[int]] = []
         self.decode = msgspec.json.Decoder(kind).decode
 
     def __len__(self) -> int:
@@ -105,7 +90,7 @@ class ItemFile:
 
     def take(self) -> Iterator[tuple[bytes, bytes]]:
         """Each key with the JSON of its item, which `decode` reads: many are never needed."""
-        runs = [self._read(run) for run in self._runs] or [iter(self._lines)]
+        runs = [self._read(*run[:2]) for run in self._runs] or [iter(self._lines)]
         for line in merge(*runs, key=itemgetter(ORDER)) if self._by_user else chain(*runs):
             yield unhexlify(line[KEY]), line[KEY.stop :]
 
@@ -146,17 +131,16 @@ class ItemFile:
             self._file.flush()
         except OSError as error:
             raise storage_error(self._folder, error) from error
-        places = end + 8 * np.append(np.searchsorted(hashes, starts), len(hashes))
-        self._runs.append(_Run(start, places))
+        places = end + hashes.itemsize * np.searchsorted(hashes, starts)
+        self._runs.append(array("q", [start, *places.tolist(), end + hashes.nbytes]))
         self._lines, self._ids, self._bytes = [], array("q"), 0
 
-    def _read(self, run: _Run) -> Iterator[bytes]:
-        """The lines of a run."""
+    def _read(self, place: int, end: int) -> Iterator[bytes]:
+        """The lines between two places."""
         assert self._file is not None
-        at_once = max(LEAST, BUFFERS // len(self._runs))
-        place, rest = run.start, b""
-        while place < run.places[0]:
-            size = min(max(at_once, len(rest)), run.places[0] - place)
+        rest = b""
+        while place < end:
+            size = min(max(AT_ONCE, len(rest)), end - place)
             more = os.pread(self._file.fileno(), size, place)
             place += len(more)
             *lines, rest = (rest + more).split(b"\n")
@@ -167,8 +151,8 @@ class ItemFile:
         if self._file is None:
             yield self._ids
             return
-        for each in range(RANGES):
-            limits = [run.places[each : each + 2] for run in self._runs]
+        for each in range(1, RANGES + 1):
+            limits = [run[each : each + 2] for run in self._runs]
             yield b"".join(
                 os.pread(self._file.fileno(), end - start, start) for start, end in limits
             )

@@ -40,8 +40,7 @@ def little(monkeypatch):
     """Little is held in memory, and read at a time."""
     monkeypatch.setattr(item_queue, "HELD", 50_000)
     monkeypatch.setattr(item_queue, "MANY", 20)
-    monkeypatch.setattr(item_queue, "BUFFERS", 1 << 10)
-    monkeypatch.setattr(item_queue, "LEAST", 1 << 7)
+    monkeypatch.setattr(item_queue, "AT_ONCE", 1 << 7)
 
 
 def made_of(items: list[Word], folder: Path, *, by_user: bool) -> ItemFile:
@@ -99,7 +98,7 @@ def test_items_come_in_order_from_many_runs_as_from_memory(little, tmp_path, cou
 @pytest.mark.parametrize("by_user", [False, True])
 def test_memory_does_not_grow_with_the_items(monkeypatch, tmp_path, by_user):
     monkeypatch.setattr(item_queue, "HELD", 1 << 18)
-    monkeypatch.setattr(item_queue, "BUFFERS", 1 << 16)
+    monkeypatch.setattr(item_queue, "AT_ONCE", 1 << 11)
 
     def peak(count: int) -> int:
         tracemalloc.start()
@@ -119,6 +118,14 @@ def test_memory_does_not_grow_with_the_items(monkeypatch, tmp_path, by_user):
     assert peak(30_000) < 1.15 * few
 
 
+def test_all_ids_that_come_again_in_another_run_are_found(little, tmp_path):
+    items = words(2_000)
+    again = [Word(id=item.id, user="other") for item in items[:100]]
+    made = made_of([*items, *again], tmp_path, by_user=False)
+    assert made.repeated() == {hash(item.id) for item in again}
+    made.close()
+
+
 def stage(*items: Word) -> Stage:
     async def tell(item, desk):
         return item.word
@@ -129,7 +136,7 @@ def stage(*items: Word) -> Stage:
     return Stage("say", item=Word, value=str, items=made, work=tell)
 
 
-async def test_an_id_that_comes_again_in_another_run_is_found(little, house):
+async def test_an_id_that_comes_again_is_told_with_how_often(little, house):
     again = Word(id="w3", user="other", word="another")
     with pytest.raises(PluginError, match="gives the same id to several items") as caught:
         await house.run([stage(*words(2_000), again, Word(id="w5", user="u"))], {})
@@ -139,8 +146,9 @@ async def test_an_id_that_comes_again_in_another_run_is_found(little, house):
 
 async def test_a_full_disk_is_told_with_its_folder_and_is_left(little, house):
     folder = house.journal(1, "say").parent
-    with room_for(300_000), pytest.raises(StorageError, match="cannot write") as caught:
-        await house.run([stage(*words(2_000))], {})
+    short = [Word(id=f"w{number}", user="u") for number in range(2_000)]
+    with room_for(100_000), pytest.raises(StorageError, match="cannot write") as caught:
+        await house.run([stage(*short)], {})
     assert caught.value.where == str(folder)
     assert "free some space" in str(caught.value)
     assert not unnamed_files(folder)

@@ -7,7 +7,7 @@ import os
 import socket
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -129,6 +129,7 @@ class HarnessWorker:
         self._ending: asyncio.Task[None] | None = None
         self._store: Store | None = None
         self._others: dict[str, Any] = {}
+        self._joined = asyncio.Event()
 
     async def begin(
         self, order: bytes, keys: RunKeys, keeper: Any, purse: Any
@@ -173,6 +174,12 @@ class HarnessWorker:
             logs=self._logs(order, told=bool(engines)),
             models=players,
         )
+        self._owners = Owners(
+            self._name,
+            workers=lambda: self._others,
+            ask=self._ask_owner,
+            known=self._known_of_owner,
+        )
         self._client = Client(
             store=self._store,
             run_id=order.run_id,
@@ -181,7 +188,7 @@ class HarnessWorker:
             engines=self._engines,
             fresh=order.run_id if settings.fresh else None,
             announce=self._say,
-            elsewhere=Owners(self._name, workers=lambda: self._others, ask=self._ask_owner),
+            owners=self._owners,
         )
         self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
 
@@ -227,18 +234,36 @@ class HarnessWorker:
         """Send no further question; calls in flight may finish, or are dropped at once."""
         self._stop(error, at_once=at_once)
 
-    async def know(self, workers: Mapping[str, Any]) -> None:
-        """Ask these workers, by their names, the questions that they own."""
+    async def know(self, workers: Mapping[str, Any]) -> bool:
+        """Ask these workers, by their names, the questions that they own from now on.
+
+        Returns whether this worker has owned any so far.
+        """
         self._others = dict(workers)
+        return self._owners.asked
+
+    async def join(self, workers: Mapping[str, Any], owned: Collection[str]) -> None:
+        """Come after these workers, which know of this one; some have owned questions so far."""
+        self._owners.follow(list(workers), owned)
+        self._others = dict(workers)
+        self._joined.set()
 
     async def answer(
         self, model: int, question: Question
     ) -> tuple[Answer | None, HarnessError | None]:
         """The answer to a question that this worker owns; nothing if it asks no more questions."""
+        await self._joined.wait()
         if self._stopped is not None:
             return None, None
         try:
             return await self._client.answer(self._models[model], question), None
+        except HarnessError as error:
+            return None, error
+
+    async def known(self, key: str) -> tuple[Answer | None, HarnessError | None]:
+        """The answer to a question that this worker owned before another one came, if it has it."""
+        try:
+            return await self._client.known(key), None
         except HarnessError as error:
             return None, error
 
@@ -304,16 +329,24 @@ class HarnessWorker:
 
     async def _ask_owner(self, owner: str, model: Model, question: Question) -> Answer:
         number = self._models.index(model)
+        answer = await self._heard(owner, lambda actor: actor.answer.remote(number, question))
+        if answer is None:
+            raise OwnerLost(owner)
+        return answer
+
+    async def _known_of_owner(self, owner: str, key: str) -> Answer | None:
+        return await self._heard(owner, lambda actor: actor.known.remote(key))
+
+    async def _heard(self, owner: str, ask: Callable[[Any], Any]) -> Answer | None:
+        """What another worker answers; OwnerLost if it is gone."""
+        answer: Answer | None
         try:
-            answer, error = await self._others[owner].answer.remote(number, question)
+            answer, error = await ask(self._others[owner])
         except (RayActorError, KeyError) as lost:
             raise OwnerLost(owner) from lost
         if error is not None:
             raise error
-        if answer is None:
-            raise OwnerLost(owner)
-        found: Answer = answer
-        return found
+        return answer
 
     def _logs(self, order: WorkOrder, *, told: bool) -> Path:
         """The folder for the logs of engines: in the run folder, or else in the user's cache."""

@@ -24,7 +24,7 @@ def asked(server):
 
 
 def check_paid(server, said):
-    """Items were asked about once; what judges share may be asked again while workers come."""
+    """Items were asked about once, and so was each question that items share."""
     counted = Counter(text.split()[0] for text in asked(server))
     assert counted["say"] == said
     assert counted["judge"] == 7

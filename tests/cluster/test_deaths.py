@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from builders.clusters import NODE, processes_of, with_signal
+from builders.clusters import NODE, living_workers, with_signal
 from builders.toys import current_lines, outcomes
 from ray.exceptions import RayError
 
@@ -21,19 +19,6 @@ WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
 def questions(server):
     return [body["messages"][-1]["content"] for body in server.requests]
-
-
-def living_workers():
-    """The processes of workers on this test's cluster."""
-    found = []
-    for process in processes_of(Path(os.environ["RAY_TMPDIR"])):
-        try:
-            name = Path(f"/proc/{process}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if name.startswith(b"ray::HarnessWorker"):
-            found.append(process)
-    return found
 
 
 def test_questions_of_an_owner_that_dies_are_asked_by_another_worker(runs, serve):

@@ -35,7 +35,7 @@ def test_questions_of_an_owner_that_dies_are_asked_by_another_worker(runs, serve
     runs.words(*WORDS)
     done = runs.run("ray", workers=2)
     assert killed and done.status == "done", done.errors
-    assert any("died" in line for line in runs.told)
+    assert any("died" in line for line in runs.problems)
     counted = Counter(questions(server))
     assert set(counted) == {f"say {word}" for word in WORDS} | {f"judge w{n}" for n in range(7)}
     assert all(counted[f"say {word}"] == 1 for word in WORDS)
@@ -52,7 +52,7 @@ def test_a_worker_that_dies_at_an_item_is_replaced_and_nothing_is_lost(runs, ser
     (runs.package / "die").touch()
     done = runs.run("ray", workers=2)
     assert done.status == "done" and not (runs.package / "die").exists()
-    assert [line for line in runs.told if "died" in line]
+    assert [line for line in runs.problems if "died" in line]
     assert outcomes(current_lines(done.folder, "say")) == {
         f"{number:03}": word for number, word in enumerate(words)
     }
@@ -89,7 +89,7 @@ def test_a_node_that_is_lost_with_its_worker_costs_what_was_in_flight(runs, serv
     done = runs.run("ray", workers=None, concurrency=6)
     losing.join(30)
     assert done.status == "done", done.errors
-    assert any("died" in line for line in runs.told)
+    assert any("died" in line for line in runs.problems)
     assert outcomes(current_lines(done.folder, "say")) == {
         f"{number:03}": word for number, word in enumerate(WORDS)
     }

@@ -89,7 +89,7 @@ class RayExecutor(Executor):
         *,
         workers: Workers,
         count: int,
-        announce: Callable[[str], None],
+        announce: Callable[..., None],
         usage: UsageBook,
         seen: ClusterProgress,
     ) -> None:
@@ -217,7 +217,8 @@ class RayExecutor(Executor):
                         hint="look at the memory of the node and at Ray's log of the worker; the "
                         "same command continues the run",
                     ) from error
-                self._announce(f"worker {name} died ({why}); another one takes its place")
+                line = f"worker {name} died ({why}); another one takes its place"
+                self._announce(line, problem=True)
 
     async def _feed(self, worker: _Worker) -> None:
         """Hand shards to a worker, as many as it has room for; raises RayActorError if it dies."""
@@ -252,8 +253,8 @@ class RayExecutor(Executor):
         self._limits_of[worker.name] = news.limits
         worker.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._workers)
-        for line in news.lines:
-            self._announce(line)
+        for line, problem in news.lines:
+            self._announce(line, problem=problem)
 
     async def _next_shard(self, worker: _Worker) -> tuple[_Served, Shard] | None:
         """The next items for a worker, from the first stage that has some left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import socket
 import traceback
@@ -124,7 +125,7 @@ class HarnessWorker:
         self._node = f"{socket.gethostname()} ({os.getpid()})"
         self._contexts: dict[tuple[str, str], StageContext] = {}
         self._queues: dict[tuple[str, str], ShardQueue] = {}
-        self._lines: list[str] = []
+        self._lines: list[tuple[str, bool]] = []
         self._stopped: HarnessError | None = None
         self._ending: asyncio.Task[None] | None = None
         self._store: Store | None = None
@@ -159,7 +160,8 @@ class HarnessWorker:
         share_concurrency(players, order, seat=seat_of(self._name))
         if settings.store_file is not None:
             self._store = Store.open(
-                _on_local_disk(settings.store_file, self._node), warn=self._say
+                _on_local_disk(settings.store_file, self._node),
+                warn=functools.partial(self._say, problem=True),
             )
         self._models = list(players)
         self._sends = settings.run_storage == "local"
@@ -273,7 +275,7 @@ class HarnessWorker:
 
     async def say(self, text: str) -> None:
         """Show a line to the user."""
-        self._lines.append(text)
+        self._lines.append((text, False))
 
     async def close(self) -> tuple[News, HarnessError | None]:
         """Close journals, engines and the store; the last news, and the first error."""
@@ -400,8 +402,8 @@ class HarnessWorker:
             error.where = ", ".join(filter(None, (f"node {self._node}", error.where)))
         return error
 
-    def _say(self, text: str) -> None:
-        self._lines.append(f"worker {self._name} on {self._node}: {text}")
+    def _say(self, text: str, *, problem: bool = False) -> None:
+        self._lines.append((f"worker {self._name} on {self._node}: {text}", problem))
 
 
 def seat_of(worker: str) -> int:

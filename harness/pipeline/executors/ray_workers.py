@@ -42,7 +42,7 @@ class Workers:
     keys: RunKeys
     gpus: int
     used: Used
-    announce: Callable[[str], None]
+    announce: Callable[..., None]
     _keeper: Any = None
     _purse: Any = None
     _living: dict[str, Any] = field(default_factory=dict)
@@ -147,7 +147,8 @@ class Workers:
         if name not in self._waited and waited >= PATIENCE_SECONDS:
             self._waited.add(name)
             needs = f"1 CPU and {self.gpus} GPUs" if self.gpus else "1 CPU"
-            self.announce(f"worker {name} waits for a node with {needs} to spare: see `ray status`")
+            line = f"worker {name} waits for a node with {needs} to spare: see `ray status`"
+            self.announce(line, problem=True)
 
     def _unseen(self, name: str, node: str) -> HarnessError | None:
         """The error for a worker whose files do not arrive in the run folder here."""

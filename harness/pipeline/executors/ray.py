@@ -42,7 +42,7 @@ NEWS_SECONDS = 0.5
 """How often workers are asked for their news."""
 
 ENDING_SECONDS = 60.0
-"""How long a worker may take to end once it was told to; then it is killed."""
+"""How long a worker may take to end; then it is killed."""
 
 MOST_DEATHS = 3
 """Workers that may die one after the other in a place without a finished shard."""

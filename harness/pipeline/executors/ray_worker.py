@@ -173,7 +173,7 @@ class HarnessWorker:
         self._engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
             announce=self._say,
-            logs=self._logs(order, told=bool(engines)),
+            logs=self._logs(order, shown=bool(engines)),
             models=players,
         )
         self._owners = Owners(
@@ -350,12 +350,12 @@ class HarnessWorker:
             raise error
         return answer
 
-    def _logs(self, order: WorkOrder, *, told: bool) -> Path:
+    def _logs(self, order: WorkOrder, *, shown: bool) -> Path:
         """The folder for the logs of engines: in the run folder, or else in the user's cache."""
         if order.settings.run_storage == "shared":
             return self._folder.path / ENGINES / self._name
         logs = default_path().parent / ENGINES / order.run_id / self._name
-        if told:
+        if shown:
             self._say(f"logs of engines are on this node, in {logs}")
         return logs
 

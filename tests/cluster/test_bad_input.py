@@ -15,9 +15,10 @@ WORDS = [f"w {number}" for number in range(6)]
 
 
 def refusal(runs, arguments, **environment):
-    """The exit code of a command, and what it said."""
+    """The exit code of a command that leaves no run folder, and what it said."""
     process = runs.started(arguments, **environment)
     _, said = process.communicate(timeout=60)
+    assert not runs.place.exists() or not list(runs.place.iterdir())
     return process.returncode, " ".join(said.split())
 
 

@@ -295,9 +295,10 @@ class RayExecutor(Executor):
         run, count = served.queue.run, len(shard.items)
         error: HarnessError | None = None
         try:
-            counts, error = await worker.actor.work.remote(packed(shard))
-            self._count_in(served.queue, counts)
-            worker.finished = worker.finished or error is None
+            if run.state is State.RUNNING:
+                counts, error = await worker.actor.work.remote(packed(shard))
+                self._count_in(served.queue, counts)
+                worker.finished = worker.finished or error is None
         except RayActorError as died:
             served.lost, worker.died = True, died
         finally:
@@ -315,6 +316,11 @@ class RayExecutor(Executor):
         for tag, cause, detail in counts.failures:
             progress.failures[cause] += 1
             self._count_failure(queue, tag, cause, detail)
+
+    def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
+        super()._give_up(queue, why)
+        for worker in self._workers:
+            worker.actor.give_up.remote(queue.run.task, queue.run.context.stage.name)
 
     async def _finish(self, served: _Served) -> None:
         """End a stage once its records are on disk, or hand out again what a dead worker lost."""

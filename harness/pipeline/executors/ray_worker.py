@@ -83,6 +83,17 @@ class ShardQueue:
     def worked(self) -> None:
         """An item is recorded."""
         self._done += 1
+        self._make_room()
+
+    def give_up(self) -> None:
+        """Leave the items that no lane has taken."""
+        self._taken -= len(self._jobs)
+        self._jobs.clear()
+        self.left = 0
+        self._waiting = deque((min(many, self._taken), room) for many, room in self._waiting)
+        self._make_room()
+
+    def _make_room(self) -> None:
         while self._waiting and self._waiting[0][0] <= self._done:
             self._waiting.popleft()[1].set()
 
@@ -214,6 +225,11 @@ class HarnessWorker:
         except StorageError as error:
             unwritten = self._named(error)
         return ShardDone(queue.counted(), self._stopped or unwritten)
+
+    async def give_up(self, task: str, stage: str) -> None:
+        """Begin no further item of a stage."""
+        if (queue := self._queues.get((task, stage))) is not None:
+            queue.give_up()
 
     async def finish(self, task: str, stage: str) -> HarnessError | None:
         """Write the worker's part of a stage durably to disk."""

@@ -156,6 +156,20 @@ def test_a_run_that_one_executor_began_is_finished_by_the_other(runs, serve, fir
     assert len(lines) == 40  # none was worked twice
 
 
+def test_no_worker_opens_for_a_run_of_which_nothing_is_left(runs, serve):
+    import ray
+
+    serve()
+    runs.words(*WORDS)
+    done = runs.run("local")
+    before = set(ray._private.state.actors())
+    again = runs.run("ray", resume=done.folder)
+    assert (again.status, again.folder) == ("done", done.folder)
+    assert runs.stages == ["say begins", "say ends", "judge begins", "judge ends"]
+    assert again.summaries == done.summaries
+    assert set(ray._private.state.actors()) == before
+
+
 @pytest.mark.parametrize("first", EXECUTORS)
 def test_failures_that_one_executor_recorded_are_asked_again_by_the_other(runs, serve, first):
     (then,) = {*EXECUTORS} - {first}

@@ -64,11 +64,15 @@ class _Worker:
 
 @dataclass(eq=False, kw_only=True)
 class _Served:
-    """A stage whose items are handed out. `lost`: a worker died that may have had some of them."""
+    """A stage whose items are handed out. `lost`: a worker died that may have had some of them.
+
+    `first` is its first item, until there are workers.
+    """
 
     queue: ItemQueue
     rounds: bool
     earlier: EarlierAnswers
+    first: tuple[JobText, ...] = ()
     lost: bool = False
     ending: bool = False
     taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -132,14 +136,24 @@ class RayExecutor(Executor):
         return JournalWriter(part_path(run.journal, number), new=True)
 
     def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
-        self._served[queue.run] = _Served(
+        served = self._served[queue.run] = _Served(
             queue=queue,
             rounds=rounds,
             earlier=EarlierAnswers(queue.run.journal, queue.run.context.key),
         )
+        if not self._seats:
+            self._begin(self._begin_stage(served))
 
     def _start_work(self) -> None:
-        if not self._seats:
+        self._wake()
+
+    async def _begin_stage(self, served: _Served) -> None:
+        """Open workers if the stage has an item left, or else end it."""
+        async with served.taking:
+            served.first = await _take(served.queue, 1)
+        if not served.first:
+            self.worked(served.queue, None)
+        elif not self._seats and not self.over:
             loop = asyncio.get_running_loop()
             self._seats = [loop.create_task(self._seat(n)) for n in range(1, self._count + 1)]
             for seat in self._seats:
@@ -270,7 +284,8 @@ class RayExecutor(Executor):
             if worker.items[run] >= fair_share(outstanding, self._count):
                 continue
             async with served.taking:
-                items = await _take(queue, size)
+                items = served.first + await _take(queue, size - len(served.first))
+                served.first = ()
             if items:
                 worker.items[run] += len(items)
                 return served, Shard(

@@ -24,7 +24,7 @@ from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
 from harness.calls.own_answers import Answer, OwnAnswers
-from harness.calls.owners import Elsewhere, Question
+from harness.calls.owners import Owners, Question
 from harness.calls.policy import Budget, Patience
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
@@ -65,8 +65,9 @@ class _ModelState:
 
 @dataclass(slots=True)
 class _InFlightCall:
-    """Calls that wait for an identical call in flight."""
+    """Calls that wait for an identical call in flight; `owned`: no other worker makes it."""
 
+    owned: bool = False
     waiting: deque[asyncio.Future[Answer | None]] = field(default_factory=deque)
 
     def land(self, answer: Answer) -> None:
@@ -96,9 +97,9 @@ class Client:
     retries, store. Every reply is kept among the run's own answers, but only those that ended by
     themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
     leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
-    answers that came in batches, and may put questions off for the next batch. `elsewhere` asks the
-    worker that owns a call, such as `Owners` do, and returns None for a call to be made here. The
-    calls of the candidate are always made here: no other worker has the same.
+    answers that came in batches, and may put questions off for the next batch. `owners` ask the
+    worker that owns a call. The calls of the candidate are always made here: no other worker has
+    the same.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class Client:
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
         own: OwnAnswers | None = None,
-        elsewhere: Elsewhere | None = None,
+        owners: Owners | None = None,
     ) -> None:
         self.usage = UsageBook()
         self.meter = meter or Meter(Budget())
@@ -125,7 +126,7 @@ class Client:
         self._mailbox = mailbox or BatchAnswers()
         self._own = own or OwnAnswers()
         self._known: dict[str, Reply] = {}
-        self._elsewhere = elsewhere
+        self._owners = owners
         self._announce = announce or (lambda text: None)
         self._flights: dict[str, _InFlightCall] = {}
         self._lines: dict[Model, _ModelState] = {}
@@ -173,15 +174,26 @@ class Client:
         self.usage.of(stage, role).calls += 1
         shared = not refresh and role != CANDIDATE
         return await self._ask(
-            model, question, refresh=refresh, elsewhere=self._elsewhere if shared else None
+            model, question, refresh=refresh, owners=self._owners if shared else None
         )
 
     async def answer(self, model: Model, question: Question) -> Answer:
         """Answer a question of another worker, which counts the call; all else is counted here."""
-        return await self._ask(model, question, refresh=False, elsewhere=None)
+        return await self._ask(model, question, refresh=False, owners=self._owners)
+
+    async def known(self, key: str) -> Answer | None:
+        """The answer to a call that this worker made or is making; None if it does neither."""
+        flight = self._flights.get(key)
+        if flight is not None and flight.owned:
+            answer = await self._join(flight, key)
+            if answer is None:
+                self._leave(flight, key)
+            return answer
+        reply = self._stored(key)
+        return None if reply is None else Answer(reply=reply, key=key, source="store")
 
     async def _ask(
-        self, model: Model, question: Question, *, refresh: bool, elsewhere: Elsewhere | None
+        self, model: Model, question: Question, *, refresh: bool, owners: Owners | None
     ) -> Answer:
         key, asker = question.key, question.asker
         use = self.usage.of(question.stage, question.role)
@@ -209,7 +221,7 @@ class Client:
             raise DeferredToBatch(key=key, model=model, request=seeded, role=question.role)
         if (answer := await self._from_flight(key, use)) is not None:
             return answer
-        return await self._fly(model, question, use, elsewhere)
+        return await self._fly(model, question, use, owners)
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
         """The key of a request's answer in this run."""
@@ -251,17 +263,23 @@ class Client:
 
     def _from_store(self, key: str, use: Use) -> Answer | None:
         began = time.monotonic()
-        value = None if self._store is None else self._store.get(bytes.fromhex(key))
-        if value is None:
+        reply = self._stored(key)
+        if reply is None:
             return None
-        try:
-            reply = _decode(value)
-        except msgspec.DecodeError:
-            return None  # bytes that are no reply count as no answer and are overwritten
         use.from_store += 1
         use.save(reply)
         seconds = time.monotonic() - began
         return Answer(reply=reply, key=key, source="store", seconds=seconds)
+
+    def _stored(self, key: str) -> Reply | None:
+        """The reply in the store, if there is one."""
+        value = None if self._store is None else self._store.get(bytes.fromhex(key))
+        if value is None:
+            return None
+        try:
+            return _decode(value)
+        except msgspec.DecodeError:
+            return None  # bytes that are no reply count as no answer and are overwritten
 
     def _from_batch(self, key: str, use: Use, asker: str) -> Answer | None:
         """The answer that came in a batch, counted and stored like the reply of a call."""
@@ -286,27 +304,16 @@ class Client:
             self._flights[key] = _InFlightCall()
             return None
         answer = await self._join(flight, key)
-        if answer is None:
-            return None
-        use.shared += 1
-        use.save(answer.reply)
-        use.failed += answer.failure is not None
-        return Answer(
-            reply=answer.reply,
-            failure=answer.failure,
-            key=key,
-            source="shared",
-            seconds=time.monotonic() - began,
-        )
+        return None if answer is None else _shared(answer, use, time.monotonic() - began)
 
     async def _fly(
-        self, model: Model, question: Question, use: Use, elsewhere: Elsewhere | None
+        self, model: Model, question: Question, use: Use, owners: Owners | None
     ) -> Answer:
         """Make the call in flight under this key; its answer is also that of all that wait."""
         key = question.key
         flight = self._flights[key]
         try:
-            answer = await self._from_elsewhere(model, question, elsewhere)
+            answer = await self._from_owners(model, question, use, owners)
             if answer is None:
                 answer = await self._call(model, question, use)
         except Exception as error:
@@ -320,15 +327,21 @@ class Client:
         flight.land(answer)
         return answer
 
-    async def _from_elsewhere(
-        self, model: Model, question: Question, elsewhere: Elsewhere | None
+    async def _from_owners(
+        self, model: Model, question: Question, use: Use, owners: Owners | None
     ) -> Answer | None:
         """The answer of the worker that owns the call; None if the call has to be made here."""
-        if elsewhere is None:
+        flight = self._flights[question.key]
+        if owners is None or flight.owned:
             return None
         if self._stopped is not None:
             raise self._stopped.with_traceback(None)
-        answer = await elsewhere(model, question)
+        answer = await owners(model, question)
+        if answer is None:
+            began = time.monotonic()
+            flight.owned = True
+            if (earlier := await owners.earlier(question.key)) is not None:
+                answer = _shared(earlier, use, time.monotonic() - began)
         if answer is not None:
             self._keep(answer, question.asker)
         return answer
@@ -534,6 +547,20 @@ def _answered(
         seconds=seconds,
         wasted=tries.wasted,
         unreported=tries.unreported,
+    )
+
+
+def _shared(answer: Answer, use: Use, seconds: float) -> Answer:
+    """The answer that another call was given, which costs nothing more."""
+    use.shared += 1
+    use.save(answer.reply)
+    use.failed += answer.failure is not None
+    return Answer(
+        reply=answer.reply,
+        failure=answer.failure,
+        key=answer.key,
+        source="shared",
+        seconds=seconds,
     )
 
 

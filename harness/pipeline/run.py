@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
-from harness.pipeline.executors.choice import open_executor
+from harness.pipeline.executors.choice import join_cluster, open_executor
 from harness.pipeline.executors.local import NotBatchable
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.failure_limits import how_to_ask_again
@@ -167,7 +167,7 @@ async def arun(
     named_in: Mapping[str, str] | None = None,
     engines: SharedEngines | None = None,
 ) -> RunResult:
-    """Run the tasks of these settings. Errors before the run folder exists are raised.
+    """Run the tasks of these settings. Errors before the run begins are raised: no folder is left.
 
     The result goes to `deliver`. If that raises, or the process dies before it returns, the same
     settings give the result of a run that was done again. `named_in` has the file or variable that
@@ -190,8 +190,10 @@ async def arun(
     settings = prepared.settings
     check_prices(prepared)
     taken = lock_folder(settings, prepared, display=display)
+    joined = ExitStack()
     try:
         with taken.removed_on_failure():
+            join_cluster(settings, prepared.models, joined)
             start = await _start(
                 prepared, taken, display, named_in, engines, to_file=requests_to is not None
             )
@@ -228,6 +230,7 @@ async def arun(
             progress=progress,
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
             engines=engines,
+            joined=joined,
         )
         with rare_collection():
             result = await _carry_out(run, runs, handle_signals=handle_signals)
@@ -236,6 +239,7 @@ async def arun(
             taken.delivered()
         return result
     finally:
+        joined.close()
         taken.folder.unlock()
 
 

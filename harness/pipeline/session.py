@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class Start:
 
 @dataclass(kw_only=True)
 class Session:
-    """A run under way, and what this session found out."""
+    """A run under way, and what this session found out; `joined` leaves its cluster."""
 
     settings: RunSettings
     plugins: Plugins
@@ -51,6 +52,7 @@ class Session:
     progress: RunProgress
     outbox: BatchRequests | None = None
     engines: SharedEngines | None = None
+    joined: ExitStack = field(default_factory=ExitStack)
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=time.monotonic)
     usage: dict[str, Any] = field(default_factory=dict)

@@ -82,6 +82,17 @@ def processes_of(folder: Path) -> list[int]:
     return found
 
 
+def living_workers() -> list[int]:
+    """The processes of workers on the cluster of this test."""
+    found = []
+    for process in processes_of(Path(os.environ["RAY_TMPDIR"])):
+        with suppress(OSError):
+            name = Path(f"/proc/{process}/cmdline").read_bytes()
+            if name.startswith(b"ray::HarnessWorker"):
+                found.append(process)
+    return found
+
+
 def with_signal(process: int, number: signal.Signals) -> None:
     """Send a process the signal, if it is still there."""
     with suppress(ProcessLookupError):

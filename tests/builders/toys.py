@@ -204,16 +204,17 @@ def toys_installed(site: Path) -> Iterator[Path]:
     registry.reset()
 
 
-class Told(QuietDisplay):
-    """A display that keeps the lines, and what happened to stages."""
+class KeepingDisplay(QuietDisplay):
+    """A display that keeps the lines and problems, and what happened to stages."""
 
     def __init__(self) -> None:
         super().__init__(None)
         self.lines: list[str] = []
+        self.problems: list[str] = []
         self.stages: list[str] = []
 
     def show_line(self, text: str, *, problem: bool = False) -> None:
-        self.lines.append(text)
+        (self.problems if problem else self.lines).append(text)
 
     def stage_started(self, stage: Any) -> None:
         self.stages.append(f"{stage.stage} begins")
@@ -226,14 +227,16 @@ class Told(QuietDisplay):
 class Runs:
     """Runs a command in a folder, by this process or by workers on a cluster.
 
-    `told` has the lines that the last run showed, and `stages` when its stages began and ended.
+    `lines` and `problems` are what the last run showed without and even with `--quiet`, and
+    `stages` says when its stages began and ended.
     """
 
     folder: Path
     package: Path
     address: str
     url: str = ""
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     stages: list[str] = field(default_factory=list)
 
     @property
@@ -270,11 +273,12 @@ class Runs:
 
     def run(self, executor: str, **options: Any) -> RunResult:
         """What came of a run; of a run that failed, its errors."""
-        display = Told()
+        display = KeepingDisplay()
         try:
             return asyncio.run(arun(self.settings(executor, **options), display=display))
         finally:
-            self.told, self.stages = display.lines, display.stages
+            self.lines, self.problems = display.lines, display.problems
+            self.stages = display.stages
 
     def arguments(self, executor: str, *more: str) -> list[str]:
         """The command line of the same run."""

@@ -1,4 +1,4 @@
-"""One call across workers: three clients in this process, wired to each other."""
+"""One call across workers: clients in this process, wired to each other."""
 
 import asyncio
 from collections import Counter
@@ -60,6 +60,8 @@ class House:
         self.dies = {name: asyncio.Event() for name in NAMES}
         self.sent: list[tuple[str, str]] = []
         self.stores: list[Store] = []
+        self.owners: dict[str, Owners] = {}
+        self.living = [*NAMES]
         self.clients = {name: self.client(name, folder, session) for name in NAMES}
 
     def client(self, name: str, folder: Path | None, session: int) -> Client:
@@ -73,16 +75,29 @@ class House:
             self.sent.append((name, owner))
             return self.asked_of(owner, question)
 
+        def known(owner: str, key: str) -> Coroutine[Any, Any, Answer | None]:
+            self.sent.append((name, owner))
+            return self.clients[owner].known(key)
+
+        self.owners[name] = Owners(name, workers=lambda: self.living, ask=ask, known=known)
         return Client(
             store=store,
             run_id="r1",
             patience=QUICK,
             meter=Meter(Budget(calls=9)),
             own=OwnAnswers(own, session=session),
-            elsewhere=Owners(name, workers=lambda: NAMES, ask=ask),
+            owners=self.owners[name],
         )
 
+    def join(self, name: str) -> None:
+        """Have a worker come after those that live, as `Workers` does."""
+        owned = [each for each in self.living if self.owners[each].asked]
+        self.owners[name].follow([*self.living], owned)
+        self.living.append(name)
+
     async def asked_of(self, owner: str, question: Question) -> Answer:
+        if self.dies[owner].is_set():
+            raise OwnerLost(owner)
         answers = asyncio.create_task(self.clients[owner].answer(self.models[owner], question))
         died = asyncio.create_task(self.dies[owner].wait())
         await asyncio.wait([answers, died], return_when=asyncio.FIRST_COMPLETED)
@@ -248,6 +263,85 @@ async def test_an_answer_from_elsewhere_is_kept_for_later_questions_and_later_se
         assert (again.source, again.attempts, again.reply.usage) == ("model", 1, USAGE)
     assert (later.sent, later.asked()) == ([], Counter())
     later.close()
+
+
+def came_late(house: House, what: str = "one") -> list[str]:
+    """The workers, the owner of a question first; they come in the opposite order."""
+    ranked = house.ranked(what)
+    house.living[:] = ranked[2:]
+    return ranked
+
+
+async def test_a_worker_that_comes_later_asks_no_call_that_another_is_making():
+    house = House()
+    owner, following, last = came_late(house)
+    house.models[last].may.clear()
+    first = asyncio.create_task(house.ask(last))
+    await until(house.models[last])
+    for name in (following, owner):
+        house.join(name)
+    later = [asyncio.create_task(house.ask(name)) for name in NAMES]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    house.models[last].may.set()
+    answers = await asyncio.gather(first, *later)
+    assert [answer.reply.text for answer in answers] == [last] * 4
+    assert [answer.source for answer in answers] == ["model", *["shared"] * 3]
+    assert house.asked() == {last: 1}
+    assert house.usage() == {
+        **ONCE, "calls": 4, "shared": 3, "saved_prompt_tokens": 300, "saved_completion_tokens": 30,
+    }  # fmt: skip
+
+
+async def test_a_worker_that_comes_later_asks_no_call_that_another_has_stored(tmp_path):
+    house = House(tmp_path)
+    owner, following, last = came_late(house)
+    assert (await house.ask(last)).source == "model"
+    house.join(owner)
+    assert (await house.ask(owner)).source == "shared"
+    assert house.sent == [(owner, last)]
+    house.join(following)
+    assert (await house.ask(following)).source == "store"
+    assert house.sent[1:] == [(following, owner)]
+    assert house.asked() == {last: 1}
+    house.close()
+
+
+async def test_a_question_to_the_owner_before_is_asked_by_the_one_that_has_come():
+    """The asker has not heard of the worker that came."""
+    house = House()
+    owner, following, last = house.ranked()
+    house.living[:] = [last, following]
+    house.join(owner)
+    question = Question(
+        key=house.clients[last].key(house.models[last].identity, make_request("one")),
+        request=make_request("one"), repeat=0, role="judge", stage="rate", asker="item",
+    )  # fmt: skip
+    answer = await house.clients[following].answer(house.models[following], question)
+    assert (answer.reply.text, house.sent) == (owner, [(following, owner)])
+
+
+async def test_a_worker_asks_only_those_before_it_that_have_owned_a_call():
+    house = House()
+    owner, *_ = came_late(house)
+    house.join(owner)
+    await house.ask(owner)
+    assert house.sent == [] and house.asked() == {owner: 1}
+
+
+async def test_an_earlier_owner_whose_call_is_cancelled_leaves_it_to_the_one_that_came():
+    house = House()
+    owner, _, last = came_late(house)
+    house.models[last].may.clear()
+    first = asyncio.create_task(house.ask(last))
+    await until(house.models[last])
+    house.join(owner)
+    later = asyncio.create_task(house.ask(owner))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    first.cancel()
+    assert (await later).reply.text == owner
+    assert not house.clients[last]._flights
 
 
 def test_the_owner_of_a_key_is_the_same_everywhere_and_only_the_calls_of_a_lost_worker_move():

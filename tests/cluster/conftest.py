@@ -43,12 +43,11 @@ def cluster(package: Path) -> Iterator[Any]:
     with ray_cluster(NODE, NODE) as cluster:
         import ray
 
-        from harness.pipeline.executors import cluster as joining
+        from harness.pipeline.executors.cluster import connect, disconnect
 
-        joining.connect(cluster.address)
-        joined = joining._joined.pop()  # so that the end of a run does not leave the cluster
+        connect(cluster.address)
         yield cluster
-        joined.close()
+        disconnect()
         assert not ray.is_initialized()
 
 

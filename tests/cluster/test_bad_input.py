@@ -14,10 +14,11 @@ from harness.testing import FaultyServer
 WORDS = [f"w {number}" for number in range(6)]
 
 
-def told(runs, arguments, **environment):
-    """The exit code of a command, and what it said."""
+def refusal(runs, arguments, **environment):
+    """The exit code of a command that leaves no run folder, and what it said."""
     process = runs.started(arguments, **environment)
     _, said = process.communicate(timeout=60)
+    assert not runs.place.exists() or not list(runs.place.iterdir())
     return process.returncode, " ".join(said.split())
 
 
@@ -53,15 +54,15 @@ def test_no_cluster_is_at_the_address(runs, serve):
     server = serve()
     runs.words(*WORDS)
     address = nobody()
-    code, said = told(runs, changed(runs.arguments("ray"), ray_address=address))
+    code, said = refusal(runs, changed(runs.arguments("ray"), ray_address=address))
     assert code == 1
     assert f"--ray_address {address}: no Ray cluster is at this address" in said
     assert "Connection refused" in said and "ray start --head" in said
     with FaultyServer() as other:
         address = other.url.removeprefix("http://").partition("/")[0]
-        code, said = told(runs, changed(runs.arguments("ray"), ray_address=address))
+        code, said = refusal(runs, changed(runs.arguments("ray"), ray_address=address))
     assert (code, "a server that is no Ray" in said) == (1, True)
-    code, said = told(runs, changed(runs.arguments("ray"), ray_address="there"))
+    code, said = refusal(runs, changed(runs.arguments("ray"), ray_address="there"))
     assert code == 2
     assert "found: there expected: auto, HOST:PORT or ray://HOST:PORT" in said
     assert server.count == 0
@@ -70,18 +71,18 @@ def test_no_cluster_is_at_the_address(runs, serve):
 def test_counts_that_no_model_has_a_use_for(runs, serve, package):
     server = serve()
     runs.words(*WORDS)
-    code, said = told(runs, [*changed(runs.arguments("ray"), workers=None), "--engines", "2"])
+    code, said = refusal(runs, [*changed(runs.arguments("ray"), workers=None), "--engines", "2"])
     assert code == 2
     assert "--engines needs a model for which the harness starts an engine" in said
     assert "--workers N" in said
     engine = changed(runs.arguments("ray"), model="toy", model_args=None, role="referee=toy")
-    code, said = told(runs, engine)
+    code, said = refusal(runs, engine)
     assert code == 2
     assert "--workers needs a model that has a server of its own" in said
     assert "--engines N" in said
-    code, said = told(runs, changed(runs.arguments("ray"), workers="0"))
+    code, said = refusal(runs, changed(runs.arguments("ray"), workers="0"))
     assert (code, "--workers must be at least 1" in said) == (2, True)
-    code, said = told(runs, [*runs.arguments("local"), "--workers", "2"])
+    code, said = refusal(runs, [*runs.arguments("local"), "--workers", "2"])
     assert (code, "--workers needs --executor ray" in said) == (2, True)
     assert server.count == 0
 
@@ -90,7 +91,7 @@ def test_a_batch_is_not_written_by_a_cluster(runs, serve):
     server = serve()
     runs.words(*WORDS)
     run = [one for one in runs.arguments("ray") if one not in ("run", "--quiet")]
-    code, said = told(runs, [*run[:3], "batch", "write", "--out", "asked.jsonl", *run[3:]])
+    code, said = refusal(runs, [*run[:3], "batch", "write", "--out", "asked.jsonl", *run[3:]])
     assert code == 2, said
     assert "--executor" in said and "batch" in said
     assert server.count == 0 and not (runs.folder / "asked.jsonl").exists()

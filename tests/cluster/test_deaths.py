@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from builders.clusters import NODE, processes_of, with_signal
+from builders.clusters import NODE, living_workers, with_signal
 from builders.toys import current_lines, outcomes
 from ray.exceptions import RayError
 
@@ -21,19 +19,6 @@ WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
 def questions(server):
     return [body["messages"][-1]["content"] for body in server.requests]
-
-
-def living_workers():
-    """The processes of workers on this test's cluster."""
-    found = []
-    for process in processes_of(Path(os.environ["RAY_TMPDIR"])):
-        try:
-            name = Path(f"/proc/{process}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if name.startswith(b"ray::HarnessWorker"):
-            found.append(process)
-    return found
 
 
 def test_questions_of_an_owner_that_dies_are_asked_by_another_worker(runs, serve):
@@ -50,7 +35,7 @@ def test_questions_of_an_owner_that_dies_are_asked_by_another_worker(runs, serve
     runs.words(*WORDS)
     done = runs.run("ray", workers=2)
     assert killed and done.status == "done", done.errors
-    assert any("died" in line for line in runs.told)
+    assert any("died" in line for line in runs.problems)
     counted = Counter(questions(server))
     assert set(counted) == {f"say {word}" for word in WORDS} | {f"judge w{n}" for n in range(7)}
     assert all(counted[f"say {word}"] == 1 for word in WORDS)
@@ -67,7 +52,7 @@ def test_a_worker_that_dies_at_an_item_is_replaced_and_nothing_is_lost(runs, ser
     (runs.package / "die").touch()
     done = runs.run("ray", workers=2)
     assert done.status == "done" and not (runs.package / "die").exists()
-    assert [line for line in runs.told if "died" in line]
+    assert [line for line in runs.problems if "died" in line]
     assert outcomes(current_lines(done.folder, "say")) == {
         f"{number:03}": word for number, word in enumerate(words)
     }
@@ -104,7 +89,7 @@ def test_a_node_that_is_lost_with_its_worker_costs_what_was_in_flight(runs, serv
     done = runs.run("ray", workers=None, concurrency=6)
     losing.join(30)
     assert done.status == "done", done.errors
-    assert any("died" in line for line in runs.told)
+    assert any("died" in line for line in runs.problems)
     assert outcomes(current_lines(done.folder, "say")) == {
         f"{number:03}": word for number, word in enumerate(WORDS)
     }

@@ -217,6 +217,8 @@ def running():
 
 @pytest.mark.parametrize("named", ["by its address", "auto"])
 def test_a_cluster_of_two_nodes(running, named):
+    import ray
+
     before = signal.getsignal(signal.SIGTERM)
     connect(running.address if named != "auto" else named)
     try:
@@ -226,8 +228,11 @@ def test_a_cluster_of_two_nodes(running, named):
         assert (there.here, there.cpus, there.gpus_free) == (False, 3.0, 4.0)
         assert engines_that_fit(nodes(), 2) == 2
         connect("nowhere:1")  # this process has joined one: that is used
+        disconnect()
+        assert len(nodes()) == 2  # the other run of this process goes on
     finally:
         disconnect()
+    assert not ray.is_initialized()
 
 
 def test_doctor_says_what_the_nodes_have(running):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack
 
 from harness.base.errors import UsageError
 from harness.calls.batch_answers import BatchAnswers
@@ -12,6 +12,7 @@ from harness.calls.client import Client
 from harness.calls.engines import EngineGate
 from harness.calls.own_answers import OwnAnswers
 from harness.calls.store import Store
+from harness.contracts.model import Model
 from harness.pipeline.executors.cluster import connect, disconnect, workers_of
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.node_check import share_concurrency, work_order
@@ -21,8 +22,18 @@ from harness.pipeline.memos import Memory
 from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.progress import ClusterProgress
 from harness.pipeline.session import Session
+from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.runs.atomic_files import RUNS
+
+
+def join_cluster(settings: RunSettings, models: Sequence[Model], stack: ExitStack) -> None:
+    """Join the cluster until the stack closes, if the settings name one; HarnessError if the run
+    does not fit on it."""
+    if settings.executor == "ray":
+        connect(settings.ray_address)
+        stack.callback(disconnect)
+        workers_of(models, settings)
 
 
 async def open_executor(
@@ -98,8 +109,7 @@ async def _on_cluster(
     contexts: dict[str, list[StageContext]] = {}
     for stage in planned.plan.runs:
         contexts.setdefault(stage.task, []).append(stage.context)
-    connect(settings.ray_address)
-    stack.callback(disconnect)
+    stack.callback(run.joined.close)
     models = run.start.asked
     count, gpus = workers_of(models, settings)
     order = work_order(

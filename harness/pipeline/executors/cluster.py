@@ -45,7 +45,10 @@ NAMESPACE = "harness"
 WORKER, UTILS = "._private.worker", "._private.utils"
 
 _joined: list[ExitStack] = []
-"""What `disconnect` undoes; empty if this process has not connected."""
+"""What each `disconnect` undoes, one for each `connect`: the first one leaves the cluster, last."""
+
+_joining = threading.Lock()
+"""Held by the thread that connects or disconnects."""
 
 
 class ClusterError(HarnessError):
@@ -76,9 +79,23 @@ def connect(address: str | None) -> None:
     has joined a cluster, that one is used. A Ray that this thread starts ends with the thread.
     ClusterError if there is no cluster, or Ray is not installed.
     """
+    with _joining:
+        _joined.append(ExitStack() if _ray().is_initialized() else _join(address))
+
+
+def disconnect() -> None:
+    """Undo one `connect`; the last one leaves the cluster.
+
+    A Ray that `connect` started ends then, and its folder is removed.
+    """
+    with _joining:
+        if _joined:
+            _joined.pop().close()
+
+
+def _join(address: str | None) -> ExitStack:
+    """What leaves the cluster again."""
     ray = _ray()
-    if ray.is_initialized():
-        return
     if address is not None:
         _check_there(address)
     with ExitStack() as stack:
@@ -99,15 +116,10 @@ def connect(address: str | None) -> None:
                 )
         except Exception as error:
             raise _error_of(error, address) from error
-        _joined.append(stack.pop_all())
-    atexit.register(disconnect)
-
-
-def disconnect() -> None:
-    """Leave the cluster; a Ray that `connect` started ends, and its folder is removed."""
-    atexit.unregister(disconnect)
-    while _joined:
-        _joined.pop().close()
+        joined = stack.pop_all()
+    atexit.register(joined.close)
+    joined.callback(atexit.unregister, joined.close)
+    return joined
 
 
 def nodes() -> tuple[Node, ...]:
@@ -240,8 +252,8 @@ def findings(address: str | None) -> Iterator[Finding]:
     if address is None:
         yield good("ray", f"Ray {version}; without {OPTION} a run uses this machine alone")
         return
+    connect(address)
     try:
-        connect(address)
         yield good("ray", f"Ray {version}; {address}: {said_of(nodes())}")
     finally:
         disconnect()

@@ -42,7 +42,7 @@ NEWS_SECONDS = 0.5
 """How often workers are asked for their news."""
 
 ENDING_SECONDS = 60.0
-"""How long a worker may take to end once it was told to; then it is killed."""
+"""How long a worker may take to end; then it is killed."""
 
 MOST_DEATHS = 3
 """Workers that may die one after the other in a place without a finished shard."""
@@ -64,11 +64,15 @@ class _Worker:
 
 @dataclass(eq=False, kw_only=True)
 class _Served:
-    """A stage whose items are handed out. `lost`: a worker died that may have had some of them."""
+    """A stage whose items are handed out. `lost`: a worker died that may have had some of them.
+
+    `first` is its first item, until there are workers.
+    """
 
     queue: ItemQueue
     rounds: bool
     earlier: EarlierAnswers
+    first: tuple[JobText, ...] = ()
     lost: bool = False
     ending: bool = False
     taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -89,7 +93,7 @@ class RayExecutor(Executor):
         *,
         workers: Workers,
         count: int,
-        announce: Callable[[str], None],
+        announce: Callable[..., None],
         usage: UsageBook,
         seen: ClusterProgress,
     ) -> None:
@@ -132,14 +136,24 @@ class RayExecutor(Executor):
         return JournalWriter(part_path(run.journal, number), new=True)
 
     def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
-        self._served[queue.run] = _Served(
+        served = self._served[queue.run] = _Served(
             queue=queue,
             rounds=rounds,
             earlier=EarlierAnswers(queue.run.journal, queue.run.context.key),
         )
+        if not self._seats:
+            self._begin(self._begin_stage(served))
 
     def _start_work(self) -> None:
-        if not self._seats:
+        self._wake()
+
+    async def _begin_stage(self, served: _Served) -> None:
+        """Open workers if the stage has an item left, or else end it."""
+        async with served.taking:
+            served.first = await _take(served.queue, 1)
+        if not served.first:
+            self.worked(served.queue, None)
+        elif not self._seats and not self.over:
             loop = asyncio.get_running_loop()
             self._seats = [loop.create_task(self._seat(n)) for n in range(1, self._count + 1)]
             for seat in self._seats:
@@ -217,7 +231,8 @@ class RayExecutor(Executor):
                         hint="look at the memory of the node and at Ray's log of the worker; the "
                         "same command continues the run",
                     ) from error
-                self._announce(f"worker {name} died ({why}); another one takes its place")
+                line = f"worker {name} died ({why}); another one takes its place"
+                self._announce(line, problem=True)
 
     async def _feed(self, worker: _Worker) -> None:
         """Hand shards to a worker, as many as it has room for; raises RayActorError if it dies."""
@@ -252,8 +267,8 @@ class RayExecutor(Executor):
         self._limits_of[worker.name] = news.limits
         worker.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._workers)
-        for line in news.lines:
-            self._announce(line)
+        for line, problem in news.lines:
+            self._announce(line, problem=problem)
 
     async def _next_shard(self, worker: _Worker) -> tuple[_Served, Shard] | None:
         """The next items for a worker, from the first stage that has some left."""
@@ -269,7 +284,8 @@ class RayExecutor(Executor):
             if worker.items[run] >= fair_share(outstanding, self._count):
                 continue
             async with served.taking:
-                items = await _take(queue, size)
+                items = served.first + await _take(queue, size - len(served.first))
+                served.first = ()
             if items:
                 worker.items[run] += len(items)
                 return served, Shard(
@@ -294,9 +310,10 @@ class RayExecutor(Executor):
         run, count = served.queue.run, len(shard.items)
         error: HarnessError | None = None
         try:
-            counts, error = await worker.actor.work.remote(packed(shard))
-            self._count_in(served.queue, counts)
-            worker.finished = worker.finished or error is None
+            if run.state is State.RUNNING:
+                counts, error = await worker.actor.work.remote(packed(shard))
+                self._count_in(served.queue, counts)
+                worker.finished = worker.finished or error is None
         except RayActorError as died:
             served.lost, worker.died = True, died
         finally:
@@ -314,6 +331,11 @@ class RayExecutor(Executor):
         for tag, cause, detail in counts.failures:
             progress.failures[cause] += 1
             self._count_failure(queue, tag, cause, detail)
+
+    def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
+        super()._give_up(queue, why)
+        for worker in self._workers:
+            worker.actor.give_up.remote(queue.run.task, queue.run.context.stage.name)
 
     async def _finish(self, served: _Served) -> None:
         """End a stage once its records are on disk, or hand out again what a dead worker lost."""

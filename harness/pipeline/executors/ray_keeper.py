@@ -102,7 +102,7 @@ def distant_memory(keeper: Any) -> DistantMemory:
 def sent_file(keeper: Any, path: Path) -> SentFile:
     """A new file in the run folder whose lines the keeper writes."""
 
-    async def told(ask: Callable[..., Any], *given: Any) -> StorageError | None:
+    async def repeated(ask: Callable[..., Any], *given: Any) -> StorageError | None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -116,8 +116,8 @@ def sent_file(keeper: Any, path: Path) -> SentFile:
                 return _keeper_lost(error)
 
     return SentFile(
-        send=lambda place, lines: told(keeper.write.remote, place, lines),
-        close=lambda: told(keeper.close.remote),
+        send=lambda place, lines: repeated(keeper.write.remote, place, lines),
+        close=lambda: repeated(keeper.close.remote),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import socket
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,17 @@ class ShardQueue:
     def worked(self) -> None:
         """An item is recorded."""
         self._done += 1
+        self._make_room()
+
+    def give_up(self) -> None:
+        """Leave the items that no lane has taken."""
+        self._taken -= len(self._jobs)
+        self._jobs.clear()
+        self.left = 0
+        self._waiting = deque((min(many, self._taken), room) for many, room in self._waiting)
+        self._make_room()
+
+    def _make_room(self) -> None:
         while self._waiting and self._waiting[0][0] <= self._done:
             self._waiting.popleft()[1].set()
 
@@ -124,11 +136,12 @@ class HarnessWorker:
         self._node = f"{socket.gethostname()} ({os.getpid()})"
         self._contexts: dict[tuple[str, str], StageContext] = {}
         self._queues: dict[tuple[str, str], ShardQueue] = {}
-        self._lines: list[str] = []
+        self._lines: list[tuple[str, bool]] = []
         self._stopped: HarnessError | None = None
         self._ending: asyncio.Task[None] | None = None
         self._store: Store | None = None
         self._others: dict[str, Any] = {}
+        self._joined = asyncio.Event()
 
     async def begin(
         self, order: bytes, keys: RunKeys, keeper: Any, purse: Any
@@ -158,7 +171,8 @@ class HarnessWorker:
         share_concurrency(players, order, seat=seat_of(self._name))
         if settings.store_file is not None:
             self._store = Store.open(
-                _on_local_disk(settings.store_file, self._node), warn=self._say
+                _on_local_disk(settings.store_file, self._node),
+                warn=functools.partial(self._say, problem=True),
             )
         self._models = list(players)
         self._sends = settings.run_storage == "local"
@@ -170,8 +184,14 @@ class HarnessWorker:
         self._engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
             announce=self._say,
-            logs=self._logs(order, told=bool(engines)),
+            logs=self._logs(order, shown=bool(engines)),
             models=players,
+        )
+        self._owners = Owners(
+            self._name,
+            workers=lambda: self._others,
+            ask=self._ask_owner,
+            known=self._known_of_owner,
         )
         self._client = Client(
             store=self._store,
@@ -181,7 +201,7 @@ class HarnessWorker:
             engines=self._engines,
             fresh=order.run_id if settings.fresh else None,
             announce=self._say,
-            elsewhere=Owners(self._name, workers=lambda: self._others, ask=self._ask_owner),
+            owners=self._owners,
         )
         self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
 
@@ -206,6 +226,11 @@ class HarnessWorker:
             unwritten = self._named(error)
         return ShardDone(queue.counted(), self._stopped or unwritten)
 
+    async def give_up(self, task: str, stage: str) -> None:
+        """Begin no further item of a stage."""
+        if (queue := self._queues.get((task, stage))) is not None:
+            queue.give_up()
+
     async def finish(self, task: str, stage: str) -> HarnessError | None:
         """Write the worker's part of a stage durably to disk."""
         queue = self._queues.pop((task, stage), None)
@@ -227,18 +252,36 @@ class HarnessWorker:
         """Send no further question; calls in flight may finish, or are dropped at once."""
         self._stop(error, at_once=at_once)
 
-    async def know(self, workers: Mapping[str, Any]) -> None:
-        """Ask these workers, by their names, the questions that they own."""
+    async def know(self, workers: Mapping[str, Any]) -> bool:
+        """Ask these workers, by their names, the questions that they own from now on.
+
+        Returns whether this worker has owned any so far.
+        """
         self._others = dict(workers)
+        return self._owners.asked
+
+    async def join(self, workers: Mapping[str, Any], owned: Collection[str]) -> None:
+        """Come after these workers, which know of this one; some have owned questions so far."""
+        self._owners.follow(list(workers), owned)
+        self._others = dict(workers)
+        self._joined.set()
 
     async def answer(
         self, model: int, question: Question
     ) -> tuple[Answer | None, HarnessError | None]:
         """The answer to a question that this worker owns; nothing if it asks no more questions."""
+        await self._joined.wait()
         if self._stopped is not None:
             return None, None
         try:
             return await self._client.answer(self._models[model], question), None
+        except HarnessError as error:
+            return None, error
+
+    async def known(self, key: str) -> tuple[Answer | None, HarnessError | None]:
+        """The answer to a question that this worker owned before another one came, if it has it."""
+        try:
+            return await self._client.known(key), None
         except HarnessError as error:
             return None, error
 
@@ -248,7 +291,7 @@ class HarnessWorker:
 
     async def say(self, text: str) -> None:
         """Show a line to the user."""
-        self._lines.append(text)
+        self._lines.append((text, False))
 
     async def close(self) -> tuple[News, HarnessError | None]:
         """Close journals, engines and the store; the last news, and the first error."""
@@ -304,23 +347,31 @@ class HarnessWorker:
 
     async def _ask_owner(self, owner: str, model: Model, question: Question) -> Answer:
         number = self._models.index(model)
+        answer = await self._heard(owner, lambda actor: actor.answer.remote(number, question))
+        if answer is None:
+            raise OwnerLost(owner)
+        return answer
+
+    async def _known_of_owner(self, owner: str, key: str) -> Answer | None:
+        return await self._heard(owner, lambda actor: actor.known.remote(key))
+
+    async def _heard(self, owner: str, ask: Callable[[Any], Any]) -> Answer | None:
+        """What another worker answers; OwnerLost if it is gone."""
+        answer: Answer | None
         try:
-            answer, error = await self._others[owner].answer.remote(number, question)
+            answer, error = await ask(self._others[owner])
         except (RayActorError, KeyError) as lost:
             raise OwnerLost(owner) from lost
         if error is not None:
             raise error
-        if answer is None:
-            raise OwnerLost(owner)
-        found: Answer = answer
-        return found
+        return answer
 
-    def _logs(self, order: WorkOrder, *, told: bool) -> Path:
+    def _logs(self, order: WorkOrder, *, shown: bool) -> Path:
         """The folder for the logs of engines: in the run folder, or else in the user's cache."""
         if order.settings.run_storage == "shared":
             return self._folder.path / ENGINES / self._name
         logs = default_path().parent / ENGINES / order.run_id / self._name
-        if told:
+        if shown:
             self._say(f"logs of engines are on this node, in {logs}")
         return logs
 
@@ -367,8 +418,8 @@ class HarnessWorker:
             error.where = ", ".join(filter(None, (f"node {self._node}", error.where)))
         return error
 
-    def _say(self, text: str) -> None:
-        self._lines.append(f"worker {self._name} on {self._node}: {text}")
+    def _say(self, text: str, *, problem: bool = False) -> None:
+        self._lines.append((f"worker {self._name} on {self._node}: {text}", problem))
 
 
 def seat_of(worker: str) -> int:

@@ -42,7 +42,7 @@ class Workers:
     keys: RunKeys
     gpus: int
     used: Used
-    announce: Callable[[str], None]
+    announce: Callable[..., None]
     _keeper: Any = None
     _purse: Any = None
     _living: dict[str, Any] = field(default_factory=dict)
@@ -77,8 +77,8 @@ class Workers:
             raise error
         if self._purse is not None:
             self._purse.know.remote(name, actor)
-        self._living[name] = actor
-        self._introduce()
+        async with self._opening:
+            await self._introduce(name, actor)
         return actor
 
     def lost(self, name: str) -> None:
@@ -86,7 +86,8 @@ class Workers:
         ray.kill(self._living.pop(name))
         if self._purse is not None:
             self._purse.lost.remote(name)
-        self._introduce()
+        for actor in self._living.values():
+            actor.know.remote(self._living)
 
     def ended(self, name: str) -> None:
         """Forget a worker that has closed."""
@@ -98,10 +99,18 @@ class Workers:
             if shared is not None:
                 ray.kill(shared)
 
-    def _introduce(self) -> None:
-        """Let all workers know which others there are."""
-        for actor in self._living.values():
-            actor.know.remote(self._living)
+    async def _introduce(self, name: str, actor: Any) -> None:
+        """Let all workers know a new one, before it is asked anything or asks itself."""
+        before = dict(self._living)
+        self._living[name] = actor
+        try:
+            known = [each.know.remote(self._living) for each in before.values()]
+            found = await asyncio.gather(*known, return_exceptions=True)
+            owned = [each for each, asked in zip(before, found, strict=True) if asked is True]
+            await actor.join.remote(before, owned)
+        except BaseException:
+            self.lost(name)
+            raise
 
     async def _open_shared(self) -> None:
         if self._keeper is not None:
@@ -138,7 +147,8 @@ class Workers:
         if name not in self._waited and waited >= PATIENCE_SECONDS:
             self._waited.add(name)
             needs = f"1 CPU and {self.gpus} GPUs" if self.gpus else "1 CPU"
-            self.announce(f"worker {name} waits for a node with {needs} to spare: see `ray status`")
+            line = f"worker {name} waits for a node with {needs} to spare: see `ray status`"
+            self.announce(line, problem=True)
 
     def _unseen(self, name: str, node: str) -> HarnessError | None:
         """The error for a worker whose files do not arrive in the run folder here."""

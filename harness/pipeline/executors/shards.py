@@ -70,11 +70,11 @@ class ShardDone(NamedTuple):
 
 class News(NamedTuple):
     """What a worker reports from time to time: what its calls used, its limiters' history, its
-    lines for the user, and the number of its engines that are open."""
+    lines for the user, each with whether it is a problem, and the number of its open engines."""
 
     usage: dict[str, Any]
     limits: dict[str, Any]
-    lines: tuple[str, ...]
+    lines: tuple[tuple[str, bool], ...]
     engines: int
 
 

@@ -23,15 +23,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"{WANTED}=1 kills clusters for some minutes"))
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, package: Path) -> bytes:
     """The scores of a run by one process that nothing disturbs."""
     return whole_scores(tmp_path_factory.mktemp("whole") / "run", package)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def own_nodes(package: Path) -> Iterator[Nodes]:
-    """The cluster of this folder, which is not that of the other tests."""
+    """The cluster of this file, which is not that of the other tests."""
     with two_nodes() as nodes:
         yield nodes
 

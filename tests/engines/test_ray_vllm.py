@@ -6,49 +6,28 @@ import json
 import os
 import signal
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders.clusters import ray_cluster
 
+from .conftest import Checkpoints, Command, alone
+
 pytest.importorskip("ray")
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
 
-HERE = Path(__file__).parent
-TASK = "gist_synthetic"
-PEOPLE = 6
-HISTORIES = 2 * PEOPLE
-"""The items of the first stage: the sample has two parts for each person."""
-
+PEOPLE = 40
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 1024**2}
 """Room for one worker."""
 
-SMALL = {
-    "max_num_seqs": "2",
-    "gpu_memory_utilization": "0.1",
-    "enable_chunked_prefill": "false",
-}
-"""An engine that leaves memory to another one, and that is not killed by long prompts."""
+SMALL = {"max_num_seqs": "1", "gpu_memory_utilization": "0.1"}
+"""An engine that leaves memory to another one, and is slow enough to be disturbed."""
 
-TYPES = {"done", "unreadable", "call_failed", "no_verdict"}
 ENDING = 60.0
 """Seconds that processes without a parent may take to end."""
-
-
-@pytest.fixture(scope="module")
-def long_checkpoint(vllm_python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that answers at random, and reads histories of hundreds of items."""
-    folder = tmp_path_factory.mktemp("checkpoints") / "tiny-long"
-    subprocess.run(
-        [vllm_python, HERE / "tiny_model.py", folder, "--seed", "0", "--context", "32768"],
-        check=True,
-    )
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -63,24 +42,36 @@ def cluster(
             yield made
 
 
-@dataclass
+@pytest.fixture(scope="module")
+def of_one(
+    checkpoints: Checkpoints,
+    engine_args: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Any]:
+    """The outcomes of the run of one process with one engine."""
+    command = Command(tmp_path_factory.mktemp("local").resolve(), checkpoints, engine_args)
+    with alone():
+        done = command.run(**SMALL)
+    assert done.code == 0, done.err
+    return outcomes(command)
+
+
 class OnNodes:
     """The command on the cluster."""
 
-    command: Any
-    address: str
-
-    def more(self) -> list[str]:
-        return [
-            "--executor", "ray", "--ray_address", self.address, "--engines", "2",
-            "--limit", str(PEOPLE), "--no_store",
-        ]  # fmt: skip
+    def __init__(self, command: Command, address: str) -> None:
+        self.command = command
+        self._more = (
+            "--executor", "ray", "--ray_address", address, "--engines", "2", "--no_store",
+        )  # fmt: skip
 
     def start(self) -> subprocess.Popen[str]:
-        return self.command.start(*self.more(), task=TASK, **SMALL)
+        return self.command.start(*self._more, **SMALL)
 
-    def end_of(self, process: subprocess.Popen[str]) -> Any:
-        return self.command.end_of(process)
+    def finish(self, process: subprocess.Popen[str]) -> None:
+        """Wait until the command has ended well."""
+        ended = self.command.end_of(process)
+        assert ended.code == 0, ended.err
 
     def servers(self) -> dict[int, int]:
         """Each server that runs, and the worker that started it."""
@@ -96,20 +87,6 @@ class OnNodes:
         found = self.command.engine_processes()
         return {pid for pid, words in found.items() if words.startswith("ray::HarnessWorker")}
 
-    def records(self, stage: str) -> dict[str, dict[str, Any]]:
-        """The record of each item of a stage, from all parts of its journal."""
-        found = {}
-        for part in parts(self.command, stage):
-            for line in part.read_bytes().split(b"\n")[:-1]:
-                one = json.loads(line)
-                if "outcome" in one:
-                    found[one["key"]] = one
-        return found
-
-
-def parts(command: Any, stage: str) -> list[Path]:
-    return sorted((command.folder / "runs").glob(f"*/{TASK}/?-{stage}*.jsonl"))
-
 
 def parent_of(pid: int) -> int:
     try:
@@ -119,106 +96,79 @@ def parent_of(pid: int) -> int:
 
 
 @pytest.fixture
-def on_nodes(command: Any, cluster: Any, long_checkpoint: Path, vllm_python: str) -> OnNodes:
-    command.checkpoints = replace(command.checkpoints, candidate=long_checkpoint)
+def on_nodes(command: Command, cluster: Any, vllm_python: str) -> OnNodes:
     command.engine_args = {k: v for k, v in command.engine_args.items() if k != "python"}
     # The command has it too, since it checks the arguments of the engine.
     command.environment = {"HARNESS_VLLM_PYTHON": vllm_python}
     return OnNodes(command, cluster.address)
 
 
-def stages_of(command: Any) -> list[str]:
-    journals = command.run_folder.glob(f"{TASK}/?-*.jsonl")
-    return sorted({path.name.split(".")[0][2:] for path in journals})
+def parts(command: Command, stage: str) -> list[Path]:
+    return sorted((command.folder / "runs").glob(f"*/interests/?-{stage}*.jsonl"))
 
 
-def outcomes(on_nodes: OnNodes) -> dict[str, dict[str, Any]]:
-    """What became of each item of each stage."""
-    return {
+def records(command: Command, stage: str) -> dict[str, dict[str, Any]]:
+    """The record of each item of a stage, from all parts of its journal."""
+    lines = [line for part in parts(command, stage) for line in part.read_bytes().split(b"\n")[:-1]]
+    return {one["key"]: one for one in map(json.loads, lines) if "outcome" in one}
+
+
+def outcomes(command: Command) -> dict[str, Any]:
+    """What became of each item of each stage; every failure has a cause."""
+    found = {
         f"{stage} {one['id']}": one["outcome"]
-        for stage in stages_of(on_nodes.command)
-        for one in on_nodes.records(stage).values()
+        for stage in ("name", "support")
+        for one in records(command, stage).values()
     }
-
-
-def check_failures(found: dict[str, dict[str, Any]]) -> Counter[str]:
-    """How many outcomes are of which type; every failure has a cause."""
-    assert {one["type"] for one in found.values()} <= TYPES
+    assert sum(name.startswith("name ") for name in found) == PEOPLE
+    assert any(one["type"] == "done" for one in found.values())
     assert all(one["cause"] for one in found.values() if one["type"] != "done")
-    return Counter(one["type"] for one in found.values())
-
-
-def logs(command: Any) -> dict[str, Path]:
-    """The log of the engine of each worker."""
-    return {one.parent.name: one for one in sorted(command.run_folder.glob("engines/*/*.log"))}
-
-
-def test_two_engines_on_two_nodes_have_the_outcomes_of_one(
-    on_nodes: OnNodes, wait_until: Callable[..., None]
-) -> None:
-    command = on_nodes.command
-    result = on_nodes.end_of(on_nodes.start())
-    assert result.code == 0, result.err
-    wait_until(lambda: command.engine_processes() == {}, seconds=ENDING)
-    assert sorted(logs(command)) == ["1.1", "2.1"]
-    # Each engine was asked: the shards of a small stage are not all taken by the first worker.
-    assert sum(part.stat().st_size > 0 for part in parts(command, "predict")) == 2
-    found = outcomes(on_nodes)
-    assert check_failures(found)["done"] > 0
-    assert sum(name.startswith("predict") for name in found) == HISTORIES
-
-    there = command.folder / "local"
-    there.mkdir()
-    alone = replace(command, folder=there)
-    local = alone.run("--limit", str(PEOPLE), task=TASK, **SMALL)
-    assert local.code == 0, local.err
-    assert outcomes(OnNodes(alone, "")) == found
+    return found
 
 
 def test_kill_9_of_a_worker_takes_its_engine_along_and_another_takes_its_place(
-    on_nodes: OnNodes, wait_until: Callable[..., None]
+    on_nodes: OnNodes, of_one: dict[str, Any], wait_until: Callable[..., None]
 ) -> None:
     command = on_nodes.command
     process = on_nodes.start()
-
-    def records() -> int:
-        return len(on_nodes.records("predict"))
-
-    wait_until(lambda: (records() >= 1 and len(on_nodes.servers()) == 2) or ended(process))
-    assert process.poll() is None, process.communicate()
-    before = on_nodes.servers()
-    server, worker = next(iter(before.items()))
+    wait_until(
+        lambda: (records(command, "name") and len(on_nodes.servers()) == 2) or ended(process)
+    )
+    assert not ended(process), process.communicate()
+    server, worker = next(iter(on_nodes.servers().items()))
     of_worker = {server, parent_of(server)}
     os.kill(worker, signal.SIGKILL)
     wait_until(lambda: not of_worker & set(command.engine_processes()), seconds=ENDING)
     wait_until(lambda: len(on_nodes.workers() - {worker}) == 2 or ended(process))
-    assert process.poll() is None, process.communicate()
-    result = on_nodes.end_of(process)
-    assert result.code == 0, result.err
-    check_failures(found := outcomes(on_nodes))
-    assert sum(name.startswith("predict") for name in found) == HISTORIES
+    assert not ended(process), process.communicate()
+    on_nodes.finish(process)
+    assert outcomes(command) == of_one
     wait_until(lambda: command.engine_processes() == {}, seconds=ENDING)
 
 
 def test_kill_9_of_the_command_leaves_no_engine_and_the_same_command_continues(
-    on_nodes: OnNodes, wait_until: Callable[..., None]
+    on_nodes: OnNodes, of_one: dict[str, Any], wait_until: Callable[..., None]
 ) -> None:
     command = on_nodes.command
     process = on_nodes.start()
-    wait_until(lambda: len(on_nodes.records("predict")) >= 1 or ended(process))
-    assert process.poll() is None, process.communicate()
-    assert len(on_nodes.servers()) >= 1
+    wait_until(lambda: records(command, "name") or ended(process))
+    assert not ended(process), process.communicate()
+    assert on_nodes.servers()
     process.kill()
     process.communicate()
     wait_until(lambda: command.engine_processes() == {}, seconds=ENDING)
-    kept = on_nodes.records("predict")
-    assert 1 <= len(kept) < HISTORIES
+    kept = records(command, "name")
+    assert 1 <= len(kept) < PEOPLE
+    before = set(parts(command, "name"))
 
-    result = on_nodes.end_of(on_nodes.start())
-    assert result.code == 0, result.err
-    now = on_nodes.records("predict")
-    assert len(now) == HISTORIES
+    on_nodes.finish(on_nodes.start())
+    now = records(command, "name")
     assert {key: now[key] for key in kept} == kept
+    assert outcomes(command) == of_one
+    logs = command.run_folder.glob("engines/*/*.log")
+    assert sorted(log.parent.name for log in logs) == ["1.1", "2.1"]
+    # Each engine was asked: the first one that was ready did not take all items.
+    assert sum(part.stat().st_size > 0 for part in set(parts(command, "name")) - before) == 2
     wait_until(lambda: command.engine_processes() == {}, seconds=ENDING)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import gc
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
@@ -28,6 +26,7 @@ from harness.pipeline.executors.choice import join_cluster, open_executor
 from harness.pipeline.executors.local import NotBatchable
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.failure_limits import how_to_ask_again
+from harness.pipeline.garbage import rare_collection
 from harness.pipeline.plan import Plan, StageRun, State, for_later
 from harness.pipeline.preflight import (
     models_of,
@@ -51,32 +50,6 @@ from harness.scoring.group_means import MeanOverTasks, means_of_run
 from harness.scoring.run_costs import session_costs
 from harness.scoring.score_run import score_task
 from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats
-
-RARELY = 10_000
-"""Objects made between two collections. With Python's default of 700, collecting over all objects
-that wait for a reply takes a tenth of a run's processor time."""
-
-_lock = threading.Lock()
-_before: list[tuple[int, int, int]] = []
-"""The thresholds that each active run found; the first ones are those from before all runs."""
-
-
-@contextmanager
-def rare_collection() -> Iterator[None]:
-    """Collect garbage less often until the last of several overlapping runs ends."""
-    with _lock:
-        _before.append(_before[0] if _before else gc.get_threshold())
-        often, *rest = _before[0]
-        if 0 < often < RARELY:
-            gc.set_threshold(RARELY, *rest)
-    try:
-        yield
-    finally:
-        with _lock:
-            before = _before.pop()
-            if not _before:
-                gc.set_threshold(*before)
-
 
 def identical_repeats_warning(
     settings: RunSettings, contexts: Iterable[Sequence[StageContext]]

@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from harness.pipeline.run import RARELY, rare_collection
+from harness.pipeline.garbage import RARELY, rare_collection
 
 
 @pytest.fixture

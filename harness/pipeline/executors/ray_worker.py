@@ -35,6 +35,7 @@ from harness.pipeline.executors.ray_keeper import distant_memory, sent_file
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.sent_files import SentFile
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone, unpacked
+from harness.pipeline.garbage import collect_rarely
 from harness.pipeline.item_queue import Job, JobText, Queue, job_of
 from harness.pipeline.plan import StageRun, State
 from harness.pipeline.preflight import models_of, players_of_stages, preflight
@@ -151,6 +152,7 @@ class HarnessWorker:
         Returns the name of the node, and what keeps it from working on this run.
         """
         take_keys(keys)
+        collect_rarely()
         try:
             await self._begin(decoded(order, self._node), keeper, purse)
         except HarnessError as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -19,10 +20,11 @@ from harness.contracts.model import Usage
 from harness.contracts.records import Records, record_type
 from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, atomic_writer, read_sealed, sealed_file
-from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.journal_index import JournalIndex, JournalRecords, in_shares
 from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import Columns, sound
+from harness.scoring.processes import cores, write_shares
 from harness.scoring.run_costs import cost_of_role
 from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
 FORMAT = 1
 COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema", "thought_out")
 """The counts of a role's calls, by the names of the summary's fields."""
+
+SHARE = 100_000
+"""So many records are worth a process: scoring them takes a second, and its start half of one."""
+
+MOST_SHARES = 16
+"""With more processes, most of the time would be that of the index, which one process makes."""
 
 
 class Unfinished(HarnessError):
@@ -101,11 +109,18 @@ def score_task(
 
 
 def score_into(
-    scores: Path, folder: RunFolder, manifest: Manifest, task: Task, benchmark: Benchmark
+    scores: Path,
+    folder: RunFolder,
+    manifest: Manifest,
+    task: Task,
+    benchmark: Benchmark,
+    *,
+    shares: int | None = None,
 ) -> TaskSummary:
     """The summary of a finished task of a run; writes its scores to the file `scores`.
 
-    The options of `task` may differ from the run's options if only scoring reads them.
+    The options of `task` may differ from the run's options if only scoring reads them. A large task
+    is scored by several processes if its benchmark allows that; `shares` sets their number.
     """
     entry = manifest.tasks[task.name]
     metrics = chosen_metrics(task, benchmark)
@@ -113,13 +128,22 @@ def score_into(
     indexes = _open(folder, manifest, task.name)
     records = _typed(entry, indexes, benchmark)
     roles = role_entries(manifest, task.name, benchmark)
-    columns = Columns(metrics, of_others=benchmark.stages_of_others)
+    share = _Share(
+        benchmark=benchmark.name,
+        score=benchmark.score,
+        declared=frozenset(metric.of or name for name, metric in benchmark.metrics.items()),
+        options=options,
+        metrics=metrics,
+        of_others=benchmark.stages_of_others,
+        records=records,
+        indexes=indexes,
+    )
     scores.parent.mkdir(exist_ok=True)
-    encoder = msgspec.json.Encoder()
     with atomic_writer(scores) as file:
-        for score in _scores(benchmark, records, options):
-            columns.add(score)
-            file.write(sealed(encoder.encode(score) + b"\n", LINE))
+        found = write_shares(
+            _write_scores, _in_shares(share, benchmark, shares), file, scores.parent
+        )
+    columns = found.columns
     counts = Counter(columns.counts)
     if benchmark.counts is not None:
         counts.update(benchmark.counts(records, options))
@@ -149,7 +173,7 @@ def score_into(
             task=task.name,
             least_scored=task.least_scored,
         ),
-        stages=_stage_summaries(manifest, task.name, indexes, manifest.prices),
+        stages=_stage_summaries(manifest, task.name, found.calls, manifest.prices),
         slices={name: dict(sorted(one.items())) for name, one in columns.slices.items()}
         or msgspec.UNSET,
         published=_published(task, benchmark) or msgspec.UNSET,
@@ -168,7 +192,7 @@ def priced_stages(
 ) -> dict[str, StageSummary]:
     """The stages of a finished task of a run, counted again at these prices."""
     indexes = _open(folder, manifest, name)
-    return _stage_summaries(manifest, name, indexes, prices)
+    return _stage_summaries(manifest, name, _calls_of(indexes), prices)
 
 
 def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:
@@ -231,9 +255,9 @@ def _open(folder: RunFolder, manifest: Manifest, name: str) -> dict[str, Journal
 
 def _typed(
     entry: TaskEntry, indexes: Mapping[str, JournalIndex], benchmark: Benchmark
-) -> dict[str, Records[Any, Any]]:
+) -> dict[str, JournalRecords[Any, Any]]:
     stages = {stage.name: stage for stage in benchmark.stages}
-    records: dict[str, Records[Any, Any]] = {}
+    records: dict[str, JournalRecords[Any, Any]] = {}
     for kept in entry.stages:
         if kept.name not in stages:
             raise PluginError(
@@ -263,38 +287,94 @@ def task_options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
         ) from error
 
 
-def _scores(
-    benchmark: Benchmark, records: Mapping[str, Records[Any, Any]], options: msgspec.Struct
-) -> Iterator[Score[Any]]:
-    declared = {metric.of or name for name, metric in benchmark.metrics.items()}
+@dataclass(frozen=True, kw_only=True)
+class _Share:
+    """What is scored at a time, and how: the records of some users, or of all."""
+
+    benchmark: str
+    score: Callable[[Mapping[str, Records[Any, Any]], Any], Iterator[Score[Any]]]
+    declared: frozenset[str]
+    options: msgspec.Struct
+    metrics: Mapping[str, Metric]
+    of_others: Collection[str]
+    records: Mapping[str, JournalRecords[Any, Any]]
+    indexes: Mapping[str, JournalIndex]
+
+
+def _in_shares(whole: _Share, benchmark: Benchmark, number: int | None) -> list[_Share]:
+    """A task in shares of its users, in their order; one if its benchmark allows no more."""
+    divided = [name for name in benchmark.scored_by_user if name in whole.indexes]
+    if number is None:
+        records = sum(len(whole.indexes[name]) for name in divided)
+        number = min(records // SHARE, MOST_SHARES, cores())
+    if not divided or number < 2:
+        return [whole]
+    return [
+        replace(
+            whole,
+            records={
+                **whole.records,
+                **{name: whole.records[name].of(part[name]) for name in divided},
+            },
+            indexes=part,
+        )
+        for part in in_shares(whole.indexes, number)
+    ]
+
+
+class _Scored:
+    """What the scores of a share become, with the counts of its calls by stage."""
+
+    def __init__(self, columns: Columns, calls: dict[str, _Calls]) -> None:
+        self.columns = columns
+        self.calls = calls
+
+    def extend(self, other: _Scored) -> None:
+        """Add what follows."""
+        self.columns.extend(other.columns)
+        for stage, calls in self.calls.items():
+            calls.extend(other.calls[stage])
+
+
+def _write_scores(share: _Share, file: BinaryIO) -> _Scored:
+    """Score a share, and write its scores."""
+    columns = Columns(share.metrics, of_others=share.of_others)
+    encoder = msgspec.json.Encoder()
+    for score in _scores(share):
+        columns.add(score)
+        file.write(sealed(encoder.encode(score) + b"\n", LINE))
+    return _Scored(columns, _calls_of(share.indexes))
+
+
+def _scores(share: _Share) -> Iterator[Score[Any]]:
     try:
-        for score in benchmark.score(records, options):
+        for score in share.score(share.records, share.options):
             if not all(
-                each.keys() <= declared
+                each.keys() <= share.declared
                 for each in (score.values, score.missing, score.worst, score.lost or {})
             ):
-                raise _undeclared(benchmark, score, declared)
+                raise _undeclared(share, score)
             yield sound(score)
     except HarnessError:
         raise
     except Exception as error:
         raise PluginError(
-            f"benchmark {benchmark.name!r} failed to score its records",
+            f"benchmark {share.benchmark!r} failed to score its records",
             found=traceback.format_exc(limit=-4).strip(),
             hint="the records are kept: fix the benchmark, then run `harness score`",
         ) from error
 
 
-def _undeclared(benchmark: Benchmark, score: Score[Any], declared: Collection[str]) -> PluginError:
+def _undeclared(share: _Share, score: Score[Any]) -> PluginError:
     """The error for a score that no metric reads, such as one with a misspelt name."""
     names = {*score.values, *score.missing, *score.worst, *(score.lost or ())}
-    named = sorted(names - set(declared))
+    named = sorted(names - share.declared)
     return PluginError(
-        f"benchmark {benchmark.name!r} has a score that none of its metrics reads",
+        f"benchmark {share.benchmark!r} has a score that none of its metrics reads",
         where=f"the score of {score.id!r}",
         found=", ".join(named),
-        expected=", ".join(sorted(declared)),
-        hint=did_you_mean(named[0], declared)
+        expected=", ".join(sorted(share.declared)),
+        hint=did_you_mean(named[0], share.declared)
         or "declare a metric of that name, or one that is `of` it",
     )
 
@@ -343,6 +423,16 @@ class _Tally:
         spend.add(call.usage)
         spend.add(call.wasted)
 
+    def extend(self, other: _Tally) -> None:
+        """Count what another has counted too."""
+        self.with_usage += other.with_usage
+        self.untold += other.untold
+        self.counts.update(other.counts)
+        self.rungs.update(other.rungs)
+        for mine, others in ((self.paid, other.paid), (self.saved, other.saved)):
+            for name, number in asdict(others).items():
+                setattr(mine, name, getattr(mine, name) + number)
+
     def use(self, cost: Cost | None, *, by_rule: bool) -> RoleUse:
         known = self.with_usage or by_rule or not self.untold
         counts: dict[str, Any] = {name: self.counts[name] for name in COUNTED}
@@ -355,11 +445,39 @@ class _Tally:
         )
 
 
+class _Calls:
+    """Counts the outcomes of a stage's records, and their calls by role."""
+
+    def __init__(self, index: JournalIndex) -> None:
+        self.items = len(index)
+        self.done = 0
+        self.failures: Counter[str] = Counter()
+        self.tallies: dict[str, _Tally] = defaultdict(_Tally)
+        bare: JournalRecords[Any, Any] = JournalRecords(index.path, "", _Bare, index=index)
+        record: Any
+        for record in bare:
+            if record.outcome.type == "done":
+                self.done += 1
+            else:
+                self.failures[record.outcome.cause] += 1
+            for call in record.calls:
+                self.tallies[player_name(call.role, call.member)].add(call)
+
+    def extend(self, other: _Calls) -> None:
+        """Count what another has counted too."""
+        self.items += other.items
+        self.done += other.done
+        self.failures.update(other.failures)
+        for name, tally in other.tallies.items():
+            self.tallies[name].extend(tally)
+
+
+def _calls_of(indexes: Mapping[str, JournalIndex]) -> dict[str, _Calls]:
+    return {stage: _Calls(index) for stage, index in indexes.items()}
+
+
 def _stage_summaries(
-    manifest: Manifest,
-    task: str,
-    indexes: Mapping[str, JournalIndex],
-    prices: PriceTable | None,
+    manifest: Manifest, task: str, stages: Mapping[str, _Calls], prices: PriceTable | None
 ) -> dict[str, StageSummary]:
     def use_of(role: str, tally: _Tally) -> RoleUse:
         cost = None
@@ -368,25 +486,12 @@ def _stage_summaries(
             cost = cost_of_role(entry, prices, paid=tally.paid, saved=tally.saved)
         return tally.use(cost, by_rule=manifest.by_rule(task, role))
 
-    return {stage: _stage_summary(index, use_of) for stage, index in indexes.items()}
-
-
-def _stage_summary(index: JournalIndex, use_of: Callable[[str, _Tally], RoleUse]) -> StageSummary:
-    done = 0
-    failures: Counter[str] = Counter()
-    tallies: dict[str, _Tally] = defaultdict(_Tally)
-    bare: JournalRecords[Any, Any] = JournalRecords(index.path, "", _Bare, index=index)
-    record: Any
-    for record in bare:
-        if record.outcome.type == "done":
-            done += 1
-        else:
-            failures[record.outcome.cause] += 1
-        for call in record.calls:
-            tallies[player_name(call.role, call.member)].add(call)
-    return StageSummary(
-        items=len(index),
-        done=done,
-        failures=dict(sorted(failures.items())),
-        roles={role: use_of(role, tallies[role]) for role in sorted(tallies)},
-    )
+    return {
+        stage: StageSummary(
+            items=calls.items,
+            done=calls.done,
+            failures=dict(sorted(calls.failures.items())),
+            roles={role: use_of(role, calls.tallies[role]) for role in sorted(calls.tallies)},
+        )
+        for stage, calls in stages.items()
+    }

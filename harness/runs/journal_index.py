@@ -293,7 +293,7 @@ def in_shares(indexes: Mapping[str, JournalIndex], number: int) -> list[dict[str
     the longest stage.
     """
     longest = max(indexes.values(), key=len)
-    places = (len(longest) * share // number for share in range(1, number))
+    places = (len(longest) * share // number for share in range(1, min(number, len(longest))))
     hashes = sorted({longest.hash_at(place) for place in places})
     cuts = {
         stage: [0, *map(index.from_hash, hashes), len(index)] for stage, index in indexes.items()
@@ -324,10 +324,6 @@ class JournalRecords(Generic[ItemT, ValueT]):
     def __reduce__(self) -> tuple[Any, ...]:
         made = partial(JournalRecords, kind=self._decoder.type, index=self._index)
         return made, (self._index.path, "")
-
-    def of(self, index: JournalIndex) -> JournalRecords[ItemT, ValueT]:
-        """Those of these records that are in an index."""
-        return JournalRecords(index.path, "", self._decoder.type, index=index)
 
     def __len__(self) -> int:
         return len(self._index)

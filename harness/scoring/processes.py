@@ -1,4 +1,4 @@
-"""Writing of one file by several processes of this machine: each a new Python."""
+"""One file written by several processes of this machine, each of which is a new Python."""
 
 from __future__ import annotations
 
@@ -12,24 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, Protocol, Self, TypeVar
-
-
-class Extendable(Protocol):
-    """What a share gives; `extend` adds that of the next one."""
-
-    def extend(self, other: Self) -> None: ...
-
+from typing import Any, BinaryIO, TypeVar
 
 ShareT = TypeVar("ShareT")
-FoundT = TypeVar("FoundT", bound=Extendable)
+FoundT = TypeVar("FoundT")
 
 
 def cores() -> int:
     """How many cores this process may use."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def write_shares(
@@ -37,46 +28,46 @@ def write_shares(
     shares: Sequence[ShareT],
     file: BinaryIO,
     folder: Path,
-) -> FoundT:
-    """What `write(share, file)` returns for all shares, which are in the file in their order.
+) -> list[FoundT]:
+    """What `write(share, file)` returns for each share; `file` has them in their order.
 
     The first is written here, each other one by a process that ends with this one. What a process
-    cannot do is done here, so that errors are those of one process. `folder` is for their files.
+    fails at is done here, so that errors are those of one process. `folder` is for their files.
     """
     first, *others = shares
     if not others:
-        return write(first, file)
+        return [write(first, file)]
     with TemporaryDirectory(dir=folder, prefix=".") as place, ExitStack() as stack:
+        jobs = [Path(place, str(number)) for number, _ in enumerate(others)]
         processes = [
-            stack.enter_context(_process(write, share, Path(place, str(number))))
-            for number, share in enumerate(others)
+            stack.enter_context(_process((write, share), job))
+            for share, job in zip(others, jobs, strict=True)
         ]
-        found = write(first, file)
-        for number, (share, process) in enumerate(zip(others, processes, strict=True)):
+        found = [write(first, file)]
+        for share, job, process in zip(others, jobs, processes, strict=True):
             if process is not None and process.wait() == 0:
-                with Path(place, f"{number}.written").open("rb") as written:
+                with Path(f"{job}.written").open("rb") as written:
                     shutil.copyfileobj(written, file)
-                found.extend(pickle.loads(Path(place, f"{number}.found").read_bytes()))
+                found.append(pickle.loads(job.read_bytes()))
             else:
-                found.extend(write(share, file))
+                found.append(write(share, file))
     return found
 
 
 @contextmanager
-def _process(
-    write: Callable[[ShareT, BinaryIO], FoundT], share: ShareT, job: Path
-) -> Iterator[subprocess.Popen[bytes] | None]:
-    """A process that writes a share; None if there can be none."""
-    command = [sys.executable, "-P", "-m", __name__, str(job)]
-    # Unlike `multiprocessing`, this never runs the user's own script once more.
+def _process(work: Any, job: Path) -> Iterator[subprocess.Popen[bytes] | None]:
+    """A process that writes a share; None if there can be none.
+
+    Unlike those of `multiprocessing`, it never begins with the script that uses the harness.
+    """
     path = os.pathsep.join(path for path in sys.path if path)
     try:
-        job.write_bytes(pickle.dumps((write, share)))
+        job.write_bytes(pickle.dumps(work))
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-P", "-m", __name__, str(job)],
             stdin=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C is for the command, which ends its processes
+            start_new_session=True,  # so that Ctrl-C reaches the command alone
         )
     except (pickle.PicklingError, AttributeError, TypeError, OSError):
         yield None
@@ -89,15 +80,15 @@ def _process(
 
 
 def main(job: Path) -> None:
-    """Write the share of a job."""
+    """Write the share of a job, and replace the job by what was found."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         write, share = pickle.loads(job.read_bytes())
         with Path(f"{job}.written").open("wb") as file:
             found = write(share, file)
-        Path(f"{job}.found").write_bytes(pickle.dumps(found))
+        job.write_bytes(pickle.dumps(found))
     except Exception:
-        sys.exit(1)  # the process that waits for it does the same, and says what is wrong
+        sys.exit(1)  # the parent does the same again, and says what is wrong
 
 
 def _end_with_parent() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -115,35 +116,37 @@ def score_into(
     task: Task,
     benchmark: Benchmark,
     *,
-    shares: int | None = None,
+    processes: int | None = None,
 ) -> TaskSummary:
     """The summary of a finished task of a run; writes its scores to the file `scores`.
 
-    The options of `task` may differ from the run's options if only scoring reads them. A large task
-    is scored by several processes if its benchmark allows that; `shares` sets their number.
+    The options of `task` may differ from the run's options if only scoring reads them. If its
+    benchmark allows that, a large task is scored by several processes, or any by so many.
     """
     entry = manifest.tasks[task.name]
     metrics = chosen_metrics(task, benchmark)
     options = task_options(task, benchmark)
     indexes = _open(folder, manifest, task.name)
     records = _typed(entry, indexes, benchmark)
-    roles = role_entries(manifest, task.name, benchmark)
-    share = _Share(
-        benchmark=benchmark.name,
-        score=benchmark.score,
-        declared=frozenset(metric.of or name for name, metric in benchmark.metrics.items()),
-        options=options,
-        metrics=metrics,
-        of_others=benchmark.stages_of_others,
-        records=records,
-        indexes=indexes,
+    scorer = _Scorer(
+        benchmark.name,
+        benchmark.score,
+        benchmark.metrics,
+        options,
+        metrics,
+        benchmark.stages_of_others,
     )
+    roles = role_entries(manifest, task.name, benchmark)
     scores.parent.mkdir(exist_ok=True)
     with atomic_writer(scores) as file:
-        found = write_shares(
-            _write_scores, _in_shares(share, benchmark, shares), file, scores.parent
-        )
-    columns = found.columns
+        shares = _shares(entry, indexes, benchmark, processes)
+        write = partial(_write_scores, scorer)
+        (columns, calls), *more = write_shares(write, shares, file, scores.parent)
+    while more:
+        other_columns, other_calls = more.pop(0)
+        columns.extend(other_columns)
+        for stage, one in other_calls.items():
+            calls[stage].extend(one)
     counts = Counter(columns.counts)
     if benchmark.counts is not None:
         counts.update(benchmark.counts(records, options))
@@ -173,7 +176,7 @@ def score_into(
             task=task.name,
             least_scored=task.least_scored,
         ),
-        stages=_stage_summaries(manifest, task.name, found.calls, manifest.prices),
+        stages=_stage_summaries(manifest, task.name, calls, manifest.prices),
         slices={name: dict(sorted(one.items())) for name, one in columns.slices.items()}
         or msgspec.UNSET,
         published=_published(task, benchmark) or msgspec.UNSET,
@@ -287,94 +290,84 @@ def task_options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
         ) from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Share:
-    """What is scored at a time, and how: the records of some users, or of all."""
+class _Scorer(NamedTuple):
+    """The parts of a benchmark that another process needs."""
 
-    benchmark: str
+    name: str
     score: Callable[[Mapping[str, Records[Any, Any]], Any], Iterator[Score[Any]]]
-    declared: frozenset[str]
-    options: msgspec.Struct
     metrics: Mapping[str, Metric]
-    of_others: Collection[str]
+    options: msgspec.Struct
+    chosen: Mapping[str, Metric]
+    stages_of_others: Collection[str]
+
+
+class _Share(NamedTuple):
+    """What is scored at a time: the records of some users, or of all."""
+
     records: Mapping[str, JournalRecords[Any, Any]]
     indexes: Mapping[str, JournalIndex]
 
 
-def _in_shares(whole: _Share, benchmark: Benchmark, number: int | None) -> list[_Share]:
-    """A task in shares of its users, in their order; one if its benchmark allows no more."""
-    divided = [name for name in benchmark.scored_by_user if name in whole.indexes]
-    if number is None:
-        records = sum(len(whole.indexes[name]) for name in divided)
-        number = min(records // SHARE, MOST_SHARES, cores())
-    if not divided or number < 2:
-        return [whole]
+def _shares(
+    entry: TaskEntry,
+    indexes: Mapping[str, JournalIndex],
+    benchmark: Benchmark,
+    processes: int | None,
+) -> list[_Share]:
+    """A task in shares of its users, in their order; in one if its benchmark allows no more."""
+    divided = [name for name in benchmark.scored_by_user if name in indexes]
+    records = sum(len(indexes[name]) for name in divided)
+    number = processes or min(records // SHARE, MOST_SHARES, cores())
+    parts = in_shares(indexes, number if divided else 1)
+    read = ({**indexes, **{name: part[name] for name in divided}} for part in parts)
     return [
-        replace(
-            whole,
-            records={
-                **whole.records,
-                **{name: whole.records[name].of(part[name]) for name in divided},
-            },
-            indexes=part,
-        )
-        for part in in_shares(whole.indexes, number)
+        _Share(_typed(entry, whole, benchmark), part)
+        for whole, part in zip(read, parts, strict=True)
     ]
 
 
-class _Scored:
-    """What the scores of a share become, with the counts of its calls by stage."""
-
-    def __init__(self, columns: Columns, calls: dict[str, _Calls]) -> None:
-        self.columns = columns
-        self.calls = calls
-
-    def extend(self, other: _Scored) -> None:
-        """Add what follows."""
-        self.columns.extend(other.columns)
-        for stage, calls in self.calls.items():
-            calls.extend(other.calls[stage])
-
-
-def _write_scores(share: _Share, file: BinaryIO) -> _Scored:
+def _write_scores(
+    scorer: _Scorer, share: _Share, file: BinaryIO
+) -> tuple[Columns, dict[str, _Calls]]:
     """Score a share, and write its scores."""
-    columns = Columns(share.metrics, of_others=share.of_others)
+    columns = Columns(scorer.chosen, of_others=scorer.stages_of_others)
     encoder = msgspec.json.Encoder()
-    for score in _scores(share):
+    for score in _scores(scorer, share.records):
         columns.add(score)
         file.write(sealed(encoder.encode(score) + b"\n", LINE))
-    return _Scored(columns, _calls_of(share.indexes))
+    return columns, _calls_of(share.indexes)
 
 
-def _scores(share: _Share) -> Iterator[Score[Any]]:
+def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[Any]]:
+    declared = {metric.of or name for name, metric in benchmark.metrics.items()}
     try:
-        for score in share.score(share.records, share.options):
+        for score in benchmark.score(records, benchmark.options):
             if not all(
-                each.keys() <= share.declared
+                each.keys() <= declared
                 for each in (score.values, score.missing, score.worst, score.lost or {})
             ):
-                raise _undeclared(share, score)
+                raise _undeclared(benchmark, score, declared)
             yield sound(score)
     except HarnessError:
         raise
     except Exception as error:
         raise PluginError(
-            f"benchmark {share.benchmark!r} failed to score its records",
+            f"benchmark {benchmark.name!r} failed to score its records",
             found=traceback.format_exc(limit=-4).strip(),
             hint="the records are kept: fix the benchmark, then run `harness score`",
         ) from error
 
 
-def _undeclared(share: _Share, score: Score[Any]) -> PluginError:
+def _undeclared(benchmark: _Scorer, score: Score[Any], declared: Collection[str]) -> PluginError:
     """The error for a score that no metric reads, such as one with a misspelt name."""
     names = {*score.values, *score.missing, *score.worst, *(score.lost or ())}
-    named = sorted(names - share.declared)
+    named = sorted(names - set(declared))
     return PluginError(
-        f"benchmark {share.benchmark!r} has a score that none of its metrics reads",
+        f"benchmark {benchmark.name!r} has a score that none of its metrics reads",
         where=f"the score of {score.id!r}",
         found=", ".join(named),
-        expected=", ".join(sorted(share.declared)),
-        hint=did_you_mean(named[0], share.declared)
+        expected=", ".join(sorted(declared)),
+        hint=did_you_mean(named[0], declared)
         or "declare a metric of that name, or one that is `of` it",
     )
 
@@ -471,13 +464,21 @@ class _Calls:
         for name, tally in other.tallies.items():
             self.tallies[name].extend(tally)
 
+    def summary(self, use_of: Callable[[str, _Tally], RoleUse]) -> StageSummary:
+        return StageSummary(
+            items=self.items,
+            done=self.done,
+            failures=dict(sorted(self.failures.items())),
+            roles={role: use_of(role, self.tallies[role]) for role in sorted(self.tallies)},
+        )
+
 
 def _calls_of(indexes: Mapping[str, JournalIndex]) -> dict[str, _Calls]:
     return {stage: _Calls(index) for stage, index in indexes.items()}
 
 
 def _stage_summaries(
-    manifest: Manifest, task: str, stages: Mapping[str, _Calls], prices: PriceTable | None
+    manifest: Manifest, task: str, calls: Mapping[str, _Calls], prices: PriceTable | None
 ) -> dict[str, StageSummary]:
     def use_of(role: str, tally: _Tally) -> RoleUse:
         cost = None
@@ -486,12 +487,4 @@ def _stage_summaries(
             cost = cost_of_role(entry, prices, paid=tally.paid, saved=tally.saved)
         return tally.use(cost, by_rule=manifest.by_rule(task, role))
 
-    return {
-        stage: StageSummary(
-            items=calls.items,
-            done=calls.done,
-            failures=dict(sorted(calls.failures.items())),
-            roles={role: use_of(role, calls.tallies[role]) for role in sorted(calls.tallies)},
-        )
-        for stage, calls in stages.items()
-    }
+    return {stage: one.summary(use_of) for stage, one in calls.items()}

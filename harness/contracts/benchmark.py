@@ -143,6 +143,11 @@ class Benchmark:
     """The only options that the numbers depend on; they can be changed without asking any model
     again."""
 
+    scored_by_user: Collection[str] = ()
+    """The stages of which the scores of a user need that user's records alone. If there are any,
+    `score` is a function of a module and yields scores in the order of users: of a large task,
+    several processes score some users each, with all records of the other stages."""
+
     details: Any = None
     """The type of a score's details."""
 

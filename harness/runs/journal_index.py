@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
@@ -239,6 +242,24 @@ class JournalIndex:
             last = position + 1 == len(self.starts)
             yield int(start), len(self) if last else int(self.starts[position + 1])
 
+    def part(self, start: int, stop: int) -> JournalIndex:
+        """The index of the records from one position to before another, of whole users."""
+        part = copy.copy(self)
+        part.places, part.lengths = self.places[start:stop], self.lengths[start:stop]
+        part.starts = self.starts[(start <= self.starts) & (self.starts < stop)] - start
+        return part
+
+    def hash_at(self, position: int) -> int:
+        """The hash of the user of a record, by which users are in order."""
+        with JournalFiles(self.path) as files:
+            line = files.read(int(self.places[position]), int(self.lengths[position]))
+        return stable_int(msgspec.json.decode(_start(line), type=Head).user)
+
+    def from_hash(self, user_hash: int) -> int:
+        """The position of the first record of users with this hash or a higher one."""
+        place = bisect_left(self.starts, user_hash, key=lambda start: self.hash_at(int(start)))
+        return int(self.starts[place]) if place < len(self.starts) else len(self)
+
     def _current(
         self, keys: NDArray[np.int64], places: NDArray[np.int64], lengths: NDArray[np.uint32]
     ) -> NDArray[np.bool_] | None:
@@ -265,6 +286,24 @@ class JournalIndex:
         return kept
 
 
+def in_shares(indexes: Mapping[str, JournalIndex], number: int) -> list[dict[str, JournalIndex]]:
+    """The records of stages in at most so many shares, each of the same whole users in all stages.
+
+    One after the other they have the users in their order; each has about as many of the records of
+    the longest stage.
+    """
+    longest = max(indexes.values(), key=len)
+    places = (len(longest) * share // number for share in range(1, min(number, len(longest))))
+    hashes = sorted({longest.hash_at(place) for place in places})
+    cuts = {
+        stage: [0, *map(index.from_hash, hashes), len(index)] for stage, index in indexes.items()
+    }
+    return [
+        {stage: index.part(*cuts[stage][share : share + 2]) for stage, index in indexes.items()}
+        for share in range(len(hashes) + 1)
+    ]
+
+
 class JournalRecords(Generic[ItemT, ValueT]):
     """The current records of one stage, streamed from its journal; see `Records` for their order.
 
@@ -281,6 +320,10 @@ class JournalRecords(Generic[ItemT, ValueT]):
     ) -> None:
         self._index = JournalIndex(path, stage_key) if index is None else index
         self._decoder = msgspec.json.Decoder(kind)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = partial(JournalRecords, kind=self._decoder.type, index=self._index)
+        return made, (self._index.path, "")
 
     def __len__(self) -> int:
         return len(self._index)

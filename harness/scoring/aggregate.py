@@ -43,7 +43,7 @@ class Columns:
         self.units = 0
         self._metrics = metrics
         self._of_others = of_others
-        self._lost = dict.fromkeys(metrics, 0.0)
+        self._lost = {name: array("d") for name in metrics}
         self._not_counted = {name: array("Q") for name in metrics}
         self._users = array("Q")
         self.counts: Counter[str] = Counter()
@@ -67,13 +67,29 @@ class Columns:
             self._values[name].append(score.values.get(column, math.nan))
             self._worst[name].append(at_worst(score, column, metric))
             lost = lost_of(score, column)
-            self._lost[name] += lost
+            if lost:
+                self._lost[name].append(lost)
             if metric.worst is None and column not in score.worst:
                 self._without_worst[name] |= column in score.missing or lost > 0
             if column in score.missing:
                 self._missing[name][score.missing[column]] += 1
                 if is_of_others(score.missing[column], self._of_others):
                     self._not_counted[name].append(self.units - 1)
+
+    def extend(self, other: Columns) -> None:
+        """Add the scores that another has of the same metrics, after those of this one."""
+        for name in self._metrics:
+            self._values[name] += other._values[name]
+            self._worst[name] += other._worst[name]
+            self._lost[name] += other._lost[name]
+            self._missing[name].update(other._missing[name])
+            self._without_worst[name] |= other._without_worst[name]
+            self._not_counted[name].extend(self.units + unit for unit in other._not_counted[name])
+        self._users += other._users
+        self.units += other.units
+        self.counts.update(other.counts)
+        for name, counts in other.slices.items():
+            self.slices[name].update(counts)
 
     def results(
         self, *, interval: IntervalSpec, seed: int, task: str, least_scored: float = 0.0
@@ -108,7 +124,9 @@ class Columns:
         n = int(scored.sum())
         left_out = _number(statistic_of(column[scored], metric.statistic))
         counted = _number(statistic_of(worst[np.isfinite(worst)], metric.statistic))
-        lost = self._lost[name]
+        lost = 0.0
+        for share in self._lost[name]:  # as `sum` rounds differently from one Python to the next
+            lost += share
         if self._without_worst[name]:
             counted = None
         in_value = worst.copy()

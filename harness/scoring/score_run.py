@@ -5,8 +5,10 @@ from __future__ import annotations
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -19,10 +21,11 @@ from harness.contracts.model import Usage
 from harness.contracts.records import Records, record_type
 from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, atomic_writer, read_sealed, sealed_file
-from harness.runs.journal_index import JournalIndex, JournalRecords
+from harness.runs.journal_index import JournalIndex, JournalRecords, in_shares
 from harness.runs.manifest import Manifest, RoleEntry, TaskEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import Columns, sound
+from harness.scoring.processes import cores, write_shares
 from harness.scoring.run_costs import cost_of_role
 from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
@@ -35,6 +38,12 @@ if TYPE_CHECKING:
 FORMAT = 1
 COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema", "thought_out")
 """The counts of a role's calls, by the names of the summary's fields."""
+
+SHARE = 100_000
+"""So many records are worth a process: scoring them takes a second, and its start half of one."""
+
+MOST_SHARES = 16
+"""With more processes, most of the time would be that of the index, which one process makes."""
 
 
 class Unfinished(HarnessError):
@@ -101,25 +110,43 @@ def score_task(
 
 
 def score_into(
-    scores: Path, folder: RunFolder, manifest: Manifest, task: Task, benchmark: Benchmark
+    scores: Path,
+    folder: RunFolder,
+    manifest: Manifest,
+    task: Task,
+    benchmark: Benchmark,
+    *,
+    processes: int | None = None,
 ) -> TaskSummary:
     """The summary of a finished task of a run; writes its scores to the file `scores`.
 
-    The options of `task` may differ from the run's options if only scoring reads them.
+    The options of `task` may differ from the run's options if only scoring reads them. If its
+    benchmark allows that, a large task is scored by several processes, or any by so many.
     """
     entry = manifest.tasks[task.name]
     metrics = chosen_metrics(task, benchmark)
     options = task_options(task, benchmark)
     indexes = _open(folder, manifest, task.name)
     records = _typed(entry, indexes, benchmark)
+    scorer = _Scorer(
+        benchmark.name,
+        benchmark.score,
+        benchmark.metrics,
+        options,
+        metrics,
+        benchmark.stages_of_others,
+    )
     roles = role_entries(manifest, task.name, benchmark)
-    columns = Columns(metrics, of_others=benchmark.stages_of_others)
     scores.parent.mkdir(exist_ok=True)
-    encoder = msgspec.json.Encoder()
     with atomic_writer(scores) as file:
-        for score in _scores(benchmark, records, options):
-            columns.add(score)
-            file.write(sealed(encoder.encode(score) + b"\n", LINE))
+        shares = _shares(entry, indexes, benchmark, processes)
+        write = partial(_write_scores, scorer)
+        (columns, calls), *more = write_shares(write, shares, file, scores.parent)
+    while more:
+        other_columns, other_calls = more.pop(0)
+        columns.extend(other_columns)
+        for stage, one in other_calls.items():
+            calls[stage].extend(one)
     counts = Counter(columns.counts)
     if benchmark.counts is not None:
         counts.update(benchmark.counts(records, options))
@@ -149,7 +176,7 @@ def score_into(
             task=task.name,
             least_scored=task.least_scored,
         ),
-        stages=_stage_summaries(manifest, task.name, indexes, manifest.prices),
+        stages=_stage_summaries(manifest, task.name, calls, manifest.prices),
         slices={name: dict(sorted(one.items())) for name, one in columns.slices.items()}
         or msgspec.UNSET,
         published=_published(task, benchmark) or msgspec.UNSET,
@@ -168,7 +195,7 @@ def priced_stages(
 ) -> dict[str, StageSummary]:
     """The stages of a finished task of a run, counted again at these prices."""
     indexes = _open(folder, manifest, name)
-    return _stage_summaries(manifest, name, indexes, prices)
+    return _stage_summaries(manifest, name, _calls_of(indexes), prices)
 
 
 def unfinished_stages(entry: TaskEntry) -> tuple[str, ...]:
@@ -231,9 +258,9 @@ def _open(folder: RunFolder, manifest: Manifest, name: str) -> dict[str, Journal
 
 def _typed(
     entry: TaskEntry, indexes: Mapping[str, JournalIndex], benchmark: Benchmark
-) -> dict[str, Records[Any, Any]]:
+) -> dict[str, JournalRecords[Any, Any]]:
     stages = {stage.name: stage for stage in benchmark.stages}
-    records: dict[str, Records[Any, Any]] = {}
+    records: dict[str, JournalRecords[Any, Any]] = {}
     for kept in entry.stages:
         if kept.name not in stages:
             raise PluginError(
@@ -263,12 +290,58 @@ def task_options(task: Task, benchmark: Benchmark) -> msgspec.Struct:
         ) from error
 
 
-def _scores(
-    benchmark: Benchmark, records: Mapping[str, Records[Any, Any]], options: msgspec.Struct
-) -> Iterator[Score[Any]]:
+class _Scorer(NamedTuple):
+    """The parts of a benchmark that another process needs."""
+
+    name: str
+    score: Callable[[Mapping[str, Records[Any, Any]], Any], Iterator[Score[Any]]]
+    metrics: Mapping[str, Metric]
+    options: msgspec.Struct
+    chosen: Mapping[str, Metric]
+    stages_of_others: Collection[str]
+
+
+class _Share(NamedTuple):
+    """What is scored at a time: the records of some users, or of all."""
+
+    records: Mapping[str, JournalRecords[Any, Any]]
+    indexes: Mapping[str, JournalIndex]
+
+
+def _shares(
+    entry: TaskEntry,
+    indexes: Mapping[str, JournalIndex],
+    benchmark: Benchmark,
+    processes: int | None,
+) -> list[_Share]:
+    """A task in shares of its users, in their order; in one if its benchmark allows no more."""
+    divided = [name for name in benchmark.scored_by_user if name in indexes]
+    records = sum(len(indexes[name]) for name in divided)
+    number = processes or min(records // SHARE, MOST_SHARES, cores())
+    parts = in_shares(indexes, number if divided else 1)
+    read = ({**indexes, **{name: part[name] for name in divided}} for part in parts)
+    return [
+        _Share(_typed(entry, whole, benchmark), part)
+        for whole, part in zip(read, parts, strict=True)
+    ]
+
+
+def _write_scores(
+    scorer: _Scorer, share: _Share, file: BinaryIO
+) -> tuple[Columns, dict[str, _Calls]]:
+    """Score a share, and write its scores."""
+    columns = Columns(scorer.chosen, of_others=scorer.stages_of_others)
+    encoder = msgspec.json.Encoder()
+    for score in _scores(scorer, share.records):
+        columns.add(score)
+        file.write(sealed(encoder.encode(score) + b"\n", LINE))
+    return columns, _calls_of(share.indexes)
+
+
+def _scores(benchmark: _Scorer, records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[Any]]:
     declared = {metric.of or name for name, metric in benchmark.metrics.items()}
     try:
-        for score in benchmark.score(records, options):
+        for score in benchmark.score(records, benchmark.options):
             if not all(
                 each.keys() <= declared
                 for each in (score.values, score.missing, score.worst, score.lost or {})
@@ -285,7 +358,7 @@ def _scores(
         ) from error
 
 
-def _undeclared(benchmark: Benchmark, score: Score[Any], declared: Collection[str]) -> PluginError:
+def _undeclared(benchmark: _Scorer, score: Score[Any], declared: Collection[str]) -> PluginError:
     """The error for a score that no metric reads, such as one with a misspelt name."""
     names = {*score.values, *score.missing, *score.worst, *(score.lost or ())}
     named = sorted(names - set(declared))
@@ -343,6 +416,16 @@ class _Tally:
         spend.add(call.usage)
         spend.add(call.wasted)
 
+    def extend(self, other: _Tally) -> None:
+        """Count what another has counted too."""
+        self.with_usage += other.with_usage
+        self.untold += other.untold
+        self.counts.update(other.counts)
+        self.rungs.update(other.rungs)
+        for mine, others in ((self.paid, other.paid), (self.saved, other.saved)):
+            for name, number in asdict(others).items():
+                setattr(mine, name, getattr(mine, name) + number)
+
     def use(self, cost: Cost | None, *, by_rule: bool) -> RoleUse:
         known = self.with_usage or by_rule or not self.untold
         counts: dict[str, Any] = {name: self.counts[name] for name in COUNTED}
@@ -355,11 +438,47 @@ class _Tally:
         )
 
 
+class _Calls:
+    """Counts the outcomes of a stage's records, and their calls by role."""
+
+    def __init__(self, index: JournalIndex) -> None:
+        self.items = len(index)
+        self.done = 0
+        self.failures: Counter[str] = Counter()
+        self.tallies: dict[str, _Tally] = defaultdict(_Tally)
+        bare: JournalRecords[Any, Any] = JournalRecords(index.path, "", _Bare, index=index)
+        record: Any
+        for record in bare:
+            if record.outcome.type == "done":
+                self.done += 1
+            else:
+                self.failures[record.outcome.cause] += 1
+            for call in record.calls:
+                self.tallies[player_name(call.role, call.member)].add(call)
+
+    def extend(self, other: _Calls) -> None:
+        """Count what another has counted too."""
+        self.items += other.items
+        self.done += other.done
+        self.failures.update(other.failures)
+        for name, tally in other.tallies.items():
+            self.tallies[name].extend(tally)
+
+    def summary(self, use_of: Callable[[str, _Tally], RoleUse]) -> StageSummary:
+        return StageSummary(
+            items=self.items,
+            done=self.done,
+            failures=dict(sorted(self.failures.items())),
+            roles={role: use_of(role, self.tallies[role]) for role in sorted(self.tallies)},
+        )
+
+
+def _calls_of(indexes: Mapping[str, JournalIndex]) -> dict[str, _Calls]:
+    return {stage: _Calls(index) for stage, index in indexes.items()}
+
+
 def _stage_summaries(
-    manifest: Manifest,
-    task: str,
-    indexes: Mapping[str, JournalIndex],
-    prices: PriceTable | None,
+    manifest: Manifest, task: str, calls: Mapping[str, _Calls], prices: PriceTable | None
 ) -> dict[str, StageSummary]:
     def use_of(role: str, tally: _Tally) -> RoleUse:
         cost = None
@@ -368,25 +487,4 @@ def _stage_summaries(
             cost = cost_of_role(entry, prices, paid=tally.paid, saved=tally.saved)
         return tally.use(cost, by_rule=manifest.by_rule(task, role))
 
-    return {stage: _stage_summary(index, use_of) for stage, index in indexes.items()}
-
-
-def _stage_summary(index: JournalIndex, use_of: Callable[[str, _Tally], RoleUse]) -> StageSummary:
-    done = 0
-    failures: Counter[str] = Counter()
-    tallies: dict[str, _Tally] = defaultdict(_Tally)
-    bare: JournalRecords[Any, Any] = JournalRecords(index.path, "", _Bare, index=index)
-    record: Any
-    for record in bare:
-        if record.outcome.type == "done":
-            done += 1
-        else:
-            failures[record.outcome.cause] += 1
-        for call in record.calls:
-            tallies[player_name(call.role, call.member)].add(call)
-    return StageSummary(
-        items=len(index),
-        done=done,
-        failures=dict(sorted(failures.items())),
-        roles={role: use_of(role, tallies[role]) for role in sorted(tallies)},
-    )
+    return {stage: one.summary(use_of) for stage, one in calls.items()}

@@ -23,6 +23,7 @@ from harness.registry import CHOSEN
 from harness.runs.journal_index import Head, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import NOT_FINITE
+from harness.scoring.score_run import score_into
 from harness.scoring.summary import TaskSummary
 from harness.testing.scripted import Answer, ScriptedModel, offered
 from harness.testing.trial import SampledTasks, SampleRuns, scores_of
@@ -271,6 +272,26 @@ def repeats(trial: SampleRuns) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
+def shares(trial: SampleRuns) -> Iterator[Finding]:
+    """A benchmark that is scored by user gives the same scores in three shares of its users."""
+    for sampled in trial.sampled:
+        if not sampled.benchmark.scored_by_user:
+            continue
+        folder = RunFolder(trial.baseline(sampled).folder)
+        manifest = folder.manifest()
+        for name in sampled.names:
+            task = manifest.tasks[name].task()
+            into = RunFolder(trial.folder / "shares").scores(name)
+            into.parent.mkdir(parents=True, exist_ok=True)
+            score_into(into, folder, manifest, task, sampled.benchmark, processes=3)
+            if into.read_bytes() != folder.scores(name).read_bytes():
+                yield Finding(
+                    name, "scored by several processes, it has other scores or another order",
+                    "in `scored_by_user`, name only stages of which the scores of a user need "
+                    "that user's records alone, and yield scores in the order of the records",
+                )  # fmt: skip
+
+
 def resumes(trial: SampleRuns) -> Iterator[Finding]:
     """A run that was interrupted resumes, asks nothing twice, and gives the same scores."""
     for sampled in trial.sampled:
@@ -480,8 +501,7 @@ def _difference(first: Path, second: Path, task: str) -> str | None:
     return f"another order of the units, or {len(other) - len(one)} more units"
 
 
-CHECKS: dict[str, Check] = {
-    check.__name__: check
-    for check in (loads, tasks, prompts, metrics, baseline, repeats, resumes, records, failures)
-}
+_ALL = (loads, tasks, prompts, metrics, baseline, repeats, shares, resumes, records, failures)
+
+CHECKS: dict[str, Check] = {check.__name__: check for check in _ALL}
 """Every check by name; the checks that run no task come first."""

@@ -28,6 +28,7 @@ GISTBENCH = Benchmark(
     main=("ig_p", "is"),
     words={"imp+": "implicit positive signals", "exp+": "explicit positive signals"},
     scored_with=SCORED_WITH,
+    scored_by_user=("predict", "verify", "specificity"),
     details=Profile,
     oracle=ORACLE,
     counts=run_counts,

@@ -15,6 +15,7 @@ INTERESTS = Benchmark(
     stages=(NAME, SUPPORT),
     options=Options,
     scored_with=("min_support",),
+    scored_by_user=("name", "support"),
     load=load,
     score=score,
     metrics=METRICS,

@@ -31,6 +31,7 @@ PERRECBENCH = Benchmark(
     options=Options,
     load=load,
     score=score,
+    scored_by_user=("rate", "compare", "rank"),
     metrics=METRICS,
     main=("ptc",),
     words=WORDS,

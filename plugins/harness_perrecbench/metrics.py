@@ -45,6 +45,11 @@ READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsist
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 
+def root_of_mean(squares: Any) -> float:
+    """The square root of the mean."""
+    return float(squares.mean() ** 0.5)
+
+
 def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
     """MAE and RMSE of the columns whose names end in `of`; the worst case is a 5 for a 1."""
     changes["higher_is_better"] = False
@@ -54,7 +59,7 @@ def _error_metrics(of: str, whose: str, **changes: Any) -> dict[str, Metric]:
             description=f"root mean squared error of {whose}",
             of=f"squared_error{of}",
             worst=16.0,
-            statistic=lambda squares: float(squares.mean() ** 0.5),
+            statistic=root_of_mean,
             **changes,
         ),
     }

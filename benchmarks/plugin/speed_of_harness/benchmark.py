@@ -90,6 +90,7 @@ SPEED = Benchmark(
         ),
     ),
     score=score,
+    scored_by_user=("answer",),
     metrics={"right": Metric(description="Share of messages answered as expected.")},
     main=("right",),
 )

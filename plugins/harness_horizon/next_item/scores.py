@@ -131,4 +131,5 @@ HORIZON_ITEMS = Benchmark(
     words={"target_not_trained": "the recommender was not trained with the item that was bought"},
     stages=(NEXT_ITEM,), options=Options, load=load, suits=suits,
     score=score, metrics=METRICS, main=("ndcg_10", "recall_10"), published=published,
+    scored_by_user=("next_item",),
 )  # fmt: skip

@@ -168,6 +168,7 @@ HORIZON_TEXT = Benchmark(
     licence="Amazon Reviews 2023: no licence is stated",
     stages=(GENERATE, RETRIEVE), options=Options, load=load, suits=suits,
     score=score, metrics=METRICS, main=("recall_10", "recall_10_cosine"),
+    scored_by_user=("generate", "retrieve"),
     words={"no_list": "the reply holds no list of queries", "_query": "ten queries for the next "
            "purchase", "_long": "ten descriptions of the purchases of the years to come"},
     published=lambda: results_of(PUBLISHED, column_of, COMPARABLE_IF),

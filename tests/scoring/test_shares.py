@@ -1,0 +1,366 @@
+"""Tasks scored by several processes have the scores, summaries and errors of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from builders.runs import make_entry, make_line, make_manifest, make_task, write_journal
+from builders.stages import make_benchmark, make_stage
+
+from harness.base.errors import HarnessError, PluginError
+from harness.contracts.benchmark import Benchmark, Metric
+from harness.contracts.model import Usage
+from harness.contracts.outcomes import CallFailed, Unreadable
+from harness.contracts.records import CallRecord, Done, Records, Score
+from harness.contracts.stage import Item
+from harness.contracts.task import IntervalSpec
+from harness.registry import load_plugins
+from harness.runs.journal_index import JournalIndex, in_shares
+from harness.runs.manifest import RoleEntry, StageEntry, write_manifest
+from harness.runs.run_folder import RunFolder
+from harness.scoring import processes
+from harness.scoring.aggregate import Columns
+from harness.scoring.score_run import score_into, score_task
+from harness.testing.trial import SampleRuns, plugin_under_test
+
+SAMPLES = {
+    "behaviour": ("behaviour", "behaviour_music_c"),
+    "gistbench": ("gistbench", "gist_synthetic"),
+    "horizon next items": ("horizon", "horizon_next_item_1b"),
+    "horizon text": ("horizon", "horizon_query"),
+    "interests": ("interests", "interests"),
+    "perrecbench groups": ("perrecbench", "perrec_easy_listwise"),
+    "perrecbench pairs": ("perrecbench", "perrec_easy_pairwise"),
+    "perrecbench ratings": ("perrecbench", "perrec_easy_pointwise"),
+    "usersumbench": ("usersumbench", "usersum_movielens"),
+}
+IN_ONE = ("behaviour", "usersumbench")
+"""Benchmarks that compare users, or score some users after all others."""
+
+ANSWER, NOTE = "a" * 32, "b" * 32
+USERS = [f"user {number}" for number in range(40)]
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that scoring has started."""
+    found: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+
+    def recorded(*arguments: Any, **named: Any) -> subprocess.Popen[bytes]:
+        found.append(start(*arguments, **named))
+        return found[-1]
+
+    monkeypatch.setattr(processes.subprocess, "Popen", recorded)
+    return found
+
+
+def scored(folder: RunFolder, benchmark: Benchmark, into: Path, number: int) -> tuple[bytes, bytes]:
+    """The scores and the summary of a run's only task, by so many processes."""
+    manifest = folder.manifest()
+    [entry] = manifest.tasks.values()
+    file = into / str(number) / "scores.jsonl"
+    summary = score_into(file, folder, manifest, entry.task(), benchmark, processes=number)
+    assert [each.name for each in file.parent.iterdir()] == ["scores.jsonl"]
+    return file.read_bytes(), msgspec.json.encode(summary)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_each_sample_has_the_same_scores_by_three_processes(sample, tmp_path, started):
+    plugin, task = SAMPLES[sample]
+    trial = SampleRuns(plugin_under_test(plugin), tmp_path, tasks=[task])
+    [sampled] = trial.sampled
+    folder = RunFolder(trial.run(sampled, "run", limit=24).folder)
+    started.clear()
+    one = scored(folder, sampled.benchmark, tmp_path, 1)
+    assert one[0] == folder.scores(task).read_bytes()
+    assert not started
+    assert scored(folder, sampled.benchmark, tmp_path, 3) == one
+    ended = [] if sample in IN_ONE else [0, 0]
+    assert [process.returncode for process in started] == ended
+
+
+def test_every_shipped_benchmark_is_among_the_samples():
+    plugins = load_plugins()
+    divided = {
+        name
+        for plugin in {plugin for plugin, _ in SAMPLES.values()}
+        for name in plugin_under_test(plugin).benchmarks
+        if plugins.benchmark(name).scored_by_user
+    }
+    assert divided == {"gistbench", "horizon_items", "horizon_text", "interests", "perrecbench"}
+
+
+class Text(Item, frozen=True, kw_only=True):
+    number: int
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    fails_for: str = ""
+    """The user whose scores cannot be made."""
+
+    ends_for: str = ""
+    """The user whose scores end a process that is not the first."""
+
+
+def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score]:
+    notes = {user: len(found) for user, found in records["note"].by_user()}
+    for user, found in records["answer"].by_user():
+        if user == options.fails_for:
+            raise ZeroDivisionError(user)
+        if user == options.ends_for and sys.argv[0] == processes.__file__:
+            os._exit(9)
+        for record in found:
+            slices = {"notes": str(notes.get(user, 0)), "letter": record.id[-1]}
+            if isinstance(record.outcome, Done):
+                lost = {"right": 0.1 * (record.item.number % 4)} if record.item.number % 3 else None
+                yield Score(
+                    id=record.id, user=user, values={"right": 1 / (1 + record.item.number)},
+                    lost=lost or msgspec.UNSET, counts={"answers": 1}, slices=slices,
+                )  # fmt: skip
+            else:
+                missing = {"right": f"note/{record.outcome.cause}"}
+                yield Score(id=record.id, user=user, missing=missing, slices=slices)
+
+
+BENCHMARK = make_benchmark(
+    make_stage("note", Text, str, roles=("writer",)),
+    make_stage("answer", Text, str, roles=("candidate",)),
+    score=score,
+    scored_by_user=("note", "answer"),
+    metrics={"right": Metric(description="", missing="counted")},
+    options=Options,
+)
+
+
+def made_run(path: Path, **options: str) -> RunFolder:
+    """A run in which users have from no record to many, with failures and all that is counted."""
+    draw = Random(7)
+    folder = RunFolder(path)
+    task = msgspec.structs.replace(
+        make_task("toy", metrics=("right",), options=options), interval=IntervalSpec(draws=50)
+    )
+    stages = (
+        StageEntry(name="note", key=NOTE, file="1-note.jsonl", items=30),
+        StageEntry(name="answer", key=ANSWER, file="2-answer.jsonl", items=200),
+    )
+    entry = make_entry(task, *stages, folder=folder.task("toy").name)
+    roles = {"candidate": RoleEntry(name="m"), "writer": RoleEntry(name="w")}
+    for stage in stages:
+        lines = (line(draw, stage.key, number) for number in range(stage.items or 0))
+        write_journal(folder.task("toy") / stage.file, *lines)
+    write_manifest(folder.manifest_file, make_manifest(tasks={"toy": entry}, roles=roles))
+    return folder
+
+
+def line(draw: Random, key: str, number: int) -> Any:
+    failed = draw.choice((None, None, CallFailed("timeout"), Unreadable("no_json")))
+    usage = Usage(prompt_tokens=draw.randrange(99), completion_tokens=draw.randrange(99))
+    call = CallRecord(
+        role="candidate" if key == ANSWER else "writer", prompt="p", key=str(number),
+        source=draw.choice(("model", "store")), usage=draw.choice((usage, None)),
+        wasted=draw.choice((usage, None)), finish="stop", untold=draw.randrange(2),
+        rung=draw.choice(("strict", "fenced", None)), asked_schema=draw.random() < 0.5,
+        failure=failed,
+    )  # fmt: skip
+    item = Text(id=f"{number}-{draw.choice('abc')}", user=draw.choice(USERS), number=number)
+    calls = [call] * draw.randrange(3)
+    return make_line(number, item, failed or Done("yes"), stage=key, calls=calls)
+
+
+@pytest.mark.parametrize("number", [2, 3, 7, 500])
+def test_all_that_is_counted_is_the_same(number, tmp_path, started, monkeypatch):
+    folder = made_run(tmp_path / "run")
+    one = scored(folder, BENCHMARK, tmp_path, 1)
+    assert scored(folder, BENCHMARK, tmp_path, 2) == one
+    assert [process.returncode for process in started] == [0]
+    # Shares that no process can take are scored here.
+    monkeypatch.setattr(processes.sys, "executable", "/nothing/here")
+    assert scored(folder, BENCHMARK, tmp_path, number) == one
+
+
+def test_an_error_of_a_benchmark_is_that_of_one_process(tmp_path, started):
+    def error(number: int) -> HarnessError:
+        with pytest.raises(PluginError, match="failed to score") as caught:
+            scored(folder, BENCHMARK, tmp_path, number)
+        assert not list((tmp_path / str(number)).iterdir())
+        return caught.value
+
+    for user in USERS[:6]:
+        folder = made_run(tmp_path / user, fails_for=user)
+        assert f"ZeroDivisionError: {user}" in str(error(1))
+        assert str(error(3)) == str(error(1))
+    assert len(started) == 2 * 6
+    assert 1 in {process.returncode for process in started}
+
+
+def test_what_a_process_did_not_finish_is_scored_here(tmp_path, started):
+    folder = made_run(tmp_path / "run")
+    whole = scored(folder, BENCHMARK, tmp_path, 1)
+    last = msgspec.json.decode(whole[0].splitlines()[-1])["user"]
+    folder = made_run(tmp_path / "other", ends_for=last)
+    scores, _ = scored(folder, BENCHMARK, tmp_path, 3)
+    assert scores == whole[0]
+    assert [process.returncode for process in started] == [0, 9]
+
+
+def test_a_benchmark_that_no_other_process_can_import_is_scored_here(tmp_path, started):
+    folder = made_run(tmp_path / "run")
+
+    def inner(records: Any, options: Any) -> Iterator[Score]:
+        yield from score(records, options)
+
+    local = replace(BENCHMARK, score=inner)
+    one = scored(folder, local, tmp_path, 1)
+    assert scored(folder, local, tmp_path, 3) == one
+    assert not started
+
+
+def test_a_benchmark_that_says_nothing_is_scored_by_one_process(tmp_path, started):
+    folder = made_run(tmp_path / "run")
+    silent = replace(BENCHMARK, scored_by_user=())
+    scored(folder, silent, tmp_path, 3)
+    assert not started
+
+
+def test_a_small_task_is_scored_by_one_process(tmp_path, started):
+    folder = made_run(tmp_path / "run")
+    score_task(folder, folder.manifest(), "toy", BENCHMARK)
+    assert not started
+
+
+class Share(msgspec.Struct):
+    here: bool
+
+
+def slow(share: Share, file: Any) -> int:
+    """Ctrl-C here, and no end elsewhere."""
+    if share.here:
+        time.sleep(1)
+        raise KeyboardInterrupt
+    time.sleep(600)
+    return 0
+
+
+def test_ctrl_c_ends_all_processes(tmp_path, started):
+    with pytest.raises(KeyboardInterrupt), (tmp_path / "file").open("wb") as file:
+        processes.write_shares(
+            slow, [Share(here=True), Share(here=False), Share(here=False)], file, tmp_path
+        )
+    assert [process.returncode for process in started] == [-signal.SIGKILL] * 2
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def noted(share: Path, file: Any) -> int:
+    (share / str(os.getpid())).touch()
+    time.sleep(600)
+    return 0
+
+
+KILLED = """
+import pathlib, sys
+sys.path[:] = sys.argv[2].split(":")
+from harness.scoring.processes import write_shares
+from test_shares import noted
+folder = pathlib.Path(sys.argv[1])
+write_shares(noted, [folder] * 3, open("/dev/null", "wb"), folder)
+"""
+
+
+def test_processes_end_with_a_killed_command(tmp_path):
+    (tmp_path / "pids").mkdir()
+    path = ":".join([str(Path(__file__).parent), *(path for path in sys.path if path)])
+    command = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "pids"), path])
+    until(lambda: len([one for one in (tmp_path / "pids").iterdir() if one.is_file()]) == 3)
+    command.kill()
+    command.wait()
+    pids = [int(one.name) for one in (tmp_path / "pids").iterdir() if one.is_file()]
+    until(lambda: not any(map(lives, pids)))
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(true: Any) -> None:
+    ends = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_shares_of_stages_have_the_same_whole_users(tmp_path):
+    folder = made_run(tmp_path)
+    entry = folder.manifest().tasks["toy"]
+    indexes = {
+        stage.name: JournalIndex(folder.path / entry.folder / stage.file, stage.key)
+        for stage in entry.stages
+    }
+    for number in range(1, 60):
+        shares = in_shares(indexes, number)
+        assert len(shares) <= number
+        assert all(len(share["answer"]) for share in shares)
+        users = [{hash for index in share.values() for hash in hashes(index)} for share in shares]
+        assert all(max(one) < min(other) for one, other in pairwise(users))
+        for stage, index in indexes.items():
+            parts = [share[stage] for share in shares]
+            assert [own for part in parts for own in lines_of(part)] == lines_of(index)
+
+
+def hashes(index: JournalIndex) -> list[int]:
+    return [index.hash_at(position) for position in range(len(index))]
+
+
+def lines_of(index: JournalIndex) -> list[list[int]]:
+    """The places of the lines of each user."""
+    return [index.places[start:stop].tolist() for start, stop in index.users()]
+
+
+def test_no_records_are_one_share(tmp_path):
+    index = JournalIndex(tmp_path / "nothing.jsonl", ANSWER)
+    assert len(in_shares({"answer": index}, 3)) == 1
+
+
+def test_columns_that_follow_others_are_those_of_all_scores():
+    draw = Random(3)
+    metrics = {"a": Metric(description=""), "b": Metric(description="", of="a", worst=None)}
+    scores = [
+        Score(
+            id=str(number), user=f"u{draw.randrange(20)}",
+            **draw.choice((
+                {"values": {"a": draw.random()}, "lost": {"a": draw.random()}},
+                {"missing": {"a": draw.choice(("other/x", "y"))}},
+                {},
+            )),
+        )
+        for number in range(300)
+    ]  # fmt: skip
+
+    def results(columns: Columns) -> Any:
+        return columns.results(interval=IntervalSpec(draws=20), seed=1, task="t")
+
+    whole = results(Columns(metrics, scores, of_others=["other"]))
+    for _ in range(20):
+        cuts = sorted(draw.randrange(301) for _ in range(3))
+        bounds = zip([0, *cuts], [*cuts, 300], strict=True)
+        first, *others = (
+            Columns(metrics, scores[start:stop], of_others=["other"]) for start, stop in bounds
+        )
+        for other in others:
+            first.extend(other)
+        assert results(first) == whole

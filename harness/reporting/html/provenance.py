@@ -126,10 +126,7 @@ def _tasks(manifest: Manifest) -> Sheet:
     rows = []
     for name, entry in manifest.tasks.items():
         data = entry.data
-        chosen = "; ".join(
-            f"{counts.get('chosen'):,} of {counts.get('of', counts.get('there', 0)):,} {what}"
-            for what, counts in (data.get("chosen") or {}).items()
-        )
+        chosen = "; ".join(chosen_of(data))
         rows.append((name, entry.definition.get("version"), entry.content, data_name(data),
                      data.get("fingerprint"), chosen or None,
                      _json(entry.definition.get("options"))))  # fmt: skip
@@ -138,6 +135,14 @@ def _tasks(manifest: Manifest) -> Sheet:
         columns=("task", "version", "content", "data", "fingerprint", "chosen", "options"),
         rows=tuple(rows),
     )
+
+
+def chosen_of(data: Mapping[str, Any]) -> list[str]:
+    """How many users or other units of its data a task was given, and of how many."""
+    return [
+        f"{counts.get('chosen'):,} of {counts.get('of', counts.get('there', 0)):,} {what}"
+        for what, counts in (data.get("chosen") or {}).items()
+    ]
 
 
 def _roles(manifest: Manifest) -> Sheet:

@@ -207,8 +207,8 @@ def test_the_command_of_a_run_comes_first_and_makes_the_same_run(pages, runs):
 
 
 def page_command(page: ReportPage) -> str:
-    return page.texts["provenance"].partition("harness run")[2].partition("Keys are left")[0].join(
-        ["harness run", ""])  # fmt: skip
+    command = page.texts["provenance"].partition("harness run")[2].partition("Everything that")[0]
+    return f"harness run{command}"
 
 
 def test_no_key_and_no_home_folder_is_on_a_page(small_run, tmp_path, monkeypatch):

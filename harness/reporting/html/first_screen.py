@@ -44,10 +44,14 @@ def _notes(lines: Sequence[Line]) -> Html:
         "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
         "better, ↓ that less is. Underlined is the best value of a row, and in bold one that is "
         "established as better than all others.",
-        "n is how many units, such as people, a value is of. A unit is lost if nothing that a "
-        "model answered about it could be used; a value may also lack parts of its units, such as "
-        "one of several questions about a person, while no unit is missing.",
+        "n is how many units, such as people, a value is of.",
     ]
+    if any(one.lost for line in lines for one in line.values.values()):
+        notes.append(
+            "A unit is lost if nothing that a model answered about it could be used. A value may "
+            "also lack parts of its units, such as one of several questions about a person, while "
+            "no unit is missing."
+        )
     if any(one.repeats > 1 for line in lines for one in line.values.values()):
         notes.append(
             "×2 is the mean over two repeats, and counts each unit twice. The figures of each "

@@ -22,7 +22,8 @@ MAPPINGS = {"columns": "columns", "values": "values", "changes": "set"}
 
 def provenance_html(runs: Sequence[ReportedRun]) -> Html:
     """For each run its command, its data, models, prompts, versions and sessions."""
-    return joined(_run_html(run) for run in runs)
+    note = "Keys are left out of the commands: give them as the runs were given them."
+    return joined([element("p", note, class_="note"), *map(_run_html, runs)])
 
 
 def command_of(manifest: Manifest) -> str:
@@ -79,9 +80,7 @@ def _value(value: Any) -> str:
 
 def _run_html(run: ReportedRun) -> Html:
     manifest = run.manifest
-    notes = ["Keys are left out: give them as the run was given them."]
-    if manifest.problem:
-        notes.append(f"The run did not end well: {manifest.problem}")
+    notes = [f"The run did not end well: {manifest.problem}"] if manifest.problem else []
     facts = {
         "run": manifest.run_id,
         "run key": manifest.run_key,

@@ -83,12 +83,12 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
         "asked for, and each step to its right needed more help.",
     )
     first, rest = (unread, read) if unread else (read, [])
-    shown = sheet_html(Sheet(title="", columns=columns, rows=tuple(first), notes=notes))
+    shown = sheet_html(Sheet(title="", columns=columns, rows=tuple(first)))
     if not rest:
-        return shown
+        return joined([notes_html(notes), shown])
     title = element("summary", f"{len(rest):,} stages of which each reply was read")
     folded = sheet_html(Sheet(title="", columns=columns, rows=tuple(rest)))
-    return joined([shown, element("details", title, folded)])
+    return joined([notes_html(notes), shown, element("details", title, folded)])
 
 
 def _percent(part: int, whole: int) -> float | None:

@@ -9,7 +9,7 @@ from builders.runs import make_metric, make_summary
 from builders.stages import make_benchmark
 
 from harness.reporting.html.key_words import MOST_OPEN, KeyWords, Word, key_words
-from harness.reporting.html.markup import breakable, element, joined
+from harness.reporting.html.markup import breakable, element
 from harness.reporting.html.page import page_html, section_html
 
 
@@ -88,12 +88,6 @@ def test_what_the_part_says_itself_or_was_said_before_is_left_out():
     assert key("no_list: the reply has no list") == {}
     assert key("no_list", said=said) == {"no_list": "the reply has no list"}
     assert key("no_list and IG P", said=said) == {"IG P": "precision"}
-
-
-def test_words_in_what_a_reader_must_open_are_left_out():
-    inner = element("details", "no_list")
-    part = joined([element("details", element("summary", "more"), inner, "IG P"), "is ↑"])
-    assert key(part) == {"is": "specificity"}
 
 
 def test_the_words_of_one_benchmark_are_those_of_it_and_of_all():

@@ -142,9 +142,6 @@ def test_a_verdict_counts_tasks_with_a_main_metric_and_ties_as_such():
     assert verdict(RUNS, lines, nothing).startswith(
         "The value of new is best on 1 of 2 tasks, that of old on 0, 1 tied;"
     )
-    page = verdict_html(RUNS, lines, nothing)
-    assert "<li>new: t (ptc)</li><li>tied: u (ptc)</li>" in page
-    assert "Whose value is best" not in verdict_html(RUNS, lines[:1], nothing)
 
 
 def test_what_limits_a_verdict_stands_below_it():
@@ -164,18 +161,25 @@ def test_the_stamp_names_a_task_once_where_all_runs_agree():
     def stamped(task, *because):
         return make_summary(task, comparable=not because, not_comparable_because=because)
 
-    both = [stamped("t", "by rule"), stamped("t@2", "by rule"), stamped("u")]
-    runs = [make_run("old", *both), make_run("new", stamped("t", "by rule"), stamped("u"))]
+    rule = "judged by rule: lexical"
+    both = [stamped("t", rule), stamped("t@2", rule), stamped("u")]
+    runs = [make_run("old", *both), make_run("new", stamped("t", rule), stamped("u"))]
     nothing = Differences(ComparisonDocument(comparisons=()))
-    assert "<li>by rule (on t)</li>" in first_screen(runs, nothing)
+    said = "<li>judged by a rule, not by a model: lexical"
+    assert f"{said} (on t)</li>" in first_screen(runs, nothing)
     one = [runs[0], make_run("new", make_summary("t"), make_summary("u"))]
-    assert "<li>by rule (old on t, t@2)</li>" in first_screen(one, nothing)
+    assert f"{said} (old on t)</li>" in first_screen(one, nothing)
+    assert f"{said}</li>" in first_screen([make_run("old", *both[:2])], nothing)
 
 
-def test_means_over_groups_are_said_to_be_counted_with_their_tasks():
-    mean = MeanDifference(name="g", over="tasks", tasks=("t", "u"), higher_is_better=True,
-                          difference=SHY)  # fmt: skip
-    found = several(compared("t", SHY), compared("u", SHY), means=(mean,))
-    page = verdict_html(RUNS, [make_line("t", old=0.5, new=0.7)], found)
-    assert "0 of 3 comparisons" in page
-    assert "1 of the comparisons is of a mean over a group (g), whose tasks are" in page
+def test_what_n_counts_is_said_where_a_task_is_described():
+    def asked(**fields):
+        metrics = {"recall": make_metric(0.5, n=180, missing={"no_list": 23})}
+        summary = make_summary("t", metrics=metrics, **fields)
+        return first_screen([make_run("old", summary)], several())
+
+    assert (
+        "n of recall: 203 units of 223, of which the others count in other metrics or in none;"
+        in asked(units=223)
+    )
+    assert "n of recall: 203 units; data" in asked(units=203)

@@ -9,10 +9,9 @@ from builders.report_pages import ReportPage
 from builders.runs import make_metric, make_summary
 
 from harness import Metric
-from harness.calls.pricing import Cost
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.result_lines import Line, Rule, SharedUnits, Value, lines_of
+from harness.reporting.html.result_lines import Line, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.scoring.comparison_document import (
@@ -46,12 +45,15 @@ def test_a_task_has_a_row_and_each_model_a_column():
     assert found.rows == [["quiz ptc ↑", "40", "0.500 [0.400, 0.600]", "0.700"]]
 
 
-def test_what_fell_out_stands_in_the_cell_that_it_is_of():
-    line = make_line("quiz", old=value(0.5, n=30, lost=0.25), new=value(0.6, lost=0.1))
+def test_units_that_fell_out_and_parts_of_units_are_told_apart_in_the_cell():
+    line = make_line("quiz", old=value(0.5, n=30, missing=10, lost=0.25), new=value(0.6, lost=0.1))
     (row,) = table([line])[0].rows
-    assert row[1:] == ["40", "0.50030 of 40", "0.60010% lost"]
+    assert row[1:] == ["40", "0.50010 of 40 units lost", "0.60010% of all parts lost"]
+    both = value(0.5, n=30, missing=10, lost=0.3)
+    (row,) = table([make_line("quiz", old=both, new=0.6)])[0].rows
+    assert row[2] == "0.50010 of 40 units lost; 30% of all parts lost"
     (row,) = table([make_line("quiz", old=value(0.5, n=20, of=20), new=0.6)])[0].rows
-    assert row[1:] == ["–", "0.500n 20", "0.600n 40"]
+    assert row[1:] == ["–", "0.50020 units", "0.60040 units"]
     (row,) = table([make_line("quiz", old=Value(why="1 of 2 stages done, running"), new=0.6)])[
         0
     ].rows
@@ -59,38 +61,42 @@ def test_what_fell_out_stands_in_the_cell_that_it_is_of():
 
 
 def test_what_was_lost_is_counted_next_to_a_value_whose_place_it_decides():
-    line = make_line("quiz", old=value(0.7, n=30, lost=0.25, other=0.5), new=value(0.6, other=0.6))
+    lost = {"missing": 10, "lost": 0.25}
+    line = make_line("quiz", old=value(0.7, n=30, other=0.5, **lost), new=value(0.6, other=0.6))
     found, text = table([line])
-    assert found.rows[0][2:] == ["0.70030 of 40; with unread as worst: 0.500", "0.600"]
+    assert found.rows[0][2:] == [
+        "0.70010 of 40 units lost; if they count as worst: 0.500", "0.600",
+    ]  # fmt: skip
     assert found.kinds == ["leads", "follows says"]
-    assert "ptc: old leads where what was lost is left out, as here; counted as worst, new leads." \
+    assert "ptc: old leads here, where what was lost is left out; where it counts as worst, new" \
         in text  # fmt: skip
-    same = make_line("quiz", old=value(0.7, n=30, lost=0.25, other=0.65), new=value(0.6, other=0.6))
-    assert table([same])[0].rows == [["quiz ptc ↑", "40", "0.70030 of 40", "0.600"]]
+    same = make_line("quiz", old=value(0.7, n=30, other=0.65, **lost), new=value(0.6, other=0.6))
+    assert table([same])[0].rows == [
+        ["quiz ptc ↑", "40", "0.70010 of 40 units lost", "0.600"],
+    ]  # fmt: skip
     counted = replace(line, values={
-        "old": value(0.5, lost=0.25, other=0.7, counts=True), "new": value(0.6, other=0.6)
+        "old": value(0.5, other=0.7, counts=True, **lost), "new": value(0.6, other=0.6)
     })  # fmt: skip
     found, text = table([counted])
-    assert found.rows[0][2] == "0.50025% lost, counted as worst; left out: 0.700"
-    assert "new leads where what was lost counts as worst, as here; left out, old leads." in text
+    assert found.rows[0][2] == (
+        "0.50010 of 40 units lost, counted as worst; if they are left out: 0.700"
+    )
+    assert "new leads here, where what was lost counts as worst; where it is left out, old" in text
+    some = replace(line, values={"old": value(0.5, n=36, counts=True, **lost)})
+    assert "10 of 40 units lost, counted as worst but for 4 left out" in table([some])[1]
     found, text = table([replace(line, counts_as="ranked at random")])
-    assert found.rows[0][2] == "0.70030 of 40; with unread as ranked at random: 0.500"
-    assert "as here; counted as ranked at random, new leads." in text
+    assert found.rows[0][2] == (
+        "0.70010 of 40 units lost; if they count as ranked at random: 0.500"
+    )
+    assert "where it counts as ranked at random, new leads." in text
     assert "worst" not in text
 
 
-def test_a_leader_that_is_behind_on_shared_units_is_named():
-    line = make_line("quiz", old=0.5, new=0.7)
-    found, text = table([replace(line, shared=(SharedUnits("old", "new", 0.125, 30),))])
-    assert found.kinds == ["leads", "follows says"]
-    assert (
-        "ptc: on the 30 units that both have, old is better than new (old − new is 0.125)." in text
-    )
-    for first, second, difference in (("old", "new", -0.125), ("new", "old", 0.125)):
-        ahead = replace(line, shared=(SharedUnits(first, second, difference, 30),))
-        assert table([ahead])[0].kinds == ["leads"]
-    lower = replace(line, higher=False, shared=(SharedUnits("old", "new", 0.125, 30),))
-    assert "new is better than old" in table([lower])[1]
+def test_the_best_value_of_a_row_is_marked():
+    runs = [make_run("old"), make_run("new")]
+    assert '<span class="best">0.700' in matrix_html(runs, [make_line("t", old=0.5, new=0.7)], {})
+    for alone in (make_line("t", old=0.5, new=0.5), make_line("t", old=0.5)):
+        assert "best" not in matrix_html(runs, [alone], {})
 
 
 def test_a_value_is_marked_as_best_where_that_is_established_against_all():
@@ -98,10 +104,10 @@ def test_a_value_is_marked_as_best_where_that_is_established_against_all():
     better = tuple(Established("quiz", "ptc", "new", loser, 0.01) for loser in ("old", "third"))
     line = make_line("quiz", old=0.5, new=0.7, third=0.6)
     page = matrix_html(runs, [replace(line, better=better)], {})
-    assert "<strong>0.700</strong>" in page
+    assert '<strong class="best">0.700</strong>' in page
     assert "better than old (p 0.010), third (p 0.010)" in page
-    assert "<strong>" not in matrix_html(runs, [replace(line, better=better[:1])], {})
-    assert "<strong>" not in matrix_html(runs, [line], {})
+    assert "<strong" not in matrix_html(runs, [replace(line, better=better[:1])], {})
+    assert "<strong" not in matrix_html(runs, [line], {})
 
 
 def test_a_rule_and_published_results_stand_in_the_row_in_grey():
@@ -115,20 +121,11 @@ def test_a_rule_and_published_results_stand_in_the_row_in_grey():
     found, _ = table([line])
     assert found.head[-2:] == ["baseline", "published"]
     assert found.rows[0][-2:] == [
-        "0.900better than every modelchance", "0.800GPT, best of 2, in ptc_published (1)",
+        "0.900better than every modelchance", "0.800GPT, T1, best of 2, in ptc_published (1)",
     ]  # fmt: skip
     assert page.count('<td class="number published"') == 2
     lower = replace(make_line("quiz", rule=0.9, old=0.5, new=0.7), higher=False)
     assert table([lower])[0].rows[0][-1] == "0.900chance"
-
-
-def test_all_baselines_that_beat_every_model_are_named():
-    rules = (Rule("popular", 0.9), Rule("random", 0.8), Rule("chance", 0.7))
-    line = replace(make_line("quiz", old=0.5, new=0.7), rules=rules)
-    (row,) = table([line])[0].rows
-    assert row[-1] == "0.900better than every model, as random (0.800)popular, best of 3"
-    lower = replace(line, higher=False, rules=(Rule("popular", 0.4), Rule("random", 0.6)))
-    assert table([lower])[0].rows[0][-1] == "0.400better than every modelpopular, best of 2"
 
 
 def test_each_row_with_a_published_value_says_if_it_is_not_comparable():
@@ -139,28 +136,19 @@ def test_each_row_with_a_published_value_says_if_it_is_not_comparable():
     lines = [first, replace(second, published=(known,)), replace(second, metric="exact")]
     found, _ = table(lines, runs=[make_run("old", stamped), make_run("new", stamped)])
     assert [row[0] for row in found.rows] == [
-        "quiz ptc ↑ not comparable", "quiz tau ↑ not comparable", "quiz exact ↑",
+        "quiz ptc ↑", "quiz tau ↑ not comparable", "quiz exact ↑",
     ]  # fmt: skip
-
-
-def test_a_task_is_stamped_once_for_all_its_models():
-    first, second = make_line("quiz", old=0.5, new=0.7), make_line("quiz", old=0.1, new=0.2)
-    stamped = make_summary("quiz", comparable=False, not_comparable_because=("sample",))
-    lines = [first, replace(second, metric="tau", first=False)]
-    found, text = table(lines, runs=[make_run("old", stamped), make_run("new", stamped)])
-    assert [row[0] for row in found.rows] == ["quiz ptc ↑ not comparable", "quiz tau ↑"]
     one = [make_run("old", stamped), make_run("new", make_summary("quiz"))]
-    assert table(lines, runs=one)[0].rows[0][0] == "quiz ptc ↑ not comparable: old"
-    assert text.count("not comparable") == 1
+    assert table(lines, runs=one)[0].rows[1][0] == "quiz tau ↑ not comparable: old"
 
 
 def test_metrics_of_a_task_that_disagree_and_a_missing_test_are_said_at_its_row():
     lines = [make_line("quiz", old=0.5, new=0.7),
              replace(make_line("quiz", old=0.2, new=0.1), metric="tau", first=False)]  # fmt: skip
-    found, _ = table(lines, untested={"quiz": "Not tested, as it is so."})
+    found, _ = table(lines, untested={"quiz": ["old against new"]})
     assert found.rows[1] == [
-        "Not tested, as it is so. The metrics disagree: new leads by ptc, old leads by tau. Decide "
-        "which one your question is about."
+        "Not tested: old against new; “What to look at next” says why. The metrics disagree: new "
+        "leads by ptc, old leads by tau. Decide which one your question is about."
     ]
     agreeing = [lines[0], replace(lines[1], values={"old": value(0.1), "new": value(0.2)})]
     assert "disagree" not in table(agreeing)[1]
@@ -175,24 +163,11 @@ def test_the_tasks_of_a_group_follow_it_and_can_be_folded():
     assert found.kinds == ["leads", "follows in-1", "follows in-1", "leads"]
 
 
-def test_repeats_of_all_tasks_are_told_in_the_head_else_in_the_cell():
+def test_the_head_says_of_how_many_repeats_values_are_the_mean():
     twice = value(0.5, n=80, of=80, repeats=2)
     found, _ = table([make_line("a", old=twice, new=0.6)])
     assert found.head[2:] == ["old ×2", "new"]
     assert found.rows[0][1:] == ["40", "0.500", "0.600"]
-    found, _ = table([make_line("a", old=twice, new=0.6), make_line("b", old=0.5, new=0.6)])
-    assert found.head[2] == "old"
-    assert found.rows[0][2] == "0.500×2"
-
-
-def test_what_a_task_cost_is_in_its_first_row():
-    cost = Cost(
-        model="m", currency="USD", priced=True, asked=1, paid=0.25, paid_unknown=0, reused=0,
-        saved=0.0, saved_unknown=0,
-    )  # fmt: skip
-    line = make_line("a", old=value(0.5, cost=cost), new=0.6)
-    found, _ = table([line, replace(line, metric="tau", first=False)])
-    assert [row[2] for row in found.rows] == ["0.500paid 0.2500", "0.500"]
 
 
 def test_the_lines_of_runs_have_rules_of_the_metric_that_they_are_of():
@@ -234,6 +209,7 @@ def test_a_metric_in_which_runs_are_compared_alone_has_its_line():
         ("ig_p", True, False), ("ig_f1", False, True),
     ]  # fmt: skip
     assert [each.value for each in lines[1].values.values()] == [0.5, 0.5]
+    assert "ig_f1: measured against what all these runs found together" in table(lines)[1]
 
 
 def test_groups_stand_at_their_first_task(monkeypatch):

@@ -425,7 +425,7 @@ def test_a_report_has_the_differences_and_the_units_that_changed_with_their_comm
     low, high = bootstrap(np.subtract(OLD, NEW), "paired", 0, "t", "hits").expected
     p = exchanged(np.subtract(NEW, OLD))
     assert differences.rows == [
-        ["old − new", "hits ↑", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
+        ["t", "old − new", "hits ↑", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
          f"{p:.3f}", f"{p:.3f}"],
     ]  # fmt: skip
     best = "The value of new is best on t"
@@ -468,14 +468,15 @@ def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path)
     new = {"t": by_person(NEW), "t@2": by_person((0, 1, 1, 1, 1, 1))}
     page, said = reported(two_runs(tmp_path, old, new))
     assert "the difference is not established" in said, "one test for both repeats"
-    means = page.of("differences")[-1]
-    assert [row[:3] for row in means.rows] == [["t, over repeats", "old − new", "hits"]]
-    assert means.rows[0][-1] == means.rows[0][-2]
-    assert "deviation over the repeats, old 0.471, new 0.118" in page.texts["differences"]
-    singles = [table for table in page.of("differences") if table.name in ("t", "t@2")]
-    assert [table.rows[0][0] for table in singles] == ["old − new"] * 2, "new is best in t alone"
-    assert [table.rows[0][-1] for table in singles] == ["—", "—"]
-    assert page.texts["differences"].count("a single repeat is no further test") == 2
+    rows = page.of("differences")[0].rows
+    assert [row[:3] for row in rows] == [
+        ["t", "old − new", "hits ↑"], ["t@2", "old − new", "hits ↑"],
+        ["t (mean of 2 repeats)", "old − new", "hits ↑"],
+    ], "new is best in t alone"  # fmt: skip
+    assert [row[-1] for row in rows] == ["—", "—", rows[-1][-2]]
+    text = page.texts["differences"]
+    assert "t (mean of 2 repeats), hits: deviation old 0.471, new 0.118" in text
+    assert text.count("tested is the mean over repeats, not a repeat alone.") == 2
 
 
 def test_a_report_compares_the_first_repeat_where_a_run_has_no_other_and_says_so_once(tmp_path):
@@ -497,7 +498,7 @@ def test_a_report_compares_by_each_metric_with_the_run_that_is_best_by_it(tmp_pa
                           metrics=one.summary.metrics | {"errors": errors})  # fmt: skip
         run.kept = [replace(one, summary=summary)]
     page, _ = reported(runs)
-    assert [row[:2] for row in page.of("differences")[0].rows] == [
+    assert [row[1:3] for row in page.of("differences")[0].rows] == [
         ["low − high", "hits ↑"], ["middle − high", "hits ↑"],
         ["middle − low", "errors ↓"], ["high − low", "errors ↓"],
     ]  # fmt: skip
@@ -508,19 +509,18 @@ def test_a_report_names_all_pairs_of_runs_that_cannot_be_tested(tmp_path):
     runs = [Run(tmp_path, name, {"t": by_person(NEW)}, seed=seed)
             for seed, name in enumerate(names)]  # fmt: skip
     page, _ = reported(runs)
-    (untested,) = (table for table in page.of("differences") if table.name == "Not tested")
-    pairs = {frozenset(row[0].split(" − ")) for row in untested.rows}
-    assert pairs == {frozenset(pair) for pair in itertools.combinations(names, 2)}
-    assert page.texts["results"].count("to test it, give all runs the same --seed") == 2
+    (note,) = (row[0] for row in page.of("results")[0].rows if len(row) == 1)
+    pairs = note.removeprefix("Not tested: ").partition(";")[0].split(", ")
+    assert {frozenset(pair.split(" against ")) for pair in pairs} == {
+        frozenset(pair) for pair in itertools.combinations(names, 2)
+    }
 
 
 def test_runs_that_tasks_compare_in_either_order_have_one_difference_of_each_mean(tmp_path):
     old, new = (by_person((*values,)) for values in ((0,) * 6, (1,) * 6))
     runs = two_runs(tmp_path, {"s": old, "t": new}, {"s": new, "t": old}, **GROUPS)
     page, said = reported(runs)
-    assert [row[:2] for row in page.of("differences")[-1].rows] == [
-        ["both, over tasks", "old − new"]
-    ]
+    assert page.of("differences")[0].rows[-1][:2] == ["both (mean of 2 tasks)", "old − new"]
     assert "of 3 comparisons" in said
 
 

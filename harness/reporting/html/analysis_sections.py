@@ -10,6 +10,7 @@ import msgspec
 
 from harness.analysis.report_notes import told_apart, with_notes
 from harness.base.errors import HarnessError, PluginError
+from harness.contracts.report import Sheet
 from harness.registry.data_tools import make_tool, run_tool
 from harness.registry.hookspecs import ANY_BENCHMARK
 from harness.reporting.html.figure_html import report_html
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
 STAMP = "NOT COMPARABLE"
+FOREST = "forest"
 NO_WORDS = KeyWords()
 
 
@@ -43,7 +45,7 @@ def benchmark_sections(
             continue
         benchmark = of_benchmark[0].benchmark
         shown = [one for one in in_reports(plugins, name) if one.benchmark == name]
-        forest = [one for one in in_reports(plugins, name) if one.name == "forest"]
+        forest = [one for one in in_reports(plugins, name) if one.name == FOREST]
         about = " ".join(filter(None, (benchmark.description, benchmark.paper)))
         parts = [element("p", about, class_="note"),
                  analyses_html([*forest, *shown], of_benchmark, words=words.of(name))]  # fmt: skip
@@ -96,9 +98,10 @@ def _group_html(
     said: set[str],
 ) -> Html:
     parts, silent = [], []
+    shown: list[Sheet] = []
     for registration in registrations:
         try:
-            report = words.key(_report(registration, tasks, options), said)
+            report = words.key(_report(registration, tasks, options, shown), said)
         except HarnessError as error:
             found = f" ({error.found})" if error.found and "\n" not in error.found else ""
             why = f"{error.problem}{found}"
@@ -117,8 +120,12 @@ def _group_html(
 
 
 def _report(
-    registration: AnalysisRegistration, tasks: Sequence[FinishedTask], options: Mapping[str, Any]
+    registration: AnalysisRegistration,
+    tasks: Sequence[FinishedTask],
+    options: Mapping[str, Any],
+    shown: list[Sheet],
 ) -> Html:
+    """What an analysis shows, without the tables that were `shown` before."""
     analysis: Any = make_tool(registration)
     if needed := [name for name in needed_options(analysis.options) if name not in options]:
         raise PluginError(
@@ -130,7 +137,12 @@ def _report(
     noted = with_notes(report, tasks, repeats=False)
     # The stamp is at each figure, and above everything: a third one would hide the other notes.
     notes = tuple(note for note in noted.notes if not note.startswith(STAMP))
-    return run_tool(registration, lambda: report_html(msgspec.structs.replace(noted, notes=notes)))  # type: ignore[arg-type,return-value]
+    # The data of the forest's figures are what its tables have, and Results has the rest.
+    sheets = () if registration.name == FOREST and noted.figures else noted.sheets
+    new = [sheet for sheet in sheets if sheet not in shown]
+    shown += new
+    noted = msgspec.structs.replace(noted, notes=notes, sheets=tuple(new))
+    return run_tool(registration, lambda: report_html(noted))  # type: ignore[arg-type,return-value]
 
 
 def needed_options(options: type[msgspec.Struct]) -> list[str]:

@@ -14,7 +14,7 @@ from harness.contracts.report import Figure, Panels, Report
 from harness.reporting.figure_marks import grid_of
 from harness.reporting.html.figure_data import figure_sheets
 from harness.reporting.html.markup import Html, element, joined, shown
-from harness.reporting.html.sheet_html import notes_html, sheet_html
+from harness.reporting.html.sheet_html import in_words, notes_html, sheet_html
 
 SVG = "http://www.w3.org/2000/svg"
 DRAWN = frozenset({"svg", "g", "defs", "clipPath", "path", "rect", "text", "tspan", "use", "image"})
@@ -44,7 +44,7 @@ def figure_html(figure: Figure | Panels) -> Html:
     grid = any(grid_of(each) is not None for each in drawings)
     return element(
         "figure",
-        element("p", figure.stamp, class_="stamp") if figure.stamp else None,
+        element("p", in_words(figure.stamp), class_="stamp") if figure.stamp else None,
         drawn or element("p", missing, class_="note"),
         element("figcaption", element("strong", figure.title), " ", figure.note),
         element("details", element("summary", f"The data of “{figure.title}”"), *data,

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from harness.contracts.published import PublishedResult
 from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.provenance import chosen_of
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, lines_of
 from harness.reporting.html.result_matrix import conditions_of, matrix_html
 from harness.reporting.html.run_differences import Differences
-from harness.reporting.html.sheet_html import Entry, entries_html, notes_html
-from harness.reporting.html.untested import why_untested
+from harness.reporting.html.sheet_html import in_words, notes_html
+from harness.reporting.html.untested import untested_runs
 from harness.reporting.html.verdict import verdict_html
 from harness.reporting.tables import data_name
-from harness.reporting.text import NOTHING, number
-from harness.scoring.summary import TaskSummary
+from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 FEW_TASKS = 4
@@ -31,78 +30,61 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     if len(measured) > FEW_TASKS:
         title = f"What each of the {len(measured)} tasks asks, and of whom"
         asked = element("details", element("summary", title), asked)
-    table = matrix_html(runs, lines, why_untested(found.untested))
+    table = matrix_html(runs, lines, untested_runs(found.untested))
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),
-        element("div", table, *_notes(lines), class_="results"),
+        element("div", table, _notes(lines), class_="results"),
         asked,
     ])  # fmt: skip
 
 
-def _notes(lines: Sequence[Line]) -> Iterator[Html]:
-    """What the marks of the table are, and all published results."""
+def _notes(lines: Sequence[Line]) -> Html:
+    """What the signs and numbers of the table are."""
     notes = [
         "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
-        "better, ↓ that less is. n is how many people or other units each model was asked about; "
-        "a cell says where fewer have a value, or parts of some were lost.",
+        "better, ↓ that less is. Underlined is the best value of a row, and in bold one that is "
+        "established as better than all others.",
+        "n is how many units, such as people, a value is of.",
     ]
-    if any(line.better for line in lines):
-        notes.append("In bold is a value that is established as better than all others.")
+    if any(one.lost for line in lines for one in line.values.values()):
+        notes.append(
+            "A unit is lost if nothing that a model answered about it could be used. A value may "
+            "also lack parts of its units, such as one of several questions about a person, while "
+            "no unit is missing."
+        )
     if any(one.repeats > 1 for line in lines for one in line.values.values()):
         notes.append(
             "×2 is the mean over two repeats, and counts each unit twice. The figures of each "
             "benchmark, and comparisons with a run without repeats, are of the first one alone."
         )
-    if pooled := dict.fromkeys(line.metric for line in lines if line.together):
-        notes.append(
-            f"{', '.join(pooled)}: against what these runs found together, in their first repeat."
-        )
-    published = list(dict.fromkeys(one for line in lines for one in line.published))
     conditions = conditions_of(lines)
     notes += [f"({at}) A run may stand next to these if: {why}." for why, at in conditions.items()]
-    yield notes_html(notes)
-    if published:
-        title = f"The {len(published):,} published results"
-        yield element("details", element("summary", title), _published(published, conditions))
-
-
-def _published(results: Sequence[PublishedResult], conditions: Mapping[str, int]) -> Html:
-    rows = []
-    for one in results:
-        bounds = one.low is not None and one.high is not None
-        value = number(one.value) + (f" [{number(one.low)}, {number(one.high)}]" if bounds else "")
-        see = f"; see ({conditions[one.comparable_if]})" if one.comparable_if else ""
-        rows.append([
-            Entry(one.model), Entry(one.task), Entry(one.metric), Entry(value, one.value),
-            Entry(NOTHING if one.n is None else f"{one.n:,}", one.n), Entry(f"{one.source}{see}"),
-        ])  # fmt: skip
-    columns = ("model", "task", "metric", "value", "n", "published in")
-    return entries_html("Published results", columns, rows, marks=["published"] * len(rows),
-                        numbers=(False, False, False, True, True, False))  # fmt: skip
+    return notes_html(notes)
 
 
 def _stamp(runs: Sequence[ReportedRun]) -> Html | None:
     """The warning above everything, with the runs and tasks that each reason is of."""
-    because: dict[str, dict[str, list[str]]] = {}
+    because: dict[str, dict[str, set[str]]] = {}
+    finished: dict[str, set[str]] = {}
     for run in runs:
         for summary in run.summaries:
+            task = task_and_repeat(summary.task)[0]
+            finished.setdefault(run.label, set()).add(task)
             for why in summary.not_comparable_because:
-                because.setdefault(why, {}).setdefault(run.label, []).append(summary.task)
+                because.setdefault(why, {}).setdefault(run.label, set()).add(task)
     if not because:
         return None
-    of_run = {run.label: len(run.summaries) for run in runs if run.summaries}
     lines = []
     for why, whose in because.items():
         named = [
-            label if len(tasks) == of_run[label] else f"{label} on {', '.join(tasks)}"
+            label if tasks == finished[label] else f"{label} on {', '.join(sorted(tasks))}"
             for label, tasks in whose.items()
         ]
-        alike = {tuple(dict.fromkeys(task_and_repeat(one)[0] for one in tasks))
-                 for tasks in whose.values()}  # fmt: skip
-        if whose.keys() == of_run.keys() and len(alike) == 1:
-            named = [f"on {', '.join(*alike)}"] if named != [*of_run] else named
-        everywhere = named == [*of_run]
-        lines.append(element("li", why if everywhere else f"{why} ({'; '.join(named)})"))
+        first, *others = whose.values()
+        if whose.keys() == finished.keys() and all(tasks == first for tasks in others):
+            named = [f"on {', '.join(sorted(first))}"]
+        of = "" if whose == finished else f" ({'; '.join(named)})"
+        lines.append(element("li", f"{in_words(why)}{of}"))
     title = element("strong", "NOT COMPARABLE with published results")
     return element("div", title, element("ul", *lines), class_="stamp", role="note")
 
@@ -127,19 +109,25 @@ def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:
             if task_and_repeat(each.task)[0] == name and each.roles.keys() >= summary.roles.keys()
         ]  # fmt: skip
         about = str(run.manifest.tasks[summary.task].definition.get("description", ""))
-        people = max((each.users for each in summary.metrics.values()), default=0)
-        alone = all(each.users == each.n for each in summary.metrics.values())
-        whom = f"{summary.units:,} units, of {people:,} people with a score"
         others = [
             f"{role}: {', '.join(dict.fromkeys(each.roles[role] for each in like))}"
             for role in summary.roles
             if role != CANDIDATE
         ]
-        facts = [
-            f"{summary.units:,} people" if alone else whom,
-            f"data: {data_name(summary.data)}",
-            *others,
-        ]
+        chosen = chosen_of(run.manifest.tasks[summary.task].data)
+        facts = [*chosen, *_counted(summary), f"data: {data_name(summary.data)}", *others]
         small = element("span", f"{'; '.join(facts)}.", class_="note")
         found.append((name, element("dd", f"{about} ", small)))
     return found
+
+
+def _counted(summary: TaskSummary) -> Iterator[str]:
+    """How many units the main metric counts, and of how many in all."""
+    for name in main_metrics(summary.main, summary.metrics)[:1]:
+        result = summary.metrics[name]
+        many = result.n + sum(result.missing.values())
+        yield f"n of {name}: {many:,} units" + (
+            f" of {summary.units:,}, of which the others count in other metrics or in none"
+            if many != summary.units
+            else ""
+        )

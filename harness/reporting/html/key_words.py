@@ -27,7 +27,6 @@ CELL, ENDING = "cell", "ending"
 
 _TAG = re.compile(r"<[^>]*>")
 _WHOLE = re.compile(r"<(t[dh]|dfn)\b[^>]*>([^<>]{1,40})</\1>")
-_FOLDED = re.compile(r"<details\b[^>]*>(?:(?!<details\b).)*?</details>", re.DOTALL)
 _PLAIN = re.compile(r"[a-z]+")
 
 
@@ -55,13 +54,12 @@ class KeyWords(tuple[Word, ...]):
     def key(self, part: Html, said: set[str]) -> Html:
         """The part, and beneath it the meanings of its words that it does not say itself.
 
-        What is folded is left out, and so are the words that were `said` in parts before.
+        The words that were `said` in parts before are left out.
         """
-        named = part.replace(element("wbr"), "")
-        whole, text = _text(named), _text(_without_folded(named))
+        text = _text(part.replace(element("wbr"), ""))
         found: dict[str, dict[str, str]] = {}
         for one in self:
-            if not (one.shown in said or one.means in whole) and re.search(one.place, text):
+            if not (one.shown in said or one.means in text) and re.search(one.place, text):
                 found.setdefault(one.shown, {})[one.benchmark] = one.means
         if not found:
             return part
@@ -83,14 +81,6 @@ class KeyWords(tuple[Word, ...]):
 def _text(part: str) -> str:
     """The text of HTML, in which signs that no text has stand around whole cells and names."""
     return html.unescape(_TAG.sub(" ", _WHOLE.sub("\x02\\2\x03", part)))
-
-
-def _without_folded(part: str) -> str:
-    """The part without what a reader must open, the innermost first."""
-    found = 1
-    while found:
-        part, found = _FOLDED.subn("", part)
-    return part
 
 
 def _told(meanings: Mapping[str, str]) -> str:

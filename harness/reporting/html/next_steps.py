@@ -6,35 +6,29 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.contracts.stage import CANDIDATE
-from harness.reporting.html.markup import Html, element, joined
+from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.untested import ways_to_test
 from harness.reporting.tables import missing_share, thought_out
-from harness.reporting.text import number, reasons, share
+from harness.reporting.text import reasons, share
 from harness.scoring.paired_differences import is_established
-from harness.scoring.summary import MetricResult, RoleUse, TaskSummary, main_metrics
+from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.reporting.html.run_differences import Differences
 
 LOOSE = 0.1
-"""If a larger share of the replies was not read, or needed help, a report says so."""
+"""If a larger share of the replies was not read, a report says so."""
 
 UNDONE, UNLIKE = 2.0, 1.0
 """How much a run that is not done, and results without a comparison or an interval, weigh next to
 a share that is missing."""
 
-HELPED = ("brackets", "repaired")
-"""The rungs of replies that were not in the form that was asked for."""
-
 MOST_TASKS = 3
 """So many of the tasks with the same trouble are named, the worst first."""
 
-MOST_LINES = 10
-"""More lines are shown when the reader asks for them."""
-
-MISSING, UNREAD, REPAIRED = "values are missing", "replies were not read", "replies needed repair"
+MISSING, UNREAD = "units or parts of units were lost", "replies were not read"
 NO_INTERVAL, THOUGHT = "there is no interval", "replies spent their limit on thinking"
 PARTS = {MISSING: "failures", NO_INTERVAL: "samples"}
 """The part of the page about each trouble, where it is not how answers were read."""
@@ -43,7 +37,7 @@ LINKS = {
     "samples": "see its samples",
     "failures": "see the failures",
     "reading": "see how answers were read",
-    "provenance": "see the command",
+    "provenance": "see the commands",
     "differences": "see the differences",
 }
 
@@ -74,14 +68,7 @@ def look_next(runs: Sequence[ReportedRun], found: Differences) -> Html:
     doubts = sorted([*every, *_untested(found), *_undecided(found)], key=lambda one: -one.weight)
     if not doubts:
         doubts = [Doubt(0, "Nothing is missing, unread or unlike: read some samples.", "samples")]
-    lines = [element("li", f"{one.what} ", _link(one.part)) for one in doubts]
-    if len(lines) <= 2 * MOST_LINES:
-        return element("ul", *lines)
-    more = f"{len(lines) - MOST_LINES:,} lines more, about smaller losses"
-    return joined([
-        element("ul", *lines[:MOST_LINES]),
-        element("details", element("summary", more), element("ul", *lines[MOST_LINES:])),
-    ])  # fmt: skip
+    return element("ul", *(element("li", f"{one.what} ", _link(one.part)) for one in doubts))
 
 
 def _link(part: str) -> Html:
@@ -115,53 +102,38 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
         for name in main_metrics(summary.main, summary.metrics)[:1]:
             result = summary.metrics[name]
             if (lost := missing_share(result)) > 0:
-                causes = f" ({reasons(result.missing)})" if result.missing else ""
-                yield Trouble(lost, MISSING, task, f"{share(lost, 1)} of {name}{causes}")
+                much = f"{share(lost, 1)} of the parts of {name}"
+                if units := sum(result.missing.values()):
+                    many = f"{units:,} of {result.n + units:,} units of {name}"
+                    much = f"{many} ({reasons(result.missing)})"
+                yield Trouble(lost, MISSING, task, much)
             if result.value is not None and result.interval is None:
                 why = f"{name}, for {result.no_interval},"
                 yield Trouble(UNLIKE, NO_INTERVAL, task, why)
         if spent := thought_out(summary):
             yield Trouble(UNLIKE, THOUGHT, task, f"{spent:,}")
-        for stage, use in _candidate(summary):
+        for name, stage, use in _candidate(summary):
             calls, read = use.calls, sum(use.rungs.values())
             if calls - read > LOOSE * calls:
-                much = f"{share(calls - read, calls)} of {stage}"
-                yield Trouble((calls - read) / calls, UNREAD, task, much)
-            if (helped := sum(use.rungs.get(rung, 0) for rung in HELPED)) > LOOSE * read:
-                much = f"{share(helped, read)} of {stage}"
-                yield Trouble(helped / read / 2, REPAIRED, task, much)
+                again = ", some from another try" if calls - read > stage.items - stage.done else ""
+                much = f"{share(calls - read, calls)} of {calls:,} replies of {name}"
+                kept = f"{stage.done:,} of {stage.items:,} items have a value{again}"
+                # What was asked for again and then read is no loss.
+                weight = max((calls - read) / calls / 2, 1 - stage.done / stage.items)
+                yield Trouble(weight, UNREAD, task, f"{much} ({kept})")
 
 
-def _candidate(summary: TaskSummary) -> Iterator[tuple[str, RoleUse]]:
+def _candidate(summary: TaskSummary) -> Iterator[tuple[str, StageSummary, RoleUse]]:
     for name, stage in summary.stages.items():
         if CANDIDATE in stage.roles:
-            yield name, stage.roles[CANDIDATE]
+            yield name, stage, stage.roles[CANDIDATE]
 
 
 def _untested(found: Differences) -> Iterator[Doubt]:
-    """The comparisons that could not be made, once for each thing that would make them possible."""
+    """The tasks whose runs could not be compared, once for each thing that would help."""
     for way, tasks in ways_to_test(found.untested).items():
-        of_way = [one for one in found.untested if one.needed and one.task in tasks]
-        largest = max(of_way, key=lambda one: abs(one.difference or 0.0))
-        values = (
-            f"{largest.metric} of {largest.task}, {largest.run} {_value(largest.result)} and "
-            f"{largest.best} {_value(largest.best_result)}"
-        )
-        what = f"The difference in {values}, is not tested. {way}."
-        if len(of_way) > 1:
-            many = f"{len(of_way):,} differences on {', '.join(tasks)} are not tested"
-            what = f"{many}, the largest in {values}. {way}."
-        yield Doubt(UNLIKE, what, "differences")
-    without: dict[tuple[str, str], dict[str, None]] = {}
-    for one in found.untested:
-        if not one.needed:
-            without.setdefault((one.run, "; ".join(one.because)), {})[one.task] = None
-    for (run, why), named in without.items():
-        yield Doubt(UNLIKE, f"{', '.join(named)}: {run} is not compared: {why}.", "differences")
-
-
-def _value(result: MetricResult | None) -> str:
-    return number(result.value if result else None)
+        what = f"Not tested are differences on {', '.join(tasks)}. {way}."
+        yield Doubt(UNLIKE, what, "provenance")
 
 
 def _undecided(found: Differences) -> Iterator[Doubt]:

@@ -22,7 +22,8 @@ MAPPINGS = {"columns": "columns", "values": "values", "changes": "set"}
 
 def provenance_html(runs: Sequence[ReportedRun]) -> Html:
     """For each run its command, its data, models, prompts, versions and sessions."""
-    return joined(_run_html(run) for run in runs)
+    note = "Keys are left out of the commands: give them as the runs were given them."
+    return joined([element("p", note, class_="note"), *map(_run_html, runs)])
 
 
 def command_of(manifest: Manifest) -> str:
@@ -79,9 +80,7 @@ def _value(value: Any) -> str:
 
 def _run_html(run: ReportedRun) -> Html:
     manifest = run.manifest
-    notes = ["Keys are left out: give them as the run was given them."]
-    if manifest.problem:
-        notes.append(f"The run did not end well: {manifest.problem}")
+    notes = [f"The run did not end well: {manifest.problem}"] if manifest.problem else []
     facts = {
         "run": manifest.run_id,
         "run key": manifest.run_key,
@@ -126,10 +125,7 @@ def _tasks(manifest: Manifest) -> Sheet:
     rows = []
     for name, entry in manifest.tasks.items():
         data = entry.data
-        chosen = "; ".join(
-            f"{counts.get('chosen'):,} of {counts.get('of', counts.get('there', 0)):,} {what}"
-            for what, counts in (data.get("chosen") or {}).items()
-        )
+        chosen = "; ".join(chosen_of(data))
         rows.append((name, entry.definition.get("version"), entry.content, data_name(data),
                      data.get("fingerprint"), chosen or None,
                      _json(entry.definition.get("options"))))  # fmt: skip
@@ -138,6 +134,14 @@ def _tasks(manifest: Manifest) -> Sheet:
         columns=("task", "version", "content", "data", "fingerprint", "chosen", "options"),
         rows=tuple(rows),
     )
+
+
+def chosen_of(data: Mapping[str, Any]) -> list[str]:
+    """How many users or other units of its data a task was given, and of how many."""
+    return [
+        f"{counts.get('chosen'):,} of {counts.get('of', counts.get('there', 0)):,} {what}"
+        for what, counts in (data.get("chosen") or {}).items()
+    ]
 
 
 def _roles(manifest: Manifest) -> Sheet:

@@ -212,33 +212,17 @@
       ...sample.records.map((record) => recordOf(record, read)));
     detail.scrollTop = 0;
   }
-  /* JSON on several lines, unchanged otherwise: a number that is parsed may lose digits. */
-  function laidOut(json) {
-    if (json.length < 80) return json;
-    let depth = 0, inside = false, text = "";
-    for (let at = 0; at < json.length; at++) {
-      const sign = json[at];
-      if (inside && sign === "\\") text += sign + (json[++at] ?? "");
-      else if (sign === '"') { inside = !inside; text += sign; }
-      else if (!inside && "{[".includes(sign)) text += ++depth > 2 ? sign : `${sign}\n${"  ".repeat(depth)}`;
-      else if (!inside && "}]".includes(sign)) text += depth-- > 2 ? sign : `\n${"  ".repeat(depth)}${sign}`;
-      else if (!inside && sign === "," && depth < 3) text += `,\n${"  ".repeat(depth)}`;
-      else if (!inside && (sign === "," || sign === ":")) text += `${sign} `;
-      else text += sign;
-    }
-    return text;
-  }
   const part = (title, value, kind) => value == null ? null : make("div", { class: kind }, make("h5", {}, title), make("pre", {}, value));
   function recordOf(record, read) {
     const body = make("div", {});
-    if (record.item != null) body.append(make("details", {}, make("summary", {}, "item"), make("pre", {}, laidOut(read(record.item)))));
+    if (record.item != null) body.append(make("details", {}, make("summary", {}, "item"), make("pre", {}, read(record.item))));
     for (const call of record.calls ?? []) {
       body.append(make("h4", {}, read(call.about)),
         ...call.messages.map(([role, value]) => part(role, read(value), "prompt")),
         ...[["reasoning", "thought"], ["text", "answer"], ["failure", "failed"]].filter(([name]) => name in call)
           .map(([name, kind]) => part(name === "text" ? "answer" : name, read(call[name]), kind)));
     }
-    if ("value" in record) body.append(part("what was read", laidOut(read(record.value)), "value"));
+    if ("value" in record) body.append(part("what was read", read(record.value), "value"));
     if ("failure" in record) body.append(part("failed", read(record.failure), "failed"));
     for (const judged of record.judged ?? []) {
       body.append(part(`verdict of ${read(judged.about)}`, read(judged.verdict), "verdict"),

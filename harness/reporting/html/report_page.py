@@ -86,11 +86,11 @@ def _sections(
     yield "results", "Results", words.key(first_screen(runs, found), said)
     yield "next", "What to look at next", words.key(look_next(runs, found), said)
     if len(runs) > 1:
-        yield "differences", "Differences", words.key(differences_html(found), set())
+        yield "differences", "Differences", words.key(differences_html(found), said)
     for number, (name, inside) in enumerate(benchmark_sections(runs, plugins, known), 1):
         yield f"benchmark-{number}", f"{BENCHMARK}{name}", inside
     if (repeats := repeats_html(runs)) is not None:
-        yield "repeats", "Repeats", without_tasks.key(repeats, set())
+        yield "repeats", "Repeats", without_tasks.key(repeats, said)
     yield "reading", "Reading answers", without_tasks.key(reading_html(runs), set())
     if (judges := judges_html(runs, samples, plugins, labels)) is not None:
         yield "judges", "Judges", without_tasks.key(judges, set())
@@ -101,8 +101,7 @@ def _made_of(runs: Sequence[ReportedRun]) -> str:
     models = list(dict.fromkeys(run.label for run in runs))
     tasks = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
     days = sorted({run.manifest.sessions[0].started[:10] for run in runs if run.manifest.sessions})
-    when = f", made on {days[0]}" if days else ""
-    when += f" to {days[-1]}" if len(days) > 1 else ""
+    when = f", made on {' to '.join(dict.fromkeys((days[0], days[-1])))}" if days else ""
     named = f": {', '.join(models)}" if len(models) <= 12 else ""
     many = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}{named}"
     return f"{many}; {len(tasks)} finished {'task' if len(tasks) == 1 else 'tasks'}{when}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
@@ -23,20 +23,21 @@ from harness.tasks.repeats import task_and_repeat
 class Value:
     """The value of a run in a metric; `why` there is none, if there is none.
 
-    `n` of `of` units are behind it, and `lost` is the share that is missing of what it is made of.
-    `other` is the value by the other policy for what was lost, which `counts` says of `value`.
-    It is the mean of `repeats` repeats.
+    It is of `of` units, of which `n` are behind it and `missing` were lost. `lost` is the share
+    that is missing of what it is made of: of the units, or of their parts. `other` is the value by
+    the other policy for what was lost, which `counts` says of `value`. It is the mean of `repeats`
+    repeats.
     """
 
     value: float | None = None
     interval: tuple[float, float] | None = None
     n: int = 0
     of: int = 0
+    missing: int = 0
     lost: float = 0.0
     other: float | None = None
     counts: bool = False
     repeats: int = 1
-    cost: Cost | None = None
     why: str = ""
 
 
@@ -47,23 +48,13 @@ class Rule(NamedTuple):
     value: float
 
 
-class SharedUnits(NamedTuple):
-    """By how much a run is above another one on the `n` units that both have."""
-
-    first: str
-    second: str
-    value: float
-    n: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class Line:
     """A metric of a task, or its mean over the `tasks` of a group, by the label of each run.
 
     `first` is whether it is the first main metric. `together` says that the values are of runs
     that were scored against what they found together. The best of the `rules` stands first.
-    `counts_as` is as what a missing unit counts where it counts. `shared` are differences on the
-    units that two runs have.
+    `counts_as` is as what a missing unit counts where it counts.
     """
 
     name: str
@@ -77,7 +68,6 @@ class Line:
     rules: tuple[Rule, ...] = ()
     published: tuple[PublishedResult, ...] = ()
     better: tuple[Established, ...] = ()
-    shared: tuple[SharedUnits, ...] = ()
 
     @property
     def shown_metric(self) -> str:
@@ -105,34 +95,19 @@ class Line:
         alone = len(order) == 1 or _by(self.values[order[1]], other) != best
         return order[0] if alone else None
 
-    def passed(self) -> list[tuple[str, SharedUnits]]:
-        """The runs that are better than the leader on the units that both have."""
-        leader, sign = self.leader(), 1 if self.higher else -1
-        return [
-            (one.first if one.second == leader else one.second, one)
-            for one in self.shared
-            if (one.second == leader and sign * one.value > 0)
-            or (one.first == leader and sign * one.value < 0)
-        ]
-
     @property
-    def is_reordered(self) -> bool:
-        """Whether the other policy for what was lost changes the order of the runs."""
-        both = self.leader(), self.order()
-        return both != (self.leader(other=True), self.order(other=True))
+    def is_undecided(self) -> bool:
+        """Whether the other policy for what was lost changes who leads."""
+        return self.leader() != self.leader(other=True)
 
     @property
     def is_beaten(self) -> bool:
         """Whether a rule without a model is better than every run."""
-        return bool(self.ahead())
-
-    def ahead(self) -> list[Rule]:
-        """The rules without a model that are better than every run, the best first."""
         order = self.order()
-        if not order:
-            return []
+        if not order or not self.rules:
+            return False
         best, sign = self.values[order[0]].value or 0.0, 1 if self.higher else -1
-        return [rule for rule in self.rules if sign * rule.value > sign * best]
+        return sign * self.rules[0].value > sign * best
 
 
 def _by(one: Value, other: bool) -> float | None:
@@ -163,7 +138,7 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
                 counts_as=_counts_as(runs, tasks[name], metric),
                 rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
-                better=_better(found, name, metric), shared=_shared(found, name, metric),
+                better=_better(found, name, metric),
             ))  # fmt: skip
         lines += _together(found, name, metrics)
     return lines
@@ -221,8 +196,7 @@ def _value(
     summaries: Sequence[TaskSummary], result: MetricResult | MeanOverTasks, metric: str = ""
 ) -> Value:
     metric = result.metric if isinstance(result, MeanOverTasks) else metric
-    parts = {each.task: each.metrics[metric] for each in summaries}
-    return replace(_value_of(parts, result), cost=cost_of(summaries))
+    return _value_of({each.task: each.metrics[metric] for each in summaries}, result)
 
 
 def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOverTasks) -> Value:
@@ -236,6 +210,7 @@ def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOver
         value=result.value, interval=result.interval,
         n=sum(part.units_behind for part in parts.values()),
         of=sum(part.n + sum(part.missing.values()) for part in parts.values()),
+        missing=sum(sum(part.missing.values()) for part in parts.values()),
         lost=fmean(map(missing_share, parts.values())), other=_mean(others),
         counts=any(part.left_out is not None for part in parts.values()),
         repeats=len(parts) // len(of_tasks),
@@ -301,17 +276,6 @@ def _published(
 
 def _better(found: Differences, name: str, metric: str) -> tuple[Established, ...]:
     return tuple(each for each in found.established() if (each.task, each.metric) == (name, metric))
-
-
-def _shared(found: Differences, name: str, metric: str) -> tuple[SharedUnits, ...]:
-    """The differences of a task's runs in a metric, by the labels of the runs."""
-    labels = found.labels()
-    return tuple(
-        SharedUnits(labels[each.first], labels[each.second], each.value, each.n)
-        for one in found.document.comparisons
-        for each in (one.differences if one.task == name else ())
-        if each.metric == metric and each.value is not None
-    )
 
 
 def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator[Line]:

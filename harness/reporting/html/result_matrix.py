@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line, Value, cost_of
+from harness.reporting.html.run_differences import POOLED
 from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.money import paid
 from harness.reporting.text import NOTHING, duration, number, share
@@ -17,7 +18,7 @@ GREY = "published"
 
 
 def matrix_html(
-    runs: Sequence[ReportedRun], lines: Sequence[Line], untested: Mapping[str, str]
+    runs: Sequence[ReportedRun], lines: Sequence[Line], untested: Mapping[str, Sequence[str]]
 ) -> Html:
     """The table of results. The members of a group, and what is said of a line, follow it."""
     labels = [run.label for run in runs]
@@ -41,7 +42,7 @@ def matrix_html(
                 fold = element("button", f"{len(line.tasks)} tasks", type="button",
                                class_="fold", value=f"in-{many}")  # fmt: skip
                 head = joined([head, " ", fold])
-        cells = [_units(line), *(_cell(line, label, repeats[label]) for label in labels)]
+        cells = [_units(line), *(_cell(line, label) for label in labels)]
         cells += [_rules(line)] if rules else []
         cells += [_published(line, conditions)] if published else []
         within = f" in-{many}" if member else ""
@@ -78,12 +79,10 @@ def conditions_of(lines: Sequence[Line]) -> dict[str, int]:
 
 
 def _head(line: Line, runs: Sequence[ReportedRun], *, starts: bool) -> Html:
-    """The name of a line with its metric, and whether it is comparable.
-
-    Only the first line of a task says so, and each line with a published value.
-    """
+    """The name of a line with its metric, and if it has a published value, whether it may stand
+    next to it."""
     name = line.name + (f" (mean of {len(line.tasks)})" if line.is_group else "")
-    badge = _badge(line, runs) if starts or line.published else None
+    badge = _badge(line, runs) if line.published else None
     return joined([
         element("span", breakable(name), class_=None if starts else "hidden"), " ",
         element("span", line.shown_metric, " " if badge else None, badge, class_="metric"),
@@ -106,7 +105,7 @@ def _badge(line: Line, runs: Sequence[ReportedRun]) -> Html | None:
 
 
 def _units(line: Line) -> Entry:
-    """How many units each model was asked about, if that is the same for all."""
+    """How many units the value of each model is of, if that is the same for all."""
     many = units_of(line)
     return Entry(NOTHING if many is None else f"{many:,}", many)
 
@@ -118,13 +117,11 @@ def units_of(line: Line) -> int | None:
 
 
 def _repeats(lines: Sequence[Line], label: str) -> int:
-    """Of how many repeats all values of a run are the mean; 1 if they differ."""
-    values = [line.values.get(label) for line in lines if not line.together]
-    each = {one.repeats for one in values if one is not None}
-    return each.pop() if len(each) == 1 else 1
+    """Of how many repeats most values of a run are the mean."""
+    return max((line.values[label].repeats for line in lines if label in line.values), default=1)
 
 
-def _cell(line: Line, label: str, repeats: int) -> Entry:
+def _cell(line: Line, label: str) -> Entry:
     """A value with its interval, and what must be known of it."""
     one = line.values.get(label)
     if one is None:
@@ -134,17 +131,15 @@ def _cell(line: Line, label: str, repeats: int) -> Entry:
     low_high = f" [{number(one.interval[0])}, {number(one.interval[1])}]" if one.interval else ""
     better = [each for each in line.better if each.winner == label]
     others = sum(each.value is not None for each in line.values.values()) - 1
-    shown = element("strong" if others and len(better) == others else "span", number(one.value))
+    best = "best" if others and line.leader() == label else None
+    shown = element("strong" if others and len(better) == others else "span", number(one.value),
+                    class_=best)  # fmt: skip
     than = ", ".join(f"{each.loser} ({each.shown_p})" if each.shown_p else each.loser
                      for each in better)  # fmt: skip
     known = [*_lost(line, one)]
-    if line.is_reordered and one.other is not None and one.lost:
-        policy = "left out" if one.counts else f"with unread as {line.counts_as}"
+    if line.is_undecided and one.other is not None and one.lost:
+        policy = "if they are left out" if one.counts else f"if they count as {line.counts_as}"
         known.append(f"{policy}: {number(one.other)}")
-    if one.repeats > 1 and one.repeats != repeats:
-        known.append(f"×{one.repeats}")
-    if line.first and one.cost is not None:
-        known.append(f"paid {paid(one.cost)}")
     parts = [
         shown, element("span", low_high, class_="interval"),
         element("small", f"better than {than}", class_="ahead") if than else None,
@@ -154,12 +149,16 @@ def _cell(line: Line, label: str, repeats: int) -> Entry:
 
 
 def _lost(line: Line, one: Value) -> Iterator[str]:
-    """What of the units of a value fell out, and its n if the row has none."""
-    missing = one.of - one.n
-    if missing or units_of(line) is None:
-        yield f"{one.n:,} of {one.of:,}" if missing else f"n {one.n:,}"
-    if one.lost and round(one.lost, 2) != round(missing / one.of, 2):
-        yield f"{share(one.lost, 1)} lost{f', counted as {line.counts_as}' if one.counts else ''}"
+    """How many units a value is of if the row does not say so, and what of them was lost."""
+    if units_of(line) is None:
+        yield f"{one.of // one.repeats:,} units"
+    counted = f", counted as {line.counts_as}" if one.counts else ""
+    if one.missing:
+        left_out = one.of - one.n if one.counts else 0
+        but = f" but for {left_out:,} left out" if left_out else ""
+        yield f"{one.missing:,} of {one.of:,} units lost{counted}{but}"
+    if one.lost and round(one.lost, 2) != round(one.missing / one.of, 2):
+        yield f"{share(one.lost, 1)} of all parts lost{counted}"
 
 
 def _rules(line: Line) -> Entry:
@@ -167,8 +166,7 @@ def _rules(line: Line) -> Entry:
     if not line.rules:
         return Entry(NOTHING, kind=GREY)
     best, many = line.rules[0], len(line.rules)
-    others = [f"{rule.name} ({number(rule.value)})" for rule in line.ahead()[1:]]
-    said = ", as ".join(["better than every model", *([", ".join(others)] if others else [])])
+    said = "better than every model"
     ahead = element("small", said, class_="ahead") if line.is_beaten else None
     name = element("small", element("dfn", best.name), f", best of {many}" if many > 1 else None)
     return Entry(joined([number(best.value), ahead, name]), best.value, GREY)
@@ -179,7 +177,7 @@ def _published(line: Line, conditions: Mapping[str, int]) -> Entry:
     if not line.published:
         return Entry(NOTHING, kind=GREY)
     best = (max if line.higher else min)(line.published, key=lambda one: one.value)
-    known = [best.model]
+    known = [f"{best.model}, {best.source}"]
     known += [f"best of {len(line.published)}"] if len(line.published) > 1 else []
     known += [f"in {best.metric}"] if best.metric != line.metric else []
     see = f" ({conditions[best.comparable_if]})" if best.comparable_if else ""
@@ -188,28 +186,23 @@ def _published(line: Line, conditions: Mapping[str, int]) -> Entry:
 
 
 def _notes(line: Line) -> Iterator[str]:
-    """Whether what was lost, or not asked of all, decides the order of the models."""
-    for better, one in line.passed():
-        yield (
-            f"{line.metric}: on the {one.n:,} units that both have, {better} is better than "
-            f"{line.leader()} ({one.first} − {one.second} is {number(one.value)})."
-        )
-    leader, other = line.leader(), line.leader(other=True)
-    if leader != other:
+    """What the values are measured against, and whether what was lost decides who leads."""
+    if line.together:
+        yield f"{line.metric}: {POOLED}."
+    if line.is_undecided:
         counts = any(one.counts for one in line.values.values())
-        here, there = "is left out", f"counted as {line.counts_as}"
-        if counts:
-            here, there = f"counts as {line.counts_as}", "left out"
+        here, there = "is left out", f"counts as {line.counts_as}"
+        here, there = (there, here) if counts else (here, there)
         yield (
-            f"{line.metric}: {_leads(leader)} where what was lost {here}, as here; {there}, "
-            f"{_leads(other)}."
+            f"{line.metric}: {_leads(line.leader())} here, where what was lost {here}; where it "
+            f"{there}, {_leads(line.leader(other=True))}."
         )
 
 
-def _of_task(lines: Sequence[Line], untested: Mapping[str, str]) -> Iterator[str]:
-    """Why the runs of a task were not tested, and whether its metrics disagree."""
-    if lines and lines[0].name in untested:
-        yield untested[lines[0].name]
+def _of_task(lines: Sequence[Line], untested: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Which runs of a task were not tested, and whether its metrics disagree."""
+    if lines and (named := untested.get(lines[0].name)):
+        yield f"Not tested: {', '.join(named)}; “What to look at next” says why."
     led = {line.metric: line.leader() for line in lines}
     leaders = {metric: leader for metric, leader in led.items() if leader is not None}
     if len({*leaders.values()}) > 1:

@@ -13,7 +13,7 @@ from harness.reporting.comparison_tables import missing_tests, p_value
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
-from harness.reporting.html.untested import Untested, untested_of, untested_sheet
+from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference, is_established
@@ -21,7 +21,7 @@ from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.scoring.changed_units import ChangedUnits
-    from harness.scoring.comparison_document import Comparison, ComparisonDocument, MeanDifference
+    from harness.scoring.comparison_document import Comparison, ComparisonDocument
     from harness.scoring.finished_task import FinishedTask
 
 MOST_COMPARED = 12
@@ -29,6 +29,12 @@ MOST_COMPARED = 12
 
 CLOSE = 0.05
 """The bound of p where intervals have 95%."""
+
+POOLED = (
+    "measured against what all these runs found together; Samples and `harness show` measure each "
+    "run against what it found itself, so that they have other values"
+)
+"""What is said of a metric that depends on which runs stand together."""
 
 NUMBERS = ("value", "low", "high", "n", "p", "p (Holm)")
 
@@ -158,13 +164,23 @@ def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> dict[str, st
 
 
 def differences_html(found: Differences) -> Html:
-    """The differences with their intervals, the units that changed, and those not tested."""
+    """The differences in one table, those within parts of the data, and the units that changed."""
     labels = found.labels()
-    parts = [part for one in found.document.comparisons for part in _comparison(one, labels)]
-    if means := found.document.mean_differences or ():
-        parts.append(sheet_html(_means(means, labels), level=3))
-    if found.untested:
-        parts.append(sheet_html(untested_sheet(found.untested), level=3))
+    every = found.document.comparisons
+    parts = [sheet_html(sheet, level=3) for sheet in _tested(found, labels)]
+    parts += [sheet_html(_sliced(one, labels), level=3) for one in every if one.slices]
+    changed = [
+        sheet_html(_changed(one.task, own, labels))
+        for one in every
+        if (own := [each for each in one.changed or () if each.metric in one.main[:1]])
+    ]
+    if changed:
+        title = element("summary", "The units that changed most, by task")
+        note = (
+            "Counted are the units that each run of a task has a value of: they may be fewer than "
+            "n, which counts those of two runs."
+        )
+        parts.append(element("details", title, notes_html([note]), *changed))
     notes = [*found.problems]
     if found.parts:
         notes.append(
@@ -172,42 +188,43 @@ def differences_html(found: Differences) -> Html:
             f"{', '.join(found.parts)}."
         )
     about = (
-        "In each metric, each run against the one with the best value of the task, on the units "
-        "that both have. "
+        "In each metric, each run against the one with the best value of the task, on the n units "
+        "that both have: n is smaller than in Results where one of the two lost some. "
         "Below 0 the first of the two has the lower value; ↑ or ↓ says which is better. Given are "
         "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "
-        "after Holm for all tests here. The best run was chosen by its value, so that a small lead "
+        "after Holm for all rows here. The best run was chosen by its value, so that a small lead "
         "may be luck, or because it lost the harder units: look at what is missing."
     )
     return joined([element("p", about, class_="note"), *parts, notes_html(notes)])
 
 
-def _comparison(one: Comparison, labels: Mapping[str, str]) -> Iterator[Html]:
-    """The differences of a task, those within each part of the data, and the changed units."""
+def _tested(found: Differences, labels: Mapping[str, str]) -> Iterator[Sheet]:
+    """The table of all differences, those of means over tasks and repeats last."""
+    rows: list[tuple[Cell, ...]] = []
     notes = []
-    if any(each.p is not None and each.p_holm is None for each in one.differences):
-        notes.append("The mean over repeats is tested below: a single repeat is no further test.")
-    if one.oracle and (pooled := {each.metric for each in one.differences} & {*one.oracle.metrics}):
-        notes.append(f"{', '.join(sorted(pooled))}: against what these runs found together.")
-    metrics = one.runs[0].metrics
-    sheet = Sheet(
-        title=one.task, columns=("difference", "metric", *NUMBERS), digits=3,
-        rows=tuple(
-            (_pair(each, labels), metric_name(each.metric, metrics[each.metric]), *_numbers(each))
-            for each in one.differences
-        ),
-        notes=(*notes, *one.doubts, *missing_tests(one.differences)),
-    )  # fmt: skip
-    if sheet.rows:
-        yield sheet_html(sheet, level=3)
-    elif notes:
-        yield joined([element("h3", one.task), notes_html(sheet.notes)])
-    if one.slices:
-        yield sheet_html(_sliced(one, labels))
-    changed = [each for each in one.changed or () if each.metric in one.main[:1]]
-    if changed:
-        title = f"{one.task}: units that changed most"
-        yield element("details", element("summary", title), sheet_html(_changed(changed, labels)))
+    for one in found.document.comparisons:
+        for each in one.differences:
+            metric = metric_name(each.metric, one.runs[0].metrics[each.metric])
+            rows.append((one.task, _pair(each, labels), metric, *_numbers(each)))
+        if one.oracle and (against := {each.metric for each in one.differences}):
+            pooled = ", ".join(sorted(against & {*one.oracle.metrics}))
+            notes += [f"{one.task}, {pooled}: {POOLED}."] if pooled else []
+        said = [*one.doubts, *missing_tests(one.differences)]
+        notes += [f"{one.task}: {line}" for line in said]
+        if any(each.p is not None and each.p_holm is None for each in one.differences):
+            notes.append(f"{one.task}: tested is the mean over repeats, not a repeat alone.")
+    for mean in found.document.mean_differences or ():
+        each = mean.difference
+        metric = f"{each.metric} {'↑' if mean.higher_is_better else '↓'}"
+        name = f"{mean.name} (mean of {len(mean.tasks)} {mean.over})"
+        rows.append((name, _pair(each, labels), metric, *_numbers(each)))
+        notes += [f"{name}: {line}" for line in missing_tests([each])]
+        if mean.deviations is not UNSET:
+            of_runs = (f"{labels[run]} {number(sd)}" for run, sd in mean.deviations.items())
+            notes.append(f"{name}, {each.metric}: deviation {', '.join(of_runs)}")
+    if rows or notes:
+        columns = ("task", "difference", "metric", *NUMBERS)
+        yield Sheet(title="", columns=columns, rows=tuple(rows), notes=tuple(notes), digits=3)
 
 
 def _sliced(one: Comparison, labels: Mapping[str, str]) -> Sheet:
@@ -229,7 +246,7 @@ def _sliced(one: Comparison, labels: Mapping[str, str]) -> Sheet:
     )  # fmt: skip
 
 
-def _changed(changed: Sequence[ChangedUnits], labels: Mapping[str, str]) -> Sheet:
+def _changed(task: str, changed: Sequence[ChangedUnits], labels: Mapping[str, str]) -> Sheet:
     """The largest changes of each pair of runs, with the command that shows the first run's."""
     rows: list[tuple[Cell, ...]] = [
         (
@@ -239,39 +256,13 @@ def _changed(changed: Sequence[ChangedUnits], labels: Mapping[str, str]) -> Shee
         for each in changed
         for unit in each.largest
     ]  # fmt: skip
-    notes = [
+    notes = tuple(
         f"{labels[each.first]} against {labels[each.second]}, {each.metric}: {each.better:,} "
         f"better, {each.worse:,} worse, {each.same:,} the same"
         for each in changed
-    ]
-    notes.append(
-        "Counted are the units that each run of the task has a value of, so that they may be fewer "
-        "than n, which counts those of the two runs."
     )
     columns = ("unit", "difference", "change", "first", "second", "shown by")
-    return Sheet(title="", columns=columns, rows=tuple(rows), digits=3, notes=tuple(notes))
-
-
-def _means(means: Sequence[MeanDifference], labels: Mapping[str, str]) -> Sheet:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            f"{one.name}, over {one.over}", _pair(one.difference, labels), one.difference.metric,
-            *_numbers(one.difference),
-        )
-        for one in means
-    ]  # fmt: skip
-    notes = [
-        f"{one.name}, {one.difference.metric}: deviation over the repeats, "
-        + ", ".join(f"{labels[run]} {number(value)}" for run, value in one.deviations.items())
-        for one in means
-        if one.deviations is not UNSET
-    ]
-    notes += missing_tests([one.difference for one in means])
-    columns = ("mean", "difference", "metric", *NUMBERS)
-    return Sheet(
-        title="Means over tasks and repeats", columns=columns, rows=tuple(rows), digits=3,
-        notes=tuple(notes),
-    )  # fmt: skip
+    return Sheet(title=task, columns=columns, rows=tuple(rows), digits=3, notes=notes)
 
 
 def _pair(each: Difference, labels: Mapping[str, str]) -> str:

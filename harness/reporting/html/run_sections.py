@@ -14,20 +14,18 @@ from harness.reporting.html.samples import Samples
 from harness.reporting.html.sheet_html import notes_html, sheet_html
 from harness.reporting.tables import metric_name
 from harness.reporting.text import reasons
-from harness.scoring.summary import RoleUse, StageSummary, main_metrics, over_repeats
+from harness.scoring.summary import main_metrics, over_repeats
 
 if TYPE_CHECKING:
     from harness.registry import AnalysisRegistration, Plugins
 
 RUNGS = ("strict", "fenced", "brackets", "repaired", "regex", "text", "rule")
-CUT, REFUSED = "truncated", "refused"
 PANEL, PEOPLE = "judge-panel", "judge-agreement"
 
 
 def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
-    """The mean and deviation over repeats; None if no task was repeated."""
+    """The mean and deviation of main metrics over repeats; None if no task was repeated."""
     rows: list[tuple[Cell, ...]] = []
-    others: list[tuple[Cell, ...]] = []
     problems = []
     for run in runs:
         mains = {name for each in run.summaries for name in main_metrics(each.main, each.metrics)}
@@ -36,66 +34,65 @@ def repeats_html(runs: Sequence[ReportedRun]) -> Html | None:
         except HarnessError as error:
             problems.append(f"{run.label}: {error}")
             continue
-        for task in repeated:
-            for name, spread in task.metrics.items():
-                if not spread.baseline:
-                    kept = rows if name in mains else others
-                    kept.append((run.label, task.task, metric_name(name, spread), spread.mean,
-                                 spread.sd, spread.stderr, spread.n, spread.without))  # fmt: skip
-    if not rows and not others:
+        rows += [
+            (run.label, task.task, metric_name(name, spread), spread.mean, spread.sd, spread.n)
+            for task in repeated
+            for name, spread in task.metrics.items()
+            if name in mains and not spread.baseline
+        ]
+    if not rows:
         return None
-    columns = ("model", "task", "metric", "mean", "deviation", "standard error", "repeats",
-               "without a value")  # fmt: skip
+    columns = ("model", "task", "metric", "mean", "deviation", "repeats with a value")
     note = ("The deviation shows how much a value changes when the same questions are asked again. "
-            "The intervals above show how much it may change with other people: the two do not "
-            "mix.")  # fmt: skip
+            "The intervals of Results show how much it may change with other people: the two do "
+            "not mix. `harness show` has the other metrics.")  # fmt: skip
     sheet = Sheet(title="", columns=columns, rows=tuple(rows), notes=(note, *problems), digits=3)
-    if not others:
-        return sheet_html(sheet)
-    rest = Sheet(title="", columns=columns, rows=tuple(others), digits=3)
-    title = element("summary", f"{len(others):,} values of other metrics")
-    return joined([sheet_html(sheet), element("details", title, sheet_html(rest))])
+    return sheet_html(sheet)
 
 
 def reading_html(runs: Sequence[ReportedRun]) -> Html:
-    """How replies were read, by model, task, stage and role: the share of each rung, and losses."""
-    uses = [
+    """How replies were read, by model, task, stage and role: the share of each rung, and losses.
+
+    Stages of which some reply was not read or some item was lost come first, the others are folded.
+    """
+    stages = [
         (run.label, summary.task, name, role, use, stage)
         for run in runs
         for summary in run.summaries
         for name, stage in summary.stages.items()
         for role, use in stage.roles.items()
     ]
-    rungs = [rung for rung in RUNGS if any(rung in use.rungs for *_, use, _ in uses)]
-    rungs += sorted({rung for *_, use, _ in uses for rung in use.rungs} - {*rungs})
-    columns = ("model", "task", "stage, role", "calls", *(f"{rung}, %" for rung in rungs),
-               "not read, %", "items", "truncated", "refused", "other causes")  # fmt: skip
-    rows = [
-        (label, task, f"{name}, {role}", *_read(use, rungs), *_lost(stage))
-        for label, task, name, role, use, stage in uses
-    ]
-    sheet = Sheet(
-        title="", columns=columns, rows=tuple(rows),
-        notes=(
-            "Of the calls, the share that each step of the parsing ladder read: strict is what was "
-            "asked for, and each step to its right needed more help.",
-            "Of the items of the stage, how many have no value because replies were cut or refused,"
-            " and the other causes.",
-        ),
-    )  # fmt: skip
-    return sheet_html(sheet)
+    rungs = [rung for rung in RUNGS if any(rung in use.rungs for *_, use, _ in stages)]
+    rungs += sorted({rung for *_, use, _ in stages for rung in use.rungs} - {*rungs})
+    columns = ("model", "task", "stage, role", "replies", "not read, %", "items",
+               "without a value", "because", *(f"{rung}, %" for rung in rungs))  # fmt: skip
+    unread, read = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()
+    for label, task, name, role, use, stage in stages:
+        many = sum(use.rungs.values())
+        lost, why = stage.items - stage.done, reasons(stage.failures)
+        row = (label, task, f"{name}, {role}", use.calls, _percent(use.calls - many, use.calls),
+               stage.items, lost, why or None,
+               *(_percent(use.rungs.get(rung, 0), use.calls) for rung in rungs))  # fmt: skip
+        (read if many == use.calls and not lost else unread).append(row)
+    unread.sort(key=lambda row: -float(row[4] or 0))
+    notes = (
+        "Many stages ask again if a reply was not read: both replies are counted, and the item has "
+        "a value if one of them was read. Items without a value are given with the causes, such as "
+        "truncated and refused replies.",
+        "Of the replies, the share that each step of the parsing ladder read: strict is what was "
+        "asked for, and each step to its right needed more help.",
+    )
+    first, rest = (unread, read) if unread else (read, [])
+    shown = sheet_html(Sheet(title="", columns=columns, rows=tuple(first)))
+    if not rest:
+        return joined([notes_html(notes), shown])
+    title = element("summary", f"{len(rest):,} stages of which each reply was read")
+    folded = sheet_html(Sheet(title="", columns=columns, rows=tuple(rest)))
+    return joined([notes_html(notes), shown, element("details", title, folded)])
 
 
-def _read(use: RoleUse, rungs: Sequence[str]) -> list[Cell]:
-    shares = [100 * use.rungs.get(rung, 0) / use.calls if use.calls else None for rung in rungs]
-    read = sum(use.rungs.values())
-    return [use.calls, *shares, 100 * (use.calls - read) / use.calls if use.calls else None]
-
-
-def _lost(stage: StageSummary) -> list[Cell]:
-    other = {cause: many for cause, many in stage.failures.items() if cause not in (CUT, REFUSED)}
-    cut, refused = (stage.failures.get(cause, 0) for cause in (CUT, REFUSED))
-    return [stage.items, cut, refused, reasons(other) or None]
+def _percent(part: int, whole: int) -> float | None:
+    return 100 * part / whole if part else None
 
 
 def judges_html(
@@ -115,13 +112,14 @@ def judges_html(
                 members = ", ".join((entry.identity.get("members") or {}) if entry else ())
                 counts = samples.verdicts(task, role)
                 rows.append((run.label, task.task.name, role, task.summary.roles[role],
-                             members or None, counts["asked"], counts["none"],
-                             counts["votes"]))  # fmt: skip
+                             counts["asked"], counts["none"], counts["votes"],
+                             members or None))  # fmt: skip
                 panels += [task] if counts["votes"] else []
     if not rows:
         return None
-    columns = ("model", "task", "role", "judge", "members", "questions", "no verdict", "votes")
-    sheet = Sheet(title="", columns=columns, rows=tuple(rows))
+    columns = ("model", "task", "role", "judge", "questions", "no verdict", "votes", "members")
+    rows = rows if panels else [row[:-2] for row in rows]
+    sheet = Sheet(title="", columns=columns[: len(rows[0])], rows=tuple(rows))
     sure: list[Html] = []
     if panels:
         sure.append(analyses_html(_named(plugins, PANEL), panels))

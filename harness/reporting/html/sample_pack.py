@@ -37,6 +37,9 @@ OPENING = 90
 ITEM = 3_000
 """The characters of an item that are kept: prompts hold the rest of it."""
 
+LAID_OUT = 80
+"""Longer JSON stands on several lines."""
+
 BATCH = 500
 """So many samples are read at once."""
 
@@ -250,7 +253,11 @@ def _verdict(verdict: Any, labels: tuple[str, ...]) -> str:
 
 
 def _json(raw: msgspec.Raw) -> str:
-    return bytes(raw).decode("utf-8", "replace")
+    """JSON as it was written, a long one on several lines."""
+    text = bytes(raw)
+    if len(text) > LAID_OUT:
+        text = msgspec.json.format(text, indent=1)
+    return text.decode("utf-8", "replace")
 
 
 def _cut(text: str) -> str:

@@ -13,24 +13,19 @@ LONG = 40
 """A longer text has a wide column, so that its row is not high on a phone."""
 
 
-def sheet_html(sheet: Sheet, *, level: int = 4, marks: Sequence[str] = ()) -> Html:
-    """A sheet below its title; `marks` are the classes of its rows, such as `published`.
+def sheet_html(sheet: Sheet, *, level: int = 4) -> Html:
+    """A sheet below its title, in a table whose first column names the rows.
 
     A reader sorts it by any column, and a wide one scrolls within the page.
     """
-    table = table_html(sheet, marks)
+    rows = [[_entry(sheet, column, cell) for column, cell in enumerate(row)] for row in sheet.rows]
+    numbers = [has_numbers(sheet, column) for column in range(len(sheet.columns))]
+    table = entries_html(sheet.title, sheet.columns, rows, numbers=numbers)
     return joined([
         element(f"h{level}", sheet.title) if sheet.title else None,
         table if sheet.rows else element("p", "no rows", class_="note"),
         notes_html(sheet.notes),
     ])  # fmt: skip
-
-
-def table_html(sheet: Sheet, marks: Sequence[str] = ()) -> Html:
-    """The table of a sheet, whose first column names the rows."""
-    rows = [[_entry(sheet, column, cell) for column, cell in enumerate(row)] for row in sheet.rows]
-    numbers = [has_numbers(sheet, column) for column in range(len(sheet.columns))]
-    return entries_html(sheet.title, sheet.columns, rows, numbers=numbers, marks=marks)
 
 
 class Entry(NamedTuple):
@@ -81,6 +76,11 @@ def notes_html(notes: Iterable[str]) -> Html:
         element("p", note, class_="stamp" if note.startswith("NOT COMPARABLE") else "note")
         for note in notes
     )
+
+
+def in_words(reason: str) -> str:
+    """A reason why results are not comparable, as people say it."""
+    return reason.replace("judged by rule: ", "judged by a rule, not by a model: ")
 
 
 def _entry(sheet: Sheet, column: int, cell: Cell) -> Entry:

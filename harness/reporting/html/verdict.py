@@ -11,7 +11,7 @@ from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line
 from harness.reporting.html.run_differences import Differences, Established
-from harness.reporting.html.untested import why_untested
+from harness.reporting.html.untested import untested_runs
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
 
@@ -27,7 +27,6 @@ def verdict_html(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Diff
     return element(
         "div",
         element("p", element("strong", verdict(runs, lines, found)), class_="answer"),
-        _led(lines),
         element("ul", *limits) if limits else None,
         class_="verdict",
     )
@@ -54,18 +53,6 @@ def verdict(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differenc
         ties = len(tasks) - leads.total()
         leading = ", ".join([*counts, *([f"{ties:,} tied" if ties else "none tied"])])
     return f"{leading}; {_established(runs, first, found)}"
-
-
-def _led(lines: Sequence[Line]) -> Html | None:
-    """The tasks on which the value of each run is best, by the main metric, and those tied."""
-    of_run: dict[str, list[str]] = {}
-    for line in _compared(lines):
-        of_run.setdefault(line.leader() or "tied", []).append(f"{line.name} ({line.metric})")
-    if sum(map(len, of_run.values())) < 2:
-        return None
-    rows = [element("li", f"{label}: {', '.join(names)}") for label, names in of_run.items()]
-    title = "Whose value is best on which task, by its main metric"
-    return element("details", element("summary", title), element("ul", *rows))
 
 
 def _compared(lines: Sequence[Line]) -> list[Line]:
@@ -117,7 +104,7 @@ def _said(each: Established) -> str:
 def _limits(
     runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences
 ) -> Iterator[str]:
-    """Stand-ins, baselines that beat all models, what was lost, and what is counted twice."""
+    """Stand-ins, baselines that beat all models, what was lost, and what was not tested."""
     ruled = [run.label for run in runs if answers_by_rule(run)]
     if ruled:
         every = len(ruled) == len(runs) > 1
@@ -128,20 +115,12 @@ def _limits(
     beaten = [line.name for line in tasks if line.is_beaten]
     if beaten:
         yield f"A baseline without a model is better than every model on {_of(beaten, len(tasks))}."
-    moved = [line.name for line in tasks if line.leader() != line.leader(other=True)]
+    moved = [line.name for line in tasks if line.is_undecided]
     if moved:
         yield f"On {_of(moved, len(tasks))} who leads depends on how lost units count."
-    if apart := why_untested(found.untested):
-        say = "its row says" if len(apart) == 1 else "their rows say"
-        yield f"Not tested: {_of([*apart], len(tasks))}, as {say}."
-    means = [one.name for one in found.document.mean_differences or () if one.over == "tasks"]
-    if means:
-        names = ", ".join(dict.fromkeys(means))
-        what = "are of means over groups" if len(means) > 1 else "is of a mean over a group"
-        yield (
-            f"{len(means):,} of the comparisons {what} ({names}), whose tasks are compared and "
-            "counted as well."
-        )
+    if apart := untested_runs(found.untested):
+        named = _of([*apart], len(tasks))
+        yield f"Not tested: {named}; “What to look at next” says what would help."
 
 
 def answers_by_rule(run: ReportedRun) -> bool:

@@ -512,7 +512,6 @@ def _notify(run: Session, hook: str, event: object) -> None:
 @contextmanager
 def _signals(executor: Executor, display: Display) -> Iterator[None]:
     """The first Ctrl-C lets calls in flight finish, the second one stops at once."""
-    loop = asyncio.get_running_loop()
     count = 0
 
     def interrupt() -> None:
@@ -523,10 +522,28 @@ def _signals(executor: Executor, display: Display) -> Iterator[None]:
         error = Interrupted("interrupted", hint="the same command resumes the run")
         executor.stop(error, at_once=count > 1)
 
+    with on_interrupt(interrupt):
+        yield
+
+
+_listening: list[Callable[[], None]] = []
+
+
+@contextmanager
+def on_interrupt(act: Callable[[], None]) -> Iterator[None]:
+    """Call this at each Ctrl-C and SIGTERM; all runs under way hear of them."""
+    loop = asyncio.get_running_loop()
+    _listening.append(act)
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
+        loop.add_signal_handler(number, _interrupt_all)
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        _listening.remove(act)
+        for number in (signal.SIGINT, signal.SIGTERM) if not _listening else ():
             loop.remove_signal_handler(number)
+
+
+def _interrupt_all() -> None:
+    for act in [*_listening]:
+        act()

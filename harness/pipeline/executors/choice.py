@@ -12,13 +12,20 @@ from harness.calls.client import Client
 from harness.calls.engines import EngineGate
 from harness.calls.own_answers import OwnAnswers
 from harness.calls.store import Store
-from harness.pipeline.executors.cluster import connect, disconnect, workers_of
+from harness.pipeline.executors.cluster import (
+    check_models,
+    connect,
+    disconnect,
+    nodes,
+    workers_of,
+)
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.node_check import share_concurrency, work_order
 from harness.pipeline.executors.planned import Executor, PlannedRun
 from harness.pipeline.executors.run_keys import keys_of
+from harness.pipeline.executors.shared_workers import SharedWorkers
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun
+from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.progress import ClusterProgress
 from harness.pipeline.session import Session
 from harness.pipeline.stage_context import StageContext
@@ -98,10 +105,18 @@ async def _on_cluster(
     contexts: dict[str, list[StageContext]] = {}
     for stage in planned.plan.runs:
         contexts.setdefault(stage.task, []).append(stage.context)
-    connect(settings.ray_address)
-    stack.callback(disconnect)
     models = run.start.asked
-    count, gpus = workers_of(models, settings)
+    check_models(models, settings)
+    if connect(settings.ray_address):
+        stack.callback(disconnect)
+    later = [one.context for one in planned.plan.runs if one.state is State.PUT_OFF]
+    shared = run.engines if isinstance(run.engines, SharedWorkers) else None
+    if shared is None:
+        count, gpus = workers_of(models, settings, nodes())
+    else:
+        now = [one for one in planned.plan.runs if one.state is not State.PUT_OFF]
+        asked = dict.fromkeys(model for stage in now for model in stage.context.models)
+        count, gpus = await shared.room([*asked], settings, announce)
     order = work_order(
         settings,
         contexts,
@@ -109,6 +124,7 @@ async def _on_cluster(
         run_id=run.taken.run_id,
         folder=run.taken.folder.path,
         workers=count,
+        put_off=later,
     )
     share_concurrency(models, order)
     earlier = run.start.client
@@ -118,6 +134,7 @@ async def _on_cluster(
         gpus=gpus,
         used=earlier.meter.used(),
         announce=announce,
+        shared=shared,
     )
     stack.callback(workers.close)
     run.progress.cluster = ClusterProgress()

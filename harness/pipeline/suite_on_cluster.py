@@ -54,9 +54,8 @@ class ClusterSuiteRunner(SuiteRunner):
             granted = asyncio.create_task(workers.granted.wait())
             await asyncio.wait({task, granted}, return_when=asyncio.FIRST_COMPLETED)
             granted.cancel()
-        await asyncio.wait(under_way)
-        if room.stopped is not None:
-            raise room.stopped
+        await asyncio.gather(*under_way, return_exceptions=True)
+        room.check()
         largest = sorted(under_way, key=lambda task: -under_way[task].gpus)
         return [left for task in largest for left in task.result()]
 
@@ -66,7 +65,8 @@ class ClusterSuiteRunner(SuiteRunner):
         """Carry out the runs of one model; what is left of them."""
         left: list[PlannedRun] = []
         try:
-            for each in runs if workers.suite.stopped is None else ():
+            for each in runs:
+                workers.suite.check()
                 left += await self._one(each, workers)
         finally:
             await self._close(workers)

@@ -20,7 +20,7 @@ def suite(runs):
     document and what it said."""
     runs.words(*WORDS)
 
-    def command(models, referee, *more, executor="ray", name="suite", **options):
+    def command(models, referee, *more, executor="ray", name="suite", seeds=(0,), **options):
         on_ray = {"executor": "ray", "ray_address": runs.address}
         options = {
             "data": str(runs.folder / "data"),
@@ -32,7 +32,8 @@ def suite(runs):
         }
         models = [{"name": model, "spec": spec} for model, spec in models.items()]
         file = runs.folder / f"{name}.yaml"
-        file.write_text(json.dumps({"models": models, "tasks": ["toys"], "options": options}))
+        whole = {"models": models, "tasks": ["toys"], "seeds": seeds, "options": options}
+        file.write_text(json.dumps(whole))
         return [sys.executable, "-m", "harness", "suite", str(file), *more]
 
     def run(*given, **options):
@@ -103,6 +104,17 @@ def test_models_run_side_by_side_and_a_judge_opens_once_for_all(suite, runs):
     assert len(scores(runs.folder / "suite")) == 3
 
 
+def test_the_seeds_of_a_model_share_its_engine_and_the_judge_of_a_server_too(suite, serve, runs):
+    server = serve()
+    models = {"one": toy("one"), "two": served(server, "candidate")}
+    code, document, said = suite(models, toy("judge"), seeds=[0, 1])
+    assert code == 0, said
+    assert [run["status"] for run in document["runs"]] == ["done"] * 4
+    opened = Counter(event for event in events(runs) if event.startswith("opens"))
+    assert opened["opens one"] == 1
+    assert 1 <= opened["opens judge"] <= 2
+
+
 def test_a_model_that_fails_does_not_stop_those_next_to_it(suite, serve):
     """Models of servers run side by side where there are processors: each has two requests."""
     server = serve(latency=0.5)
@@ -133,9 +145,7 @@ def test_after_a_kill_the_same_command_goes_on(suite, serve, runs):
     code, document, said = suite(*given, **shape)
     assert code == 0, said
     assert len([*(runs.folder / "suite").iterdir()]) == 2
-    asked = Counter(
-        (body["model"], body["messages"][-1]["content"]) for body in server.requests
-    )
+    asked = Counter((body["model"], body["messages"][-1]["content"]) for body in server.requests)
     said_twice = [one for one, times in asked.items() if one[0] != "referee" and times > 1]
     assert len(said_twice) <= 4  # those in flight
     before = server.count

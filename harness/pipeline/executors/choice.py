@@ -109,14 +109,14 @@ async def _on_cluster(
     check_models(models, settings)
     if connect(settings.ray_address):
         stack.callback(disconnect)
-    later = [one.context for one in planned.plan.runs if one.state is State.PUT_OFF]
+    later = [stage for stage in planned.plan.runs if stage.state is State.PUT_OFF]
     shared = run.engines if isinstance(run.engines, SharedWorkers) else None
     if shared is None:
         count, gpus = workers_of(models, settings, nodes())
     else:
-        now = [one for one in planned.plan.runs if one.state is not State.PUT_OFF]
-        asked = dict.fromkeys(model for stage in now for model in stage.context.models)
-        count, gpus = await shared.room([*asked], settings, announce)
+        now = [stage.context.models for stage in planned.plan.runs if stage not in later]
+        asked = [model for model in models if any(model in those for those in now)]
+        count, gpus = await shared.room(asked, settings, announce)
     order = work_order(
         settings,
         contexts,
@@ -124,7 +124,7 @@ async def _on_cluster(
         run_id=run.taken.run_id,
         folder=run.taken.folder.path,
         workers=count,
-        put_off=later,
+        put_off={(stage.task, stage.context.stage.name) for stage in later},
     )
     share_concurrency(models, order)
     earlier = run.start.client

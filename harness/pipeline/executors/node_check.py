@@ -116,9 +116,10 @@ def work_order(
     run_id: str,
     folder: Path,
     workers: int,
-    put_off: Collection[StageContext] = (),
+    put_off: Collection[tuple[str, str]] = (),
 ) -> WorkOrder:
     """The order for nodes: `settings` and `contexts` are those of the prepared run.
+    Stages that are `put_off`, by task and name, are left to a later session.
 
     On its node, a worker asks as the local executor does.
     """
@@ -136,7 +137,7 @@ def work_order(
                     name=one.stage.name,
                     key=one.key,
                     components=_plain(one.components),
-                    put_off=one in put_off,
+                    put_off=(task, one.stage.name) in put_off,
                 )
                 for one in stages
             )

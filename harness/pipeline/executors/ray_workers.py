@@ -56,8 +56,9 @@ class Workers:
         """A worker that is ready to work; HarnessError if its node cannot work on this run."""
         async with self._opening:
             await self._open_shared()
-        again = self.shared is not None and bool(self.shared.idle)
-        actor = self.shared.idle.pop(0) if self.shared is not None and again else self._new()
+        idle = [] if self.shared is None else self.shared.idle
+        again = bool(idle)
+        actor = idle.pop(0) if again else self._new()
         began = asyncio.ensure_future(
             actor.begin.remote(name, encoded(self.order), self.keys, self._keeper, self._purse)
         )

@@ -41,8 +41,7 @@ class SuiteRoom:
             waits = True
             self._changed.clear()
             await self._changed.wait()
-        if self.stopped is not None:
-            raise self.stopped.with_traceback(None)
+        self.check()
         self.taken.append(taker)
 
     def leave(self, taker: SharedWorkers) -> None:
@@ -50,6 +49,11 @@ class SuiteRoom:
         if taker in self.taken:
             self.taken.remove(taker)
         self._changed.set()
+
+    def check(self) -> None:
+        """Raise why no run gets room any more, if none does."""
+        if self.stopped is not None:
+            raise self.stopped.with_traceback(None)
 
     def stop(self, error: HarnessError) -> None:
         """Give no run room any more."""
@@ -65,8 +69,8 @@ class SuiteRoom:
 class SharedWorkers(SharedEngines):
     """The workers of runs that follow each other, each with the engines that it has opened.
 
-    `among` so many of these the cluster is shared. `count`, `gpus` and `share` are the number of
-    workers, the GPUs of each, and their share of the cluster.
+    So many models share the cluster as `among` says. `count` is the number of workers that have
+    room, `gpus` the GPUs of each, and `share` their share of the cluster.
     """
 
     suite: SuiteRoom
@@ -83,6 +87,7 @@ class SharedWorkers(SharedEngines):
     ) -> tuple[int, int]:
         """The number of workers of a run with these models and the GPUs of each, once there is
         room for them."""
+        self.suite.check()
         found = [replace(node, gpus_free=node.gpus, cpus_free=node.cpus) for node in nodes()]
         count, gpus = workers_of(models, settings, found, among=self.among)
         if self not in self.suite.taken or gpus > self.gpus:
@@ -98,8 +103,10 @@ class SharedWorkers(SharedEngines):
     async def close(self) -> None:
         """End the workers with their engines, and give their room back; raises the first error."""
         idle, self.idle = self.idle, []
-        errors = await asyncio.gather(*map(_ended, idle))
-        self.suite.leave(self)
+        try:
+            errors = await asyncio.gather(*map(_ended, idle))
+        finally:
+            self.suite.leave(self)
         for error in errors:
             if error is not None:
                 raise error
@@ -108,13 +115,13 @@ class SharedWorkers(SharedEngines):
 async def _ended(actor: Any) -> HarnessError | None:
     """End a worker with the engines that it kept; its error, if it has one."""
     import ray
-    from ray.exceptions import RayActorError
+    from ray.exceptions import RayError
 
     try:
         async with asyncio.timeout(ENDING_SECONDS):
             error: HarnessError | None = await actor.end.remote()
         return error
-    except (TimeoutError, RayActorError):
+    except (TimeoutError, RayError):
         return None
     finally:
         ray.kill(actor)

@@ -138,7 +138,7 @@ def test_after_a_kill_the_same_command_goes_on(suite, serve, runs):
     given = models, served(server, "referee")
     shape = {"workers": 1, "concurrency": 2}
     process = runs.started(suite.command(*given, **shape))
-    wait_until(lambda: server.count > 12, process)
+    wait_until(lambda: server.count > 24, process)
     process.kill()
     process.communicate()
     server.latency = 0.0
@@ -146,8 +146,8 @@ def test_after_a_kill_the_same_command_goes_on(suite, serve, runs):
     assert code == 0, said
     assert len([*(runs.folder / "suite").iterdir()]) == 2
     asked = Counter((body["model"], body["messages"][-1]["content"]) for body in server.requests)
-    said_twice = [one for one, times in asked.items() if one[0] != "referee" and times > 1]
-    assert len(said_twice) <= 4  # those in flight
+    again = [one for one, times in asked.items() if one[0] != "referee" and times > 1]
+    assert len(again) <= 12  # workers live on for a moment
     before = server.count
     code, document, _ = suite(*given, "--only", "one", **shape)
     assert [(run["model"], run["before"]) for run in document["runs"]] == [("one", True)]

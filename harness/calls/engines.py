@@ -54,18 +54,19 @@ def _parts(occupied: str | None) -> tuple[str | None, frozenset[str]]:
     return name or None, frozenset(part for part in parts.split(",") if part)
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False)
 class SharedEngines:
     """The engines of runs that follow each other in one process, so that each opens once.
 
     `made` holds the models with an engine by the digest of their spec, and `open` those whose
     engine is open between two runs. With `judge_later`, a run leaves stages to its next session if
-    their engines cannot run next to the candidate's.
+    their engines cannot run next to the candidate's; with `apart`, if they need any other engine.
     """
 
     made: dict[str, Model] = field(default_factory=dict)
     open: list[Model] = field(default_factory=list)
     judge_later: bool = False
+    apart: bool = False
 
     async def make_room(self, asked: Iterable[Model], wanted: Collection[Model]) -> None:
         """Close the engines that a run with the models `asked` does not want now, and those that

@@ -196,6 +196,7 @@ def _run(planned: Sequence[PlannedRun], *, quiet: bool, json: bool) -> list[Suit
     import asyncio
     from functools import partial
 
+    from harness.pipeline.suite_on_cluster import ClusterSuiteRunner
     from harness.pipeline.suite_runs import SuiteRun, SuiteRunner, finished_before
     from harness.reporting.display import make_display
 
@@ -213,8 +214,11 @@ def _run(planned: Sequence[PlannedRun], *, quiet: bool, json: bool) -> list[Suit
                 model=each.name, entry=each.entry, seed=each.seed, status="done", exit_code=0,
                 folder=str(folder), before=True,
             )  # fmt: skip
-    runner = SuiteRunner(
-        display=partial(make_display, quiet=quiet, json=json),
+    on_cluster = planned[0].settings.executor == "ray"
+    runner = (ClusterSuiteRunner if on_cluster else SuiteRunner)(
+        display=lambda label: make_display(
+            quiet=quiet, json=json, label=label if on_cluster else ""
+        ),
         deliver=_no_output if json else partial(print_result, json=False, verbose=False),
         say=say,
         complain=print_error,

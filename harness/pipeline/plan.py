@@ -146,12 +146,16 @@ def for_later(
         return found
     for context in contexts:
         candidates = context.bindings[CANDIDATE].models if CANDIDATE in context.bindings else ()
-        others = [model for model in context.models if model.occupies is not None]
+        others = [
+            model
+            for model in context.models
+            if model.occupies is not None and model not in candidates
+        ]
         gives_way = any(
-            model not in candidates and (one_at_a_time or overlap(model, candidate))
+            engines.apart or one_at_a_time or overlap(model, candidate)
             for model in others
             for candidate in candidates
-            if candidate.occupies is not None
+            if engines.apart or candidate.occupies is not None
         )
         task = context.task.name
         if gives_way or any((task, name) in found for name in context.stage.after):

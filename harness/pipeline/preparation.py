@@ -192,7 +192,11 @@ def prepare(
 
 
 def bind_tasks(
-    settings: RunSettings, plugins: Plugins, stages: Mapping[str, Collection[str]]
+    settings: RunSettings,
+    plugins: Plugins,
+    stages: Mapping[str, Collection[str]],
+    *,
+    engines: SharedEngines | None = None,
 ) -> tuple[BoundTask, ...]:
     """The tasks of a run that was prepared elsewhere, without their data, which stay unopened.
 
@@ -212,7 +216,7 @@ def bind_tasks(
             found=", ".join(named),
             expected=", ".join(stages),
         )
-    binder = _TaskBinder(tasks, settings, plugins)
+    binder = _TaskBinder(tasks, settings, plugins, engines=engines)
     bound = []
     for task in tasks:
         benchmark, _ = binder.known(task)

@@ -51,6 +51,7 @@ from harness.scoring.run_costs import session_costs
 from harness.scoring.score_run import score_task
 from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats
 
+
 def identical_repeats_warning(
     settings: RunSettings, contexts: Iterable[Sequence[StageContext]]
 ) -> str | None:
@@ -166,7 +167,7 @@ async def arun(
     joined = ExitStack()
     try:
         with taken.removed_on_failure():
-            join_cluster(settings, prepared.models, joined)
+            join_cluster(settings, prepared.models, joined, engines)
             start = await _start(
                 prepared, taken, display, named_in, engines, to_file=requests_to is not None
             )
@@ -489,7 +490,6 @@ def _notify(run: Session, hook: str, event: object) -> None:
 @contextmanager
 def _signals(executor: Executor, display: Display) -> Iterator[None]:
     """The first Ctrl-C lets calls in flight finish, the second one stops at once."""
-    loop = asyncio.get_running_loop()
     count = 0
 
     def interrupt() -> None:
@@ -500,10 +500,28 @@ def _signals(executor: Executor, display: Display) -> Iterator[None]:
         error = Interrupted("interrupted", hint="the same command resumes the run")
         executor.stop(error, at_once=count > 1)
 
+    with on_interrupt(interrupt):
+        yield
+
+
+_listening: list[Callable[[], None]] = []
+
+
+@contextmanager
+def on_interrupt(act: Callable[[], None]) -> Iterator[None]:
+    """Call this at each Ctrl-C and SIGTERM; all runs under way hear of them."""
+    loop = asyncio.get_running_loop()
+    _listening.append(act)
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interrupt)
+        loop.add_signal_handler(number, _interrupt_all)
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        _listening.remove(act)
+        for number in (signal.SIGINT, signal.SIGTERM) if not _listening else ():
             loop.remove_signal_handler(number)
+
+
+def _interrupt_all() -> None:
+    for act in [*_listening]:
+        act()

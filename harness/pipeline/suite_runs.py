@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +109,7 @@ class SuiteRunner:
     def __init__(
         self,
         *,
-        display: Callable[[], Display],
+        display: Callable[[str], Display],
         deliver: Callable[[RunResult], None],
         say: Callable[[str], None],
         complain: Callable[[object], None],
@@ -119,52 +118,63 @@ class SuiteRunner:
         self._deliver = deliver
         self._say = say
         self._complain = complain
-        self._engines = SharedEngines()
         self.runs: dict[str, SuiteRun] = {}
 
     async def run(self, planned: Sequence[PlannedRun]) -> None:
         """Carry out these runs; raises Interrupted when the user stops one."""
-        first = not any(each.settings.retry_failures for each in planned) and len(planned) > 1
-        self._engines.judge_later = first
+        engines = SharedEngines(judge_later=judges_come_later(planned))
         later: list[PlannedRun] = []
         try:
             for number, each in enumerate(planned, 1):
                 self._say(f"{each.label} ({number} of {len(planned)})")
-                folder = await self._one(each)
-                if folder is not None:
-                    later.append(_continuing(each, folder))
-            self._engines.judge_later = False
-            for number, each in enumerate(later, 1):
-                self._say(f"{each.label}, judged ({number} of {len(later)})")
-                await self._one(each)
+                later += await self._one(each, engines)
+            engines.judge_later = False
+            await self._judge(later, engines)
         finally:
-            await self._close()
+            await self._close(engines)
 
-    async def _one(self, planned: PlannedRun) -> Path | None:
-        """Carry out one run; the folder if its judges were left for later."""
+    async def _judge(self, later: Sequence[PlannedRun], engines: SharedEngines) -> None:
+        """Carry out what was left of these runs."""
+        for number, each in enumerate(later, 1):
+            self._say(f"{each.label}, judged ({number} of {len(later)})")
+            await self._one(each, engines)
+
+    def _ended(self, planned: PlannedRun, status: str) -> None:
+        """Say how a run ended, where several are under way, before its result."""
+
+    async def _one(self, planned: PlannedRun, engines: SharedEngines) -> list[PlannedRun]:
+        """Carry out one run; what is left of it if its judges were left for later."""
+
+        def deliver(result: RunResult) -> None:
+            if not _left_for_later(result):
+                self._ended(planned, result.status)
+                self._deliver(result)
+
         try:
             result = await arun(
                 planned.settings,
-                display=self._display(),
+                display=self._display(planned.label),
                 handle_signals=True,
-                deliver=partial(_deliver_ended, self._deliver),
+                deliver=deliver,
                 named_in=planned.named_in,
-                engines=self._engines,
+                engines=engines,
             )
         except HarnessError as error:
+            self._ended(planned, "failed")
             self._complain(error)
             self._keep(planned, "failed", error.exit_code, errors=[error])
-            await self._close()
-            return None
+            await self._close(engines)
+            return []
         stopped = [error for error in result.errors if isinstance(error, Interrupted)]
         if stopped:
             raise stopped[0]
         if _left_for_later(result):
-            return result.folder
+            settings = msgspec.structs.replace(planned.settings, resume=result.folder)
+            return [replace(planned, settings=settings)]
         self._keep(planned, result.status, result.exit_code, result.folder, result.errors)
         if result.status == "failed":
-            await self._close()
-        return None
+            await self._close(engines)
+        return []
 
     def _keep(
         self,
@@ -184,21 +194,17 @@ class SuiteRunner:
             errors=tuple(map(str, errors)),
         )
 
-    async def _close(self) -> None:
+    async def _close(self, engines: SharedEngines) -> None:
         try:
-            await self._engines.close()
+            await engines.close()
         except HarnessError as error:
             self._complain(error)
 
 
+def judges_come_later(planned: Sequence[PlannedRun]) -> bool:
+    """Whether these runs may have two sessions: failures are asked again only once."""
+    return not any(each.settings.retry_failures for each in planned) and len(planned) > 1
+
+
 def _left_for_later(result: RunResult) -> bool:
     return result.status == "interrupted" and not result.errors
-
-
-def _deliver_ended(deliver: Callable[[RunResult], None], result: RunResult) -> None:
-    if not _left_for_later(result):
-        deliver(result)
-
-
-def _continuing(planned: PlannedRun, folder: Path) -> PlannedRun:
-    return replace(planned, settings=msgspec.structs.replace(planned.settings, resume=folder))

@@ -114,6 +114,8 @@ class Engine(Model):
 
     def __init__(self, settings):
         self.name = settings.args.get("name", "engine")
+        self.gpus = int(settings.args.get("gpus", "0"))
+        self.seconds = float(settings.args.get("seconds", "0.005"))
         self.identity = Identity(kind="toy", name=self.name)
 
     def note(self, what):
@@ -127,7 +129,7 @@ class Engine(Model):
         self.note("closes")
 
     async def ask(self, request):
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(self.seconds)
         return Reply(text=request.messages[-1].content.partition(" ")[2])
 
 

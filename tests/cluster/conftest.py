@@ -12,6 +12,9 @@ from builders.toys import Runs, toys_installed
 
 from harness.testing import FaultyServer
 
+GPUS = {"num_gpus": 1}
+"""Of these Ray only keeps count."""
+
 MODELS = ("candidate", "judge", "referee", "verifier", "predictor", "profiler")
 
 
@@ -40,7 +43,7 @@ def package(site: Path) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def cluster(package: Path) -> Iterator[Any]:
     """The cluster: two nodes on this machine. This process has joined it, which saves time."""
-    with ray_cluster(NODE, NODE) as cluster:
+    with ray_cluster(NODE | GPUS, NODE | GPUS) as cluster:
         import ray
 
         from harness.pipeline.executors.cluster import connect, disconnect

@@ -111,11 +111,10 @@ expected: --engines N: each engine has one worker, on the node of the engine\
 @pytest.mark.parametrize(
     ("workers", "concurrency", "opened"), [(None, None, 2), (5, None, 5), (5, 3, 3), (None, 1, 1)]
 )
-def test_no_worker_opens_that_may_send_nothing(monkeypatch, workers, concurrency, opened):
-    monkeypatch.setattr(cluster, "nodes", lambda: FOUR)
+def test_no_worker_opens_that_may_send_nothing(workers, concurrency, opened):
     settings = RunSettings(tasks=(), model="", workers=workers, concurrency=concurrency)
     model = load_plugins().model("baseline").factory(ModelSettings(args={}))
-    assert workers_of([model], settings) == (opened, 0)
+    assert workers_of([model], settings, FOUR) == (opened, 0)
 
 
 def test_ray_that_is_not_installed(raised, monkeypatch):

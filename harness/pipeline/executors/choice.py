@@ -9,17 +9,24 @@ from contextlib import AsyncExitStack, ExitStack
 from harness.base.errors import UsageError
 from harness.calls.batch_answers import BatchAnswers
 from harness.calls.client import Client
-from harness.calls.engines import EngineGate
+from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.own_answers import OwnAnswers
 from harness.calls.store import Store
 from harness.contracts.model import Model
-from harness.pipeline.executors.cluster import connect, disconnect, workers_of
+from harness.pipeline.executors.cluster import (
+    check_models,
+    connect,
+    disconnect,
+    nodes,
+    workers_of,
+)
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.node_check import share_concurrency, work_order
 from harness.pipeline.executors.planned import Executor, PlannedRun
 from harness.pipeline.executors.run_keys import keys_of
+from harness.pipeline.executors.shared_workers import SharedWorkers
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun
+from harness.pipeline.plan import Plan, StageRun, State
 from harness.pipeline.progress import ClusterProgress
 from harness.pipeline.session import Session
 from harness.pipeline.settings import RunSettings
@@ -27,13 +34,23 @@ from harness.pipeline.stage_context import StageContext
 from harness.runs.atomic_files import RUNS
 
 
-def join_cluster(settings: RunSettings, models: Sequence[Model], stack: ExitStack) -> None:
+def join_cluster(
+    settings: RunSettings,
+    models: Sequence[Model],
+    stack: ExitStack,
+    engines: SharedEngines | None = None,
+) -> None:
     """Join the cluster until the stack closes, if the settings name one; HarnessError if the run
-    does not fit on it."""
+    does not fit on it.
+
+    Runs that share `engines` there wait for room when they have begun.
+    """
     if settings.executor == "ray":
+        check_models(models, settings)
         connect(settings.ray_address)
         stack.callback(disconnect)
-        workers_of(models, settings)
+        if not isinstance(engines, SharedWorkers):
+            workers_of(models, settings, nodes())
 
 
 async def open_executor(
@@ -111,7 +128,14 @@ async def _on_cluster(
         contexts.setdefault(stage.task, []).append(stage.context)
     stack.callback(run.joined.close)
     models = run.start.asked
-    count, gpus = workers_of(models, settings)
+    later = [stage for stage in planned.plan.runs if stage.state is State.PUT_OFF]
+    shared = run.engines if isinstance(run.engines, SharedWorkers) else None
+    if shared is None:
+        count, gpus = workers_of(models, settings, nodes())
+    else:
+        now = [stage.context.models for stage in planned.plan.runs if stage not in later]
+        asked = [model for model in models if any(model in those for those in now)]
+        count, gpus = await shared.room(asked, settings, announce)
     order = work_order(
         settings,
         contexts,
@@ -119,6 +143,7 @@ async def _on_cluster(
         run_id=run.taken.run_id,
         folder=run.taken.folder.path,
         workers=count,
+        put_off={(stage.task, stage.context.stage.name) for stage in later},
     )
     share_concurrency(models, order)
     earlier = run.start.client
@@ -128,6 +153,7 @@ async def _on_cluster(
         gpus=gpus,
         used=earlier.meter.used(),
         announce=announce,
+        shared=shared,
     )
     stack.callback(workers.close)
     run.progress.cluster = ClusterProgress()

@@ -158,9 +158,10 @@ def engines_that_fit(nodes: Sequence[Node], gpus_per_engine: int) -> int:
 
 
 def engines_to_open(
-    nodes: Sequence[Node], gpus_per_engine: int, *, asked: int | None, model: str
+    nodes: Sequence[Node], gpus_per_engine: int, *, asked: int | None, model: str, among: int = 1
 ) -> int:
-    """The number of engines of a model: those asked for by `--engines`, or all that fit.
+    """The number of engines of a model: those asked for by `--engines`, or all that fit, shared
+    among so many runs.
 
     ClusterError if the cluster has no place for one, UsageError for more than fit.
     """
@@ -184,32 +185,39 @@ def engines_to_open(
             expected=f"at most {fit}: {needed}",
             hint=f"give --engines {fit}, or leave --engines out: all that fit are opened",
         )
-    return asked or fit
+    return asked or max(1, fit // among)
 
 
-def workers_of(models: Sequence[Model], settings: RunSettings) -> tuple[int, int]:
-    """The number of workers that a run opens on the cluster, and the GPUs that each of them has.
+def workers_of(
+    models: Sequence[Model], settings: RunSettings, found: Sequence[Node], *, among: int = 1
+) -> tuple[int, int]:
+    """The number of workers that a run opens on these nodes, and the GPUs that each of them has.
 
     Each engine has a worker of its own; a run without engines has one on each node, or as many as
-    `--workers` says, but no more than requests that may be sent at the same time.
+    `--workers` says, but no more than requests that may be sent at the same time. So many runs
+    share the nodes.
     """
     engines = [one for one in models if one.occupies is not None]
-    served = [one for one in models if one.occupies is None]
-    check_counts(
-        workers=settings.workers,
-        engines=settings.engines,
-        on_engines=[one.identity.label for one in engines],
-        by_rest=[one.identity.label for one in served],
-    )
-    found = nodes()
     if not engines:
         wanted = settings.workers or len(found)
         return min(wanted, settings.concurrency or wanted), 0
     largest = max(engines, key=lambda one: one.gpus)
     if not largest.gpus:
-        return settings.engines or len(found), 0
-    label = largest.identity.label
-    return engines_to_open(found, largest.gpus, asked=settings.engines, model=label), largest.gpus
+        return settings.engines or max(1, len(found) // among), 0
+    opened = engines_to_open(
+        found, largest.gpus, asked=settings.engines, model=largest.identity.label, among=among
+    )
+    return opened, largest.gpus
+
+
+def check_models(models: Sequence[Model], settings: RunSettings) -> None:
+    """Raise UsageError for a number of workers or engines that none of the models has a use for."""
+    check_counts(
+        workers=settings.workers,
+        engines=settings.engines,
+        on_engines=[one.identity.label for one in models if one.occupies is not None],
+        by_rest=[one.identity.label for one in models if one.occupies is None],
+    )
 
 
 def check_counts(

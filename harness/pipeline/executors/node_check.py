@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.base.errors import HarnessError, UsageError
+from harness.calls.engines import SharedEngines
 from harness.contracts.model import Model
 from harness.pipeline.preparation import BoundTask, bind_tasks
 from harness.pipeline.settings import OF_RAY, RunSettings
@@ -49,11 +50,15 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class StageOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage as the driver has it: its name, its key, and the components of the key."""
+    """A stage as the driver has it: its name, its key, and the components of the key.
+
+    One that is `put_off` is left to a later session.
+    """
 
     name: str
     key: str
     components: dict[str, Any]
+    put_off: bool = False
 
 
 class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +87,15 @@ class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
         """The run folder."""
         return Path(self.folder)
 
+    def now(self) -> list[tuple[str, str]]:
+        """The stages of this session, by task and name."""
+        return [
+            (task, one.name)
+            for task, stages in self.stages.items()
+            for one in stages
+            if not one.put_off
+        ]
+
     def __repr__(self) -> str:
         # Without the settings: an address in them may hold a password.
         return f"WorkOrder(run_id={self.run_id!r}, tasks={list(self.stages)!r})"
@@ -102,8 +116,10 @@ def work_order(
     run_id: str,
     folder: Path,
     workers: int,
+    put_off: Collection[tuple[str, str]] = (),
 ) -> WorkOrder:
     """The order for nodes: `settings` and `contexts` are those of the prepared run.
+    Stages that are `put_off`, by task and name, are left to a later session.
 
     On its node, a worker asks as the local executor does.
     """
@@ -117,7 +133,12 @@ def work_order(
         workers=workers,
         stages={
             task: tuple(
-                StageOrder(name=one.stage.name, key=one.key, components=_plain(one.components))
+                StageOrder(
+                    name=one.stage.name,
+                    key=one.key,
+                    components=_plain(one.components),
+                    put_off=(task, one.stage.name) in put_off,
+                )
                 for one in stages
             )
             for task, stages in contexts.items()
@@ -141,7 +162,11 @@ def decoded(data: bytes, node: str, plugins: Plugins | None = None) -> WorkOrder
 
 
 def check_node(
-    order: WorkOrder, node: str, plugins: Plugins | None = None
+    order: WorkOrder,
+    node: str,
+    plugins: Plugins | None = None,
+    *,
+    engines: SharedEngines | None = None,
 ) -> dict[str, tuple[StageContext, ...]]:
     """The contexts of each task's stages on a node, which are those of the driver.
 
@@ -154,7 +179,7 @@ def check_node(
         if Path(order.cwd).is_dir():
             os.chdir(order.cwd)
         stages = {task: [one.name for one in own] for task, own in order.stages.items()}
-        bound = bind_tasks(order.settings, plugins, stages)
+        bound = bind_tasks(order.settings, plugins, stages, engines=engines)
         thinking = [_model_at(place, bound) for place in order.thinking]
         contexts = {each.task.name: each.contexts(order.run_id, thinking) for each in bound}
         for task, own in order.stages.items():

@@ -373,16 +373,18 @@ class RayExecutor(Executor):
 
     async def _close(self, worker: _Worker) -> HarnessError | None:
         """End a worker with its engines; its error, if it has one."""
+        well = False
         try:
             async with asyncio.timeout(ENDING_SECONDS):
-                news, error = await worker.actor.close.remote()
+                news, error = await worker.actor.close.remote(self._opener.keeps)
             self._hear(worker, news)
+            well = error is None
             failed: HarnessError | None = error
             return failed
         except (TimeoutError, RayActorError):
             return None  # what it had recorded is on disk
         finally:
-            self._opener.ended(worker.name)
+            self._opener.ended(worker.name, well=well)
 
 
 async def _take(queue: ItemQueue, size: int) -> tuple[JobText, ...]:

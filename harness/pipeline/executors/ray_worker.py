@@ -20,7 +20,7 @@ from harness.base.errors import HarnessError, ModelError, StorageError, UsageErr
 from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.budget import Meter
 from harness.calls.client import Client
-from harness.calls.engines import EngineGate
+from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.leases import Account, Lease, Recall, Spent, Used
 from harness.calls.network_fs import network_type
 from harness.calls.own_answers import Answer
@@ -132,9 +132,36 @@ class HarnessWorker:
     would wrap those.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self) -> None:
         self._node = f"{socket.gethostname()} ({os.getpid()})"
+        self._shared = SharedEngines()
+        self._beginning = asyncio.Lock()
+        self._begun = False
+
+    async def begin(
+        self, name: str, order: bytes, keys: RunKeys, keeper: Any, purse: Any
+    ) -> tuple[str, HarnessError | None]:
+        """Prepare the run's tasks, and check what the models need; nothing is paid for yet.
+
+        Returns the name of the node, and what keeps it from working on this run. A worker that has
+        worked on another run begins with the engines that it kept.
+        """
+        async with self._beginning:
+            if self._begun:  # for a run that ended meanwhile
+                await self.close(keep=True)
+            self._name = name
+            self._forget()
+            take_keys(keys)
+            collect_rarely()
+            try:
+                await self._begin(decoded(order, self._node), keeper, purse)
+            except HarnessError as error:
+                return self._node, self._named(error)
+            self._begun = True
+            return self._node, None
+
+    def _forget(self) -> None:
+        """Know nothing of an earlier run."""
         self._contexts: dict[tuple[str, str], StageContext] = {}
         self._queues: dict[tuple[str, str], ShardQueue] = {}
         self._lines: list[tuple[str, bool]] = []
@@ -144,31 +171,20 @@ class HarnessWorker:
         self._others: dict[str, Any] = {}
         self._joined = asyncio.Event()
 
-    async def begin(
-        self, order: bytes, keys: RunKeys, keeper: Any, purse: Any
-    ) -> tuple[str, HarnessError | None]:
-        """Prepare the run's tasks, and check what the models need; nothing is paid for yet.
-
-        Returns the name of the node, and what keeps it from working on this run.
-        """
-        take_keys(keys)
-        collect_rarely()
-        try:
-            await self._begin(decoded(order, self._node), keeper, purse)
-        except HarnessError as error:
-            return self._node, self._named(error)
-        return self._node, None
-
     async def _begin(self, order: WorkOrder, keeper: Any, purse: Any) -> None:
         if order.settings.run_storage == "shared":
             _check_folder(order, self._name, self._node)
-        for task, contexts in check_node(order, self._node).items():
+        for task, contexts in check_node(order, self._node, engines=self._shared).items():
             self._contexts |= {(task, context.stage.name): context for context in contexts}
         settings = order.settings
         players = models_of(players_of_stages(self._contexts.values(), settings, {}))
         for model in players:
             model.require()
-        if engines := {one: played for one, played in players.items() if one.occupies is not None}:
+        now = [self._contexts[place] for place in order.now()]
+        asked = models_of(players_of_stages(now, settings, {}))
+        await self._shared.make_room(players, {*asked}.intersection(self._shared.open))
+        engines = {one: played for one, played in asked.items() if one.occupies is not None}
+        if engines and not self._shared.open:  # whose GPUs are in use, and were looked at
             await preflight(engines, settings, show=self._say)
         share_concurrency(players, order, seat=seat_of(self._name))
         if settings.store_file is not None:
@@ -188,6 +204,7 @@ class HarnessWorker:
             announce=self._say,
             logs=self._logs(order, shown=bool(engines)),
             models=players,
+            shared=self._shared,
         )
         self._owners = Owners(
             self._name,
@@ -295,21 +312,35 @@ class HarnessWorker:
         """Show a line to the user."""
         self._lines.append((text, False))
 
-    async def close(self) -> tuple[News, HarnessError | None]:
-        """Close journals, engines and the store; the last news, and the first error."""
+    async def close(self, keep: bool = False) -> tuple[News, HarnessError | None]:
+        """Close journals, the store and engines, unless these are kept for another run; the last
+        news, and the first error."""
+        self._begun = False
         failed: HarnessError | None = None
+        if keep and self._ending is not None:
+            await self._ending
         for task, stage in list(self._queues):
             failed = failed or await self.finish(task, stage)
         try:
             await self._engines.close()
         except HarnessError as error:
             failed = failed or self._named(error)
+        if not keep:
+            failed = failed or await self.end()
         if self._store is not None:
             self._store.close()
         self._meter.close()
         if self._purse is not None:
             self._purse.end.remote(self._name, self._meter.account())
         return await self.news(), failed
+
+    async def end(self) -> HarnessError | None:
+        """Close the engines that were kept; the first error."""
+        try:
+            await self._shared.close()
+        except HarnessError as error:
+            return self._named(error)
+        return None
 
     @property
     def over(self) -> bool:

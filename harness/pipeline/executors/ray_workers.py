@@ -19,6 +19,7 @@ from harness.pipeline.executors.node_check import WorkOrder, encoded
 from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
 from harness.pipeline.executors.run_keys import RunKeys
+from harness.pipeline.executors.shared_workers import SharedWorkers
 
 LOOK_SECONDS = 5.0
 """How often this process looks whether the cluster is still there, while a worker starts."""
@@ -35,7 +36,8 @@ class Workers:
     """Opens workers for one run, each with so many GPUs, and what they share.
 
     The keys are sent as arguments, which Ray holds in memory: they are in no name, environment or
-    log of Ray's. `used` is what the run's budget has paid for before.
+    log of Ray's. `used` is what the run's budget has paid for before. Workers are
+    `shared` with other runs of a suite, or end with the run.
     """
 
     order: WorkOrder
@@ -43,6 +45,7 @@ class Workers:
     gpus: int
     used: Used
     announce: Callable[..., None]
+    shared: SharedWorkers | None = None
     _keeper: Any = None
     _purse: Any = None
     _living: dict[str, Any] = field(default_factory=dict)
@@ -53,22 +56,21 @@ class Workers:
         """A worker that is ready to work; HarnessError if its node cannot work on this run."""
         async with self._opening:
             await self._open_shared()
-        kind: Any = ray.remote(HarnessWorker)
-        placed = kind.options(
-            num_cpus=1,
-            num_gpus=self.gpus,
-            max_concurrency=AT_ONCE,
-            scheduling_strategy="SPREAD",
-        )
-        actor = placed.remote(name)
+        idle = [] if self.shared is None else self.shared.idle
+        again = bool(idle)
+        actor = idle.pop(0) if again else self._new()
         began = asyncio.ensure_future(
-            actor.begin.remote(encoded(self.order), self.keys, self._keeper, self._purse)
+            actor.begin.remote(name, encoded(self.order), self.keys, self._keeper, self._purse)
         )
         since = time.monotonic()
-        while not began.done():
-            await asyncio.wait({began}, timeout=LOOK_SECONDS)
-            if not began.done():
-                self._look_at_cluster(name, waited=time.monotonic() - since)
+        try:
+            while not began.done():
+                await asyncio.wait({began}, timeout=LOOK_SECONDS)
+                if not began.done():
+                    self._look_at_cluster(name, waited=time.monotonic() - since)
+        except asyncio.CancelledError:
+            self._leave(actor, keep=again)
+            raise
         node, error = began.result()
         if error is None:
             error = self._unseen(name, node)
@@ -89,15 +91,36 @@ class Workers:
         for actor in self._living.values():
             actor.know.remote(self._living)
 
-    def ended(self, name: str) -> None:
-        """Forget a worker that has closed."""
-        ray.kill(self._living.pop(name))
+    @property
+    def keeps(self) -> bool:
+        """Whether workers stay for another run, with the engines that they have opened."""
+        return self.shared is not None
+
+    def ended(self, name: str, *, well: bool) -> None:
+        """Forget a worker that has closed, well or with an error."""
+        self._leave(self._living.pop(name), keep=well)
 
     def close(self) -> None:
         """End what the workers share."""
         for shared in (self._keeper, self._purse):
             if shared is not None:
                 ray.kill(shared)
+
+    def _new(self) -> Any:
+        kind: Any = ray.remote(HarnessWorker)
+        placed = kind.options(
+            num_cpus=1,
+            num_gpus=self.gpus,
+            max_concurrency=AT_ONCE,
+            scheduling_strategy="SPREAD",
+        )
+        return placed.remote()
+
+    def _leave(self, actor: Any, *, keep: bool) -> None:
+        if self.shared is not None and keep:
+            self.shared.idle.append(actor)
+        else:
+            ray.kill(actor)
 
     async def _introduce(self, name: str, actor: Any) -> None:
         """Let all workers know a new one, before it is asked anything or asks itself."""

@@ -181,7 +181,7 @@ def test_runs_that_cannot_be_compared_stand_apart_with_the_reason(small_run, tmp
                      output_path=tmp_path, no_store=True, name="three").folder  # fmt: skip
     page = reported(small_run, other)
     text = page.texts["benchmark-1"]
-    assert "Apart, as these runs cannot be compared with those before" in text
+    assert "Apart, as this cannot be compared with what stands before" in text
     assert re.search(r"chosen users [23] against [23]", text)
     assert "give all runs the same --limit" in page.texts["next"]
     assert "Not tested: " in page.texts["results"]

@@ -82,10 +82,10 @@ def analyses_html(
         labels = ", ".join(dict.fromkeys(task.label for task in group.tasks))
         if number:
             why = "; ".join(group.apart)
-            text = f"Apart, as these runs cannot be compared with those before: {labels}"
+            text = f"Apart, as this cannot be compared with what stands before: {labels}"
             parts += [element("h3", text), element("p", why, class_="warning") if why else None]
         elif len(groups) > 1:
-            parts.append(element("h3", f"Runs that can be compared: {labels}"))
+            parts.append(element("h3", labels))
         parts.append(_group_html(registrations, group.tasks, options, words, said))
     return joined(parts)
 

@@ -25,11 +25,13 @@ FEW_TASKS = 4
 def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     """The verdict, the stamp, what was measured on whom, and the answer in one table."""
     lines = lines_of(runs, found)
-    measured = _measured(runs)
-    asked = _listed(measured)
-    if len(measured) > FEW_TASKS:
-        title = f"What each of the {len(measured)} tasks asks, and of whom"
-        asked = element("details", element("summary", title), asked)
+    asked = element("p", "No task of these runs is finished.", class_="note")
+    if measured := _measured(runs):
+        pairs = (joined([element("dt", name), about]) for name, about in measured)
+        title = "What each task asks, and of whom"
+        asked = element("details", element("summary", title),
+                        element("dl", *pairs, class_="measured"),
+                        open=len(measured) <= FEW_TASKS)  # fmt: skip
     table = matrix_html(runs, lines, untested_runs(found.untested))
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),
@@ -87,13 +89,6 @@ def _stamp(runs: Sequence[ReportedRun]) -> Html | None:
         lines.append(element("li", f"{in_words(why)}{of}"))
     title = element("strong", "NOT COMPARABLE with published results")
     return element("div", title, element("ul", *lines), class_="stamp", role="note")
-
-
-def _listed(measured: Sequence[tuple[str, Html]]) -> Html:
-    if not measured:
-        return element("p", "No task of these runs is finished.", class_="note")
-    pairs = (joined([element("dt", name), about]) for name, about in measured)
-    return element("dl", *pairs, class_="measured")
 
 
 def _measured(runs: Sequence[ReportedRun]) -> list[tuple[str, Html]]:

@@ -294,7 +294,7 @@ class RayExecutor(Executor):
         run, count = served.queue.run, len(shard.items)
         error: HarnessError | None = None
         try:
-            counts, error = await worker.actor.work.remote(packed(shard))
+            counts, error = await worker.actor.work.remote(*packed(shard))
             self._count_in(served.queue, counts)
             worker.finished = worker.finished or error is None
         except RayActorError as died:

@@ -51,6 +51,7 @@ from harness.scoring.run_costs import session_costs
 from harness.scoring.score_run import score_task
 from harness.scoring.summary import RepeatedTask, TaskSummary, over_repeats
 
+
 def identical_repeats_warning(
     settings: RunSettings, contexts: Iterable[Sequence[StageContext]]
 ) -> str | None:

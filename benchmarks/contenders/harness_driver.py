@@ -41,7 +41,7 @@ class MadeUpWorker:
         self.finish, self.close = Method(self._nothing), Method(self._close)
         self.stop = Method(lambda error, at_once: None)
 
-    async def _work(self, packed: bytes) -> ShardDone:
+    async def _work(self, *packed: bytes) -> ShardDone:
         await asyncio.sleep(TURN)
         count = len(unpacked(packed).items)
         return ShardDone(Counts(done=count, calls=count))

@@ -27,6 +27,13 @@ def test_a_shard_arrives_as_it_was():
     assert unpacked(packed(shard("a", "b"))) == shard("a", "b")
 
 
+def test_a_large_shard_is_sent_in_pieces_that_fit_into_a_call():
+    large = shard(*(f"{place:0100}" for place in range(1000)))
+    pieces = packed(large)
+    assert max(map(len, pieces)) < 100 * 1024
+    assert unpacked(pieces) == large
+
+
 async def test_a_slow_item_does_not_hold_up_the_next_shard():
     """One answer may take a minute; the other places of an engine must not wait for it."""
     worker = pytest.importorskip("harness.pipeline.executors.ray_worker")

@@ -311,7 +311,7 @@ class RayExecutor(Executor):
         error: HarnessError | None = None
         try:
             if run.state is State.RUNNING:
-                counts, error = await worker.actor.work.remote(packed(shard))
+                counts, error = await worker.actor.work.remote(*packed(shard))
                 self._count_in(served.queue, counts)
                 worker.finished = worker.finished or error is None
         except RayActorError as died:

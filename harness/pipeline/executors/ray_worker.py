@@ -224,7 +224,7 @@ class HarnessWorker:
         )
         self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
 
-    async def work(self, packed: bytes) -> ShardDone:
+    async def work(self, *packed: bytes) -> ShardDone:
         """Work the items of a shard; when this returns, as many have records that are written."""
         shard = unpacked(packed)
         try:

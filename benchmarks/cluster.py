@@ -35,7 +35,7 @@ KINDS = (COMMAND, "workers", "keeper", OTHERS)
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One run: the seconds between its first question and its last record, what each kind of
+    """One run: the seconds between the first questions and its last record, what each kind of
     process computed in them, what all computed from start to end, and the command's peak."""
 
     asked: float
@@ -50,17 +50,19 @@ class Turn:
         return sum(seconds for kind, seconds in self.cpu.items() if kind != SERVER)
 
 
-def turn(command: Sequence[str], folder: Path, *, server: int | None = None) -> Turn:
-    """Run a contender once."""
+def turn(
+    command: Sequence[str], folder: Path, *, together: int = 1, server: int | None = None
+) -> Turn:
+    """Run a contender once, in which so many processes begin to ask together."""
     notes = folder / "notes"
     notes.mkdir(parents=True)
     looks: Looks = watched(
         [sys.executable, *command, "--folder", str(folder)],
         log=folder / "output",
-        environment={**PLUGIN, "BENCH_NOTES": str(notes)},
+        environment={**PLUGIN, "BENCH_NOTES": str(notes), "BENCH_TOGETHER": str(together)},
         beside=server,
     )
-    first = min(float(note.read_text("utf-8")) for note in notes.glob("first-*"))
+    first = max(float(note.read_text("utf-8")) for note in notes.glob("first-*"))
     last = float((notes / "last").read_text("utf-8"))
     shutil.rmtree(folder)
     return Turn(
@@ -97,7 +99,7 @@ def chat(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Turn]]:
                 str(SCRIPTS / "harness_chat.py"), "--url", url, "--data", str(data),
                 "--concurrency", str(AT_ONCE), "--workers", str(WORKERS[name]),
             ]  # fmt: skip
-            return turn(command, folder, server=server)
+            return turn(command, folder, together=max(1, WORKERS[name]), server=server)
 
         return in_turns((LOCAL, ONE, TWO), arguments.rounds, once, scratch)
 

@@ -9,14 +9,28 @@ from pathlib import Path
 NOTES = "BENCH_NOTES"
 """The variable with the folder of notes, where the questions of several processes are timed."""
 
+TOGETHER = "BENCH_TOGETHER"
+"""The variable with the number of processes that ask their first question together."""
+
 _first: list[tuple[float, float]] = []
 
 
 def asking() -> None:
     """Say that a question is asked now."""
     if not _first:
-        _first.append((time.monotonic(), time.process_time()))
         note(f"first-{os.getpid()}")
+        _wait_for_others()
+        _first.append((time.monotonic(), time.process_time()))
+
+
+def _wait_for_others() -> None:
+    """Wait until all processes are about to ask: the start of one is no part of the asking."""
+    folder, together = Path(os.environ.get(NOTES, ".")), int(os.environ.get(TOGETHER, "0"))
+    for _ in range(30_000):
+        if len(list(folder.glob("first-*"))) >= together:
+            return
+        time.sleep(0.002)
+    raise TimeoutError("the other processes ask nothing")
 
 
 def restart() -> None:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import HarnessError, ModelError, UsageError
 from harness.contracts.finding import Finding, good
 from harness.contracts.model import Model
 from harness.pipeline.settings import RunSettings
@@ -145,6 +145,26 @@ def nodes() -> tuple[Node, ...]:
                 here=each["NodeID"] == own,
             ))  # fmt: skip
     return tuple(sorted(found, key=lambda one: (not one.here, one.name, one.id)))
+
+
+def head_problem() -> ModelError | None:
+    """Why the head of the cluster does not answer; None if it does.
+
+    From outside the cluster it cannot be asked.
+    """
+    if not _ray("._private.worker").global_worker.connected:
+        return None
+    address = _ray().get_runtime_context().gcs_address
+    try:
+        _check_there(address)
+    except HarnessError as error:
+        return ModelError(
+            "the head of the cluster does not answer any more",
+            where=address,
+            found=error.found,
+            hint="start the cluster again; the same command continues the run",
+        )
+    return None
 
 
 def resources_left() -> dict[str, dict[str, float]]:

@@ -6,6 +6,7 @@ Imported only by runs that ask for it, as it imports Ray.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from harness.base.errors import HarnessError, ModelError
 from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
 from harness.contracts.model import Reply
-from harness.pipeline.executors.cluster import nodes
+from harness.pipeline.executors.cluster import head_problem, nodes
 from harness.pipeline.executors.earlier_answers import EarlierAnswers
 from harness.pipeline.executors.lanes import lane_width
 from harness.pipeline.executors.planned import Executor, PlannedRun
@@ -43,6 +44,12 @@ NEWS_SECONDS = 0.5
 
 ENDING_SECONDS = 60.0
 """How long a worker may take to end; then it is killed."""
+
+LOOK_SECONDS = 5.0
+"""How often this process looks whether the head of the cluster answers."""
+
+HEADLESS_SECONDS = 30.0
+"""How long the head may not answer, as if it starts again; Ray ends this process after a minute."""
 
 MOST_DEATHS = 3
 """Workers that may die one after the other in a place without a finished shard."""
@@ -156,6 +163,7 @@ class RayExecutor(Executor):
         elif not self._seats and not self.over:
             loop = asyncio.get_running_loop()
             self._seats = [loop.create_task(self._seat(n)) for n in range(1, self._count + 1)]
+            self._seats.append(loop.create_task(self._watch_head()))
             for seat in self._seats:
                 seat.add_done_callback(self._task_ended)
         self._wake()
@@ -233,6 +241,17 @@ class RayExecutor(Executor):
                     ) from error
                 line = f"worker {name} died ({why}); another one takes its place"
                 self._announce(line, problem=True)
+
+    async def _watch_head(self) -> None:
+        """Raise an error if the head of the cluster does not answer for long."""
+        answered = time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            problem = await asyncio.to_thread(head_problem)
+            if problem is None:
+                answered = time.monotonic()
+            elif time.monotonic() - answered > HEADLESS_SECONDS:
+                raise problem
 
     async def _feed(self, worker: _Worker) -> None:
         """Hand shards to a worker, as many as it has room for; raises RayActorError if it dies."""

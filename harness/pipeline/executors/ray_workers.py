@@ -14,7 +14,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from harness.base.errors import HarnessError, ModelError
 from harness.calls.leases import Used
 from harness.calls.policy import Budget
-from harness.pipeline.executors.cluster import nodes
+from harness.pipeline.executors.cluster import head_problem, nodes
 from harness.pipeline.executors.node_check import WorkOrder, encoded
 from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
@@ -67,7 +67,8 @@ class Workers:
             while not began.done():
                 await asyncio.wait({began}, timeout=LOOK_SECONDS)
                 if not began.done():
-                    self._look_at_cluster(name, waited=time.monotonic() - since)
+                    # In a thread, as the head of the cluster may be slow to answer.
+                    await asyncio.to_thread(self._look_at_cluster, name, time.monotonic() - since)
         except asyncio.CancelledError:
             self._leave(actor, keep=again)
             raise
@@ -152,12 +153,14 @@ class Workers:
             placed = purse.options(num_cpus=0, scheduling_strategy=here)
             self._purse = placed.remote(settings.budget, order.workers, self.used)
 
-    def _look_at_cluster(self, name: str, *, waited: float) -> None:
+    def _look_at_cluster(self, name: str, waited: float) -> None:
         """Say once that a worker waits for room.
 
         ModelError if the node of this process has died: Ray then ends all workers of the run, and
         starts no others.
         """
+        if head_problem() is not None:
+            return  # which ends the run, if it lasts
         living = nodes()
         if not any(node.here for node in living):
             raise ModelError(

@@ -6,6 +6,7 @@ import signal
 import time
 from contextlib import contextmanager
 
+import pytest
 from builders.clusters import with_signal
 from builders.processes import lives
 from builders.ray_faults import moments, raylet_of, two_nodes, watched
@@ -85,6 +86,30 @@ def test_a_run_whose_own_node_dies_ends_and_goes_on_on_a_new_cluster(tmp_path, p
         assert "the node of the cluster that this process belongs to has died" in shown
         run.note_kill()
         nodes.kill()
+        with two_nodes() as others:
+            run.runs.address = others.address
+            run.start()
+            run.ended()
+            others.check_empty()
+        run.check(whole)
+
+
+@pytest.mark.parametrize("workers", [2, 6])  # six do not fit: some wait until the end
+def test_a_run_whose_head_dies_says_so_and_goes_on_on_a_new_cluster(
+    tmp_path, package, whole, workers
+):
+    with two_nodes() as nodes, watched(tmp_path, package, nodes.address) as run:
+        run.server.latency = 5.0
+        run.start("--workers", str(workers))
+        run.wait_for(20)
+        (head,) = nodes.cluster.head_node.all_processes["gcs_server"]
+        with_signal(head.process.pid, signal.SIGKILL)
+        shown = run.ended(code=1, seconds=55)  # Ray would end it after a minute, without a word
+        assert f"{nodes.address}: the head of the cluster does not answer any more" in shown
+        assert "start the cluster again" in shown
+        run.note_kill()
+        nodes.kill()
+        run.server.latency = 0.3
         with two_nodes() as others:
             run.runs.address = others.address
             run.start()

@@ -227,13 +227,18 @@ def reading(count: int, scratch: Path) -> str:
     [first] = (float(note.read_text("utf-8")) for note in notes.glob("first-*"))
     asked = float((notes / "last").read_text("utf-8")) - first
     rows = [("the whole run", whole.wall, whole.cpu, whole.memory), ("… its asking", asked, 0, 0)]
-    for step in ("scoring", "resuming"):
+    steps = {
+        "scoring": ["scoring"],
+        "… by one process": ["scoring", "--processes", "1"],
+        "resuming": ["resuming"],
+    }
+    for name, step in steps.items():
         cost = run_measured(
-            [sys.executable, str(SCRIPTS / "harness_reading.py"), "--step", step,
-             "--folder", str(folder)],
+            [sys.executable, str(SCRIPTS / "harness_reading.py"), "--folder", str(folder),
+             "--step", *step],
             log=log, environment=environment,
         )  # fmt: skip
-        rows.append((step, cost.wall, cost.cpu, cost.memory))
+        rows.append((name, cost.wall, cost.cpu, cost.memory))
     [run] = (folder / "runs").iterdir()
     sizes = {
         "journal": sum(file.stat().st_size for file in run.glob("*/1-answer*.jsonl")),

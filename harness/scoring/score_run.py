@@ -40,7 +40,7 @@ COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema", "thoug
 """The counts of a role's calls, by the names of the summary's fields."""
 
 SHARE = 100_000
-"""So many records are worth a process: scoring them takes a second, and its start half of one."""
+"""Records that are worth a process: to score them takes a second, to start it a tenth or two."""
 
 MOST_SHARES = 16
 """With more processes, most of the time would be that of the index, which one process makes."""

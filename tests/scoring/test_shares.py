@@ -20,6 +20,7 @@ from builders.runs import make_entry, make_line, make_manifest, make_task, write
 from builders.stages import make_benchmark, make_stage
 
 from harness.base.errors import HarnessError, PluginError
+from harness.calls.pricing import Price, PriceTable
 from harness.contracts.benchmark import Benchmark, Metric
 from harness.contracts.model import Usage
 from harness.contracts.outcomes import CallFailed, Unreadable
@@ -157,11 +158,16 @@ def made_run(path: Path, **options: str) -> RunFolder:
         StageEntry(name="answer", key=ANSWER, file="2-answer.jsonl", items=200),
     )
     entry = make_entry(task, *stages, folder=folder.task("toy").name)
-    roles = {"candidate": RoleEntry(name="m"), "writer": RoleEntry(name="w")}
+    roles = {
+        role: RoleEntry(name=role, identity={"model": {"kind": "openai", "name": role}})
+        for role in ("candidate", "writer")
+    }
+    prices = PriceTable(models={"*": Price(input=3.0, output=7.0)})
     for stage in stages:
         lines = (line(draw, stage.key, number) for number in range(stage.items or 0))
         write_journal(folder.task("toy") / stage.file, *lines)
-    write_manifest(folder.manifest_file, make_manifest(tasks={"toy": entry}, roles=roles))
+    manifest = make_manifest(tasks={"toy": entry}, roles=roles, prices=prices)
+    write_manifest(folder.manifest_file, manifest)
     return folder
 
 

@@ -22,7 +22,7 @@ def the_one(findings, check):
 def test_the_checks_are_these():
     assert tuple(CHECKS) == (
         "loads", "tasks", "prompts", "metrics",
-        "baseline", "repeats", "resumes", "records", "failures",
+        "baseline", "repeats", "shares", "resumes", "records", "failures",
     )  # fmt: skip
 
 

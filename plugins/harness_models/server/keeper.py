@@ -2,8 +2,8 @@
 
     python -I keeper.py [--grace SECONDS] [--folder FOLDER] -- COMMAND…
 
-The script is two processes: Ray kills the children of a worker that ends, and an engine that is just
-starting ignores SIGTERM. If the first one is killed, the second one ends the command. If the second
+The script is two processes: Ray kills the children of a worker that ends, and an engine may ignore
+SIGTERM while it starts. If the first one is killed, the second one ends the command. If the second
 one is killed on Linux, the command gets SIGTERM.
 
 The command shares this script's output. When standard input brings data or ends, or when the parent

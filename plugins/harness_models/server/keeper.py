@@ -2,7 +2,9 @@
 
     python -I keeper.py [--grace SECONDS] [--folder FOLDER] -- COMMAND…
 
-If this script itself is killed on Linux, the command gets SIGTERM.
+The script is two processes: Ray kills the children of a worker that ends, and an engine may ignore
+SIGTERM while it starts. If the first one is killed, the second one ends the command. If the second
+one is killed on Linux, the command gets SIGTERM.
 
 The command shares this script's output. When standard input brings data or ends, or when the parent
 is gone, every process of the command gets SIGTERM, and SIGKILL after the grace period (15 s). If
@@ -10,7 +12,7 @@ the command ends by itself, the processes that it left behind get the same. Then
 that these processes left and FOLDER are removed. The script ends when no process is left, with the
 command's exit code, or 128 + n if signal n ended the command.
 
-The command's processes are all processes in this script's session, and on Linux also all
+The command's processes are all other processes in this script's session, and on Linux also all
 descendants, including daemons in sessions of their own. This file is a script that uses only the
 standard library, because it must keep running when the harness's own process is dead.
 """
@@ -51,9 +53,12 @@ def main(arguments: Sequence[str]) -> int:
     parent, signals, foreign = os.getppid(), list[int](), segments()
     if os.getsid(0) != os.getpid():
         os.setsid()
-    adopt_orphans()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: signals.append(number))
+    session = os.getpid()
+    if second := os.fork():
+        return watch(second, parent, signals)
+    adopt_orphans()
     try:
         # A group of its own, so that a signal of the command to its group spares this script.
         child = subprocess.Popen(
@@ -66,31 +71,49 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{command[0]} cannot be started: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
     code = None
-    # The parent is checked as well: one of its other children may hold the pipe open.
-    while code is None and not signals and os.getppid() == parent:
+    while code is None and not signals and os.getppid() == session:
         if select.select([0], [], [], LOOK)[0]:
             break
         code = reap(child.pid)
-    code = end(child.pid, code, grace, foreign=foreign)
+    code = end(child.pid, code, grace, session=session, foreign=foreign)
     if "--folder" in given:
         shutil.rmtree(given["--folder"], ignore_errors=True)
     return code
 
 
-def end(command: int, code: int | None, grace: float, *, foreign: set[tuple[str, int]]) -> int:
+def watch(second: int, parent: int, signals: list[int]) -> int:
+    """The exit code of the second process, which is told to end on a signal or without a parent."""
+    code = None
+    while code is None:
+        # The parent is checked as well: one of its other children may hold the pipe open.
+        if signals or os.getppid() != parent:
+            send(signal.SIGTERM, [second])
+        time.sleep(LOOK)
+        code = reap(second)
+    return code
+
+
+def end(
+    command: int,
+    code: int | None,
+    grace: float,
+    *,
+    session: int,
+    foreign: set[tuple[str, int]],
+) -> int:
     """The command's exit code, after all processes ended by SIGTERM or SIGKILL.
 
     `foreign` is the shared memory that existed before the command.
     """
-    session, deadline = os.getpid(), time.monotonic() + grace
-    rest = members(session)
+    deadline = time.monotonic() + grace
+    rest = others(session)
     held = segments_of([*rest, *engines()])
     send(signal.SIGTERM, rest)
     while rest:
         time.sleep(LOOK)
         ended = reap(command)
         code = ended if code is None else code
-        rest = members(session)
+        rest = others(session)
         if time.monotonic() >= deadline:
             held |= segments_of(rest)
             send(signal.SIGKILL, rest)
@@ -113,6 +136,11 @@ def send(number: int, pids: Iterable[int]) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def others(session: int) -> list[int]:
+    """The processes of a session and the descendants of its leader, without the script's own."""
+    return [pid for pid in members(session) if pid != os.getpid()]
 
 
 def members(session: int) -> list[int]:

@@ -163,6 +163,16 @@ def test_a_child_that_ignores_sigterm_is_killed_after_the_grace(started, tmp_pat
     assert not lives(child)
 
 
+def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_sigterm(
+    started, tmp_path
+):
+    """Ray kills the children of a worker that ends."""
+    stubborn = started(STUBBORN, grace=0.3)
+    child = pid_in(tmp_path, "child")
+    stubborn.kill()
+    assert until(lambda: not lives(child))
+
+
 HOLDS = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 made = open(f"/dev/shm/harness-test-{os.getpid()}", "w")

@@ -175,15 +175,7 @@ async def arun(
             taken.begin(prepared, contexts, start.thinks)
         if warning := identical_repeats_warning(settings, contexts.values()):
             display.show_line(warning, problem=True)
-        runs = [
-            stage_run
-            for each in prepared.tasks
-            for stage_run in stage_runs(
-                each,
-                contexts[each.task.name],
-                functools.partial(taken.folder.journal, each.task.name),
-            )
-        ]
+        runs = _stage_runs(prepared, taken, contexts)
         progress = RunProgress(
             folder=taken.folder.path,
             model=taken.manifest.label,
@@ -223,6 +215,20 @@ def _contexts(
     """The contexts of each task's stages."""
     thinking = frozenset(model for model, known in thinks.items() if known)
     return {each.task.name: each.contexts(taken.run_id, thinking) for each in prepared.tasks}
+
+
+def _stage_runs(
+    prepared: Prepared, taken: LockedFolder, contexts: Mapping[str, Sequence[StageContext]]
+) -> list[StageRun]:
+    """The stages of all tasks in order."""
+    journal = taken.folder.journal
+    return [
+        stage_run
+        for each in prepared.tasks
+        for stage_run in stage_runs(
+            each, contexts[each.task.name], functools.partial(journal, each.task.name)
+        )
+    ]
 
 
 def _asked(prepared: Prepared, *, to_file: bool) -> list[Model]:

@@ -26,6 +26,23 @@ def test_the_checks_are_these():
     )  # fmt: skip
 
 
+RANKED = """    tries=2,
+)
+
+
+def ranked(records, options):
+    from harness import Score
+
+    for place, record in enumerate(records[STAGE]):
+        yield Score(id=record.id, user=record.user, values={"right": float(place)})
+
+
+from dataclasses import replace
+
+STAGE = BENCHMARK.stages[0].name
+BENCHMARK = replace(BENCHMARK, score=ranked, scored_by_user=(STAGE,))
+"""
+
 GIVEN = 'register("acme_films", make_benchmark)'
 FAULTS = {
     "a hook that is misspelt": (
@@ -112,6 +129,11 @@ FAULTS = {
         ),
         "repeats",
         "has other scores",
+    ),
+    "scores that compare users and are said to be scored by user": (
+        ("benchmark.py", "    tries=2,\n)\n", RANKED),
+        "shares",
+        "scored by several processes, it has other scores",
     ),
 }
 

@@ -82,13 +82,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def watch(second: int, parent: int, signals: list[int]) -> int:
-    """The exit code of the second process, which is told to end on a signal or without a parent."""
-    code, told = None, False
+    """The exit code of the second process, which gets SIGTERM on a signal or without a parent."""
+    code, sent = None, False
     while code is None:
         # The parent is checked as well: one of its other children may hold the pipe open.
-        if not told and (signals or os.getppid() != parent):
+        if not sent and (signals or os.getppid() != parent):
             send(signal.SIGTERM, [second])
-            told = True  # Python, as it ends, would be killed by another signal
+            sent = True  # Python, as it ends, would be killed by another signal
         time.sleep(LOOK)
         code = reap(second)
     return code

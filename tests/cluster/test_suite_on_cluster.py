@@ -25,7 +25,7 @@ def suite(runs):
         options = {
             "data": str(runs.folder / "data"),
             "output_path": str(runs.folder / name),
-            "store": str(runs.folder / f"{name}.sqlite"),
+            "no_store": True,  # so that each run asks the judge
             "role": [f"referee={referee}"],
             **(on_ray if executor == "ray" else {}),
             **options,

@@ -41,5 +41,5 @@ async def test_a_worker_on_a_cluster_collects_as_rarely_as_a_run(threshold, monk
         raise HarnessError("an order that cannot be read")
 
     monkeypatch.setattr(worker, "decoded", decoded)
-    await worker.HarnessWorker("1.1").begin(b"", None, None, None)
+    await worker.HarnessWorker().begin("1.1", b"", None, None, None)
     assert gc.get_threshold() == (RARELY, 10, 10)

@@ -161,8 +161,8 @@ def test_metrics_of_a_task_that_disagree_and_a_missing_test_are_said_at_its_row(
              replace(make_line("quiz", old=0.2, new=0.1), metric="tau", first=False)]  # fmt: skip
     found, _ = table(lines, untested={"quiz": ["old against new"]})
     assert found.rows[1] == [
-        "Not tested: old against new; “What to look at next” says why. The metrics disagree: new "
-        "leads by ptc, old leads by tau. Decide which one your question is about."
+        "Not tested: old against new; “What to look at next” says what would help. The metrics "
+        "disagree: new leads by ptc, old leads by tau. Decide which one your question is about."
     ]
     agreeing = [lines[0], replace(lines[1], values={"old": value(0.1), "new": value(0.2)})]
     assert "disagree" not in table(agreeing)[1]

@@ -210,7 +210,7 @@ def _notes(line: Line) -> Iterator[str]:
 def _of_task(lines: Sequence[Line], untested: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Which runs of a task were not tested, and whether its metrics disagree."""
     if lines and (named := untested.get(lines[0].name)):
-        yield f"Not tested: {', '.join(named)}; “What to look at next” says why."
+        yield f"Not tested: {', '.join(named)}; “What to look at next” says what would help."
     led = {line.metric: line.leader() for line in lines}
     leaders = {metric: leader for metric, leader in led.items() if leader is not None}
     if len({*leaders.values()}) > 1:

@@ -65,7 +65,7 @@ def test_one_trouble_of_a_run_on_several_tasks_is_one_line_with_the_worst_tasks(
         "weak: units or parts of units were lost: 40 of 100 units of qm (ask/no_list 40) on b, 10 "
         "of 100 units of qm" in page
     )
-    assert "and less on 1 other task." in page
+    assert "and on 1 other task." in page
     assert "c@2" not in page
 
 

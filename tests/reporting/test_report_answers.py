@@ -90,7 +90,8 @@ def test_a_verdict_says_who_leads_and_that_nothing_is_established():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
     said = verdict(RUNS, lines, several(compared("t", SHY), compared("u", SHY)))
     assert said == (
-        "The value of new is best on 2 of 2 tasks, that of old on 0, none tied; 0 of 2 "
+        "By the first metric of each task, the value of new is best on 2 of 2 tasks, that of "
+        "old on 0, none tied; 0 of 2 "
         "comparisons are established after Holm: no model can be "
         "chosen on this alone."
     )
@@ -131,7 +132,8 @@ def test_a_verdict_without_a_comparison_says_why():
     assert "No task is finished by two" in verdict(RUNS, [make_line("t", old=0.5)], nothing)
     both = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.7, new=0.5)]
     assert verdict(RUNS, both, nothing).startswith(
-        "The value of old is best on 1 of 2 tasks, that of new on 1, none tied; no"
+        "By the first metric of each task, the value of old is best on 1 of 2 tasks, that "
+        "of new on 1, none tied; no"
     )
 
 
@@ -140,8 +142,19 @@ def test_a_verdict_counts_tasks_with_a_main_metric_and_ties_as_such():
              replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
     nothing = Differences(ComparisonDocument(comparisons=()))
     assert verdict(RUNS, lines, nothing).startswith(
-        "The value of new is best on 1 of 2 tasks, that of old on 0, 1 tied;"
+        "By the first metric of each task, the value of new is best on 1 of 2 tasks, that "
+        "of old on 0, 1 tied;"
     )
+
+
+def test_a_lead_that_the_page_takes_back_is_not_counted():
+    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.7)]
+    taken = [lines[0], replace(lines[1], ahead=("old",))]
+    found = several(compared("t", SHY), compared("u", SHY))
+    said = verdict(RUNS, taken, found)
+    assert "new is best on 1 of 2 tasks, that of old on 0, none tied, 1 open;" in said
+    assert "On u no run is counted as best: who leads" in verdict_html(RUNS, taken, found)
+    assert verdict(RUNS, taken[1:], found).startswith("No run is alone in the lead on any task, 1")
 
 
 def test_what_limits_a_verdict_stands_below_it():
@@ -149,7 +162,7 @@ def test_what_limits_a_verdict_stands_below_it():
     beaten = make_line("t", rule=0.9, old=0.5, new=0.7)
     page = verdict_html(runs, [beaten], several(compared("t", SHY)))
     assert "Every model here is a stand-in for a language model" in page
-    assert "A baseline without a model is better than every model on t." in page
+    assert "The baseline chance, without a model, is better than every model on t." in page
     assert "better than every model" not in verdict_html(
         RUNS, [make_line("t", rule=0.6, old=0.5, new=0.7)], several(compared("t", SHY))
     )

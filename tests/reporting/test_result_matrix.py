@@ -11,7 +11,7 @@ from builders.runs import make_metric, make_summary
 from harness import Metric
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.result_lines import Line, Value, lines_of
+from harness.reporting.html.result_lines import Line, Rule, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.scoring.comparison_document import (
@@ -99,6 +99,20 @@ def test_the_best_value_of_a_row_is_marked():
         assert "best" not in matrix_html(runs, [alone], {})
 
 
+def test_a_leader_that_is_behind_on_shared_units_is_not_marked():
+    line = replace(make_line("t", old=0.5, new=0.7), ahead=("old",))
+    page = matrix_html([make_run("old"), make_run("new")], [line], {})
+    assert "best" not in page
+    assert "ptc: on the units that both have, old is ahead of new (see Differences)." in page
+
+
+def test_each_baseline_that_beats_every_model_is_named():
+    line = make_line("t", old=0.5, new=0.6)
+    line = replace(line, rules=(Rule("popular", 0.9), Rule("random", 0.8), Rule("none", 0.1)))
+    text = "0.900better than every modelpopular, best of 3 for ptc; random too: 0.800"
+    assert table([line])[0].rows[0][-1] == text
+
+
 def test_a_value_is_marked_as_best_where_that_is_established_against_all():
     runs = [make_run(label) for label in ("old", "new", "third")]
     better = tuple(Established("quiz", "ptc", "new", loser, 0.01) for loser in ("old", "third"))
@@ -147,8 +161,8 @@ def test_metrics_of_a_task_that_disagree_and_a_missing_test_are_said_at_its_row(
              replace(make_line("quiz", old=0.2, new=0.1), metric="tau", first=False)]  # fmt: skip
     found, _ = table(lines, untested={"quiz": ["old against new"]})
     assert found.rows[1] == [
-        "Not tested: old against new; “What to look at next” says why. The metrics disagree: new "
-        "leads by ptc, old leads by tau. Decide which one your question is about."
+        "Not tested: old against new; “What to look at next” says what would help. The metrics "
+        "disagree: new leads by ptc, old leads by tau. Decide which one your question is about."
     ]
     agreeing = [lines[0], replace(lines[1], values={"old": value(0.1), "new": value(0.2)})]
     assert "disagree" not in table(agreeing)[1]

@@ -44,8 +44,11 @@ def _notes(lines: Sequence[Line]) -> Html:
     """What the signs and numbers of the table are."""
     notes = [
         "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
-        "better, ↓ that less is. Underlined is the best value of a row, and in bold one that is "
-        "established as better than all others.",
+        "better, ↓ that less is. Underlined is the best value of a row, if it stays so however "
+        "lost units count and on the units that both runs have; in bold if established as better "
+        "than that of each other run. A difference is established if its interval leaves out 0 and "
+        "its p value after Holm, which is raised for the number of tests, is below 0.05. The first "
+        "metric of a task decides which value is best there.",
         "n is how many units, such as people, a value is of.",
     ]
     if any(one.lost for line in lines for one in line.values.values()):

@@ -88,9 +88,7 @@ def _of_run(run: ReportedRun) -> Iterator[Doubt]:
     for kind, worst in by_kind.items():
         named = ", ".join(f"{one.much} on {one.task}" for one in worst[:MOST_TASKS])
         rest = len(worst) - MOST_TASKS
-        more = (
-            f", and less on {rest:,} {'other task' if rest == 1 else 'others'}" if rest > 0 else ""
-        )
+        more = f", and on {rest:,} {'other task' if rest == 1 else 'others'}" if rest > 0 else ""
         what = f"{run.label}: {kind}: {named}{more}."
         yield Doubt(worst[0].weight, what, PARTS.get(kind, "reading"))
 
@@ -139,12 +137,12 @@ def _untested(found: Differences) -> Iterator[Doubt]:
 def _undecided(found: Differences) -> Iterator[Doubt]:
     """The comparisons that are not decided, in one line."""
     every = [each for _, each, _ in found.tested() if each.interval is not None]
-    undecided = [each.users for each in every if not is_established(each)]
+    undecided = [each.n for each in every if not is_established(each)]
     if undecided:
         least, most = min(undecided), max(undecided)
         people = f"{most:,}" if least == most else f"{least:,} to {most:,}"
         what = (
             f"{len(undecided):,} of {len(every):,} comparisons establish no difference on {people} "
-            "people: more people would narrow the intervals."
+            "units: more units would narrow the intervals."
         )
         yield Doubt(UNLIKE, what, "differences")

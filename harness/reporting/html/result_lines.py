@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import NamedTuple
 
@@ -54,7 +54,8 @@ class Line:
 
     `first` is whether it is the first main metric. `together` says that the values are of runs
     that were scored against what they found together. The best of the `rules` stands first.
-    `counts_as` is as what a missing unit counts where it counts.
+    `counts_as` is as what a missing unit counts where it counts. `ahead` are the runs that are
+    better than the leader on the units that both have.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Line:
     rules: tuple[Rule, ...] = ()
     published: tuple[PublishedResult, ...] = ()
     better: tuple[Established, ...] = ()
+    ahead: tuple[str, ...] = ()
 
     @property
     def shown_metric(self) -> str:
@@ -101,13 +103,23 @@ class Line:
         return self.leader() != self.leader(other=True)
 
     @property
-    def is_beaten(self) -> bool:
-        """Whether a rule without a model is better than every run."""
+    def is_open(self) -> bool:
+        """Whether lost units, or those that runs share, change who leads."""
+        return self.is_undecided or bool(self.ahead)
+
+    @property
+    def best(self) -> str | None:
+        """The run that leads however lost units count and on shared units too."""
+        return None if self.is_open else self.leader()
+
+    @property
+    def beaten_by(self) -> tuple[Rule, ...]:
+        """The rules without a model that are better than every run, the best first."""
         order = self.order()
-        if not order or not self.rules:
-            return False
+        if not order:
+            return ()
         best, sign = self.values[order[0]].value or 0.0, 1 if self.higher else -1
-        return sign * self.rules[0].value > sign * best
+        return tuple(rule for rule in self.rules if sign * rule.value > sign * best)
 
 
 def _by(one: Value, other: bool) -> float | None:
@@ -131,7 +143,7 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
         for metric in metrics:
             result = shown.get((name, metric))
             higher = result is None or result.higher_is_better
-            lines.append(Line(
+            line = Line(
                 name=name, metric=metric, tasks=frozenset(tasks[name]),
                 values={**values[name].get("", {}), **values[name].get(metric, {})},
                 higher=higher, first=metric == metrics[0],
@@ -139,7 +151,8 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
                 rules=_rules(runs, tasks[name], metric, higher=higher),
                 published=_published(runs, name, metric, metrics),
                 better=_better(found, name, metric),
-            ))  # fmt: skip
+            )  # fmt: skip
+            lines.append(replace(line, ahead=_ahead(found, line)))
         lines += _together(found, name, metrics)
     return lines
 
@@ -276,6 +289,18 @@ def _published(
 
 def _better(found: Differences, name: str, metric: str) -> tuple[Established, ...]:
     return tuple(each for each in found.established() if (each.task, each.metric) == (name, metric))
+
+
+def _ahead(found: Differences, line: Line) -> tuple[str, ...]:
+    """The runs that are better than the leader of a line on the units that both have."""
+    labels, leader = found.labels(), line.leader()
+    ahead: list[str] = []
+    for task, each, higher in found.tested():
+        if (task, each.metric) == (line.name, line.metric) and each.value:
+            pair = labels[each.first], labels[each.second]
+            winner, loser = pair if (each.value > 0) == higher else pair[::-1]
+            ahead += [winner] if loser == leader else []
+    return tuple(ahead)
 
 
 def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator[Line]:

@@ -131,7 +131,7 @@ def _cell(line: Line, label: str) -> Entry:
     low_high = f" [{number(one.interval[0])}, {number(one.interval[1])}]" if one.interval else ""
     better = [each for each in line.better if each.winner == label]
     others = sum(each.value is not None for each in line.values.values()) - 1
-    best = "best" if others and line.leader() == label else None
+    best = "best" if others and line.best == label else None
     shown = element("strong" if others and len(better) == others else "span", number(one.value),
                     class_=best)  # fmt: skip
     than = ", ".join(f"{each.loser} ({each.shown_p})" if each.shown_p else each.loser
@@ -167,8 +167,10 @@ def _rules(line: Line) -> Entry:
         return Entry(NOTHING, kind=GREY)
     best, many = line.rules[0], len(line.rules)
     said = "better than every model"
-    ahead = element("small", said, class_="ahead") if line.is_beaten else None
-    name = element("small", element("dfn", best.name), f", best of {many}" if many > 1 else None)
+    ahead = element("small", said, class_="ahead") if line.beaten_by else None
+    others = "; ".join(f"{rule.name} too: {number(rule.value)}" for rule in line.beaten_by[1:])
+    of = f", best of {many} for {line.metric}" if many > 1 else ""
+    name = element("small", element("dfn", best.name), of, f"; {others}" if others else None)
     return Entry(joined([number(best.value), ahead, name]), best.value, GREY)
 
 
@@ -197,12 +199,18 @@ def _notes(line: Line) -> Iterator[str]:
             f"{line.metric}: {_leads(line.leader())} here, where what was lost {here}; where it "
             f"{there}, {_leads(line.leader(other=True))}."
         )
+    if line.ahead:
+        are = "is" if len(line.ahead) == 1 else "are"
+        yield (
+            f"{line.metric}: on the units that both have, {', '.join(line.ahead)} {are} ahead of "
+            f"{line.leader()} (see Differences)."
+        )
 
 
 def _of_task(lines: Sequence[Line], untested: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Which runs of a task were not tested, and whether its metrics disagree."""
     if lines and (named := untested.get(lines[0].name)):
-        yield f"Not tested: {', '.join(named)}; “What to look at next” says why."
+        yield f"Not tested: {', '.join(named)}; “What to look at next” says what would help."
     led = {line.metric: line.leader() for line in lines}
     leaders = {metric: leader for metric, leader in led.items() if leader is not None}
     if len({*leaders.values()}) > 1:

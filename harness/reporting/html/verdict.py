@@ -39,19 +39,25 @@ def verdict(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differenc
     tasks = _compared(lines)
     if not tasks:
         return "No task is finished by two of these runs: there is nothing to compare."
-    leads = Counter(leader for line in tasks if (leader := line.leader()) is not None)
+    leads = Counter(leader for line in tasks if (leader := line.best) is not None)
     most = max(leads.values(), default=0)
     first = [label for label in leads if leads[label] == most]
+    unsure = sum(line.is_open for line in tasks)
     if not first:
         leading = "No run is alone in the lead on any task"
+        leading += f", {unsure:,} of {len(tasks):,} open" if unsure else ""
     elif len(tasks) == 1:
         leading = f"The value of {first[0]} is best on {tasks[0].name}"
     else:
         named = sorted((run.label for run in runs), key=lambda label: -leads[label])
         counts = [f"that of {label} on {leads[label]:,}" for label in named]
-        counts[0] = f"The value of {named[0]} is best on {most:,} of {len(tasks):,} tasks"
-        ties = len(tasks) - leads.total()
-        leading = ", ".join([*counts, *([f"{ties:,} tied" if ties else "none tied"])])
+        counts[0] = (
+            f"By the first metric of each task, the value of {named[0]} is best on {most:,} of "
+            f"{len(tasks):,} tasks"
+        )
+        ties = len(tasks) - leads.total() - unsure
+        counts += [f"{ties:,} tied" if ties else "none tied"]
+        leading = ", ".join([*counts, *([f"{unsure:,} open"] if unsure else [])])
     return f"{leading}; {_established(runs, first, found)}"
 
 
@@ -112,12 +118,19 @@ def _limits(
         are = "is a stand-in" if every or len(ruled) == 1 else "are stand-ins"
         yield f"{who} {are} for a language model, about which the values say nothing."
     tasks = [line for line in lines if line.first and not line.is_group and line.order()]
-    beaten = [line.name for line in tasks if line.is_beaten]
-    if beaten:
-        yield f"A baseline without a model is better than every model on {_of(beaten, len(tasks))}."
-    moved = [line.name for line in tasks if line.is_undecided]
+    beaten: dict[str, list[str]] = {}
+    for line in tasks:
+        for rule in line.beaten_by:
+            beaten.setdefault(rule.name, []).append(line.name)
+    for rule_name, names in beaten.items():
+        on = _of(names, len(tasks))
+        yield f"The baseline {rule_name}, without a model, is better than every model on {on}."
+    moved = [line.name for line in tasks if line.is_open]
     if moved:
-        yield f"On {_of(moved, len(tasks))} who leads depends on how lost units count."
+        yield (
+            f"On {_of(moved, len(tasks))} no run is counted as best: who leads depends on how lost "
+            "units count, or changes on the units that both runs have."
+        )
     if apart := untested_runs(found.untested):
         named = _of([*apart], len(tasks))
         yield f"Not tested: {named}; “What to look at next” says what would help."

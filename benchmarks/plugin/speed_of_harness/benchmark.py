@@ -18,7 +18,7 @@ from harness import (
     Stage,
     TextReader,
 )
-from speed_of_harness.clock import asking
+from speed_of_harness.clock import asking, begin_together
 
 if TYPE_CHECKING:
     from harness import Dataset, Desk, Records
@@ -56,6 +56,7 @@ def items(_upstreams: Mapping[str, Records], data: Any, options: Options) -> Ite
 
 async def work(item: Text, desk: Desk) -> str | Failure:
     """What the candidate answers to the text, as far as it comes."""
+    await begin_together()
     asking()
     variables = {"text": item.text}
     answer = await desk.ask("candidate", "answer", variables, read=TextReader(), truncated="read")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 NOTES = "BENCH_NOTES"
@@ -18,19 +20,19 @@ _first: list[tuple[float, float]] = []
 def asking() -> None:
     """Say that a question is asked now."""
     if not _first:
-        note(f"first-{os.getpid()}")
-        _wait_for_others()
         _first.append((time.monotonic(), time.process_time()))
 
 
-def _wait_for_others() -> None:
+async def begin_together() -> None:
     """Wait until all processes are about to ask: the start of one is no part of the asking."""
-    folder, together = Path(os.environ.get(NOTES, ".")), int(os.environ.get(TOGETHER, "0"))
-    for _ in range(30_000):
-        if len(list(folder.glob("first-*"))) >= together:
-            return
-        time.sleep(0.002)
-    raise TimeoutError("the other processes ask nothing")
+    if not _first and not list(_notes(os.getpid())):
+        note(f"first-{os.getpid()}")
+    while not _first and len(list(_notes("*"))) < int(os.environ.get(TOGETHER, "0")):
+        await asyncio.sleep(0.02)  # noqa: ASYNC110 - the others are other processes
+
+
+def _notes(process: int | str) -> Iterator[Path]:
+    return Path(os.environ.get(NOTES, ".")).glob(f"first-{process}")
 
 
 def restart() -> None:

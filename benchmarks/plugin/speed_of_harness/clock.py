@@ -27,8 +27,9 @@ async def begin_together() -> None:
     """Wait until all processes are about to ask: the start of one is no part of the asking."""
     if not _first and not list(_notes(os.getpid())):
         note(f"first-{os.getpid()}")
-    while not _first and len(list(_notes("*"))) < int(os.environ.get(TOGETHER, "0")):
-        await asyncio.sleep(0.02)  # noqa: ASYNC110 - the others are other processes
+    together = int(os.environ.get(TOGETHER, "0"))
+    while not _first and len(list(_notes("*"))) < together:  # noqa: ASYNC110 - other processes
+        await asyncio.sleep(0.02)
 
 
 def _notes(process: int | str) -> Iterator[Path]:

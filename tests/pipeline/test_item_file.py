@@ -1,13 +1,12 @@
 """Items of a stage beyond what is held in memory: their order, their ids, and a full disk."""
 
 import random
-import resource
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from builders.disks import room_for
 
 from harness.base.errors import PluginError, StorageError
 from harness.base.hashing import stable_int, struct_texts
@@ -49,17 +48,6 @@ def made_of(items: list[Word], folder: Path, *, by_user: bool) -> ItemFile:
         made.add(STAGE, item)
     made.seal()
     return made
-
-
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """No file may grow beyond `size` bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def unnamed_files(folder: Path) -> list[str]:
@@ -127,13 +115,13 @@ def test_all_ids_that_come_again_in_another_run_are_found(little, tmp_path):
 
 
 def stage(*items: Word) -> Stage:
-    async def tell(item, desk):
+    async def say(item, desk):
         return item.word
 
     def made(upstreams, data, options):
         yield from items
 
-    return Stage("say", item=Word, value=str, items=made, work=tell)
+    return Stage("say", item=Word, value=str, items=made, work=say)
 
 
 async def test_an_id_that_comes_again_is_told_with_how_often(little, house):

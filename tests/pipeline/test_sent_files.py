@@ -1,10 +1,9 @@
 """Parts of journals that are sent to the process that writes them."""
 
 import asyncio
-import resource
-from contextlib import contextmanager
 
 import pytest
+from builders.disks import room_for
 from builders.runs import make_line
 
 from harness.base.errors import StorageError
@@ -45,17 +44,6 @@ def line(number):
 
 def numbers(path):
     return sorted(int.from_bytes(key, "big") for key in recorded(path, KEY))
-
-
-@contextmanager
-def room_for(size):
-    """No file may grow beyond `size` bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 async def test_lines_are_on_disk_once_they_are_acknowledged_and_soon_without_being_asked_for(

@@ -68,12 +68,12 @@ def test_models_of_servers_share_the_processors_and_no_gpu(monkeypatch):
 
 def test_a_run_that_waits_hears_that_others_leave_or_that_the_suite_is_stopped():
     async def waits():
-        suite, told = SuiteRoom(), []
+        suite, lines = SuiteRoom(), []
         first, second, third = (SharedWorkers(suite=suite, gpus=1, share=1) for _ in range(3))
-        await suite.take(first, told.append)
-        waiting = [asyncio.create_task(suite.take(one, told.append)) for one in (second, third)]
+        await suite.take(first, lines.append)
+        waiting = [asyncio.create_task(suite.take(one, lines.append)) for one in (second, third)]
         await asyncio.sleep(0)
-        assert [task.done() for task in waiting] == [False, False] and len(told) == 2
+        assert [task.done() for task in waiting] == [False, False] and len(lines) == 2
         await first.close()
         await asyncio.sleep(0.001)
         assert suite.taken == [second] and not waiting[1].done()

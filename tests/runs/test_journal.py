@@ -1,13 +1,11 @@
 import asyncio
 import json
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from builders.disks import room_for
 from builders.runs import make_line, write_journal
 
 from harness.base.errors import DataError, StorageError
@@ -278,17 +276,6 @@ def test_without_a_loop_flush_and_close_write(tmp_path: Path) -> None:
     assert len(read(tmp_path / "j")) == 2
     with pytest.raises(StorageError, match="closed"):
         journal.append(record(3, "u", "c"))
-
-
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """No file may grow beyond `size` bytes: the system writes what fits, then refuses."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 async def test_what_fails_at_the_timer_is_raised_at_every_later_call_and_no_half_line_stays(

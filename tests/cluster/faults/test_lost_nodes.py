@@ -24,6 +24,16 @@ def stopped(process):
         with_signal(process, signal.SIGCONT)
 
 
+def goes_on_on_another(run, whole):
+    """The same command ends a run on a new cluster."""
+    with two_nodes() as others:
+        run.runs.address = others.address
+        run.start()
+        run.ended()
+        others.check_empty()
+    run.check(whole)
+
+
 def test_a_node_that_was_given_up_and_comes_back_does_no_harm(run, nodes, whole):
     """Its worker asks and records on meanwhile, while another one works the same items."""
     run.server.latency *= 3
@@ -86,12 +96,7 @@ def test_a_run_whose_own_node_dies_ends_and_goes_on_on_a_new_cluster(tmp_path, p
         assert "the node of the cluster that this process belongs to has died" in shown
         run.note_kill()
         nodes.kill()
-        with two_nodes() as others:
-            run.runs.address = others.address
-            run.start()
-            run.ended()
-            others.check_empty()
-        run.check(whole)
+        goes_on_on_another(run, whole)
 
 
 @pytest.mark.parametrize("workers", [2, 6])  # six do not fit: some wait until the end
@@ -110,9 +115,4 @@ def test_a_run_whose_head_dies_says_so_and_goes_on_on_a_new_cluster(
         run.note_kill()
         nodes.kill()
         run.server.latency = 0.3
-        with two_nodes() as others:
-            run.runs.address = others.address
-            run.start()
-            run.ended()
-            others.check_empty()
-        run.check(whole)
+        goes_on_on_another(run, whole)

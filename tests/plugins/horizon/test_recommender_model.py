@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import resource
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from builders.disks import room_for
 from harness_horizon.recommenders.checkpoint import MANIFEST, WEIGHTS, read_manifest
 from harness_horizon.recommenders.model import make
 from harness_horizon.recommenders.rankers import (
@@ -227,17 +227,6 @@ def test_an_interrupted_training_says_what_is_kept(
         trained("sasrec")
 
 
-@contextmanager
-def full_disk() -> Iterator[None]:
-    """No file of this process may be longer than a few bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 @pytest.mark.parametrize(
     ("full_in", "kept"),
     [
@@ -258,13 +247,13 @@ def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_
     saved = 0
 
     def full_at_last(folder: Path, arrays: Any) -> str:
-        with full_disk():
+        with room_for(2_000):
             return write(folder, arrays)
 
     def saving(training: Any, path: Path) -> None:
         nonlocal saved
         saved += 1
-        with full_disk() if saved == full_in else nullcontext():
+        with room_for(2_000) if saved == full_in else nullcontext():
             save(training, path)
 
     monkeypatch.setattr(trainer._Training, "save", saving)

@@ -132,18 +132,20 @@ def test_a_node_without_the_run_folder(runs, serve, monkeypatch):
 
 @pytest.mark.parametrize("lacking", ["the plugin", "the version"])
 def test_a_node_that_has_something_else_installed(runs, serve, cluster, tmp_path, lacking):
+    """Nothing is asked before, although the workers of other nodes are ready seconds earlier."""
     server = serve()
     runs.words(*WORDS)
+    (tmp_path / "sitecustomize.py").write_text("import time\n\ntime.sleep(3)\n")
+    variables = {"PYTHONPATH": f"{tmp_path}:{runs.package.parent}"}
     if lacking == "the plugin":
-        variables = {"HARNESS_PLUGINS": "models,judges"}
+        variables["HARNESS_PLUGINS"] = "models,judges"
         problem = "the plugin 'toys' of the run is not loaded here"
     else:
-        info = tmp_path / "other" / "user_understanding_harness-9.9.dist-info"
-        info.mkdir(parents=True)
+        info = tmp_path / "user_understanding_harness-9.9.dist-info"
+        info.mkdir()
         (info / "METADATA").write_text(
             "Metadata-Version: 2.1\nName: user-understanding-harness\nVersion: 9.9\n"
         )
-        variables = {"PYTHONPATH": f"{info.parent}:{runs.package.parent}"}
         problem = "another version of user-understanding-harness is installed here"
     node = cluster.add_node(**NODE, env_vars=variables)
     try:

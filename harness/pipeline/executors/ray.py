@@ -224,6 +224,7 @@ class RayExecutor(Executor):
                 self._look()
                 if self._stopped_by is not None:
                     worker.actor.stop.remote(self._stopped_by, False)
+                await self._opener.checked.wait()
                 await self._feed(worker)
             except RayActorError as error:
                 deaths = 1 if worker is not None and worker.finished else deaths + 1

@@ -37,7 +37,8 @@ class Workers:
 
     The keys are sent as arguments, which Ray holds in memory: they are in no name, environment or
     log of Ray's. `used` is what the run's budget has paid for before. Workers are
-    `shared` with other runs of a suite, or end with the run.
+    `shared` with other runs of a suite, or end with the run. `checked` is set once so many workers
+    as the run has were found able to work on it, or wait for room: nothing is asked before.
     """
 
     order: WorkOrder
@@ -46,6 +47,7 @@ class Workers:
     used: Used
     announce: Callable[..., None]
     shared: SharedWorkers | None = None
+    checked: asyncio.Event = field(default_factory=asyncio.Event)
     _keeper: Any = None
     _purse: Any = None
     _living: dict[str, Any] = field(default_factory=dict)
@@ -69,6 +71,7 @@ class Workers:
                 if not began.done():
                     # In a thread, as the head of the cluster may be slow to answer.
                     await asyncio.to_thread(self._look_at_cluster, name, time.monotonic() - since)
+                    self._count_checked()
         except asyncio.CancelledError:
             self._leave(actor, keep=again)
             raise
@@ -82,6 +85,7 @@ class Workers:
             self._purse.know.remote(name, actor)
         async with self._opening:
             await self._introduce(name, actor)
+        self._count_checked()
         return actor
 
     def lost(self, name: str) -> None:
@@ -122,6 +126,10 @@ class Workers:
             self.shared.idle.append(actor)
         else:
             ray.kill(actor)
+
+    def _count_checked(self) -> None:
+        if len(self._living.keys() | self._waited) >= self.order.workers:
+            self.checked.set()
 
     async def _introduce(self, name: str, actor: Any) -> None:
         """Let all workers know a new one, before it is asked anything or asks itself."""

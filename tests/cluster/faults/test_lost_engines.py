@@ -84,8 +84,13 @@ def engines_of(nodes):
         except OSError:
             continue
         if "harness.testing.server" in command:
-            found.add(process)
+            found.add((process, "keeper.py" in command))
     return found
+
+
+def servers_of(nodes):
+    """The processes of engines alone."""
+    return {process for process, watches in engines_of(nodes) if not watches}
 
 
 def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes):
@@ -102,11 +107,11 @@ def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes
 
 def test_no_engine_outlives_its_killed_worker(run, nodes):
     run.start(*ON_ENGINES)
-    run.wait_until(lambda: len(engines_of(nodes)) == 2)
-    first = engines_of(nodes)
+    run.wait_until(lambda: len(servers_of(nodes)) == 2)
+    first = servers_of(nodes)
     run.wait_until(run.on_disk)
     with_signal(nodes.workers()[0], signal.SIGKILL)
-    run.wait_until(lambda: len(engines_of(nodes) - first) == 1)
+    run.wait_until(lambda: len(servers_of(nodes) - first) == 1)
     run.ended()
     assert not engines_of(nodes)
     assert len(current_lines(run.folder, "say")) == len(WORDS)

@@ -55,7 +55,7 @@ def differences_of_means(
                 sides = (
                     {name: by_run[run][name] for name in ours.tasks} for run in (first, second)
                 )
-                yield _difference(ours, (first, second), *sides)
+                yield difference_of_mean(ours, (first, second), *sides)
 
 
 def _by_run(compared: Iterable[Compared]) -> dict[str, dict[str, CommonUnits]]:
@@ -66,12 +66,13 @@ def _by_run(compared: Iterable[Compared]) -> dict[str, dict[str, CommonUnits]]:
     return found
 
 
-def _difference(
+def difference_of_mean(
     mean: MeanOverTasks,
     runs: tuple[str, str],
     first: Mapping[str, CommonUnits],
     second: Mapping[str, CommonUnits],
 ) -> MeanDifference:
+    """The difference of two runs in a mean, by the units of each one's tasks."""
     import numpy as np
 
     from harness.scoring.stats import Interval, PValue, interval_together, statistic_of

@@ -69,6 +69,12 @@ def test_one_trouble_of_a_run_on_several_tasks_is_one_line_with_the_worst_tasks(
     assert "c@2" not in page
 
 
+def test_units_that_were_lost_in_a_later_repeat_are_said_to_be_of_it():
+    page = look_next([run("weak", losing("a", 5), losing("b@2", 40))], differences())
+    lost = "of 100 units of qm (ask/no_list"
+    assert f"40 {lost} 40) in repeat 2 on b, 5 {lost} 5) on a." in page
+
+
 def test_parts_of_units_that_were_lost_are_no_missing_units():
     lost = make_metric(0.5, n=20, interval=(0.4, 0.6), missing_share=0.05)
     page = look_next([run("weak", make_summary("t", metrics={"qm": lost}))], differences())

@@ -70,9 +70,9 @@ def test_a_run_is_better_where_the_interval_and_holm_agree(one, higher, winner):
 
 def test_a_p_that_would_be_rounded_up_to_its_bound_is_below_it_in_words():
     (close,) = several(compared("t", difference(0.2, (0.1, 0.3), 0.0499))).established()
-    assert close.shown_p == "p just below 0.05"
+    assert close.known == "p just below 0.05"
     (sure,) = several(compared("t", BETTER)).established()
-    assert sure.shown_p == "p 0.010"
+    assert sure.known == "p 0.010"
 
 
 def test_the_mean_over_repeats_of_two_runs_leaves_the_tests_of_others():

@@ -48,10 +48,10 @@ def test_a_task_has_a_row_and_each_model_a_column():
 def test_units_that_fell_out_and_parts_of_units_are_told_apart_in_the_cell():
     line = make_line("quiz", old=value(0.5, n=30, missing=10, lost=0.25), new=value(0.6, lost=0.1))
     (row,) = table([line])[0].rows
-    assert row[1:] == ["40", "0.50010 of 40 units lost", "0.60010% of all parts lost"]
+    assert row[1:] == ["40", "0.50010 of 40 units lost", "0.60010% of the parts of ptc lost"]
     both = value(0.5, n=30, missing=10, lost=0.3)
     (row,) = table([make_line("quiz", old=both, new=0.6)])[0].rows
-    assert row[2] == "0.50010 of 40 units lost; 30% of all parts lost"
+    assert row[2] == "0.50010 of 40 units lost; 30% of the parts of ptc lost"
     (row,) = table([make_line("quiz", old=value(0.5, n=20, of=20), new=0.6)])[0].rows
     assert row[1:] == ["–", "0.50020 units", "0.60040 units"]
     (row,) = table([make_line("quiz", old=Value(why="1 of 2 stages done, running"), new=0.6)])[

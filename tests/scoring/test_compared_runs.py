@@ -536,3 +536,68 @@ def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tm
         ([changed(missed, holds=True)], [], 0),
     ):
         assert exit_code(changed(document_of(runs), gates=tuple(gates)), errors) == code
+
+
+COUNTING = make_benchmark(metrics={"hits": Metric(description="", missing="counted")})
+
+
+def losing_runs(path: Path, tasks: Mapping[str, tuple[Any, Any]], **fields: Any) -> list[Run]:
+    """The new run and the old one, by task their values; units without one count as 0."""
+    runs = two_runs(path, *({task: by_person((0,) * len(pair[run]), MANY) for task, pair in
+                             tasks.items()} for run in (1, 0)), **fields)  # fmt: skip
+    for run, at in zip(runs, (0, 1), strict=True):
+        for number, task in enumerate(run.kept):
+            values = tasks[task.task.name][at]
+            of_task = [
+                Score(id=f"{user}-1", user=user, values={} if one is None else {"hits": float(one)},
+                      missing={"hits": "ask/empty"} if one is None else {})
+                for user, one in zip(MANY, values, strict=False)
+            ]  # fmt: skip
+            write_scores(run.folder, task.task.name, of_task)
+            result = make_metric(sum(one or 0 for one in values) / len(values), n=len(values))
+            summary = changed(task.summary, metrics={"hits": result})
+            own = changed(task.task, metrics=("hits",))
+            run.kept[number] = replace(task, summary=summary, benchmark=COUNTING, task=own)
+    return runs
+
+
+MANY = tuple("abcdefghijklmn")
+LOST, KEPT = (None,) * 8, (1,) * 6
+
+
+@pytest.mark.parametrize(("new", "old", "left"), [
+    ((1,) * 8 + (0.9,) * 6, LOST + KEPT, 
+     "not ahead, but -0.100 [-0.100, -0.100], p 0.031, n 6, not"),
+    ((1,) * 14, LOST + (0,) * 6, "ahead by 1.000 [1.000, 1.000], p 0.031, n 6, still"),
+])  # fmt: skip
+def test_an_established_difference_says_what_is_left_of_it_without_lost_units(
+    tmp_path, new, old, left
+):
+    page, said = reported(losing_runs(tmp_path, {"t": (new, old)}))
+    without = f"without the 8 units that old lost, {left} established"
+    assert said.startswith("The value of new is best on t; the difference is established (")
+    assert without in said
+    assert ("no model can be chosen" in said) == ("not ahead" in left)
+    assert without in page.of("results")[0].rows[0][2]
+    assert f"t, hits, new against old: {without}." in page.texts["differences"]
+
+
+def test_a_mean_over_tasks_says_what_is_left_of_it_without_lost_units(tmp_path):
+    both = {"t": ((1,) * 14, (None,) * 2 + (0,) * 12), "u": ((1,) * 14, (0,) * 14)}
+    page, _ = reported(losing_runs(tmp_path, both, groups={"g": ("t", "u")}))
+    # 12 units of t and the 14 of u are left; two of 2**14 exchanges go as far, in three tests.
+    assert (
+        "g, hits, new against old: without the 2 units that old lost, ahead by 1.000 [1.000, "
+        "1.000], p <0.001, n 26, still established." in page.texts["differences"]
+    )
+
+
+def test_an_established_difference_without_any_lost_unit_says_nothing_of_them(tmp_path):
+    left = losing_runs(tmp_path, {"t": ((1,) * 14, (0,) * 14)})
+    page, said = reported(left)
+    assert "the difference is established (1.000 [" in said
+    assert "lost" not in said + page.texts["differences"].replace("lost some", "").replace(
+        "lost the harder", ""
+    )
+    one = losing_runs(tmp_path / "2", {"t": ((1,) * 14, (None,) * 13 + (0,))})
+    assert "; not established without the 13 units that old lost):" in reported(one)[1]

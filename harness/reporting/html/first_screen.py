@@ -43,19 +43,20 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
 def _notes(lines: Sequence[Line]) -> Html:
     """What the signs and numbers of the table are."""
     notes = [
-        "In brackets is the 95% interval over people of each value alone; ↑ means that more is "
-        "better, ↓ that less is. Underlined is the best value of a row, if it stays so however "
-        "lost units count and on the units that both runs have; in bold if established as better "
-        "than that of each other run. A difference is established if its interval leaves out 0 and "
-        "its p value after Holm, which is raised for the number of tests, is below 0.05. The first "
-        "metric of a task decides which value is best there.",
+        "In brackets is the 95% interval of each value alone, over people or what the section of "
+        "the benchmark names; ↑ means that more is better, ↓ that less is. Underlined is the best "
+        "value of a row, if it stays so however lost units count and on the units that both runs "
+        "have; in bold if established as better than that of each other run, also without lost "
+        "units. A difference is established if its interval leaves out 0 and its p value after "
+        "Holm, which is raised for the number of tests, is below 0.05. The first metric of a task "
+        "decides which value is best there.",
         "n is how many units, such as people, a value is of.",
     ]
     if any(one.lost for line in lines for one in line.values.values()):
         notes.append(
             "A unit is lost if nothing that a model answered about it could be used. A value may "
             "also lack parts of its units, such as one of several questions about a person, while "
-            "no unit is missing."
+            "no unit is missing; one reply that was not read may cost several parts."
         )
     if any(one.repeats > 1 for line in lines for one in line.values.values()):
         notes.append(

@@ -37,7 +37,7 @@ LINKS = {
     "samples": "see its samples",
     "failures": "see the failures",
     "reading": "see how answers were read",
-    "provenance": "see the commands",
+    "provenance": "see how the runs were made",
     "differences": "see the differences",
 }
 
@@ -96,7 +96,8 @@ def _of_run(run: ReportedRun) -> Iterator[Doubt]:
 def _troubles(run: ReportedRun) -> Iterator[Trouble]:
     """What went wrong on each task; a repeat has the name of its task."""
     for summary in run.summaries:
-        task = task_and_repeat(summary.task)[0]
+        task, repeat = task_and_repeat(summary.task)
+        of_repeat = f" in repeat {repeat}" if repeat > 1 else ""
         for name in main_metrics(summary.main, summary.metrics)[:1]:
             result = summary.metrics[name]
             if (lost := missing_share(result)) > 0:
@@ -104,7 +105,7 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
                 if units := sum(result.missing.values()):
                     many = f"{units:,} of {result.n + units:,} units of {name}"
                     much = f"{many} ({reasons(result.missing)})"
-                yield Trouble(lost, MISSING, task, much)
+                yield Trouble(lost, MISSING, task, much + of_repeat)
             if result.value is not None and result.interval is None:
                 why = f"{name}, for {result.no_interval},"
                 yield Trouble(UNLIKE, NO_INTERVAL, task, why)

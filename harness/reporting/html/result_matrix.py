@@ -132,9 +132,9 @@ def _cell(line: Line, label: str) -> Entry:
     better = [each for each in line.better if each.winner == label]
     others = sum(each.value is not None for each in line.values.values()) - 1
     best = "best" if others and line.best == label else None
-    shown = element("strong" if others and len(better) == others else "span", number(one.value),
-                    class_=best)  # fmt: skip
-    than = ", ".join(f"{each.loser} ({each.shown_p})" if each.shown_p else each.loser
+    sure = others and sum(each.holds for each in better) == others
+    shown = element("strong" if sure else "span", number(one.value), class_=best)
+    than = ", ".join(f"{each.loser} ({each.known})" if each.known else each.loser
                      for each in better)  # fmt: skip
     known = [*_lost(line, one)]
     if line.is_undecided and one.other is not None and one.lost:
@@ -158,7 +158,7 @@ def _lost(line: Line, one: Value) -> Iterator[str]:
         but = f" but for {left_out:,} left out" if left_out else ""
         yield f"{one.missing:,} of {one.of:,} units lost{counted}{but}"
     if one.lost and round(one.lost, 2) != round(one.missing / one.of, 2):
-        yield f"{share(one.lost, 1)} of all parts lost{counted}"
+        yield f"{share(one.lost, 1)} of the parts of {line.metric} lost{counted}"
 
 
 def _rules(line: Line) -> Entry:

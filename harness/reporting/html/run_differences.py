@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import UNSET
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from harness.scoring.changed_units import ChangedUnits
     from harness.scoring.comparison_document import Comparison, ComparisonDocument
     from harness.scoring.finished_task import FinishedTask
+    from harness.scoring.without_lost import WithoutLost
 
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
@@ -40,35 +42,44 @@ NUMBERS = ("value", "low", "high", "n", "p", "p (Holm)")
 
 
 class Established(NamedTuple):
-    """A run that is better than another one in a metric of a task or group."""
+    """A run that is better than another one in a metric of a task or group.
+
+    `without` says what is left of the difference `without` the units that one of them lost, and
+    `holds` whether it is still established.
+    """
 
     task: str
     metric: str
     winner: str
     loser: str
     p: float | None
+    without: str = ""
+    holds: bool = True
 
     @property
-    def shown_p(self) -> str:
-        """The p value after Holm in words, empty without one."""
+    def known(self) -> str:
+        """The p value after Holm, and what is left without lost units, in words."""
         if self.p is None:
-            return ""
+            return self.without
         # Rounded it would look as if it were not below the bound.
         close = number(self.p) == number(CLOSE)
-        return f"p just below {CLOSE}" if close else f"p {p_value(self.p)}"
+        p = f"p just below {CLOSE}" if close else f"p {p_value(self.p)}"
+        return "; ".join(filter(None, (p, self.without)))
 
 
 class Differences(NamedTuple):
     """The comparisons of the runs of a report, and why others are missing.
 
     `parts` are the slices that the comparisons could be split by, if they are not. `untested` are
-    the runs that differ from the best one of a task in more than their candidate.
+    the runs that differ from the best one of a task in more than their candidate. `without` are by
+    task or group, metric and runs the established differences for which lost units count.
     """
 
     document: ComparisonDocument
     problems: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     untested: tuple[Untested, ...] = ()
+    without: Mapping[tuple[str, str, str, str], WithoutLost] = MappingProxyType({})
 
     def labels(self) -> dict[str, str]:
         """By run its label."""
@@ -102,7 +113,31 @@ class Differences(NamedTuple):
             if is_established(each):
                 pair = labels[each.first], labels[each.second]
                 ahead = ((each.value or 0.0) > 0) == higher
-                yield Established(task, each.metric, *(pair if ahead else pair[::-1]), each.p_holm)
+                without = self.without.get((task, each.metric, each.first, each.second))
+                yield Established(
+                    task, each.metric, *(pair if ahead else pair[::-1]), each.p_holm,
+                    _without(each, without, labels) if without else "",
+                    holds=without is None or without.holds,
+                )  # fmt: skip
+
+
+def _without(each: Difference, found: WithoutLost, labels: Mapping[str, str]) -> str:
+    """What is left of a difference of two runs without the units that one of them lost."""
+    lost = " and ".join(
+        f"the {many:,} {'unit' if many == 1 else 'units'} that {labels[run]} lost"
+        for run, many in found.lost.items()
+        if many
+    )
+    left = found.left
+    if left is None or left.value is None or left.interval is None:
+        return f"not established without {lost}"
+    sign = 1 if (each.value or 0.0) > 0 else -1
+    low, high = sorted(sign * end for end in left.interval)
+    moved = sign * left.value
+    ahead = f"ahead by {number(moved)}" if moved > 0 else f"not ahead, but {number(moved)}"
+    p = "" if left.p_holm is None else f"p {p_value(left.p_holm)}, "
+    still = "still established" if found.holds else "not established"
+    return f"without {lost}, {ahead} [{number(low)}, {number(high)}], {p}n {left.n:,}, {still}"
 
 
 def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> Differences:
@@ -111,6 +146,7 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
     from harness.scoring.comparison import compare, main_of
     from harness.scoring.comparison_document import ComparisonDocument
     from harness.scoring.score_run import chosen_metrics
+    from harness.scoring.without_lost import without_lost
 
     if by is not None and len(runs) < 2:
         raise UsageError("--by compares runs", where="--by", expected="two runs or more")
@@ -146,7 +182,15 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
         problems.append(f"Finished by one run alone, so not compared: {', '.join(alone)}.")
     known = {name: None for each in found.compared for name in each.tasks[0].summary.slices or ()}
     parts = (*known,) if by is None else ()
-    return Differences(found.document(), (*problems,), parts, (*untested,))
+    document = found.document()
+    differences = Differences(document, (*problems,), parts, (*untested,))
+    without = {
+        (task, each.metric, each.first, each.second): left
+        for task, each, _ in differences.tested()
+        if is_established(each)
+        and (left := without_lost(each, task, found.compared, document)) is not None
+    }
+    return differences._replace(without=without)
 
 
 def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> dict[str, str]:
@@ -222,6 +266,11 @@ def _tested(found: Differences, labels: Mapping[str, str]) -> Iterator[Sheet]:
         if mean.deviations is not UNSET:
             of_runs = (f"{labels[run]} {number(sd)}" for run, sd in mean.deviations.items())
             notes.append(f"{name}, {each.metric}: deviation {', '.join(of_runs)}")
+    notes += [
+        f"{each.task}, {each.metric}, {each.winner} against {each.loser}: {each.without}."
+        for each in found.established()
+        if each.without
+    ]
     if rows or notes:
         columns = ("task", "difference", "metric", *NUMBERS)
         yield Sheet(title="", columns=columns, rows=tuple(rows), notes=tuple(notes), digits=3)

@@ -80,11 +80,14 @@ def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Diffe
     are = "is" if len(sure) == 1 else "are"
     counted = f"{len(sure):,} of {len(every):,} comparisons {are} established after Holm"
     if len(every) == 1:
-        counted = f"the difference {'is' if sure else 'is not'} established ({_size(every[0][1])})"
+        known = [_size(every[0][1]), *(each.without for each in sure if each.without)]
+        counted = f"the difference {'is' if sure else 'is not'} established ({'; '.join(known)})"
     elif 0 < len(sure) <= 2:
         counted += f" ({'; '.join(map(_said, sure))})"
+    elif shaky := sum(not each.holds for each in sure):
+        counted += f", {shaky:,} of them not without the units that one of the two runs lost"
     best = first[0] if len(first) == 1 else None
-    beaten = {each.loser for each in sure if each.winner == best}
+    beaten = {each.loser for each in sure if each.winner == best and each.holds}
     if best in (None, *(each.loser for each in sure)) or len(beaten) < len(runs) - 1:
         return f"{counted}: {UNDECIDED}."
     if len(every) == 1:
@@ -104,7 +107,7 @@ def _size(each: Difference) -> str:
 
 def _said(each: Established) -> str:
     better = f"{each.task}, {each.metric}: {each.winner} is better than {each.loser}"
-    return ", ".join(filter(None, (better, each.shown_p)))
+    return ", ".join(filter(None, (better, each.known)))
 
 
 def _limits(

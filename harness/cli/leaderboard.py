@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.base.errors import DataError, HarnessError
 from harness.cli.command import PATH, argument, command, option
-from harness.cli.kept_runs import has_tags, kept_runs, tag_option
+from harness.cli.kept_runs import Opened, has_tags, kept_runs, tag_option
 from harness.cli.run_options import tags_from
 from harness.runs.run_folder import RunFolder
 
@@ -57,9 +57,14 @@ def _tasks(folder: Path, tags: Mapping[str, str]) -> tuple[list[FinishedTask], d
     every = kept_runs(folder)
     kept = [one for one in every if has_tags(one[1], tags)]
     labels = labels_of(manifest for _, manifest in kept)
+    originals = _originals(kept)
     tasks: list[FinishedTask] = []
     left_out = dict(_unreadable(folder, {run.path for run, _ in every}))
     for run, manifest in kept:
+        original = originals[manifest.run_id, manifest.token]
+        if original is not run:
+            left_out[run.path.name] = f"a copy of {original.path.name}, and a run counts once"
+            continue
         for name, entry in manifest.tasks.items():
             try:
                 benchmark = load_plugins().benchmark(entry.task().benchmark)
@@ -68,6 +73,20 @@ def _tasks(folder: Path, tags: Mapping[str, str]) -> tuple[list[FinishedTask], d
             except HarnessError as error:
                 left_out[f"{manifest.run_id}, {name}"] = error.problem
     return tasks, left_out
+
+
+def _originals(kept: Iterable[Opened]) -> dict[tuple[str, str], RunFolder]:
+    """By run the folder that stands for all copies of it: the one with the most finished tasks."""
+
+    def worth(one: Opened) -> tuple[int, bool, str]:
+        folder, manifest = one
+        finished = sum(folder.summary(task).exists() for task in manifest.tasks)
+        return -finished, folder.path.name != manifest.run_id, folder.path.name
+
+    found: dict[tuple[str, str], RunFolder] = {}
+    for folder, manifest in sorted(kept, key=worth):
+        found.setdefault((manifest.run_id, manifest.token), folder)
+    return found
 
 
 def _unreadable(folder: Path, readable: Collection[Path]) -> Iterator[tuple[str, str]]:

@@ -63,6 +63,12 @@ def report(**options: Any) -> int:
             "the folder of the report does not exist", where="--output",
             found=str(args.output.parent), expected="an existing folder",
         )  # fmt: skip
+    for file in args.labels:
+        if not Path(file).is_file():
+            raise UsageError(
+                "there are no labels here", where="--labels", found=file,
+                expected="a file of people's labels, such as `harness label` writes",
+            )  # fmt: skip
     tags = tags_from(args.tag)
     runs = open_runs(named_runs(args.runs, tags), args.task, tags)
     unread = write_report(

@@ -13,9 +13,11 @@ from builders.runs import write_sealed
 from inline_snapshot import snapshot
 
 import harness
-from harness.analysis.leaderboard import Leaderboard
+from harness.analysis.leaderboard import Leaderboard, leaderboard
 from harness.base.errors import DataError
+from harness.cli.leaderboard import _tasks
 from harness.cli.main import main
+from harness.reporting.html.leaderboard_pages import index_html
 from harness.reporting.html.markup import read_secrets
 from harness.reporting.leaderboard_files import site_files
 from harness.runs.manifest import write_manifest
@@ -110,11 +112,42 @@ def test_what_cannot_be_shown_is_left_out_with_why(runs, capsys):
     (third / "manifest.json").write_text("{}")
     assert main(["leaderboard", "runs", "-o", "site"]) == 0
     left_out = json.loads(Path("site/index.json").read_text())["left_out"]
-    assert left_out[f"{first.name}, interests"] == "task 'interests' is not finished"
+    assert left_out[first.name] == "a copy of whole, and a run counts once"
     assert "gone" in left_out[f"{second.name}, interests"]
     assert "damaged" in left_out[third.name] or "manifest" in left_out[third.name]
     assert capsys.readouterr().err.count("left out: ") == 3
+    assert "a copy of whole" in Path("site/index.html").read_text()
+
+
+def test_an_unfinished_task_is_left_out(runs, capsys):
+    first, *_ = sorted(runs.iterdir())
+    (first / "interests" / "summary.json").unlink()
+    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    left_out = json.loads(Path("site/index.json").read_text())["left_out"]
+    assert left_out == {f"{first.name}, interests": "task 'interests' is not finished"}
     assert "is not finished" in Path("site/index.html").read_text()
+
+
+def test_a_copy_of_a_run_counts_once(runs):
+    assert main(["leaderboard", "runs", "-o", "site"]) == 0
+    one = next(run for run in runs.iterdir() if RunFolder(run).manifest().name == "one")
+    shutil.copytree(one, runs / "0-copy")
+    assert main(["leaderboard", "runs", "-o", "again"]) == 0
+    first, second = (json.loads(Path(site, "index.json").read_text()) for site in ("site", "again"))
+    assert second["pages"] == first["pages"]
+    assert second["left_out"] == {"0-copy": f"a copy of {one.name}, and a run counts once"}
+
+
+def test_the_title_of_the_first_page_says_which_pages_are_not_comparable(runs, monkeypatch):
+    monkeypatch.chdir(runs.parent)
+    boards = leaderboard(_tasks(runs, {})[0]).boards
+    known = msgspec.structs.replace(boards[0], not_comparable_because=())
+    stamp = "<title>Leaderboard: NOT COMPARABLE with published results"
+    assert f"{stamp}</title>" in index_html(Leaderboard(boards=boards, left_out={}))
+    mixed = index_html(Leaderboard(boards=(known, *boards[1:]), left_out={}))
+    assert f"{stamp}, in part</title>" in mixed
+    for none in ((known,), ()):
+        assert "<title>Leaderboard</title>" in index_html(Leaderboard(boards=none, left_out={}))
 
 
 def test_a_folder_without_finished_runs(runs, exits):

@@ -21,12 +21,15 @@ from builders.runs import write_sealed
 from harness import evaluate
 from harness.cli.main import harness as command
 from harness.cli.main import main, with_command
+from harness.contracts.model import Reply, Request
 from harness.contracts.report import Sheet
 from harness.registry import load_plugins, reset
 from harness.reporting.html.provenance import command_of
 from harness.reporting.report_tables import digits_of, format_cell
 from harness.reporting.text import number, share
 from harness.runs.run_folder import RunFolder
+from harness.testing import ScriptedModel
+from harness.testing.scripted import offered
 
 BENCHMARKS = {
     "interests": ("interests", {"judge": "lexical", "num_repeats": 2}),
@@ -378,3 +381,41 @@ def test_judges_are_compared_with_peoples_labels(small_run, tmp_path):
     page = reported(small_run, labels=labels)
     assert "nothing says how sure it is" not in page.texts["judges"]
     assert [table for table in page.of("judges") if "people" in str(table.rows)]
+
+
+def test_labels_that_are_not_there_are_refused(small_run, capsys):
+    assert main(["report", str(small_run), "--labels", "none.csv"]) == 2
+    assert "none.csv" in capsys.readouterr().err
+    assert not Path("report.html").exists()
+
+
+def test_the_words_name_the_confidence_that_the_intervals_have(small_run, tmp_path):
+    run = shutil.copytree(small_run, tmp_path / "run")
+    file = run / "interests" / "summary.json"
+    document = json.loads(file.read_text())
+    for result in document["metrics"].values():
+        result["confidence"] = 0.8
+    write_sealed(file, document)
+    text = reported(run).texts["results"]
+    assert "In brackets is the 80% interval" in text
+    assert "is below 0.2." in text
+    text = reported(run, small_run).texts["results"]
+    assert "In brackets is the 80% or 95% interval" in text
+    assert "is below 0.2 or 0.05, as the task says." in text
+
+
+def test_truncated_and_refused_replies_have_their_share_of_the_items(tmp_path):
+    ends = {1: "length", 2: "length", 3: "length", 4: "refused"}
+    people: dict[str, int] = {}
+
+    def answer(request: Request) -> Reply:
+        person = people.setdefault(str(request.messages), len(people) + 1)
+        return Reply(text="[", finish=ends[person])
+
+    model = ScriptedModel(answer, name="m")
+    with offered((model,)):
+        run = evaluate("interests", model=model.spec, judge="lexical", limit=4, data="sample",
+                       output_path=tmp_path / "runs", no_store=True, max_failures=1).folder  # fmt: skip
+    (table,) = reported(run).of("reading")
+    row = dict(zip(table.head, table.rows[0], strict=True))
+    assert (row["items"], row["truncated, %"], row["refused, %"]) == ("4", "75.0", "25.0")

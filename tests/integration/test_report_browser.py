@@ -122,6 +122,26 @@ def test_samples_are_filtered_found_and_walked_through(page):
     in_browser(page, walk)
 
 
+def test_a_slow_block_does_not_take_the_place_of_the_sample_chosen_last(page):
+    slow = (
+        "const real = Response.prototype.json; let first = true; Response.prototype.json = "
+        "async function () { const wait = first; first = false; "
+        "if (wait) await new Promise((done) => setTimeout(done, 300)); return real.call(this); };"
+        "document.querySelector('#row-0').click(); document.querySelector('#row-5').click();"
+    )
+
+    async def choose(tab: Tab) -> None:
+        await tab.run(f"(() => {{ {slow} }})()")
+        shown = "document.querySelector('.detail h3')?.textContent"
+        await tab.until(f"{shown} != null")
+        await tab.run("new Promise((done) => setTimeout(done, 600))")
+        wanted = "document.querySelector('#row-5 strong').textContent"
+        assert await tab.run(f"{wanted} !== document.querySelector('#row-0 strong').textContent")
+        assert await tab.run(f"{shown} === {wanted}")
+
+    in_browser(page, choose)
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_phone_shows_it_without_moving_sideways(page, dark):
     async def look(tab: Tab) -> None:

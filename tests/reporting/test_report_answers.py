@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from builders.report_lines import BY_RULE, make_line, make_run
 from builders.runs import make_metric, make_summary
@@ -73,6 +74,8 @@ def test_a_p_that_would_be_rounded_up_to_its_bound_is_below_it_in_words():
     assert close.known == "p just below 0.05"
     (sure,) = several(compared("t", BETTER)).established()
     assert sure.known == "p 0.010"
+    wide = msgspec.structs.replace(difference(0.2, (0.1, 0.3), 0.1999), confidence=0.8)
+    assert next(several(compared("t", wide)).established()).known == "p just below 0.2"
 
 
 def test_the_mean_over_repeats_of_two_runs_leaves_the_tests_of_others():

@@ -115,7 +115,9 @@ def test_each_baseline_that_beats_every_model_is_named():
 
 def test_a_value_is_marked_as_best_where_that_is_established_against_all():
     runs = [make_run(label) for label in ("old", "new", "third")]
-    better = tuple(Established("quiz", "ptc", "new", loser, 0.01) for loser in ("old", "third"))
+    better = tuple(
+        Established("quiz", "ptc", "new", loser, 0.01, 0.05) for loser in ("old", "third")
+    )
     line = make_line("quiz", old=0.5, new=0.7, third=0.6)
     page = matrix_html(runs, [replace(line, better=better)], {})
     assert '<strong class="best">0.700</strong>' in page

@@ -132,8 +132,10 @@ def _report(
             f"it must be given {', '.join(needed)}, which a report cannot do",
             expected="an analysis without required options, or one without `report=True`",
         )
-    given = msgspec.convert(dict(options), analysis.options)
-    report = run_tool(registration, lambda: analysis.run(tasks, given))
+    report = run_tool(
+        registration,
+        lambda: analysis.run(tasks, msgspec.convert(dict(options), analysis.options)),
+    )
     noted = with_notes(report, tasks, repeats=False)
     # The stamp is at each figure, and above everything: a third one would hide the other notes.
     notes = tuple(note for note in noted.notes if not note.startswith(STAMP))

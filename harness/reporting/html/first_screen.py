@@ -18,6 +18,9 @@ from harness.reporting.tables import data_name
 from harness.scoring.summary import TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
+CONFIDENCE = 0.95
+"""The confidence of intervals where no task is finished."""
+
 FEW_TASKS = 4
 """What more tasks ask is shown when the reader asks for it."""
 
@@ -35,21 +38,26 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
     table = matrix_html(runs, lines, untested_runs(found.untested))
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),
-        element("div", table, _notes(lines), class_="results"),
+        element("div", table, _notes(runs, lines), class_="results"),
         asked,
     ])  # fmt: skip
 
 
-def _notes(lines: Sequence[Line]) -> Html:
+def _notes(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Html:
     """What the signs and numbers of the table are."""
+    metrics = (one for run in runs for each in run.summaries for one in each.metrics.values())
+    confidences = sorted({metric.confidence for metric in metrics}) or [CONFIDENCE]
+    surely = " or ".join(f"{confidence:.0%}" for confidence in confidences)
+    bound = " or ".join(f"{1 - confidence:.3g}" for confidence in confidences)
+    which = ", as the task says" if len(confidences) > 1 else ""
     notes = [
-        "In brackets is the 95% interval of each value alone, over people or what the section of "
-        "the benchmark names; ↑ means that more is better, ↓ that less is. Underlined is the best "
-        "value of a row, if it stays so however lost units count and on the units that both runs "
-        "have; in bold if established as better than that of each other run, also without lost "
+        f"In brackets is the {surely} interval of each value alone, over people or what the "
+        "section of the benchmark names; ↑ means that more is better, ↓ that less is. Underlined "
+        "is the best value of a row, if it stays so however lost units count and on the units that "
+        "both runs have; in bold if established as better than that of each other run, also without lost "
         "units. A difference is established if its interval leaves out 0 and its p value after "
-        "Holm, which is raised for the number of tests, is below 0.05. The first metric of a task "
-        "decides which value is best there.",
+        f"Holm, which is raised for the number of tests, is below {bound}{which}. The first metric "
+        "of a task decides which value is best there.",
         "n is how many units, such as people, a value is of.",
     ]
     if any(one.lost for line in lines for one in line.values.values()):

@@ -31,8 +31,9 @@ def index_html(found: Leaderboard) -> str:
         rows = tuple(found.left_out.items())
         sheet = Sheet(title="", columns=("run, task", "because"), rows=rows)
         parts.append(section_html("left-out", "Left out", sheet_html(sheet)))
-    stamped = all(board.not_comparable_because for board in found.boards)
-    title = f"{TITLE}: NOT COMPARABLE with published results" if stamped else TITLE
+    stamped = [bool(board.not_comparable_because) for board in found.boards]
+    title = f"{TITLE}: NOT COMPARABLE with published results" if any(stamped) else TITLE
+    title += ", in part" if any(stamped) and not all(stamped) else ""
     return page_html(title, [element("h1", TITLE), *parts])
 
 

@@ -63,7 +63,7 @@
 
   const viewer = found("#viewer");
   if (!viewer || !found("#index")) return;
-  let index, shown = [], chosen = -1, search = 0, inTexts = null;
+  let index, shown = [], chosen = -1, search = 0, opened = 0;
   const said = make("p", { role: "status", class: "note" }, "Unpacking …");
   const list = make("ul", { role: "listbox", tabindex: 0, "aria-label": "samples" });
   const frame = make("div", { class: "list" }, list);
@@ -193,8 +193,10 @@
     await open(shown[place]);
   }
   async function open(at) {
+    const number = ++opened;
     shared ??= await unpack("shared");
     const one = await block(index.block[at]), sample = one.samples[index.place[at]];
+    if (number !== opened) return;
     const read = (value) => typeof value === "number" ? (value < 0 ? shared[-1 - value] : one.texts[value]) : value;
     const others = [...index.id.keys()].filter((each) =>
       each !== at && index.id[each] === index.id[at] && index.task[each] === index.task[at]);

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 MOST_COMPARED = 12
 """More runs than this are compared with `harness compare`, as each pair takes its time."""
 
-CLOSE = 0.05
-"""The bound of p where intervals have 95%."""
-
 POOLED = (
     "measured against what all these runs found together; Samples and `harness show` measure each "
     "run against what it found itself, so that they have other values"
@@ -44,8 +41,8 @@ NUMBERS = ("value", "low", "high", "n", "p", "p (Holm)")
 class Established(NamedTuple):
     """A run that is better than another one in a metric of a task or group.
 
-    `without` says what is left of the difference `without` the units that one of them lost, and
-    `holds` whether it is still established.
+    `p` is below the bound, 1 − the confidence of the interval. `without` says what is left of the
+    difference without the units that one of them lost, and `holds` whether it is still established.
     """
 
     task: str
@@ -53,6 +50,7 @@ class Established(NamedTuple):
     winner: str
     loser: str
     p: float | None
+    bound: float
     without: str = ""
     holds: bool = True
 
@@ -62,8 +60,8 @@ class Established(NamedTuple):
         if self.p is None:
             return self.without
         # Rounded it would look as if it were not below the bound.
-        close = number(self.p) == number(CLOSE)
-        p = f"p just below {CLOSE}" if close else f"p {p_value(self.p)}"
+        close = number(self.p) == number(self.bound)
+        p = f"p just below {self.bound:.3g}" if close else f"p {p_value(self.p)}"
         return "; ".join(filter(None, (p, self.without)))
 
 
@@ -116,6 +114,7 @@ class Differences(NamedTuple):
                 without = self.without.get((task, each.metric, each.first, each.second))
                 yield Established(
                     task, each.metric, *(pair if ahead else pair[::-1]), each.p_holm,
+                    1 - each.confidence,
                     _without(each, without, labels) if without else "",
                     holds=without is None or without.holds,
                 )  # fmt: skip

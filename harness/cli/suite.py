@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import click
 
     from harness.pipeline.suite_file import Candidate, Suite
-    from harness.pipeline.suite_runs import PlannedRun, SuiteRun
+    from harness.pipeline.suite_runs import FinishedRuns, PlannedRun, SuiteRun
 
 OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
 """The options of a run that have keys of their own in a suite."""
@@ -43,6 +43,8 @@ def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool
     where it stopped: what is done is not run again. A run that fails does not stop the others.
     """
     from harness.pipeline.suite_file import read_suite
+    from harness.pipeline.suite_runs import FinishedRuns
+    from harness.registry import load_plugins
 
     found = read_suite(file)
     planned = [
@@ -54,22 +56,20 @@ def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool
     json = switches["json"]
     if switches["dry_run"]:
         return _dry_run(planned, json=json)
-    runs = _run(planned, quiet=switches["quiet"], json=json)
-    bases = _bases(found, planned[0].settings.output_path, runs)
+    finished = FinishedRuns(kept_runs(planned[0].settings.output_path), planned, load_plugins())
+    runs = _run(planned, finished, quiet=switches["quiet"], json=json)
+    bases = _bases(found, finished, runs)
     return _finish(found, report or Path(f"{found.name}.html"), runs, bases, json=json)
 
 
-def _bases(suite: Suite, folder: Path, runs: Sequence[SuiteRun]) -> dict[int, str]:
+def _bases(suite: Suite, finished: FinishedRuns, runs: Sequence[SuiteRun]) -> dict[int, str]:
     """By seed the folder of the run that gates compare with, which `--only` may have left out."""
-    from harness.pipeline.suite_runs import finished_before
-
     against = suite.file.against
     found = {run.seed: run.folder for run in runs if run.model == against and run.folder}
-    kept = kept_runs(folder) if suite.file.gates else []
-    for base in (one for one in suite.candidates if one.name == against and kept):
+    for base in (one for one in suite.candidates if one.name == against and suite.file.gates):
         for seed in {*suite.file.seeds} - found.keys():
             planned = _planned(suite, base, seed, retry_failures=False)
-            before = finished_before(planned.settings, kept)
+            before = finished.find(planned.settings)
             found |= {} if before is None else {seed: str(before)}
     return found
 
@@ -191,23 +191,24 @@ def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
     return 0
 
 
-def _run(planned: Sequence[PlannedRun], *, quiet: bool, json: bool) -> list[SuiteRun]:
+def _run(
+    planned: Sequence[PlannedRun], finished: FinishedRuns, *, quiet: bool, json: bool
+) -> list[SuiteRun]:
     """How each run ended, in the order of the suite; those that are done are not run again."""
     import asyncio
     from functools import partial
 
     from harness.pipeline.suite_on_cluster import ClusterSuiteRunner
-    from harness.pipeline.suite_runs import SuiteRun, SuiteRunner, finished_before
+    from harness.pipeline.suite_runs import SuiteRun, SuiteRunner
     from harness.reporting.display import make_display
 
     def say(text: str) -> None:
         if not quiet:
             print(text, file=sys.stderr)
 
-    kept = kept_runs(planned[0].settings.output_path)
     before: dict[str, SuiteRun] = {}
     for each in planned:
-        folder = None if each.settings.retry_failures else finished_before(each.settings, kept)
+        folder = None if each.settings.retry_failures else finished.find(each.settings)
         if folder is not None:
             say(f"{each.label}: done before, {folder}")
             before[each.label] = SuiteRun(

@@ -103,6 +103,12 @@ class PreparedTask(BoundTask):
         )
 
     @property
+    def contents(self) -> dict[str, str]:
+        """Digests of the files that its options name."""
+        found = self.benchmark.contents
+        return dict(found(self.options)) if found else {}
+
+    @property
     def not_comparable_because(self) -> tuple[str, ...]:
         """The reasons why the result is not comparable with published ones; empty if it is."""
         reasons = [*self.dataset.why_incomparable]

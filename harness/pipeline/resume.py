@@ -397,7 +397,7 @@ def _last_written(path: Path) -> datetime:
 def _task_entry(
     prepared: PreparedTask, contexts: Sequence[StageContext], folder: RunFolder
 ) -> TaskEntry:
-    name, contents = prepared.task.name, prepared.benchmark.contents
+    name = prepared.task.name
     return TaskEntry(
         folder=folder.task(name).name,
         definition=task_definition(prepared.task),
@@ -413,7 +413,7 @@ def _task_entry(
         ),
         templates=prepared.templates.digests(prepared.benchmark.name),
         data=prepared.dataset.describe(),
-        contents=dict(contents(prepared.options)) if contents else {},
+        contents=prepared.contents,
         comparable=not prepared.not_comparable_because,
         not_comparable_because=prepared.not_comparable_because,
     )

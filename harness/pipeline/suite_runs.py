@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from harness.base.errors import HarnessError, Interrupted
 from harness.base.hashing import digest
 from harness.calls.engines import SharedEngines
+from harness.pipeline.preparation import prepare
 from harness.pipeline.progress import Display
 from harness.pipeline.resume import STALE
 from harness.pipeline.run import RunResult, arun
 from harness.pipeline.settings import RunSettings
 from harness.runs.manifest import Manifest
 from harness.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from harness.registry import Plugins
 
 TAG = "suite_run"
 """The tag that says which run of a suite a run is."""
@@ -72,18 +78,52 @@ def tagged(settings: RunSettings, *, suite: str, entry: str) -> RunSettings:
     return msgspec.structs.replace(settings, tags=tags)
 
 
-def finished_before(
-    settings: RunSettings, kept: Iterable[tuple[RunFolder, Manifest]]
-) -> Path | None:
-    """The folder of the newest of these runs that is this one and done; None if there is none.
+@dataclass(frozen=True)
+class FinishedRuns:
+    """The runs that a folder keeps, among which a suite finds those that it has finished.
 
-    A run counts for a short time only if its models have no revision: see `STALE`.
+    `planned` are runs of the suite: all have the same tasks and data.
     """
-    for folder, manifest in kept:
-        same = manifest.tags.get(TAG) == settings.tags[TAG]
-        if same and manifest.status == "done" and manifest.delivered and _still_valid(manifest):
-            return folder.path
-    return None
+
+    kept: Sequence[tuple[RunFolder, Manifest]]
+    planned: Sequence[PlannedRun]
+    plugins: Plugins
+
+    def find(self, settings: RunSettings) -> Path | None:
+        """The folder of the newest run that is this one and done; None if there is none.
+
+        Its tasks and data must hold what they hold now. A run counts for a short time only if its
+        models have no revision: see `STALE`.
+        """
+        for folder, manifest in self.kept:
+            same = manifest.tags.get(TAG) == settings.tags[TAG]
+            done = same and manifest.status == "done" and manifest.delivered
+            if done and _still_valid(manifest) and _contents(manifest) == self._contents_now:
+                return folder.path
+        return None
+
+    @cached_property
+    def _contents_now(self) -> dict[str, tuple[object, ...]]:
+        """What the tasks hold now; nothing if no run can be prepared, as each run then says."""
+        for each in self.planned:
+            with suppress(HarnessError):
+                return {
+                    one.task.name: (
+                        one.content,
+                        one.dataset.describe()["fingerprint"],
+                        one.contents,
+                    )
+                    for one in prepare(each.settings, self.plugins).tasks
+                }
+        return {}
+
+
+def _contents(manifest: Manifest) -> dict[str, tuple[object, ...]]:
+    """What the tasks of a run held: definitions, data and the files of their options."""
+    return {
+        name: (entry.content, entry.data.get("fingerprint"), entry.contents)
+        for name, entry in manifest.tasks.items()
+    }
 
 
 def _still_valid(manifest: Manifest) -> bool:

@@ -45,10 +45,10 @@ def suite(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
-    def run(models, *words, judge="lexical", more="", limit=2):
-        text = f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge}\n"
+    def run(models, *words, judge="lexical", more="", limit=2, task="interests", data="sample"):
+        text = f"models: {json.dumps(models)}\ntasks: [{task}]\njudge: {judge}\n"
         text += f"limit: {limit}\n"
-        (tmp_path / "s.yaml").write_text(f"{text}options: {{data: sample}}\n{more}")
+        (tmp_path / "s.yaml").write_text(f"{text}options: {{data: {data}}}\n{more}")
         code = main(["suite", "s.yaml", "--json", *words])
         out = capsys.readouterr().out
         return code, json.loads(out) if out else None
@@ -76,6 +76,27 @@ def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite)
     manifest = RunFolder(Path(again["runs"][2]["folder"])).manifest()
     assert (manifest.seed, manifest.limit, manifest.label) == (2, 2, "base")
     assert manifest.tags["suite"] == "s"
+
+
+def test_a_run_is_run_again_where_its_data_or_its_task_changed(suite, tmp_path):
+    gone = {"name": "gone", "spec": "vllm:pretrained=/nowhere/weights"}
+    people, task = tmp_path / "people.csv", tmp_path / "own.yaml"
+    rows = [
+        "user,title,action",
+        *(f"p{user},film {at},liked" for user in (1, 2) for at in range(8)),
+    ]
+    people.write_text("\n".join(rows))
+    task.write_text("task: own\nextends: interests\n")
+
+    def before():
+        _, document = suite([gone, BASE], task=task.name, data=people.name)
+        return document["runs"][1]["before"]
+
+    assert [before(), before()] == [False, True]
+    people.write_text("\n".join([*rows, "p2,film 8,skipped"]))
+    assert [before(), before()] == [False, True]
+    task.write_text("task: own\nextends: interests\noptions: {window: 7}\n")
+    assert [before(), before()] == [False, True]
 
 
 def test_a_model_that_fails_does_not_stop_the_others(suite):

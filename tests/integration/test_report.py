@@ -415,7 +415,8 @@ def test_truncated_and_refused_replies_have_their_share_of_the_items(tmp_path):
     model = ScriptedModel(answer, name="m")
     with offered((model,)):
         run = evaluate("interests", model=model.spec, judge="lexical", limit=4, data="sample",
-                       output_path=tmp_path / "runs", no_store=True, max_failures=1).folder  # fmt: skip
+                       max_failures=1, output_path=tmp_path / "runs", no_store=True
+                       ).folder  # fmt: skip
     (table,) = reported(run).of("reading")
     row = dict(zip(table.head, table.rows[0], strict=True))
     assert (row["items"], row["truncated, %"], row["refused, %"]) == ("4", "75.0", "25.0")

@@ -54,10 +54,10 @@ def _notes(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Html:
         f"In brackets is the {surely} interval of each value alone, over people or what the "
         "section of the benchmark names; ↑ means that more is better, ↓ that less is. Underlined "
         "is the best value of a row, if it stays so however lost units count and on the units that "
-        "both runs have; in bold if established as better than that of each other run, also without lost "
-        "units. A difference is established if its interval leaves out 0 and its p value after "
-        f"Holm, which is raised for the number of tests, is below {bound}{which}. The first metric "
-        "of a task decides which value is best there.",
+        "both runs have; in bold if established as better than that of each other run, also "
+        "without lost units. A difference is established if its interval leaves out 0 and its p "
+        f"value after Holm, which is raised for the number of tests, is below {bound}{which}. The "
+        "first metric of a task decides which value is best there.",
         "n is how many units, such as people, a value is of.",
     ]
     if any(one.lost for line in lines for one in line.values.values()):

@@ -21,6 +21,7 @@ from builders.runs import write_sealed
 from harness import evaluate
 from harness.cli.main import harness as command
 from harness.cli.main import main, with_command
+from harness.cli.run_options import settings_from
 from harness.contracts.model import Reply, Request
 from harness.contracts.report import Sheet
 from harness.registry import load_plugins, reset
@@ -120,6 +121,7 @@ def test_every_number_of_the_results_is_one_of_the_summaries(pages, runs, benchm
     for row in rows:
         value = re.sub(r"\](?=\S)", "] ", row[model])
         assert {each for cell in (row[1], value) for each in FIGURE.findall(cell)} <= known, row
+        assert row[model].startswith(_value_of(row[0], document)), row
     for section in ("reading", "repeats"):
         for table in page.of(section):
             for row in table.rows:
@@ -127,6 +129,23 @@ def test_every_number_of_the_results_is_one_of_the_summaries(pages, runs, benchm
     assert {row[0].partition(" ")[0] for row in rows} >= {
         summary["task"].partition("@")[0] for summary in document["summaries"]
     }
+
+
+def _value_of(row: str, document: dict[str, Any]) -> str:
+    """What the cell of a row begins with: the value of its metric, and the interval of that."""
+    task, metric = row.split(maxsplit=1)[0], re.findall(r"(\S+) [↑↓]", row)[0]
+    means = [one for one in document.get("means", ()) if one["metric"] == metric]
+    behind = [one for one in means if one["name"] == task] or [
+        summary["metrics"][metric] for summary in document["summaries"] if summary["task"] == task
+    ]
+    (result,) = behind
+    if result["value"] is None:
+        return "–"
+    ends = (
+        result["interval"]
+        and f" [{number(result['interval'][0])}, {number(result['interval'][1])}]"
+    )
+    return f"{number(result['value'])}{ends or ''}"
 
 
 def _shares(summary: dict[str, Any]) -> set[str]:
@@ -200,13 +219,30 @@ def test_the_command_of_a_run_comes_first_and_makes_the_same_run(pages, runs):
         manifest = RunFolder(run).manifest()
         line = command_of(manifest)
         assert page_command(pages(benchmark)) == line
-        words = with_command(shlex.split(line)[1:])
-        context = command.get_command(None, "run").make_context("run", words[1:])
-        given = context.params
-        assert given["model"] == manifest.settings["model"]
-        assert ",".join(given["tasks"]).split(",") == list(manifest.settings["tasks"])
-        assert given["limit"] == manifest.limit
-        assert (given["num_repeats"] or 1) == manifest.settings["num_repeats"]
+        assert asked_by(line) == manifest.asked
+
+
+def test_the_command_of_a_run_has_all_that_decides_its_results(tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("\n".join(["who,title,action", *(f"p,film {at},liked" for at in range(8))]))
+    words = [
+        "run", "--model", "baseline", "--tasks", "interests", "--judge", "lexical", "--seed", "3",
+        "--data", str(people), "--columns", "user=who", "--set", "window=7", "--limit", "1",
+        "--gen_kwargs", "temperature=0.5", "--num_repeats", "2", "--fresh", "--structured",
+        "--output_path", "runs",
+    ]  # fmt: skip
+    assert main(words) == 0
+    (run,) = Path("runs").iterdir()
+    manifest = RunFolder(run).manifest()
+    assert asked_by(command_of(manifest)) == manifest.asked
+    assert manifest.asked["fresh"]
+
+
+def asked_by(line: str) -> dict[str, Any]:
+    """What decides the results of a run with this command line, as a manifest has it."""
+    words = with_command(shlex.split(line)[1:])
+    context = command.get_command(None, "run").make_context("run", words[1:])
+    return json.loads(json.dumps(settings_from(context.params).asked()))
 
 
 def page_command(page: ReportPage) -> str:

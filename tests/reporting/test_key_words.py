@@ -104,6 +104,16 @@ def test_a_word_with_several_meanings_has_each_with_its_benchmark():
     assert key("no_list", known) == {"no_list": "no titles (a); no queries (b)"}
 
 
+def test_a_metric_that_means_something_else_in_other_tasks_has_each_meaning_with_its_tasks():
+    summaries = [
+        make_summary(task, benchmark="b",
+                     metrics={"recall_10": make_metric(0.5, n=9, description=f"of {what}")})
+        for task, what in (("a", "items"), ("b", "texts"), ("c", "items"), ("c@2", "items"))
+    ]  # fmt: skip
+    known = key_words([SimpleNamespace(tasks=(), summaries=summaries)], SimpleNamespace(judges={}))
+    assert key("recall_10 ↑", known) == {"recall_10": "of items (a, c); of texts (b)"}
+
+
 def test_a_long_key_is_folded():
     many = [f"w_{number}" for number in range(MOST_OPEN + 1)]
     known = KeyWords(Word(name, f"meaning of {name}", "", name) for name in many)

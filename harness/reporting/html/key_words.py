@@ -84,10 +84,13 @@ def _text(part: str) -> str:
 
 
 def _told(meanings: Mapping[str, str]) -> str:
-    """The meanings of a word, each with its benchmark if they differ."""
-    if len({*meanings.values()}) == 1:
-        return next(iter(meanings.values()))
-    return "; ".join(f"{means} ({of})" if of else means for of, means in meanings.items())
+    """The meanings of a word, each with its benchmark or its tasks if they differ."""
+    alike: dict[str, list[str]] = {}
+    for of, means in meanings.items():
+        alike.setdefault(means, []).extend([of] if of else [])
+    if len(alike) == 1:
+        return next(iter(alike))
+    return "; ".join(f"{means} ({', '.join(of)})" if of else means for means, of in alike.items())
 
 
 def key_words(runs: Sequence[ReportedRun], plugins: Plugins) -> KeyWords:
@@ -98,35 +101,41 @@ def key_words(runs: Sequence[ReportedRun], plugins: Plugins) -> KeyWords:
 
 def _words(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Word]:
     given = _options(runs)
-    for run in runs:
-        for summary in run.summaries:
-            for name, result in summary.metrics.items():
-                if result.description:
-                    means = with_values(result.description, given.get(summary.benchmark, {}))
-                    # A plain name has an arrow behind it; papers have names in capitals.
-                    place = (
-                        rf"\b{name} [↑↓]|{_cell(name)}" if _PLAIN.fullmatch(name) else _any(name)
-                    )
-                    yield Word(name, means, summary.benchmark, place)
-                    heading = name.upper().replace("_", " ")
-                    yield Word(heading, means, summary.benchmark, _any(heading))
+    for (benchmark, name), by_task in _described(runs).items():
+        means = with_values(_told(by_task), given.get(benchmark, {}))
+        # A plain name has an arrow behind it; papers have names in capitals.
+        place = rf"\b{name} [↑↓]|{_cell(name)}" if _PLAIN.fullmatch(name) else _any(name)
+        yield Word(name, means, benchmark, place)
+        heading = name.upper().replace("_", " ")
+        yield Word(heading, means, benchmark, _any(heading))
     tasks = {task_and_repeat(one.task)[0] for run in runs for one in run.summaries}
-    benchmarks = {task.benchmark.name: task.benchmark for run in runs for task in run.tasks}
-    for benchmark in benchmarks.values():
-        for word, means in benchmark.words.items():
+    known = {task.benchmark.name: task.benchmark.words for run in runs for task in run.tasks}
+    for benchmark, words in known.items():
+        for word, means in words.items():
             if word.startswith("_"):
                 if ending := [name for name in tasks if name.endswith(word)]:
-                    yield Word(f"…{word}", means, benchmark.name, _any(*ending), ENDING)
+                    yield Word(f"…{word}", means, benchmark, _any(*ending), ENDING)
             elif _PLAIN.fullmatch(word):
-                yield Word(word, means, benchmark.name, _cell(word), CELL)
+                yield Word(word, means, benchmark, _cell(word), CELL)
             else:
-                yield Word(word, means, benchmark.name, _any(word))
+                yield Word(word, means, benchmark, _any(word))
     for name in dict.fromkeys(_judges(runs)):
         if name in plugins.judges and (about := plugins.judges[name].description):
             yield Word(name, f"judge: {about}", "", _any(name))
     for cause, means in CAUSES.items():
         plain = rf"/{cause}\b|\b{cause} \d"
         yield Word(cause, means, "", plain if _PLAIN.fullmatch(cause) else _any(cause))
+
+
+def _described(runs: Iterable[ReportedRun]) -> dict[tuple[str, str], dict[str, str]]:
+    """By benchmark and metric what the metric is in each task."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for summary in (summary for run in runs for summary in run.summaries):
+        task = task_and_repeat(summary.task)[0]
+        for name, result in summary.metrics.items():
+            if result.description:
+                found.setdefault((summary.benchmark, name), {})[task] = result.description
+    return found
 
 
 def _any(*words: str) -> str:

@@ -15,7 +15,7 @@ from harness.reporting.html.sheet_html import sheet_html
 from harness.reporting.tables import data_name
 from harness.runs.manifest import Manifest
 
-SWITCHES = ("structured", "allow_self_judging", "offline")
+SWITCHES = ("structured", "allow_self_judging", "fresh", "offline")
 MAPPINGS = {"columns": "columns", "values": "values", "changes": "set"}
 """Settings that are given entry by entry, and the option of each."""
 

@@ -148,7 +148,9 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
     from harness.scoring.without_lost import without_lost
 
     if by is not None and len(runs) < 2:
-        raise UsageError("--by compares runs", where="--by", expected="two runs or more")
+        raise UsageError(
+            "one run has nothing to be compared with", where="--by", expected="two runs or more"
+        )
     if not 1 < len(runs) <= MOST_COMPARED:
         many = f"{len(runs)} runs are too many to compare each with the best one here"
         said = (f"{many}: `harness compare RUN RUN` compares some",) if len(runs) > 1 else ()

@@ -9,7 +9,7 @@ from builders.runs import make_metric, make_summary
 
 from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.run_differences import Differences
-from harness.reporting.html.verdict import verdict, verdict_html
+from harness.reporting.html.verdict import UNDECIDED, verdict, verdict_html
 from harness.scoring.comparison_document import (
     ComparedRun,
     Comparison,
@@ -93,48 +93,46 @@ def test_a_verdict_says_who_leads_and_that_nothing_is_established():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
     said = verdict(RUNS, lines, several(compared("t", SHY), compared("u", SHY)))
     assert said == (
+        UNDECIDED,
         "By the first metric of each task, the value of new is best on 2 of 2 tasks, that of "
-        "old on 0, none tied; 0 of 2 "
-        "comparisons are established after Holm: no model can be "
-        "chosen on this alone."
+        "old on 0, none tied; 0 of 2 comparisons are established after Holm.",
     )
 
 
 def test_a_verdict_names_what_is_established_and_who_is_worse_nowhere():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
-    said = verdict(RUNS, lines, several(compared("t", BETTER), compared("u", SHY)))
-    assert said.endswith(
-        "1 of 2 comparisons is established after Holm (t, ptc: new is better than old, p 0.010): "
-        "new is better than the other somewhere, and established as worse nowhere."
+    answer, why = verdict(RUNS, lines, several(compared("t", BETTER), compared("u", SHY)))
+    assert answer == "new is better than the other run in some metric, and worse in none."
+    assert why.endswith(
+        "; 1 of 2 comparisons is established after Holm (t, ptc: new is better than old, p 0.010)."
     )
     loses = several(compared("t", BETTER), compared("u", difference(-0.2, (-0.3, -0.1), 0.01)))
-    assert verdict(RUNS, lines, loses).endswith("no model can be chosen on this alone.")
+    assert verdict(RUNS, lines, loses)[0] == UNDECIDED
     third = [*RUNS, make_run("third")]
-    assert verdict(third, lines, several(compared("t", BETTER), compared("u", SHY))).endswith(
-        "no model can be chosen on this alone."
-    )
+    assert verdict(third, lines, several(compared("t", BETTER), compared("u", SHY)))[0] == UNDECIDED
 
 
 def test_one_comparison_is_said_with_its_numbers():
     lines = [make_line("t", old=0.5, new=0.7)]
-    said = verdict(RUNS, lines, several(compared("t", SHY)))
-    assert said.startswith(
+    assert verdict(RUNS, lines, several(compared("t", SHY))) == (
+        UNDECIDED,
         "The value of new is best on t; the difference is not established "
-        "(0.200 [0.100, 0.300], p 0.060): no"
+        "(0.200 [0.100, 0.300], p 0.060).",
     )
+    assert verdict(RUNS, lines, several(compared("t", BETTER)))[0] == "new is better than old."
 
 
 def test_a_verdict_without_a_comparison_says_why():
     tied = [make_line("t", old=0.5, new=0.5)]
     nothing = Differences(ComparisonDocument(comparisons=()), ("13 runs are too many",))
     assert verdict(RUNS, tied, nothing) == (
-        "No run is alone in the lead on any task; no difference was tested (13 runs are too many): "
-        "no model can be chosen on this alone."
+        UNDECIDED,
+        "No run is alone in the lead on any task; no difference was tested (13 runs are too many).",
     )
-    assert "nothing to compare it with" in verdict(RUNS[:1], tied, nothing)
-    assert "No task is finished by two" in verdict(RUNS, [make_line("t", old=0.5)], nothing)
+    assert "nothing to compare it with" in verdict(RUNS[:1], tied, nothing)[0]
+    assert "No task is finished by two" in verdict(RUNS, [make_line("t", old=0.5)], nothing)[0]
     both = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.7, new=0.5)]
-    assert verdict(RUNS, both, nothing).startswith(
+    assert verdict(RUNS, both, nothing)[1].startswith(
         "By the first metric of each task, the value of old is best on 1 of 2 tasks, that "
         "of new on 1, none tied; no"
     )
@@ -144,7 +142,7 @@ def test_a_verdict_counts_tasks_with_a_main_metric_and_ties_as_such():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.5),
              replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
     nothing = Differences(ComparisonDocument(comparisons=()))
-    assert verdict(RUNS, lines, nothing).startswith(
+    assert verdict(RUNS, lines, nothing)[1].startswith(
         "By the first metric of each task, the value of new is best on 1 of 2 tasks, that "
         "of old on 0, 1 tied;"
     )
@@ -154,10 +152,12 @@ def test_a_lead_that_the_page_takes_back_is_not_counted():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.7)]
     taken = [lines[0], replace(lines[1], ahead=("old",))]
     found = several(compared("t", SHY), compared("u", SHY))
-    said = verdict(RUNS, taken, found)
+    said = verdict(RUNS, taken, found)[1]
     assert "new is best on 1 of 2 tasks, that of old on 0, none tied, 1 open;" in said
     assert "On u no run is counted as best: who leads" in verdict_html(RUNS, taken, found)
-    assert verdict(RUNS, taken[1:], found).startswith("No run is alone in the lead on any task, 1")
+    assert verdict(RUNS, taken[1:], found)[1].startswith(
+        "No run is alone in the lead on any task, 1"
+    )
 
 
 def test_what_limits_a_verdict_stands_below_it():

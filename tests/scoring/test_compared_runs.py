@@ -50,7 +50,7 @@ from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import lines_of
 from harness.reporting.html.run_differences import differences_html, differences_of_runs
-from harness.reporting.html.verdict import verdict
+from harness.reporting.html.verdict import UNDECIDED, verdict
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods
@@ -411,7 +411,7 @@ def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
         for run in runs
     ]  # fmt: skip
     found = differences_of_runs(of_report, by)
-    said = verdict(of_report, lines_of(of_report, found), found)
+    said = " ".join(verdict(of_report, lines_of(of_report, found), found))
     sections = [
         section_html("results", "Results", first_screen(of_report, found)),
         section_html("differences", "Differences", differences_html(found)),
@@ -429,7 +429,7 @@ def test_a_report_has_the_differences_and_the_units_that_changed_with_their_comm
          f"{p:.3f}", f"{p:.3f}"],
     ]  # fmt: skip
     best = "The value of new is best on t"
-    assert said.startswith(f"{best}; the difference is not established (0.333 [")
+    assert f"{best}; the difference is not established (0.333 [" in said
     assert [row[:5] for row in units.rows] == [
         ["ann-1", "old − new", "-1.000", "0.000", "1.000"],
         ["bob-1", "old − new", "-1.000", "0.000", "1.000"],
@@ -456,11 +456,12 @@ def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_p
 def test_a_report_calls_nothing_better_that_is_not_after_holm(tmp_path):
     # Of five people that all differ p is 2/32: the interval alone leaves out 0.
     _, said = reported(two_runs(tmp_path, (0, 0, 0, 0, 0, 1), (1, 1, 1, 1, 1, 1)))
-    assert said.startswith("The value of new is best on t; the difference is not established (")
-    assert said.endswith("p 0.062): no model can be chosen on this alone.")
+    assert "The value of new is best on t; the difference is not established (" in said
+    assert said.endswith("p 0.062).")
+    assert said.startswith(UNDECIDED)
     _, said = reported(two_runs(tmp_path / "2", (0,) * 6, (1,) * 6))
-    assert said.startswith("The value of new is best on t; the difference is established (1.000 [")
-    assert "no model" not in said
+    assert "The value of new is best on t; the difference is established (1.000 [" in said
+    assert said.startswith("new is better than old. ")
 
 
 def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path):
@@ -483,7 +484,7 @@ def test_a_report_compares_the_first_repeat_where_a_run_has_no_other_and_says_so
     repeated = {"t": by_person(NEW), "t@2": by_person((1,) * 6)}
     page, said = reported(two_runs(tmp_path, {"t": by_person(OLD)}, repeated))
     best = "The value of new is best on t"
-    assert said.startswith(f"{best}; the difference is not established (0.333 [")
+    assert f"{best}; the difference is not established (0.333 [" in said
     assert "comparisons with a run without repeats, are of the first one" in page.texts["results"]
     assert "Finished by one run alone" not in page.texts["differences"]
 
@@ -575,9 +576,9 @@ def test_an_established_difference_says_what_is_left_of_it_without_lost_units(
 ):
     page, said = reported(losing_runs(tmp_path, {"t": (new, old)}))
     without = f"without the 8 units that old lost, {left} established"
-    assert said.startswith("The value of new is best on t; the difference is established (")
+    assert "The value of new is best on t; the difference is established (" in said
     assert without in said
-    assert ("no model can be chosen" in said) == ("not ahead" in left)
+    assert said.startswith(UNDECIDED) == ("not ahead" in left)
     assert without in page.of("results")[0].rows[0][2]
     assert f"t, hits, new against old: {without}." in page.texts["differences"]
 
@@ -600,4 +601,4 @@ def test_an_established_difference_without_any_lost_unit_says_nothing_of_them(tm
         "lost the harder", ""
     )
     one = losing_runs(tmp_path / "2", {"t": ((1,) * 14, (None,) * 13 + (0,))})
-    assert "; not established without the 13 units that old lost):" in reported(one)[1]
+    assert "; not established without the 13 units that old lost)." in reported(one)[1]

@@ -18,27 +18,34 @@ from harness.scoring.paired_differences import Difference
 FEW_NAMED = 4
 """More tasks than this are counted, and not named."""
 
-UNDECIDED = "no model can be chosen on this alone"
+UNDECIDED = "No model can be chosen on this alone."
 
 
 def verdict_html(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences) -> Html:
     """The verdict, and what limits it."""
     limits = [element("li", one) for one in _limits(runs, lines, found)]
+    answer, why = verdict(runs, lines, found)
     return element(
         "div",
-        element("p", element("strong", verdict(runs, lines, found)), class_="answer"),
+        element("p", element("strong", answer), class_="answer"),
+        element("p", why) if why else None,
         element("ul", *limits) if limits else None,
         class_="verdict",
     )
 
 
-def verdict(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences) -> str:
-    """Which run leads on how many tasks, and how many of the differences are established."""
+def verdict(
+    runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences
+) -> tuple[str, str]:
+    """Whether a model can be chosen, and why: who leads on how many tasks, and what of it is sure.
+
+    The second text is empty if there is nothing to compare.
+    """
     if len(runs) < 2:
-        return f"One run, of {runs[0].label}: there is nothing to compare it with."
+        return f"One run, of {runs[0].label}: there is nothing to compare it with.", ""
     tasks = _compared(lines)
     if not tasks:
-        return "No task is finished by two of these runs: there is nothing to compare."
+        return "No task is finished by two of these runs: there is nothing to compare.", ""
     leads = Counter(leader for line in tasks if (leader := line.best) is not None)
     most = max(leads.values(), default=0)
     first = [label for label in leads if leads[label] == most]
@@ -58,7 +65,8 @@ def verdict(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differenc
         ties = len(tasks) - leads.total() - unsure
         counts += [f"{ties:,} tied" if ties else "none tied"]
         leading = ", ".join([*counts, *([f"{unsure:,} open"] if unsure else [])])
-    return f"{leading}; {_established(runs, first, found)}"
+    answer, sure = _established(runs, first, found)
+    return answer, f"{leading}; {sure}."
 
 
 def _compared(lines: Sequence[Line]) -> list[Line]:
@@ -70,12 +78,14 @@ def _compared(lines: Sequence[Line]) -> list[Line]:
     ]
 
 
-def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Differences) -> str:
-    """How many comparisons are established, and whether they are enough to choose the first."""
+def _established(
+    runs: Sequence[ReportedRun], first: Sequence[str], found: Differences
+) -> tuple[str, str]:
+    """Whether the comparisons are enough to choose the first, and how many are established."""
     every = [*found.tested()]
     if not every:
         why = f" ({found.problems[0].rstrip('.')})" if found.problems else ""
-        return f"no difference was tested{why}: {UNDECIDED}."
+        return UNDECIDED, f"no difference was tested{why}"
     sure = [*found.established()]
     are = "is" if len(sure) == 1 else "are"
     counted = f"{len(sure):,} of {len(every):,} comparisons {are} established after Holm"
@@ -89,11 +99,11 @@ def _established(runs: Sequence[ReportedRun], first: Sequence[str], found: Diffe
     best = first[0] if len(first) == 1 else None
     beaten = {each.loser for each in sure if each.winner == best and each.holds}
     if best in (None, *(each.loser for each in sure)) or len(beaten) < len(runs) - 1:
-        return f"{counted}: {UNDECIDED}."
+        return UNDECIDED, counted
     if len(every) == 1:
-        return f"{counted}."
-    other = "the other" if len(runs) == 2 else "each other"
-    return f"{counted}: {best} is better than {other} somewhere, and established as worse nowhere."
+        return f"{best} is better than {sure[0].loser}.", counted
+    other = "the other run" if len(runs) == 2 else "each other run"
+    return f"{best} is better than {other} in some metric, and worse in none.", counted
 
 
 def _size(each: Difference) -> str:

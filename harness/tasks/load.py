@@ -28,6 +28,9 @@ LONGEST_UNSEEN = 10_000
 DEEPEST = 100
 """The most levels of a longer text."""
 
+TOO_DEEP_FOR_THE_PARSER = "exceeded maximum nesting depth"
+"""What C parsers say that refuse deep nesting themselves: those of PyYAML from 6.0.4 on."""
+
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -353,6 +356,8 @@ def _compose(text: str, file: Path) -> Any:
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
+        if error.problem == TOO_DEEP_FOR_THE_PARSER:
+            raise _too_deep(file) from None
         mark = error.problem_mark or error.context_mark
         parts = [part for part in (error.problem, error.context) if part]
         raise TaskError(

@@ -165,15 +165,16 @@ class CatalogueModel(Model):
         return msgspec.json.encode(reply).decode()
 
 
-def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def _unit(rows: NDArray[np.float32]) -> NDArray[np.float64]:
     """Rows of length 1 again, after they were rounded to be stored."""
-    found: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    exact = rows.astype(np.float64)
+    found: NDArray[np.float64] = exact / np.linalg.norm(exact, axis=1, keepdims=True)
     return found
 
 
-def _short(values: NDArray[np.float32]) -> Any:
+def _short(values: NDArray[np.float64]) -> Any:
     """The same numbers as Python's, to four digits."""
-    return values.astype(np.float64).round(DIGITS).tolist()
+    return values.round(DIGITS).tolist()
 
 
 def make(settings: ModelSettings) -> Model:

@@ -70,9 +70,13 @@ def shards(ledger: Ledger, dtype: Dtype) -> list[NDArray[Any]]:
     ]  # fmt: skip
 
 
-def cosines(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float32]:
-    """The cosine of each row of one array and each of another."""
-    found: NDArray[np.float32] = one.astype(np.float32) @ other.astype(np.float32).T
+def cosines(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.float64]:
+    """The cosine of each row of one array and each of another.
+
+    How a sum is rounded depends on the machine, and on what else is multiplied at the same time.
+    With 64 bits this shows in the sixteenth digit only, which is always rounded away.
+    """
+    found: NDArray[np.float64] = one.astype(np.float64) @ other.astype(np.float64).T
     return found
 
 
@@ -83,11 +87,7 @@ class SmallIndex:
         self._rows = rows
 
     def search(self, queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-        """The positions of the `k` nearest vectors of each query.
-
-        Cosines that differ by rounding alone are equal: how a sum is rounded depends on what else
-        is asked.
-        """
+        """The positions of the `k` nearest vectors of each query, of equal ones the first."""
         return np.argsort(-cosines(queries, self._rows).round(6), axis=1, kind="stable")[:, :k]
 
     def vectors(self, positions: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -97,9 +97,9 @@ class SmallIndex:
 
 def kth_cosines(
     pieces: list[NDArray[Any]], queries: NDArray[np.float32], k: int
-) -> NDArray[np.float32]:
+) -> NDArray[np.float64]:
     """The cosine of each query and its `k`-th nearest row, by exact search."""
-    best = np.full((len(queries), k), -np.inf, np.float32)
+    best = np.full((len(queries), k), -np.inf)
     for piece in pieces:
         for start in range(0, len(piece), BLOCK):
             both = np.hstack([best, cosines(queries, piece[start : start + BLOCK])])

@@ -307,3 +307,17 @@ def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(
     with pytest.raises(ModuleNotFoundError) as missing:
         checked_faiss()
     assert missing.value.name == "faiss"
+
+
+def test_equal_titles_are_found_in_their_order_whatever_is_asked_at_the_same_time() -> None:
+    random = np.random.default_rng(3)
+    thrice = np.tile(random.random((400, 384), np.float32), (3, 1))
+    rows = thrice / np.linalg.norm(thrice, axis=1, keepdims=True)
+    own = random.integers(0, 400, 64)
+    noisy = rows[own] + 0.02 * random.random((64, 384), np.float32)
+    queries = noisy / np.linalg.norm(noisy, axis=1, keepdims=True)
+    index = SmallIndex(rows)
+    together = index.search(queries, 50)
+    assert (together[:, :3] == np.stack([own, own + 400, own + 800], axis=1)).all()
+    alone = np.concatenate([index.search(query[None], 50) for query in queries])
+    assert (alone == together).all()

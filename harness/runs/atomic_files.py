@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ from harness.base.errors import DataError, StorageError
 T = TypeVar("T")
 
 UNFINISHED = ".tmp"
-"""How the names of files end that are not complete; they begin with a dot."""
+"""How the names of incomplete files and of folders for them end; they begin with a dot."""
 
 RUNS = "--output_path"
 """The option that names the folder of runs."""
@@ -83,9 +84,12 @@ def atomic_write(path: Path, data: bytes, *, option: str = RUNS) -> None:
 def remove_unfinished(folder: Path) -> None:
     """Delete what killed processes left unfinished in a folder and in the folders in it."""
     for pattern in (f".*{UNFINISHED}", f"*/.*{UNFINISHED}"):
-        for file in folder.glob(pattern):
-            with suppress(OSError):
-                file.unlink()
+        for left in folder.glob(pattern):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    left.unlink()
 
 
 def sealed_file(values: dict[str, Any]) -> bytes:

@@ -14,6 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, TypeVar
 
+from harness.runs.atomic_files import UNFINISHED
+
 ShareT = TypeVar("ShareT")
 FoundT = TypeVar("FoundT")
 
@@ -37,7 +39,10 @@ def write_shares(
     first, *others = shares
     if not others:
         return [write(first, file)]
-    with TemporaryDirectory(dir=folder, prefix=".") as place, ExitStack() as stack:
+    with (
+        TemporaryDirectory(dir=folder, prefix=".", suffix=UNFINISHED) as place,
+        ExitStack() as stack,
+    ):
         jobs = [Path(place, str(number)) for number, _ in enumerate(others)]
         processes = [
             stack.enter_context(_process((write, share), job))

@@ -69,6 +69,8 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
         (tmp_path / name).write_bytes(b"half")
     for name in ("manifest.json", "task/scores.jsonl", "task/a.tmp", ".hidden"):
         (tmp_path / name).write_bytes(b"whole")
+    (tmp_path / "task" / ".shares.tmp" / "inner").mkdir(parents=True)
+    (tmp_path / "task" / ".shares.tmp" / "1").write_bytes(b"half")
     remove_unfinished(tmp_path)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
     assert left == {"task", "manifest.json", "task/scores.jsonl", "task/a.tmp", ".hidden"}

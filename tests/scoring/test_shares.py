@@ -29,6 +29,7 @@ from harness.contracts.records import CallRecord, Done, Records, Score
 from harness.contracts.stage import Item
 from harness.contracts.task import IntervalSpec
 from harness.registry import load_plugins
+from harness.runs.atomic_files import remove_unfinished
 from harness.runs.journal_index import JournalIndex, in_shares
 from harness.runs.manifest import RoleEntry, StageEntry, write_manifest
 from harness.runs.run_folder import RunFolder
@@ -296,6 +297,8 @@ def test_processes_end_with_a_killed_command(tmp_path):
     pids = [int(one.name) for one in (tmp_path / "pids").iterdir() if one.is_file()]
     until(lambda: not any(map(lives, pids)))
     assert len(pids) == 3
+    remove_unfinished(tmp_path / "pids")
+    assert {each.name for each in (tmp_path / "pids").iterdir()} == {*map(str, pids)}
 
 
 def until(true: Any) -> None:

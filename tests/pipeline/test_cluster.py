@@ -53,16 +53,25 @@ FOUR = [node("a", cpus=8, gpus=4), node("b", cpus=8, gpus=4)]
         (FOUR, 3, 2),
         (FOUR, 4, 2),
         (FOUR, 8, 0),
-        ([node("a", gpus=4, gpus_free=1.5), node("b", gpus=4)], 1, 5),
+        (FOUR, 0, 16),
+        ([node("a", cpus=8, gpus=4, gpus_free=1.5), node("b", cpus=8, gpus=4)], 1, 5),
+        ([node("a", cpus=8, cpus_free=1.5, gpus=4), node("b", cpus=2, gpus=4)], 1, 3),
+        ([node("a", cpus=8, cpus_free=1.5), node("b", cpus=2)], 0, 3),
     ],
 )
-def test_an_engine_is_on_the_free_gpus_of_one_node(there, each, fit):
+def test_an_engine_has_a_cpu_and_its_gpus_on_one_node(there, each, fit):
     assert engines_that_fit(there, each) == fit
 
 
 def test_as_many_engines_open_as_fit_or_are_asked_for():
     assert engines_to_open(FOUR, 2, asked=None, model="vllm:m") == 4
     assert engines_to_open(FOUR, 2, asked=3, model="vllm:m") == 3
+
+
+def test_engines_without_gpus_open_one_on_each_node_or_as_many_as_there_are_cpus():
+    assert engines_to_open(FOUR, 0, asked=None, model="vllm:m") == 2
+    assert engines_to_open(FOUR, 0, asked=None, model="vllm:m", among=5) == 1
+    assert engines_to_open(FOUR, 0, asked=16, model="vllm:m") == 16
 
 
 def test_gpus_that_there_are_not(raised):
@@ -73,21 +82,28 @@ def test_gpus_that_there_are_not(raised):
         return engines_to_open(nodes, gpus, asked=asked, model=where)
 
     assert raised(ClusterError, opened, 8, None, where=where, found=found) == snapshot("""\
-the cluster has no GPUs for an engine
-expected: 8 GPUs of one node for each engine of vllm:m
-to do: add a node with these GPUs, by `ray start --address=…`, or give the model a smaller tensor_parallel_size; an engine is not spread over nodes\
+no node of the cluster has 1 CPU and 8 GPUs for an engine
+expected: 1 CPU and 8 GPUs of one node for each engine of vllm:m
+to do: add a node that has them, by `ray start --address=…`, or give the model a smaller tensor_parallel_size; an engine is not spread over nodes\
 """)  # noqa: E501
     assert raised(UsageError, opened, 2, 3, where=where, found=found) == snapshot("""\
 --engines 3 do not fit on the cluster
-expected: at most 2: 2 GPUs of one node for each engine of vllm:m
-to do: give --engines 2, or leave --engines out: all that fit are opened\
+expected: at most 2: 1 CPU and 2 GPUs of one node for each engine of vllm:m
+to do: give --engines 2, or leave --engines out: the run then opens as many as it can use\
 """)
     busy = [node("a", cpus=8, gpus=1, gpus_free=0)]
     found = "1 node: a (10.0.0.1): 0 of 1 GPU and 8 of 8 CPUs free"
     assert raised(ClusterError, opened, 1, None, busy, where=where, found=found) == snapshot("""\
-the GPUs of the cluster are in use
-expected: 1 GPU of one node for each engine of vllm:m
+the CPUs or GPUs of the cluster are in use
+expected: 1 CPU and 1 GPU of one node for each engine of vllm:m
 to do: wait until they are free: `ray status` shows what has them\
+""")
+    small = [node("a", cpus=2)]
+    found = "1 node: a (10.0.0.1): no GPU, 2 of 2 CPUs free"
+    assert raised(UsageError, opened, 0, 3, small, where=where, found=found) == snapshot("""\
+--engines 3 do not fit on the cluster
+expected: at most 2: 1 CPU of one node for each engine of vllm:m
+to do: give --engines 2, or leave --engines out: the run then opens as many as it can use\
 """)
     assert said_of([]) == "no node"
 

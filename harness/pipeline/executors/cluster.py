@@ -173,28 +173,28 @@ def resources_left() -> dict[str, dict[str, float]]:
 
 
 def engines_that_fit(nodes: Sequence[Node], gpus_per_engine: int) -> int:
-    """The number of engines that the free GPUs hold; each engine is on one node."""
-    return sum(int(node.gpus_free // gpus_per_engine) for node in nodes)
+    """The number of engines that the free CPUs and GPUs hold; each is on one node, with a CPU."""
+    return sum(_engines_on(node.cpus_free, node.gpus_free, gpus_per_engine) for node in nodes)
 
 
 def engines_to_open(
     nodes: Sequence[Node], gpus_per_engine: int, *, asked: int | None, model: str, among: int = 1
 ) -> int:
-    """The number of engines of a model: those asked for by `--engines`, or all that fit, shared
-    among so many runs.
+    """The number of engines of a model: those asked for by `--engines`, or else as many as have
+    the GPUs that they need, or one on each node if they need none, shared among so many runs.
 
     ClusterError if the cluster has no place for one, UsageError for more than fit.
     """
     fit = engines_that_fit(nodes, gpus_per_engine)
-    needed = f"{_gpus(gpus_per_engine)} of one node for each engine of {model}"
+    needed = f"{_needs(gpus_per_engine)} of one node for each engine of {model}"
     if fit < 1:
-        problem = "the cluster has no GPUs for an engine"
+        problem = f"no node of the cluster has {_needs(gpus_per_engine)} for an engine"
         hint = (
-            "add a node with these GPUs, by `ray start --address=…`, or give the model a smaller "
+            "add a node that has them, by `ray start --address=…`, or give the model a smaller "
             "tensor_parallel_size; an engine is not spread over nodes"
         )
-        if any(node.gpus >= gpus_per_engine for node in nodes):
-            problem = "the GPUs of the cluster are in use"
+        if any(_engines_on(node.cpus, node.gpus, gpus_per_engine) for node in nodes):
+            problem = "the CPUs or GPUs of the cluster are in use"
             hint = "wait until they are free: `ray status` shows what has them"
         raise ClusterError(problem, where=model, found=said_of(nodes), expected=needed, hint=hint)
     if asked is not None and asked > fit:
@@ -203,9 +203,11 @@ def engines_to_open(
             where=model,
             found=said_of(nodes),
             expected=f"at most {fit}: {needed}",
-            hint=f"give --engines {fit}, or leave --engines out: all that fit are opened",
+            hint=f"give --engines {fit}, or leave --engines out: the run then opens as many as "
+            "it can use",
         )
-    return asked or max(1, fit // among)
+    usual = fit if gpus_per_engine else len(nodes)
+    return asked or max(1, usual // among)
 
 
 def workers_of(
@@ -222,8 +224,6 @@ def workers_of(
         wanted = settings.workers or len(found)
         return min(wanted, settings.concurrency or wanted), 0
     largest = max(engines, key=lambda one: one.gpus)
-    if not largest.gpus:
-        return settings.engines or max(1, len(found) // among), 0
     opened = engines_to_open(
         found, largest.gpus, asked=settings.engines, model=largest.identity.label, among=among
     )
@@ -440,6 +440,15 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
         expected="a cluster to which this machine belongs",
         hint=JOIN,
     )
+
+
+def _engines_on(cpus: float, gpus: float, gpus_per_engine: int) -> int:
+    """The number of engines for which a node has so many CPUs and GPUs."""
+    return int(min(cpus, gpus // gpus_per_engine) if gpus_per_engine else cpus)
+
+
+def _needs(gpus: int) -> str:
+    return f"1 CPU and {_gpus(gpus)}" if gpus else "1 CPU"
 
 
 def _gpus(many: float) -> str:

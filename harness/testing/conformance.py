@@ -31,6 +31,7 @@ def check_plugin(
     tasks: Sequence[str] = (),
     checks: Sequence[str] = (),
     without_answers: Sequence[str] = (),
+    limit: int | None = None,
     versions: str | Path | None = None,
 ) -> None:
     """Raise NotConforming with all problems of an installed plugin.
@@ -41,13 +42,15 @@ def check_plugin(
     `name` is the name of its entry point or package. `tasks` are the tasks to run, by default all
     tasks with a sample. `checks` are names in `CHECKS`, by default all. `without_answers` names
     metrics that have a value even if no question was answered, such as a share of unreadable
-    replies. `versions` is the file that pins the versions of stages; `python -m
-    harness.testing.versions` writes it.
+    replies. `limit` is how many users of a large sample are asked about, by default all. `versions`
+    is the file that pins the versions of stages; `python -m harness.testing.versions` writes it.
     """
     chosen = _chosen(checks)
     one = plugin_under_test(name)
     with tempfile.TemporaryDirectory(prefix="harness-check-") as folder:
-        trial = SampleRuns(one, Path(folder), tasks=tasks, without_answers=without_answers)
+        trial = SampleRuns(
+            one, Path(folder), tasks=tasks, without_answers=without_answers, limit=limit
+        )
         if one.loaded is None:
             chosen = {"loads": CHECKS["loads"]}  # without a plugin, all other checks would pass
         elif versions is not None:

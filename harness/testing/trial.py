@@ -163,8 +163,10 @@ class SampleRuns:
         *,
         tasks: Sequence[str] = (),
         without_answers: Sequence[str] = (),
+        limit: int | None = None,
     ) -> None:
         self.plugin = plugin
+        self._limit = limit
         self.without_answers = frozenset(without_answers)
         self.folder = folder
         self._baselines: dict[str, RunResult] = {}
@@ -252,6 +254,7 @@ class SampleRuns:
                 "folder": self.folder / called / sampled.benchmark.name,
                 "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
                 "max_failures": 1.0,
+                "limit": self._limit,
                 **settings,
             },
         )
@@ -278,6 +281,7 @@ class SampleRuns:
             "tasks": sampled.names,
             "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
             "max_failures": 1.0,
+            "limit": self._limit,
             "concurrency": 1,
         }
         command = [sys.executable, "-c", RUN_ELSEWHERE, json.dumps(asked)]

@@ -20,6 +20,7 @@ SAID = {
     "horizon": {
         # The other settings ask thousands of cases by the same stages.
         "tasks": ("horizon_next_item_1b", "horizon_long", "horizon_query"),
+        "limit": 40,
     },
     "perrecbench": {
         # One task of each way of asking; the others differ in numbers and words.
@@ -30,11 +31,13 @@ SAID = {
             "perrec_easy_listwise_noprofile",
         ),
         "without_answers": ("labelled", "unreadable_comparisons"),
+        "limit": 20,
     },
     "usersumbench": {
         # The contexts ask the same questions as `none`.
         "tasks": ("usersum_movielens", "usersum_movielens_hc", "usersum_movielens_none"),
         "without_answers": ("unreadable",),
+        "limit": 30,
     },
 }
 """What has to be said of a plugin."""

@@ -440,8 +440,8 @@ def test_the_words_name_the_confidence_that_the_intervals_have(small_run, tmp_pa
     assert "is below 0.2 or 0.05, as the task says." in text
 
 
-def test_truncated_and_refused_replies_have_their_share_of_the_items(tmp_path):
-    ends = {1: "length", 2: "length", 3: "length", 4: "refused"}
+def test_truncated_and_refused_replies_have_their_share_of_the_replies(tmp_path):
+    ends = {1: "length", 2: "length", 3: "length", 4: "refused"}  # which is asked again
     people: dict[str, int] = {}
 
     def answer(request: Request) -> Reply:
@@ -455,4 +455,5 @@ def test_truncated_and_refused_replies_have_their_share_of_the_items(tmp_path):
                        ).folder  # fmt: skip
     (table,) = reported(run).of("reading")
     row = dict(zip(table.head, table.rows[0], strict=True))
-    assert (row["items"], row["truncated, %"], row["refused, %"]) == ("4", "75.0", "25.0")
+    assert (row["replies"], row["truncated, %"], row["refused, %"]) == ("5", "60.0", "40.0")
+    assert (row["items"], row["because"]) == ("4", "truncated 3, refused 1")

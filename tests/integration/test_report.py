@@ -131,6 +131,35 @@ def test_every_number_of_the_results_is_one_of_the_summaries(pages, runs, benchm
     }
 
 
+def test_every_number_of_a_difference_and_of_the_verdict_is_one_of_the_comparison(tmp_path, capsys):
+    model = ScriptedModel('[{"interest": "film", "items": [1, 2]}]', name="constant")
+    with offered((model,)):
+        best, other = (
+            evaluate("interests", model=one, judge="lexical", data="sample", limit=12, name=name,
+                     output_path=tmp_path / "runs", no_store=True).folder
+            for name, one in (("rules", "baseline"), ("same", model.spec))
+        )  # fmt: skip
+        page = reported(best, other)
+        capsys.readouterr()
+        assert main(["compare", str(other), str(best), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (comparison,) = document["comparisons"]
+    (found,) = comparison["differences"]
+    assert found["value"] < 0
+    (row,) = page.of("differences")[0].rows
+    numbers = found["value"], *found["interval"], found["n"], found["p"], found["p_holm"]
+    assert row == [
+        "interests", "same − rules", "support ↑",
+        *(format_cell(one, 0 if isinstance(one, int) else 3) for one in numbers),
+    ]  # fmt: skip
+    verdict = page.texts["results"].partition("NOT COMPARABLE")[0]
+    low, high = found["interval"]
+    size = f"({number(-found['value'])} [{number(-high)}, {number(-low)}], p "
+    assert f"is best on interests; the difference is established {size}" in verdict
+    known = numbers_in(document) | {number(-one) for one in numbers[:3]}
+    assert {*FIGURE.findall(verdict)} <= known
+
+
 def _value_of(row: str, document: dict[str, Any]) -> str:
     """What the cell of a row begins with: the value of its metric, and the interval of that."""
     task, metric = row.split(maxsplit=1)[0], re.findall(r"(\S+) [↑↓]", row)[0]

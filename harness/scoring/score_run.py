@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from harness.contracts.records import Score
 
 FORMAT = 1
-COUNTED = ("calls", "from_store", "failed", "asked_schema", "met_schema", "thought_out")
+COUNTED = (
+    "calls", "from_store", "failed", "asked_schema", "met_schema", "thought_out", "truncated",
+    "refused",
+)  # fmt: skip
 """The counts of a role's calls, by the names of the summary's fields."""
 
 SHARE = 100_000
@@ -401,6 +404,8 @@ class _Tally:
         self.counts["failed"] += call.failure is not None
         self.counts["asked_schema"] += call.asked_schema
         self.counts["thought_out"] += call.thought_out
+        self.counts["truncated"] += call.finish == "length"
+        self.counts["refused"] += call.finish == "refused"
         self.counts["met_schema"] += call.asked_schema and call.rung == "strict"
         if call.rung is not None:
             self.rungs[call.rung] += 1

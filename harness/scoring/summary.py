@@ -66,6 +66,9 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
 
     `asked_schema` calls asked the server for a reply that meets a schema; `met_schema` of them got
     JSON that could be read without repair. `thought_out` replies spent their limit on thinking.
+
+    `truncated` replies reached their limit, `refused` ones were stopped by a content filter: also
+    those that were read all the same, or asked again. Older summaries do not have them.
     """
 
     calls: int
@@ -78,6 +81,8 @@ class RoleUse(msgspec.Struct, frozen=True, kw_only=True):
     asked_schema: int
     met_schema: int
     thought_out: int = 0
+    truncated: int | msgspec.UnsetType = msgspec.UNSET
+    refused: int | msgspec.UnsetType = msgspec.UNSET
     rungs: dict[str, int]
     untold: int = 0
     cost: Cost | None = None

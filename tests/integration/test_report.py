@@ -131,6 +131,35 @@ def test_every_number_of_the_results_is_one_of_the_summaries(pages, runs, benchm
     }
 
 
+def test_every_number_of_a_difference_and_of_the_verdict_is_one_of_the_comparison(tmp_path, capsys):
+    model = ScriptedModel('[{"interest": "film", "items": [1, 2]}]', name="constant")
+    with offered((model,)):
+        best, other = (
+            evaluate("interests", model=one, judge="lexical", data="sample", limit=12, name=name,
+                     output_path=tmp_path / "runs", no_store=True).folder
+            for name, one in (("rules", "baseline"), ("same", model.spec))
+        )  # fmt: skip
+        page = reported(best, other)
+        capsys.readouterr()
+        assert main(["compare", str(other), str(best), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (comparison,) = document["comparisons"]
+    (found,) = comparison["differences"]
+    assert found["value"] < 0
+    (row,) = page.of("differences")[0].rows
+    numbers = found["value"], *found["interval"], found["n"], found["p"], found["p_holm"]
+    assert row == [
+        "interests", "same − rules", "support ↑",
+        *(format_cell(one, 0 if isinstance(one, int) else 3) for one in numbers),
+    ]  # fmt: skip
+    verdict = page.texts["results"].partition("NOT COMPARABLE")[0]
+    low, high = found["interval"]
+    size = f"({number(-found['value'])} [{number(-high)}, {number(-low)}], p "
+    assert f"is best on interests; the difference is established {size}" in verdict
+    known = numbers_in(document) | {number(-one) for one in numbers[:3]}
+    assert {*FIGURE.findall(verdict)} <= known
+
+
 def _value_of(row: str, document: dict[str, Any]) -> str:
     """What the cell of a row begins with: the value of its metric, and the interval of that."""
     task, metric = row.split(maxsplit=1)[0], re.findall(r"(\S+) [↑↓]", row)[0]
@@ -440,8 +469,8 @@ def test_the_words_name_the_confidence_that_the_intervals_have(small_run, tmp_pa
     assert "is below 0.2 or 0.05, as the task says." in text
 
 
-def test_truncated_and_refused_replies_have_their_share_of_the_items(tmp_path):
-    ends = {1: "length", 2: "length", 3: "length", 4: "refused"}
+def test_truncated_and_refused_replies_have_their_share_of_the_replies(tmp_path):
+    ends = {1: "length", 2: "length", 3: "length", 4: "refused"}  # which is asked again
     people: dict[str, int] = {}
 
     def answer(request: Request) -> Reply:
@@ -455,4 +484,5 @@ def test_truncated_and_refused_replies_have_their_share_of_the_items(tmp_path):
                        ).folder  # fmt: skip
     (table,) = reported(run).of("reading")
     row = dict(zip(table.head, table.rows[0], strict=True))
-    assert (row["items"], row["truncated, %"], row["refused, %"]) == ("4", "75.0", "25.0")
+    assert (row["replies"], row["truncated, %"], row["refused, %"]) == ("5", "60.0", "40.0")
+    assert (row["items"], row["because"]) == ("4", "truncated 3, refused 1")

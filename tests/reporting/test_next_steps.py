@@ -6,7 +6,7 @@ from builders.runs import make_manifest, make_metric, make_summary
 
 from harness.reporting.html.next_steps import look_next
 from harness.reporting.html.run_differences import Differences
-from harness.reporting.html.untested import Untested, untested_runs
+from harness.reporting.html.untested import Untested, untested_pairs
 from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.summary import RoleUse, StageSummary
 
@@ -52,8 +52,8 @@ def test_a_run_that_nothing_makes_comparable_has_its_reason():
 
 def test_the_pairs_of_runs_that_were_not_tested_are_named_by_task():
     runs = untested("t"), untested("t"), untested("t", run="third"), untested("u")
-    assert untested_runs(runs) == {
-        "t": ["new against old", "third against old"], "u": ["new against old"],
+    assert untested_pairs(runs) == {
+        "t": [("new", "old"), ("third", "old")], "u": [("new", "old")],
     }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from harness.scoring.comparison_document import (
     MeanDifference,
 )
 from harness.scoring.paired_differences import Difference
+from harness.scoring.without_lost import WithoutLost
 
 
 def difference(value, interval, holm, first="new", second="old"):
@@ -93,7 +94,7 @@ def test_a_verdict_says_who_leads_and_that_nothing_is_established():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
     said = verdict(RUNS, lines, several(compared("t", SHY), compared("u", SHY)))
     assert said == (
-        UNDECIDED,
+        f"{UNDECIDED}: new leads, but is not established as better than old in any metric.",
         "By the first metric of each task, the value of new is best on 2 of 2 tasks, that of "
         "old on 0, none tied; 0 of 2 comparisons are established after Holm.",
     )
@@ -102,20 +103,33 @@ def test_a_verdict_says_who_leads_and_that_nothing_is_established():
 def test_a_verdict_names_what_is_established_and_who_is_worse_nowhere():
     lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.4, new=0.6)]
     answer, why = verdict(RUNS, lines, several(compared("t", BETTER), compared("u", SHY)))
-    assert answer == "new is better than the other run in some metric, and worse in none."
+    assert answer == (
+        "new is established as better than the other run in some metric, and as worse in none."
+    )
     assert why.endswith(
         "; 1 of 2 comparisons is established after Holm (t, ptc: new is better than old, p 0.010)."
     )
     loses = several(compared("t", BETTER), compared("u", difference(-0.2, (-0.3, -0.1), 0.01)))
-    assert verdict(RUNS, lines, loses)[0] == UNDECIDED
+    assert verdict(RUNS, lines, loses)[0] == (
+        f"{UNDECIDED}: new leads, but old is better on u (ptc)."
+    )
     third = [*RUNS, make_run("third")]
-    assert verdict(third, lines, several(compared("t", BETTER), compared("u", SHY)))[0] == UNDECIDED
+    assert verdict(third, lines, several(compared("t", BETTER), compared("u", SHY)))[0] == (
+        f"{UNDECIDED}: new leads, but is not established as better than third in any metric."
+    )
+    found = several(compared("t", BETTER))
+    lost = WithoutLost(lost={"run-new": 3, "run-old": 0}, left=None, holds=False)
+    found = found._replace(without={("t", "ptc", "run-new", "run-old"): lost})
+    assert verdict(RUNS, lines, found)[0] == (
+        f"{UNDECIDED}: new leads, but is not established as better than old in any metric without "
+        "lost units."
+    )
 
 
 def test_one_comparison_is_said_with_its_numbers():
     lines = [make_line("t", old=0.5, new=0.7)]
     assert verdict(RUNS, lines, several(compared("t", SHY))) == (
-        UNDECIDED,
+        f"{UNDECIDED}: new leads, but is not established as better than old in any metric.",
         "The value of new is best on t; the difference is not established "
         "(0.200 [0.100, 0.300], p 0.060).",
     )
@@ -126,7 +140,7 @@ def test_a_verdict_without_a_comparison_says_why():
     tied = [make_line("t", old=0.5, new=0.5)]
     nothing = Differences(ComparisonDocument(comparisons=()), ("13 runs are too many",))
     assert verdict(RUNS, tied, nothing) == (
-        UNDECIDED,
+        f"{UNDECIDED}.",
         "No run is alone in the lead on any task; no difference was tested (13 runs are too many).",
     )
     assert "nothing to compare it with" in verdict(RUNS[:1], tied, nothing)[0]
@@ -154,7 +168,7 @@ def test_a_lead_that_the_page_takes_back_is_not_counted():
     found = several(compared("t", SHY), compared("u", SHY))
     said = verdict(RUNS, taken, found)[1]
     assert "new is best on 1 of 2 tasks, that of old on 0, none tied, 1 open;" in said
-    assert "On u no run is counted as best: who leads" in verdict_html(RUNS, taken, found)
+    assert "On u no run is counted as best: its lead" in verdict_html(RUNS, taken, found)
     assert verdict(RUNS, taken[1:], found)[1].startswith(
         "No run is alone in the lead on any task, 1"
     )
@@ -165,8 +179,8 @@ def test_what_limits_a_verdict_stands_below_it():
     beaten = make_line("t", rule=0.9, old=0.5, new=0.7)
     page = verdict_html(runs, [beaten], several(compared("t", SHY)))
     assert "Every model here is a stand-in for a language model" in page
-    assert "The baseline chance, without a model, is better than every model on t." in page
-    assert "better than every model" not in verdict_html(
+    assert "The baseline chance, without a model, has a better value than every model on t." in page
+    assert "value than every model" not in verdict_html(
         RUNS, [make_line("t", rule=0.6, old=0.5, new=0.7)], several(compared("t", SHY))
     )
     one = verdict_html([runs[0], RUNS[1]], [beaten], several(compared("t", SHY)))

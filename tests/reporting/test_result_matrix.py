@@ -14,6 +14,7 @@ from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.result_lines import Line, Rule, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
+from harness.reporting.html.untested import Untested
 from harness.scoring.comparison_document import (
     ComparedRun,
     Comparison,
@@ -46,12 +47,17 @@ def test_a_task_has_a_row_and_each_model_a_column():
 
 
 def test_units_that_fell_out_and_parts_of_units_are_told_apart_in_the_cell():
-    line = make_line("quiz", old=value(0.5, n=30, missing=10, lost=0.25), new=value(0.6, lost=0.1))
+    lost = {"ask/truncated": 4, "ask/no_json": 6}
+    old = value(0.5, n=30, causes=lost, lost=0.25)
+    line = make_line("quiz", old=old, new=value(0.6, lost=0.1))
     (row,) = table([line])[0].rows
-    assert row[1:] == ["40", "0.50010 of 40 units lost", "0.60010% of the parts of ptc lost"]
-    both = value(0.5, n=30, missing=10, lost=0.3)
+    assert row[1:] == [
+        "40", "0.50010 of 40 units lost (ask/no_json 6, ask/truncated 4)",
+        "0.60010% of the parts of ptc lost",
+    ]  # fmt: skip
+    both = value(0.5, n=30, causes={"ask/refused": 10}, lost=0.3)
     (row,) = table([make_line("quiz", old=both, new=0.6)])[0].rows
-    assert row[2] == "0.50010 of 40 units lost; 30% of the parts of ptc lost"
+    assert row[2] == "0.50010 of 40 units lost (ask/refused); 30% of the parts of ptc lost"
     (row,) = table([make_line("quiz", old=value(0.5, n=20, of=20), new=0.6)])[0].rows
     assert row[1:] == ["–", "0.50020 units", "0.60040 units"]
     (row,) = table([make_line("quiz", old=Value(why="1 of 2 stages done, running"), new=0.6)])[
@@ -61,32 +67,34 @@ def test_units_that_fell_out_and_parts_of_units_are_told_apart_in_the_cell():
 
 
 def test_what_was_lost_is_counted_next_to_a_value_whose_place_it_decides():
-    lost = {"missing": 10, "lost": 0.25}
+    lost = {"causes": {"ask/timeout": 10}, "lost": 0.25}
     line = make_line("quiz", old=value(0.7, n=30, other=0.5, **lost), new=value(0.6, other=0.6))
     found, text = table([line])
     assert found.rows[0][2:] == [
-        "0.70010 of 40 units lost; if they count as worst: 0.500", "0.600",
+        "0.70010 of 40 units lost (ask/timeout); if they count as worst: 0.500", "0.600",
     ]  # fmt: skip
     assert found.kinds == ["leads", "follows says"]
     assert "ptc: old leads here, where what was lost is left out; where it counts as worst, new" \
         in text  # fmt: skip
     same = make_line("quiz", old=value(0.7, n=30, other=0.65, **lost), new=value(0.6, other=0.6))
     assert table([same])[0].rows == [
-        ["quiz ptc ↑", "40", "0.70010 of 40 units lost", "0.600"],
+        ["quiz ptc ↑", "40", "0.70010 of 40 units lost (ask/timeout)", "0.600"],
     ]  # fmt: skip
     counted = replace(line, values={
         "old": value(0.5, other=0.7, counts=True, **lost), "new": value(0.6, other=0.6)
     })  # fmt: skip
     found, text = table([counted])
     assert found.rows[0][2] == (
-        "0.50010 of 40 units lost, counted as worst; if they are left out: 0.700"
+        "0.50010 of 40 units lost (ask/timeout), counted as worst; if they are left out: 0.700"
     )
     assert "new leads here, where what was lost counts as worst; where it is left out, old" in text
     some = replace(line, values={"old": value(0.5, n=36, counts=True, **lost)})
-    assert "10 of 40 units lost, counted as worst but for 4 left out" in table([some])[1]
+    assert (
+        "10 of 40 units lost (ask/timeout), counted as worst but for 4 left out" in table([some])[1]
+    )
     found, text = table([replace(line, counts_as="ranked at random")])
     assert found.rows[0][2] == (
-        "0.70010 of 40 units lost; if they count as ranked at random: 0.500"
+        "0.70010 of 40 units lost (ask/timeout); if they count as ranked at random: 0.500"
     )
     assert "where it counts as ranked at random, new leads." in text
     assert "worst" not in text
@@ -99,6 +107,31 @@ def test_the_best_value_of_a_row_is_marked():
         assert "best" not in matrix_html(runs, [alone], {})
 
 
+def test_where_no_pair_was_tested_none_is_named():
+    lines = [make_line("quiz", old=0.5, new=0.7, third=0.1)]
+    runs = [make_run(label) for label in ("old", "new", "third")]
+    pairs = [("new", "old"), ("third", "old"), ("third", "new")]
+    _, text = table(lines, runs=runs, untested={"quiz": pairs})
+    assert "Not tested: any two of these runs; “What to look at next”" in text
+    _, text = table(lines, runs=runs, untested={"quiz": pairs[:2]})
+    assert "Not tested: new against old, third against old; “What" in text
+
+
+def test_a_leader_that_was_not_tested_against_another_run_is_not_marked():
+    summaries = [make_summary(name, metrics={"ptc": make_metric(0.5, n=4)}) for name in "tu"]
+    better = make_summary("t", metrics={"ptc": make_metric(0.7, n=4)})
+    runs = [make_run("old", *summaries), make_run("new", better, summaries[1])]
+    apart = Untested(task="t", run="old", other="new", because=(), needed=())
+    lines = lines_of(runs, NOTHING._replace(untested=(apart,)))
+    assert [(line.name, line.untested, line.best) for line in lines] == [
+        ("t", ("old",), None), ("u", (), None),
+    ]  # fmt: skip
+    assert "best" not in matrix_html(runs, lines, {})
+    assert lines_of(runs, NOTHING)[0].best == "new"
+    other = apart._replace(other="third")
+    assert lines_of(runs, NOTHING._replace(untested=(other,)))[0].best == "new"
+
+
 def test_a_leader_that_is_behind_on_shared_units_is_not_marked():
     line = replace(make_line("t", old=0.5, new=0.7), ahead=("old",))
     page = matrix_html([make_run("old"), make_run("new")], [line], {})
@@ -109,7 +142,7 @@ def test_a_leader_that_is_behind_on_shared_units_is_not_marked():
 def test_each_baseline_that_beats_every_model_is_named():
     line = make_line("t", old=0.5, new=0.6)
     line = replace(line, rules=(Rule("popular", 0.9), Rule("random", 0.8), Rule("none", 0.1)))
-    text = "0.900better than every modelpopular, best of 3 for ptc; random too: 0.800"
+    text = "0.900a better value than every modelpopular, best of 3 for ptc; random too: 0.800"
     assert table([line])[0].rows[0][-1] == text
 
 
@@ -137,8 +170,9 @@ def test_a_rule_and_published_results_stand_in_the_row_in_grey():
     found, _ = table([line])
     assert found.head[-2:] == ["baseline", "published"]
     assert found.rows[0][-2:] == [
-        "0.900better than every modelchance", "0.800GPT, T1, best of 2, in ptc_published (1)",
-    ]  # fmt: skip
+        "0.900a better value than every modelchance",
+        "0.800GPT, T1, best of 2, in ptc_published (1)",
+    ]
     assert page.count('<td class="number published"') == 2
     lower = replace(make_line("quiz", rule=0.9, old=0.5, new=0.7), higher=False)
     assert table([lower])[0].rows[0][-1] == "0.900chance"
@@ -161,7 +195,7 @@ def test_each_row_with_a_published_value_says_if_it_is_not_comparable():
 def test_metrics_of_a_task_that_disagree_and_a_missing_test_are_said_at_its_row():
     lines = [make_line("quiz", old=0.5, new=0.7),
              replace(make_line("quiz", old=0.2, new=0.1), metric="tau", first=False)]  # fmt: skip
-    found, _ = table(lines, untested={"quiz": ["old against new"]})
+    found, _ = table(lines, untested={"quiz": [("old", "new")]})
     assert found.rows[1] == [
         "Not tested: old against new; “What to look at next” says what would help. The metrics "
         "disagree: new leads by ptc, old leads by tau. Decide which one your question is about."

@@ -12,7 +12,7 @@ from harness.reporting.html.result_lines import Line, lines_of
 from harness.reporting.html.result_matrix import conditions_of, matrix_html
 from harness.reporting.html.run_differences import Differences
 from harness.reporting.html.sheet_html import in_words, notes_html
-from harness.reporting.html.untested import untested_runs
+from harness.reporting.html.untested import untested_pairs
 from harness.reporting.html.verdict import verdict_html
 from harness.reporting.tables import data_name
 from harness.scoring.summary import TaskSummary, main_metrics
@@ -35,7 +35,7 @@ def first_screen(runs: Sequence[ReportedRun], found: Differences) -> Html:
         asked = element("details", element("summary", title),
                         element("dl", *pairs, class_="measured"),
                         open=len(measured) <= FEW_TASKS)  # fmt: skip
-    table = matrix_html(runs, lines, untested_runs(found.untested))
+    table = matrix_html(runs, lines, untested_pairs(found.untested))
     return joined([
         verdict_html(runs, lines, found), _stamp(runs),
         element("div", table, _notes(runs, lines), class_="results"),
@@ -53,12 +53,14 @@ def _notes(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Html:
     notes = [
         f"In brackets is the {surely} interval of each value alone, over people or what the "
         "section of the benchmark names; ↑ means that more is better, ↓ that less is. Underlined "
-        "is the best value of a row, if it stays so however lost units count and on the units that "
-        "both runs have; in bold if established as better than that of each other run, also "
-        "without lost units. A difference is established if its interval leaves out 0 and its p "
+        "is the best value of a row, if it was tested against the others and stays the best "
+        "however lost units count and on the units that both runs have; in bold if established as "
+        "better than that of each other run, also without lost units. A difference is established "
+        "if its interval leaves out 0 and its p "
         f"value after Holm, which is raised for the number of tests, is below {bound}{which}. The "
         "first metric of a task decides which value is best there.",
-        "n is how many units, such as people, a value is of.",
+        "n is how many units, such as people, were asked about. A value says how many of them were "
+        "lost and why, and leaves them out unless it says as what they count.",
     ]
     if any(one.lost for line in lines for one in line.values.values()):
         notes.append(

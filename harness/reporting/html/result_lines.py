@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from harness.calls.pricing import Cost, together
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.run_differences import Differences, Established
+from harness.reporting.html.untested import untested_pairs
 from harness.reporting.tables import missing_share
 from harness.scoring.group_means import MeanOverTasks, means_of
 from harness.scoring.run_costs import costs_of
@@ -23,22 +25,27 @@ from harness.tasks.repeats import task_and_repeat
 class Value:
     """The value of a run in a metric; `why` there is none, if there is none.
 
-    It is of `of` units, of which `n` are behind it and `missing` were lost. `lost` is the share
-    that is missing of what it is made of: of the units, or of their parts. `other` is the value by
-    the other policy for what was lost, which `counts` says of `value`. It is the mean of `repeats`
-    repeats.
+    It is of `of` units, of which `n` are behind it and `missing` were lost, by their `causes`.
+    `lost` is the share that is missing of what it is made of: of the units, or of their parts.
+    `other` is the value by the other policy for what was lost, which `counts` says of `value`. It
+    is the mean of `repeats` repeats.
     """
 
     value: float | None = None
     interval: tuple[float, float] | None = None
     n: int = 0
     of: int = 0
-    missing: int = 0
+    causes: Mapping[str, int] = field(default_factory=dict)
     lost: float = 0.0
     other: float | None = None
     counts: bool = False
     repeats: int = 1
     why: str = ""
+
+    @property
+    def missing(self) -> int:
+        """How many units were lost."""
+        return sum(self.causes.values())
 
 
 class Rule(NamedTuple):
@@ -55,7 +62,8 @@ class Line:
     `first` is whether it is the first main metric. `together` says that the values are of runs
     that were scored against what they found together. The best of the `rules` stands first.
     `counts_as` is as what a missing unit counts where it counts. `ahead` are the runs that are
-    better than the leader on the units that both have.
+    better than the leader on the units that both have, `untested` those that were not tested
+    against it.
     """
 
     name: str
@@ -70,6 +78,7 @@ class Line:
     published: tuple[PublishedResult, ...] = ()
     better: tuple[Established, ...] = ()
     ahead: tuple[str, ...] = ()
+    untested: tuple[str, ...] = ()
 
     @property
     def shown_metric(self) -> str:
@@ -104,12 +113,12 @@ class Line:
 
     @property
     def is_open(self) -> bool:
-        """Whether lost units, or those that runs share, change who leads."""
-        return self.is_undecided or bool(self.ahead)
+        """Whether lost units, or those that runs share, change who leads, or nothing tested it."""
+        return self.is_undecided or bool(self.ahead or self.untested)
 
     @property
     def best(self) -> str | None:
-        """The run that leads however lost units count and on shared units too."""
+        """The run that leads however lost units count, on shared units too, and was tested."""
         return None if self.is_open else self.leader()
 
     @property
@@ -152,7 +161,7 @@ def lines_of(runs: Sequence[ReportedRun], found: Differences) -> list[Line]:
                 published=_published(runs, name, metric, metrics),
                 better=_better(found, name, metric),
             )  # fmt: skip
-            lines.append(replace(line, ahead=_ahead(found, line)))
+            lines.append(replace(line, ahead=_ahead(found, line), untested=_untested(found, line)))
         lines += _together(found, name, metrics)
     return lines
 
@@ -223,7 +232,7 @@ def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOver
         value=result.value, interval=result.interval,
         n=sum(part.units_behind for part in parts.values()),
         of=sum(part.n + sum(part.missing.values()) for part in parts.values()),
-        missing=sum(sum(part.missing.values()) for part in parts.values()),
+        causes=dict(sum((Counter(part.missing) for part in parts.values()), Counter())),
         lost=fmean(map(missing_share, parts.values())), other=_mean(others),
         counts=any(part.left_out is not None for part in parts.values()),
         repeats=len(parts) // len(of_tasks),
@@ -301,6 +310,13 @@ def _ahead(found: Differences, line: Line) -> tuple[str, ...]:
             winner, loser = pair if (each.value > 0) == higher else pair[::-1]
             ahead += [winner] if loser == leader else []
     return tuple(ahead)
+
+
+def _untested(found: Differences, line: Line) -> tuple[str, ...]:
+    """The runs with a value that were not tested against the leader on all tasks of a line."""
+    leader, pairs = line.leader(), untested_pairs(found.untested)
+    apart = [pair for task in line.tasks for pair in pairs.get(task, ()) if leader in pair]
+    return tuple(label for label in line.order() if any({leader, label} == {*p} for p in apart))
 
 
 def _together(found: Differences, name: str, metrics: Sequence[str]) -> Iterator[Line]:

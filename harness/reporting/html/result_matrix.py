@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from harness.reporting.html.markup import Html, breakable, element, joined
 from harness.reporting.html.reported_run import ReportedRun
@@ -10,7 +11,7 @@ from harness.reporting.html.result_lines import Line, Value, cost_of
 from harness.reporting.html.run_differences import POOLED
 from harness.reporting.html.sheet_html import Entry, entries_html
 from harness.reporting.money import paid
-from harness.reporting.text import NOTHING, duration, number, share
+from harness.reporting.text import NOTHING, duration, number, reasons, share
 
 RULES, PUBLISHED = "baseline", "published"
 GREY = "published"
@@ -18,7 +19,9 @@ GREY = "published"
 
 
 def matrix_html(
-    runs: Sequence[ReportedRun], lines: Sequence[Line], untested: Mapping[str, Sequence[str]]
+    runs: Sequence[ReportedRun],
+    lines: Sequence[Line],
+    untested: Mapping[str, Sequence[tuple[str, str]]],
 ) -> Html:
     """The table of results. The members of a group, and what is said of a line, follow it."""
     labels = [run.label for run in runs]
@@ -156,7 +159,8 @@ def _lost(line: Line, one: Value) -> Iterator[str]:
     if one.missing:
         left_out = one.of - one.n if one.counts else 0
         but = f" but for {left_out:,} left out" if left_out else ""
-        yield f"{one.missing:,} of {one.of:,} units lost{counted}{but}"
+        why = reasons(one.causes) if len(one.causes) > 1 else next(iter(one.causes))
+        yield f"{one.missing:,} of {one.of:,} units lost ({why}){counted}{but}"
     if one.lost and round(one.lost, 2) != round(one.missing / one.of, 2):
         yield f"{share(one.lost, 1)} of the parts of {line.metric} lost{counted}"
 
@@ -166,7 +170,7 @@ def _rules(line: Line) -> Entry:
     if not line.rules:
         return Entry(NOTHING, kind=GREY)
     best, many = line.rules[0], len(line.rules)
-    said = "better than every model"
+    said = "a better value than every model"
     ahead = element("small", said, class_="ahead") if line.beaten_by else None
     others = "; ".join(f"{rule.name} too: {number(rule.value)}" for rule in line.beaten_by[1:])
     of = f", best of {many} for {line.metric}" if many > 1 else ""
@@ -207,10 +211,16 @@ def _notes(line: Line) -> Iterator[str]:
         )
 
 
-def _of_task(lines: Sequence[Line], untested: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _of_task(
+    lines: Sequence[Line], untested: Mapping[str, Sequence[tuple[str, str]]]
+) -> Iterator[str]:
     """Which runs of a task were not tested, and whether its metrics disagree."""
-    if lines and (named := untested.get(lines[0].name)):
-        yield f"Not tested: {', '.join(named)}; “What to look at next” says what would help."
+    if lines and (pairs := untested.get(lines[0].name)):
+        every = combinations(lines[0].order(), 2)
+        named = ", ".join(f"{run} against {other}" for run, other in pairs)
+        none = {*map(frozenset, every)} <= {*map(frozenset, pairs)} and len(pairs) > 1
+        said = f"Not tested: {'any two of these runs' if none else named}"
+        yield f"{said}; “What to look at next” says what would help."
     led = {line.metric: line.leader() for line in lines}
     leaders = {metric: leader for metric, leader in led.items() if leader is not None}
     if len({*leaders.values()}) > 1:

@@ -18,6 +18,7 @@ from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference, is_established
+from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -56,13 +57,15 @@ class Established(NamedTuple):
 
     @property
     def known(self) -> str:
-        """The p value after Holm, and what is left without lost units, in words."""
-        if self.p is None:
-            return self.without
-        # Rounded it would look as if it were not below the bound.
-        close = number(self.p) == number(self.bound)
-        p = f"p just below {self.bound:.3g}" if close else f"p {p_value(self.p)}"
-        return "; ".join(filter(None, (p, self.without)))
+        """The p value after Holm, and whether it is established without lost units, in words."""
+        found = []
+        if self.p is not None:
+            # Rounded it would look as if it were not below the bound.
+            close = number(self.p) == number(self.bound)
+            found.append(f"p just below {self.bound:.3g}" if close else f"p {p_value(self.p)}")
+        if self.without:
+            found.append(f"{'also' if self.holds else 'not'} without lost units")
+        return "; ".join(found)
 
 
 class Differences(NamedTuple):
@@ -167,7 +170,9 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
             if len(by_name[task_and_repeat(name)[0]]) < 2:
                 alone.append(f"{name} ({tasks[0].label})")
             continue
-        only = main_of(tasks[0], chosen_metrics(tasks[0].task, tasks[0].benchmark))
+        metrics = chosen_metrics(tasks[0].task, tasks[0].benchmark)
+        shown = main_metrics(tasks[0].summary.main, metrics)
+        only = tuple(dict.fromkeys((*main_of(tasks[0], metrics), *shown)))
         # All repeats of a task are compared with the same runs, so that their mean is too.
         against = best.setdefault(task_and_repeat(name)[0], _best(tasks, only))
         try:

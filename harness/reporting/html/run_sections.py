@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from harness.registry import AnalysisRegistration, Plugins
 
 RUNGS = ("strict", "fenced", "brackets", "repaired", "regex", "text", "rule")
-LOST = ("truncated", "refused")
-"""The causes whose share of the items has a column of its own."""
-
 PANEL, PEOPLE = "judge-panel", "judge-agreement"
 
 
@@ -67,25 +64,35 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
     ]
     rungs = [rung for rung in RUNGS if any(rung in use.rungs for *_, use, _ in stages)]
     rungs += sorted({rung for *_, use, _ in stages for rung in use.rungs} - {*rungs})
-    columns = ("model", "task", "stage, role", "replies", "not read, %", "items",
-               "without a value", "because", *(f"{cause}, %" for cause in LOST),
-               *(f"{rung}, %" for rung in rungs))  # fmt: skip
+    columns = ("model", "task", "stage, role", "replies", "not read, %", "truncated, %",
+               "refused, %", *(f"{rung}, %" for rung in rungs), "items", "without a value",
+               "because")  # fmt: skip
     unread, read = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()
     for label, task, name, role, use, stage in stages:
         many = sum(use.rungs.values())
         lost, why = stage.items - stage.done, reasons(stage.failures)
-        row = (label, task, f"{name}, {role}", use.calls, _percent(use.calls - many, use.calls),
-               stage.items, lost, why or None,
-               *(_percent(stage.failures.get(cause, 0), stage.items) for cause in LOST),
-               *(_percent(use.rungs.get(rung, 0), use.calls) for rung in rungs))  # fmt: skip
+        shares = (use.calls - many, use.truncated or 0, use.refused or 0,
+                  *(use.rungs.get(rung, 0) for rung in rungs))  # fmt: skip
+        row = (
+            label,
+            task,
+            f"{name}, {role}",
+            use.calls,
+            *(_percent(each, use.calls) for each in shares),
+            stage.items,
+            lost,
+            why or None,
+        )
         (read if many == use.calls and not lost else unread).append(row)
     unread.sort(key=lambda row: -float(row[4] or 0))
     notes = (
+        "Of the replies, the share that was not read, that reached its token limit (truncated), "
+        "that a content filter stopped (refused), and that each step of the parsing ladder read: "
+        "strict is what was asked for, and each step to its right needed more help. Some stages "
+        "read truncated replies as far as they go.",
         "Many stages ask again if a reply was not read: both replies are counted, and the item has "
-        "a value if one of them was read. Items without a value are given with the causes; "
-        "truncated and refused are shares of the items.",
-        "Of the replies, the share that each step of the parsing ladder read: strict is what was "
-        "asked for, and each step to its right needed more help.",
+        "a value if one of them was read. Items without a value are given with their "
+        "causes.",
     )
     first, rest = (unread, read) if unread else (read, [])
     shown = sheet_html(Sheet(title="", columns=columns, rows=tuple(first)))

@@ -46,12 +46,12 @@ def untested_of(
         )
 
 
-def untested_runs(untested: Sequence[Untested]) -> dict[str, list[str]]:
+def untested_pairs(untested: Sequence[Untested]) -> dict[str, list[tuple[str, str]]]:
     """By task the pairs of its runs that were not tested, each once."""
-    found: dict[str, dict[str, None]] = {}
+    found: dict[str, dict[tuple[str, str], None]] = {}
     for one in untested:
-        found.setdefault(one.task, {})[f"{one.run} against {one.other}"] = None
-    return {task: list(runs) for task, runs in found.items()}
+        found.setdefault(one.task, {})[one.run, one.other] = None
+    return {task: list(pairs) for task, pairs in found.items()}
 
 
 def ways_to_test(untested: Sequence[Untested]) -> Mapping[str, list[str]]:

@@ -11,14 +11,14 @@ from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import Line
 from harness.reporting.html.run_differences import Differences, Established
-from harness.reporting.html.untested import untested_runs
+from harness.reporting.html.untested import untested_pairs
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
 
 FEW_NAMED = 4
 """More tasks than this are counted, and not named."""
 
-UNDECIDED = "No model can be chosen on this alone."
+UNDECIDED = "No model can be chosen on this alone"
 
 
 def verdict_html(runs: Sequence[ReportedRun], lines: Sequence[Line], found: Differences) -> Html:
@@ -85,7 +85,7 @@ def _established(
     every = [*found.tested()]
     if not every:
         why = f" ({found.problems[0].rstrip('.')})" if found.problems else ""
-        return UNDECIDED, f"no difference was tested{why}"
+        return f"{UNDECIDED}.", f"no difference was tested{why}"
     sure = [*found.established()]
     are = "is" if len(sure) == 1 else "are"
     counted = f"{len(sure):,} of {len(every):,} comparisons {are} established after Holm"
@@ -96,14 +96,28 @@ def _established(
         counted += f" ({'; '.join(map(_said, sure))})"
     elif shaky := sum(not each.holds for each in sure):
         counted += f", {shaky:,} of them not without the units that one of the two runs lost"
-    best = first[0] if len(first) == 1 else None
-    beaten = {each.loser for each in sure if each.winner == best and each.holds}
-    if best in (None, *(each.loser for each in sure)) or len(beaten) < len(runs) - 1:
-        return UNDECIDED, counted
+    if why := _why_not(runs, first, sure):
+        return f"{UNDECIDED}: {why}.", counted
     if len(every) == 1:
-        return f"{best} is better than {sure[0].loser}.", counted
+        return f"{first[0]} is better than {sure[0].loser}.", counted
     other = "the other run" if len(runs) == 2 else "each other run"
-    return f"{best} is better than {other} in some metric, and worse in none.", counted
+    as_better = f"{first[0]} is established as better than {other} in some metric"
+    return f"{as_better}, and as worse in none.", counted
+
+
+def _why_not(runs: Sequence[ReportedRun], first: Sequence[str], sure: Sequence[Established]) -> str:
+    """Why the run that leads on most tasks cannot be chosen; empty if it can."""
+    if len(first) != 1:
+        return f"{_listed(first)} lead on equally many tasks" if first else "no run leads on a task"
+    (best,) = first
+    won = [each for each in sure if each.winner == best]
+    if worse := next((each for each in sure if each.loser == best), None):
+        return f"{best} leads, but {worse.winner} is better on {worse.task} ({worse.metric})"
+    beaten = {best, *(each.loser for each in won if each.holds)}
+    left = [run.label for run in runs if run.label not in beaten]
+    shaky = " without lost units" if {each.loser for each in won} & {*left} else ""
+    as_better = f"not established as better than {_listed(left)} in any metric{shaky}"
+    return f"{best} leads, but is {as_better}" if left else ""
 
 
 def _size(each: Difference) -> str:
@@ -137,14 +151,15 @@ def _limits(
             beaten.setdefault(rule.name, []).append(line.name)
     for rule_name, names in beaten.items():
         on = _of(names, len(tasks))
-        yield f"The baseline {rule_name}, without a model, is better than every model on {on}."
+        than = "has a better value than every model"
+        yield f"The baseline {rule_name}, without a model, {than} on {on}."
     moved = [line.name for line in tasks if line.is_open]
     if moved:
         yield (
-            f"On {_of(moved, len(tasks))} no run is counted as best: who leads depends on how lost "
-            "units count, or changes on the units that both runs have."
+            f"On {_of(moved, len(tasks))} no run is counted as best: its lead was not tested, "
+            "depends on how lost units count, or is lost on the units that both runs have."
         )
-    if apart := untested_runs(found.untested):
+    if apart := untested_pairs(found.untested):
         named = _of([*apart], len(tasks))
         yield f"Not tested: {named}; “What to look at next” says what would help."
 

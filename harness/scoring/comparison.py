@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from harness.base.errors import DataError, HarnessError, PluginError, UsageError
+from harness.base.errors import DataError, HarnessError, PluginError
 from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
@@ -20,6 +20,7 @@ from harness.scoring.aggregate import Columns, counted_values, sound
 from harness.scoring.changed_units import changed_units
 from harness.scoring.comparable import (
     ComparisonSet,
+    NoneComparable,
     candidate_of,
     comparison_set,
     server_differences,
@@ -110,11 +111,7 @@ def compare(
     runs = comparison_set(tasks, force=force, settings=settings)
     oracle = runs.reference.benchmark.oracle
     if not runs.members:
-        raise UsageError(
-            f"no run of task {runs.reference.task.name!r} can be compared",
-            found="; ".join(f"{each.run}: {', '.join(each.because)}" for each in runs.refused),
-            hint="add --force to compare them anyway; they are marked then",
-        )
+        raise NoneComparable(runs.reference.task.name, runs.refused)
     if oracle is None:
         together = _Together(
             united=None, rescored={task.run: _as_kept(task) for task in runs.members}, doubts=()

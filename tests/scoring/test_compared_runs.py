@@ -55,6 +55,7 @@ from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods
 from harness.scoring.compared_tasks import compare_tasks
+from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
 
 PEOPLE = ("ann", "bob", "cid", "dan", "eve", "fay")
@@ -374,6 +375,14 @@ def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
     assert (cut.holds, cut.undecided) == (None, "new has not finished t@2")
 
 
+def test_a_gate_on_a_task_that_failed_to_be_compared_says_so(tmp_path):
+    every = [run.gated for run in two_runs(tmp_path)]
+    (gate,) = decided(
+        gates_of(["t.hits>0"], every), ComparisonDocument(comparisons=()), every, None
+    )
+    assert (gate.holds, gate.undecided) == (None, "t could not be compared")
+
+
 def test_with_one_common_person_there_is_no_interval_and_no_decision(tmp_path):
     runs = [Run(tmp_path, "new", {"t": {"ann": 1.0, "cid": 1.0}}),
             Run(tmp_path, "old", {"t": {"ann": 0.0, "bob": 1.0}})]  # fmt: skip
@@ -534,6 +543,8 @@ def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tm
         ([missed], [], 4),
         ([open_one, missed], [], 1),
         ([missed], [DataError("a task is not finished")], 1),
+        ([missed], [UsageError("no run can be compared")], 1),
+        ([], [UsageError("no run can be compared")], 2),
         ([changed(missed, holds=True)], [], 0),
     ):
         assert exit_code(changed(document_of(runs), gates=tuple(gates)), errors) == code

@@ -273,6 +273,10 @@ def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_na
     assert comparison.within == "one"
     assert comparison.doubts == ("b against a: ask's version 2 against null",)
     assert comparison.changed[0].largest[0].commands[0].endswith("one --task a")
+    foreign = replace(b, task=changed(b.task, benchmark="other"))
+    with pytest.raises(UsageError, match="the tasks are not of one benchmark") as raised:
+        compare_methods([a, foreign])
+    assert raised.value.found == "a of toy, b of other"
     other = changed(b.entry, data={"fingerprint": "another"})
     (refused,) = compare_methods([a, replace(b, entry=other)]).comparison.refused
     assert refused.because == ("data f against another",) or refused.run in ("a", "b")

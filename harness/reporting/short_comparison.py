@@ -18,6 +18,7 @@ from harness.reporting.comparison_tables import (
     labels_shown,
     missing_tests,
     p_value,
+    slices_title,
 )
 from harness.reporting.short_table import (
     INDENT,
@@ -91,7 +92,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     for line in (*lines, *pairs, *spread):
         console.print(line, soft_wrap=True)
     for comparison in document.comparisons:
-        for line in _by_slice(comparison, runs, width):
+        for line in _by_slice(comparison, document.comparisons, runs, width):
             console.print(line, soft_wrap=True)
     for place, text in enumerate(changed):
         console.print(Text(("" if place else "\n") + text), soft_wrap=True)
@@ -199,7 +200,9 @@ def _deviations(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterat
             yield Text(f"{name}: deviation over repeats: {', '.join(found)}", style="dim")
 
 
-def _by_slice(comparison: Comparison, runs: Mapping[str, str], width: int) -> Iterator[Text]:
+def _by_slice(
+    comparison: Comparison, every: Sequence[Comparison], runs: Mapping[str, str], width: int
+) -> Iterator[Text]:
     """The main metrics by the parts of the data: values, and differences if one run is the base."""
     for name in comparison.main if comparison.slices else ():
         first = comparison.runs[0].metrics[name]
@@ -217,8 +220,7 @@ def _by_slice(comparison: Comparison, runs: Mapping[str, str], width: int) -> It
                 )
             )
         yield Text()
-        title = f"{clean_text(comparison.task)} by {clean_text(parts[0].task.split()[0])}"
-        yield Text(cut(title, width), style="bold")
+        yield Text(cut(slices_title(comparison, every), width), style="bold")
         yield from _table(parts, runs, width)
         small = [
             each.task

@@ -51,6 +51,7 @@ from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import lines_of
 from harness.reporting.html.run_differences import differences_html, differences_of_runs
 from harness.reporting.html.verdict import UNDECIDED, verdict
+from harness.reporting.short_comparison import print_short_comparison
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods
@@ -256,6 +257,27 @@ def test_repeats_are_compared_over_all_of_them_with_the_deviation(tmp_path):
     assert mean.deviations == pytest.approx({"new": np.std([4 / 6, 1], ddof=1), "old": 0.0})
     singles = [one.differences[0] for one in document.comparisons]
     assert [(one.p is None, one.p_holm) for one in singles] == [(False, None)] * 2
+
+
+def test_of_repeats_the_first_that_is_compared_is_compared_by_slice(tmp_path):
+    part = dict.fromkeys(PEOPLE, "all")
+    both = {"t": by_person(NEW), "t@2": by_person(OLD)}
+    runs = two_runs(tmp_path, both, both, slices=part)
+    document = document_of(runs, by="part")
+    assert [(one.task, bool(one.slices)) for one in document.comparisons] == [
+        ("t", True), ("t@2", False),
+    ]  # fmt: skip
+    console = Console(record=True, file=io.StringIO(), width=80)
+    print_short_comparison(document, console)
+    said = console.export_text()
+    assert "\nt by part, this repeat alone\n" in said
+    assert "adjusted for 2 tests" in said, "the mean over repeats, and the part"
+    page, _ = reported(runs, "part")
+    assert "t@2 by part" not in page.texts["differences"]
+    assert "t by part, this repeat alone" in page.texts["differences"]
+    late = two_runs(tmp_path / "2", {**both, "t": None}, both, slices=part)
+    (comparison,) = document_of(late, by="part").comparisons
+    assert (comparison.task, len(comparison.slices)) == ("t@2", 1)
 
 
 def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_named(tmp_path):

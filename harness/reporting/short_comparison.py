@@ -40,9 +40,9 @@ from harness.scoring.summary import MetricResult
 from harness.tasks.repeats import task_and_repeat
 
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")
-FURTHER = "other metrics, all pairs, each run's own values, notes, counts: --verbose"
+FURTHER = "other metrics, pairs and changed units, each run's own values, notes: --verbose"
 MOST_CHANGED = 5
-"""The units shown that changed most; each takes two lines."""
+"""The units shown that changed most, if the screen has room; each takes two lines."""
 
 CHANGED_HEAD = 3
 RESERVED = 4
@@ -86,8 +86,8 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     if len(lines) + used > SCREEN:
         lines = _table([each for each in measures if not each.in_mean], runs, width)
     room = (SCREEN - used - len(lines) - CHANGED_HEAD) // 2
-    most = min(MOST_CHANGED, room) if pairs else 0
-    changed = changed_lines(document.comparisons, runs, most=most) if most > 0 else ()
+    most = min(MOST_CHANGED, max(room, 1))
+    changed = changed_lines(document.comparisons, runs, most=most) if pairs else ()
     console.print(Text(cut(_title(document.comparisons, len(runs)), width), style="bold"))
     for line in (*lines, *pairs, *spread):
         console.print(line, soft_wrap=True)
@@ -99,7 +99,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     for line in below:
         console.print(line)
     if len(runs) > 2 and not pairs:
-        console.print(Text("differences, with intervals and p: --against RUN"))
+        console.print(Text("differences, with intervals and p, and changed units: --against RUN"))
     console.print(Text(FURTHER))
 
 

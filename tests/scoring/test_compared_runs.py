@@ -179,6 +179,17 @@ def test_equal_runs_have_no_changed_unit_and_p_1(tmp_path):
     ]
 
 
+def test_a_third_run_hides_no_changed_unit_of_two_others(tmp_path):
+    runs = [*two_runs(tmp_path), Run(tmp_path, "few", {"t": {"ann": 0}})]
+    (comparison,) = document_of(runs, against="old").comparisons
+    assert [(one.first, one.n) for one in comparison.differences] == [("new", 6), ("few", 1)]
+    assert [(one.first, one.better, one.worse, one.same) for one in comparison.changed] == [
+        ("new", 3, 1, 2), ("few", 0, 0, 1),
+    ]  # fmt: skip
+    page, _ = reported(runs)
+    assert "old against new, hits: 1 better, 3 worse, 2 the same" in page.texts["differences"]
+
+
 def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with_all(tmp_path):
     people = [f"p{number}" for number in range(24)]
     part = {one: "21-100" if place < 20 else "6-20" for place, one in enumerate(people)}

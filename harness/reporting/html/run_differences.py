@@ -222,11 +222,7 @@ def differences_html(found: Differences) -> Html:
     ]
     if changed:
         title = element("summary", "The units that changed most, by task")
-        note = (
-            "Counted are the units that each run of a task has a value of: they may be fewer than "
-            "n, which counts those of two runs."
-        )
-        parts.append(element("details", title, notes_html([note]), *changed))
+        parts.append(element("details", title, *changed))
     notes = [*found.problems]
     if found.parts:
         notes.append(

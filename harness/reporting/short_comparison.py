@@ -114,7 +114,9 @@ def _all_differences(document: ComparisonDocument) -> Iterator[Difference]:
 def _title(comparisons: Sequence[Comparison], many: int) -> str:
     title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
     if within := next((one.within for one in comparisons if one.within), None):
-        title = f"{many} tasks of {clean_text(within)} on the same units"
+        title = (
+            f"{many} {'task' if many == 1 else 'tasks'} of {clean_text(within)} on the same units"
+        )
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 

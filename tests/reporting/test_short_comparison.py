@@ -184,6 +184,11 @@ def test_changes_stand_metric_by_metric_and_the_largest_of_each_first():
     ]
 
 
+def test_one_task_of_a_run_is_counted_as_one():
+    runs = [a_run("t", metric(0.5), metric(0.5))]
+    assert printed(a_comparison("t", runs, within="one"))[0].startswith("1 task of one on")
+
+
 def test_lower_is_better_where_the_metric_says_so():
     lower = two("t", 2.0, 1.5, a_difference(-0.5, (-0.7, -0.3), 0.001, 0.001), higher=False)
     assert said(lower) == (

@@ -26,7 +26,7 @@ from harness.reporting.short_table import (
     WIDTH,
     comparability,
     cut,
-    middle_cut,
+    middle_cuts,
     other_models,
     wrapped,
 )
@@ -238,7 +238,7 @@ def _by_slice(
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
     """Runs by tasks, or tasks by runs, whichever fits the width; otherwise a block a task."""
-    names = [middle_cut(each.task, VALUE_WIDTH) for each in measures]
+    names = middle_cuts([each.task for each in measures], VALUE_WIDTH)
     columns = [[name, each.metric] for name, each in zip(names, measures, strict=True)]
     values = [[each.values.get(run, NOTHING) for each in measures] for run in runs]
     n = ["n", *(each.n for each in measures)]
@@ -266,12 +266,12 @@ def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
 def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
     """A line for each measure, and below it the values of the runs."""
     lines = []
-    room = width - 2 * len(INDENT) - VALUE_WIDTH
+    labels = middle_cuts(list(runs.values()), width - 2 * len(INDENT) - VALUE_WIDTH)
     for each in measures:
         head = f"{each.task}, {each.metric}" + (f", n {each.n}" if each.n else "")
         rows = [
-            [INDENT + middle_cut(label, room), each.values.get(run, NOTHING)]
-            for run, label in runs.items()
+            [INDENT + label, each.values.get(run, NOTHING)]
+            for run, label in zip(runs, labels, strict=True)
         ]
         lines += [Text(cut(head, width), style="bold"), *_grid(rows, heads=0, left=1)]
     return lines
@@ -297,6 +297,25 @@ def _grid(rows: Sequence[Sequence[str]], *, heads: int, left: int) -> list[Text]
     if heads:
         lines.insert(heads, Text("─" * (sum(sizes) + len(INDENT) * (len(sizes) - 1))))
     return lines
+
+
+def _named(rows: Sequence[Sequence[str]], width: int) -> Iterator[Text]:
+    """A head and rows, each of a name and its numbers; where cut names look the same, a name that
+    does not fit has a line of its own."""
+    columns = list(zip(*rows, strict=True))
+    sizes = [max(map(cell_len, (column[0], *aligned(column[1:])))) for column in columns]
+    room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
+    names = middle_cuts(columns[0], room)
+    cells = ["" if cell_len(name) > room else name for name in names]
+    head, rule, *lines = _grid(
+        [[cell, *row[1:]] for cell, row in zip(cells, rows, strict=True)], heads=1, left=1
+    )
+    yield from (head, rule)
+    for name, cell, line in zip(names[1:], cells[1:], lines, strict=True):
+        if name != cell:
+            yield Text(name)
+        if line.plain:
+            yield line
 
 
 def _fits(lines: Sequence[Text], width: int) -> bool:
@@ -332,10 +351,7 @@ def _pairs(
             n = measure.n if alone else f"{each.n:,}"
             numbers = [difference_of(each), p_value(each.p), p_value(each.p_holm), n]
             rows.append([head, *numbers])
-    columns = list(zip(*rows, strict=True))
-    sizes = [max(map(cell_len, (column[0], *aligned(column[1:])))) for column in columns]
-    room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
-    yield from _grid([[middle_cut(row[0], room), *row[1:]] for row in rows], heads=1, left=1)
+    yield from _named(rows, width)
     for reason in missing_tests(differences) if reasons else ():
         yield Text(reason, style="dim")
     if tests:

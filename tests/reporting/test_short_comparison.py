@@ -148,6 +148,28 @@ def test_a_long_name_is_cut_so_that_the_differences_fit():
     assert line.startswith("perrec_hard_poin") and "…" in line
 
 
+def test_names_that_would_look_the_same_stand_whole_above_their_numbers():
+    ways = ("pointwise", "pairwise", "listwise")
+    names = [f"perrec_of_all_people_{way}_with_their_profiles" for way in ways]
+    lines = printed(*(two(name, 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.02, 0.06))
+                      for name in [*names, "gist"]))  # fmt: skip
+    start = lines.index("step-2000 − step-1000, on the units that both share")
+    numbers = ["+0.100", "[+0.010,", "+0.200]", "0.020", "0.060", "40"]
+    assert [line.split() for line in lines[start + 3 : start + 10]] == [
+        [f"{names[0]},", "ptc", "↑"], numbers,
+        [f"{names[1]},", "ptc", "↑"], numbers,
+        [f"{names[2]},", "ptc", "↑"], numbers,
+        ["gist,", "ptc", "↑", *numbers],
+    ]  # fmt: skip
+    assert max(map(len, lines)) <= 80
+
+
+def test_columns_whose_names_would_look_the_same_have_whole_names():
+    names = ["perrec_hard_pointwise_profiles", "perrec_hard_listwise_profiles"]
+    lines = printed(*many(names, 6))
+    assert lines[1].split() == names
+
+
 def changes(task, *largest, name="ptc"):
     """A comparison with units that changed by these values, and 20 that changed less."""
     units = [

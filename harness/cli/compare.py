@@ -68,7 +68,8 @@ GATE_FAILED = 4
 @option("--output", metavar="FILE", type=PATH, help="write the comparison to FILE as JSON")
 @option(
     "--verbose", is_flag=True,
-    help="then print all metrics, all pairs of runs, each run's own values, counts and notes",
+    help="then print all metrics, all pairs of runs, the units that changed most, each run's own "
+    "values, counts and notes",
 )  # fmt: skip
 @option("--json", is_flag=True, help="the comparison as one JSON document")
 def compare(**options: Any) -> int:
@@ -105,15 +106,18 @@ def compared_document(args: SimpleNamespace) -> tuple[ComparisonDocument, list[H
             for run in runs:
                 read_finished(run, labels)
         found = _compared(args, runs, base, gates)
-        document = with_gates(found.document(), gates, _gated(runs), base)
+        document = with_gates(found.document(), gates, _gated(runs), base, found.failed)
     return document, [*(error for each in runs for error in each.errors), *found.failed]
 
 
 def exit_code(document: ComparisonDocument, errors: Sequence[HarnessError]) -> int:
-    """That of the first error, or 1 for an undecided gate; else 4 if a gate does not hold."""
+    """That of the first error; with gates 1 for an error or an undecided gate, else 4 if a gate
+    does not hold."""
     held = [gate.holds for gate in document.gates or ()]
+    if errors and not held:
+        return errors[0].exit_code
     if errors or None in held:
-        return errors[0].exit_code if errors else 1
+        return 1
     return GATE_FAILED if False in held else 0
 
 
@@ -133,7 +137,8 @@ def _methods(args: SimpleNamespace) -> int:
         raise UsageError(
             "--tasks compares several tasks of one run",
             where="--tasks",
-            found=f"{len(runs)} runs and {len(names)} tasks",
+            found=f"{len(runs)} {'run' if len(runs) == 1 else 'runs'} and "
+            f"{len(names)} {'task' if len(names) == 1 else 'tasks'}",
             expected="harness compare RUN --tasks TASK,TASK",
         )
     (run,) = runs
@@ -168,7 +173,16 @@ def _gates(args: SimpleNamespace, runs: Sequence[NamedRun]) -> tuple[Gate, ...]:
     if not args.gate:
         return ()
     check_base(len(runs), args.against)
-    return gates_of(args.gate, _gated(runs))
+    gates = gates_of(args.gate, _gated(runs))
+    for gate in gates:
+        if left_out := [task for task in gate.tasks if args.task not in (None, task)]:
+            raise UsageError(
+                f"`--task` leaves {', '.join(left_out)} out",
+                where="--gate",
+                found=gate.text,
+                expected=f"a gate on {args.task}, or no `--task`",
+            )
+    return gates
 
 
 def _gated(runs: Sequence[NamedRun]) -> list[GatedRun]:

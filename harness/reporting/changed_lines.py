@@ -16,6 +16,7 @@ def changed_lines(
 ) -> Iterator[str]:
     """How many units changed in the first main metric of each task, and the largest changes.
 
+    Metrics have different scales, so the changes stand metric by metric, in the order of the tasks.
     `names` are the labels of runs. The command of each change shows it in the first of two runs,
     and with `both` a second one in the other run.
     """
@@ -35,7 +36,8 @@ def changed_lines(
     whose = f" of {names[next(iter(firsts))]}" if len(firsts) == 1 else ""
     yield f"units{whose}: {', '.join(counts)}"
     every = [(comparison, changes, one) for comparison, changes in found for one in changes.largest]
-    every.sort(key=lambda one: -abs(one[2].first - one[2].second))
+    metrics = list(dict.fromkeys(changes.metric for _, changes in found))
+    every.sort(key=lambda one: (metrics.index(one[1].metric), -abs(one[2].first - one[2].second)))
     for comparison, changes, one in every[:most]:
         about = [names[changes.first]] if len(firsts) > 1 else []
         about += [clean_text(name) for name in (comparison.task, changes.metric, one.unit)]

@@ -30,6 +30,7 @@ from harness.reporting.text import NOTHING, aligned, clean_text, number, signed
 from harness.scoring.changed_units import MOST_KEPT
 from harness.scoring.comparison_document import ComparedRun, Comparison
 from harness.scoring.paired_differences import Difference
+from harness.tasks.repeats import task_and_repeat
 
 
 def print_comparisons(comparisons: Sequence[Comparison], console: Console | None = None) -> None:
@@ -65,6 +66,15 @@ def comparison_report(comparison: Comparison) -> Group:
 def labels_shown(comparison: Comparison) -> dict[str, str]:
     """By run its label, with a `*` if the run was forced in."""
     return {run.run: clean_text(run.label) + (" *" if run.marks else "") for run in comparison.runs}
+
+
+def slices_title(comparison: Comparison, every: Sequence[Comparison]) -> str:
+    """What the parts of the data are of: `t by history`, and whether of one repeat alone."""
+    task = task_and_repeat(comparison.task)[0]
+    repeats = sum(task_and_repeat(each.task)[0] == task for each in every)
+    names = dict.fromkeys(part.slice for part in comparison.slices or ())
+    alone = ", this repeat alone" if repeats > 1 else ""
+    return clean_text(f"{comparison.task} by {', '.join(names)}{alone}")
 
 
 def run_table(comparison: Comparison, names: Mapping[str, str]) -> Table:

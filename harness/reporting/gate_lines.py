@@ -24,10 +24,9 @@ def print_gates(document: ComparisonDocument, console: Console | None = None) ->
     labels: dict[str, str] = {}
     for one in document.comparisons:
         labels |= labels_shown(one)
-        labels |= {each.run: clean_text(each.label) for each in one.refused}
     console.print()
     for gate in document.gates or ():
-        runs = [labels.get(run, clean_text(run)) for run in (gate.first, gate.second) if run]
+        runs = [labels.get(run, clean_text(label)) for run, label in gate.labels.items()]
         parts = [clean_text(gate.gate), *([" − ".join(runs)] if runs else [])]
         line = f"gate {WORDS[gate.holds]}: {': '.join(parts)}: {', '.join(_parts(gate))}"
         for row in wrapped_whole(line, width, "  "):

@@ -255,7 +255,7 @@ def compared(
         raise next(iter(errors), None) or DataError(
             "there is nothing to compare", expected="at least two runs that finished the same task"
         )
-    document = with_gates(found.document(), wanted, gated, against)
+    document = with_gates(found.document(), wanted, gated, against, found.failed)
     fields = {name: getattr(document, name) for name in document.__struct_fields__}
     return ComparisonResult(**fields, errors=errors)
 

@@ -18,6 +18,7 @@ from harness.reporting.comparison_tables import (
     labels_shown,
     missing_tests,
     p_value,
+    slices_title,
 )
 from harness.reporting.short_table import (
     INDENT,
@@ -25,7 +26,7 @@ from harness.reporting.short_table import (
     WIDTH,
     comparability,
     cut,
-    middle_cut,
+    middle_cuts,
     other_models,
     wrapped,
 )
@@ -39,9 +40,9 @@ from harness.scoring.summary import MetricResult
 from harness.tasks.repeats import task_and_repeat
 
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")
-FURTHER = "other metrics, all pairs, each run's own values, notes, counts: --verbose"
+FURTHER = "other metrics, pairs and changed units, each run's own values, notes: --verbose"
 MOST_CHANGED = 5
-"""The units shown that changed most; each takes two lines."""
+"""The units shown that changed most, if the screen has room; each takes two lines."""
 
 CHANGED_HEAD = 3
 RESERVED = 4
@@ -85,20 +86,20 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     if len(lines) + used > SCREEN:
         lines = _table([each for each in measures if not each.in_mean], runs, width)
     room = (SCREEN - used - len(lines) - CHANGED_HEAD) // 2
-    most = min(MOST_CHANGED, room) if pairs else 0
-    changed = changed_lines(document.comparisons, runs, most=most) if most > 0 else ()
+    most = min(MOST_CHANGED, max(room, 1))
+    changed = changed_lines(document.comparisons, runs, most=most) if pairs else ()
     console.print(Text(cut(_title(document.comparisons, len(runs)), width), style="bold"))
     for line in (*lines, *pairs, *spread):
         console.print(line, soft_wrap=True)
     for comparison in document.comparisons:
-        for line in _by_slice(comparison, runs, width):
+        for line in _by_slice(comparison, document.comparisons, runs, width):
             console.print(line, soft_wrap=True)
     for place, text in enumerate(changed):
         console.print(Text(("" if place else "\n") + text), soft_wrap=True)
     for line in below:
         console.print(line)
     if len(runs) > 2 and not pairs:
-        console.print(Text("differences, with intervals and p: --against RUN"))
+        console.print(Text("differences, with intervals and p, and changed units: --against RUN"))
     console.print(Text(FURTHER))
 
 
@@ -113,7 +114,9 @@ def _all_differences(document: ComparisonDocument) -> Iterator[Difference]:
 def _title(comparisons: Sequence[Comparison], many: int) -> str:
     title = f"{many} runs on the units that all of them share" if many > 1 else "1 run"
     if within := next((one.within for one in comparisons if one.within), None):
-        title = f"{many} tasks of {clean_text(within)} on the same units"
+        title = (
+            f"{many} {'task' if many == 1 else 'tasks'} of {clean_text(within)} on the same units"
+        )
     return "; ".join([title, *other_models(each.roles for each in comparisons)])
 
 
@@ -199,7 +202,9 @@ def _deviations(document: ComparisonDocument, runs: Mapping[str, str]) -> Iterat
             yield Text(f"{name}: deviation over repeats: {', '.join(found)}", style="dim")
 
 
-def _by_slice(comparison: Comparison, runs: Mapping[str, str], width: int) -> Iterator[Text]:
+def _by_slice(
+    comparison: Comparison, every: Sequence[Comparison], runs: Mapping[str, str], width: int
+) -> Iterator[Text]:
     """The main metrics by the parts of the data: values, and differences if one run is the base."""
     for name in comparison.main if comparison.slices else ():
         first = comparison.runs[0].metrics[name]
@@ -217,8 +222,7 @@ def _by_slice(comparison: Comparison, runs: Mapping[str, str], width: int) -> It
                 )
             )
         yield Text()
-        title = f"{clean_text(comparison.task)} by {clean_text(parts[0].task.split()[0])}"
-        yield Text(cut(title, width), style="bold")
+        yield Text(cut(slices_title(comparison, every), width), style="bold")
         yield from _table(parts, runs, width)
         small = [
             each.task
@@ -234,7 +238,7 @@ def _by_slice(comparison: Comparison, runs: Mapping[str, str], width: int) -> It
 
 def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
     """Runs by tasks, or tasks by runs, whichever fits the width; otherwise a block a task."""
-    names = [middle_cut(each.task, VALUE_WIDTH) for each in measures]
+    names = middle_cuts([each.task for each in measures], VALUE_WIDTH)
     columns = [[name, each.metric] for name, each in zip(names, measures, strict=True)]
     values = [[each.values.get(run, NOTHING) for each in measures] for run in runs]
     n = ["n", *(each.n for each in measures)]
@@ -262,12 +266,12 @@ def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
 def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
     """A line for each measure, and below it the values of the runs."""
     lines = []
-    room = width - 2 * len(INDENT) - VALUE_WIDTH
+    labels = middle_cuts(list(runs.values()), width - 2 * len(INDENT) - VALUE_WIDTH)
     for each in measures:
         head = f"{each.task}, {each.metric}" + (f", n {each.n}" if each.n else "")
         rows = [
-            [INDENT + middle_cut(label, room), each.values.get(run, NOTHING)]
-            for run, label in runs.items()
+            [INDENT + label, each.values.get(run, NOTHING)]
+            for run, label in zip(runs, labels, strict=True)
         ]
         lines += [Text(cut(head, width), style="bold"), *_grid(rows, heads=0, left=1)]
     return lines
@@ -293,6 +297,25 @@ def _grid(rows: Sequence[Sequence[str]], *, heads: int, left: int) -> list[Text]
     if heads:
         lines.insert(heads, Text("─" * (sum(sizes) + len(INDENT) * (len(sizes) - 1))))
     return lines
+
+
+def _named(rows: Sequence[Sequence[str]], width: int) -> Iterator[Text]:
+    """A head and rows, each of a name and its numbers; where cut names look the same, a name that
+    does not fit has a line of its own."""
+    columns = list(zip(*rows, strict=True))
+    sizes = [max(map(cell_len, (column[0], *aligned(column[1:])))) for column in columns]
+    room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
+    names = middle_cuts(columns[0], room)
+    cells = ["" if cell_len(name) > room else name for name in names]
+    head, rule, *lines = _grid(
+        [[cell, *row[1:]] for cell, row in zip(cells, rows, strict=True)], heads=1, left=1
+    )
+    yield from (head, rule)
+    for name, cell, line in zip(names[1:], cells[1:], lines, strict=True):
+        if name != cell:
+            yield Text(name)
+        if line.plain:
+            yield line
 
 
 def _fits(lines: Sequence[Text], width: int) -> bool:
@@ -328,10 +351,7 @@ def _pairs(
             n = measure.n if alone else f"{each.n:,}"
             numbers = [difference_of(each), p_value(each.p), p_value(each.p_holm), n]
             rows.append([head, *numbers])
-    columns = list(zip(*rows, strict=True))
-    sizes = [max(map(cell_len, (column[0], *aligned(column[1:])))) for column in columns]
-    room = width - sum(sizes[1:]) - len(INDENT) * len(sizes[1:])
-    yield from _grid([[middle_cut(row[0], room), *row[1:]] for row in rows], heads=1, left=1)
+    yield from _named(rows, width)
     for reason in missing_tests(differences) if reasons else ():
         yield Text(reason, style="dim")
     if tests:

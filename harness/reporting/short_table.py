@@ -109,7 +109,8 @@ def print_short_table(
     if wanted > options.max_width:
         longest = max(cell_len(row.name) for row in rows[:fit])
         names = max(longest - (wanted - options.max_width), SHORTEST_NAME)
-        table = _table([replace(row, name=middle_cut(row.name, names)) for row in rows[:fit]])
+        shown = middle_cuts([row.name for row in rows[:fit]], names)
+        table = _table(replace(row, name=name) for row, name in zip(rows[:fit], shown, strict=True))
     console.print(table, width=options.max_width)
     if left:
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
@@ -347,3 +348,9 @@ def middle_cut(name: str, room: int) -> str:
         return name
     head = room - room // 2 - 1
     return f"{name[:head]}…{name[-(room // 2) :]}"
+
+
+def middle_cuts(names: Sequence[str], room: int) -> list[str]:
+    """The names in a width; all of them whole if two would look the same."""
+    shown = [middle_cut(name, room) for name in names]
+    return shown if len({*shown}) == len({*names}) else list(names)

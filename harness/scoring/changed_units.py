@@ -54,7 +54,10 @@ def changed_units(
     units: Mapping[str, Mapping[str, Mapping[str, tuple[str, float]]]],
     metrics: Mapping[str, Metric],
 ) -> Iterator[ChangedUnits]:
-    """The changes behind each difference; `units` are by run, metric and id: user and value."""
+    """The changes behind each difference, of the units that both of its runs have.
+
+    `units` are by run, metric and id of all units that count: user and value.
+    """
     shown = {task.run: _Commands(task) for task in tasks}
     for each in differences:
         ours, theirs = (units[run][each.metric] for run in (each.first, each.second))

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from harness.base.errors import UsageError
 from harness.base.hashing import digest
 from harness.contracts.identity import RECORDED, SOFTWARE, Identity
 from harness.contracts.stage import CANDIDATE
@@ -73,6 +74,19 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     label: str
     because: tuple[str, ...]
+
+
+class NoneComparable(UsageError):
+    """No run of the task `task` can be compared; `refused` says why each was left out."""
+
+    def __init__(self, task: str, refused: Sequence[Refused]) -> None:
+        super().__init__(
+            f"no run of task {task!r} can be compared",
+            found="; ".join(f"{each.label}: {', '.join(each.because)}" for each in refused),
+            hint="add --force to compare them anyway; they are marked then",
+        )
+        self.task = task
+        self.refused = refused
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,14 @@ def compare_methods(
 
     Without `metrics` the main ones are compared, with `everything` all. `against` is a task.
     """
+    benchmarks = {one.task.name: one.task.benchmark for one in tasks}
+    if len({*benchmarks.values()}) > 1:
+        raise UsageError(
+            "the tasks are not of one benchmark",
+            where="--tasks",
+            found=", ".join(f"{name} of {benchmark}" for name, benchmark in benchmarks.items()),
+            expected="tasks of one benchmark, such as two methods",
+        )
     known = chosen_metrics(tasks[0].task, tasks[0].benchmark)
     shared = [
         name

@@ -15,6 +15,7 @@ from harness.scoring.comparison_document import Compared, ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.mean_differences import common_means, differences_of_means
 from harness.scoring.score_run import chosen_metrics
+from harness.tasks.repeats import task_and_repeat
 
 
 class ComparedTasks(NamedTuple):
@@ -23,6 +24,11 @@ class ComparedTasks(NamedTuple):
     compared: list[Compared]
     skipped: list[DataError]
     failed: list[HarnessError]
+
+    def compares_repeat_of(self, name: str) -> bool:
+        """Whether another repeat of the task is compared; only the first is compared by slice."""
+        known = {task_and_repeat(each.comparison.task)[0] for each in self.compared}
+        return task_and_repeat(name)[0] in known
 
     def document(self) -> ComparisonDocument:
         """The comparisons, and the means over their tasks, with p values adjusted for all tests."""
@@ -55,8 +61,8 @@ def compare_tasks(
 
     With `everything`, all metrics and all pairs of runs are compared. `oracle` is the file of an
     oracle. With `alone`, a task of one run is compared with the file if it has an oracle. `by` is a
-    slice of the data, `gated` are further metrics by task. Raises UsageError for a metric or slice
-    that no task has.
+    slice of the data, by which the first repeat of a task is compared, `gated` are further metrics
+    by task. Raises UsageError for a metric or slice that no task has.
     """
     by_name: dict[str, list[FinishedTask]] = {}
     for task in tasks:
@@ -87,7 +93,7 @@ def compare_tasks(
                 only=() if everything and not metrics else tuple(dict.fromkeys((*main, *further))),
                 all_pairs=everything,
                 against=against,
-                by=by,
+                by=None if found.compares_repeat_of(name) else by,
             )
             found.compared.append(compared)
         except HarnessError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from harness.base.errors import DataError, HarnessError, PluginError, UsageError
+from harness.base.errors import DataError, HarnessError, PluginError
 from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
 from harness.runs.atomic_files import atomic_write
@@ -20,6 +20,7 @@ from harness.scoring.aggregate import Columns, counted_values, sound
 from harness.scoring.changed_units import changed_units
 from harness.scoring.comparable import (
     ComparisonSet,
+    NoneComparable,
     candidate_of,
     comparison_set,
     server_differences,
@@ -54,10 +55,11 @@ class _Rescored:
 
 
 class _Measured(NamedTuple):
-    """By run the metrics on common units and these units, and the differences."""
+    """By run the metrics on common units, these units and all that count, and the differences."""
 
     common: dict[str, dict[str, MetricResult]]
     units: dict[str, dict[str, Units]]
+    counting: dict[str, dict[str, Units]]
     differences: tuple[Difference, ...]
 
 
@@ -110,11 +112,7 @@ def compare(
     runs = comparison_set(tasks, force=force, settings=settings)
     oracle = runs.reference.benchmark.oracle
     if not runs.members:
-        raise UsageError(
-            f"no run of task {runs.reference.task.name!r} can be compared",
-            found="; ".join(f"{each.run}: {', '.join(each.because)}" for each in runs.refused),
-            hint="add --force to compare them anyway; they are marked then",
-        )
+        raise NoneComparable(runs.reference.task.name, runs.refused)
     if oracle is None:
         together = _Together(
             united=None, rescored={task.run: _as_kept(task) for task in runs.members}, doubts=()
@@ -157,7 +155,7 @@ def compare(
         differences=found.differences,
         doubts=(*together.doubts, *server_differences(runs.members)),
         slices=tuple(parts) or msgspec.UNSET,
-        changed=tuple(changed_units(found.differences, runs.members, found.units, metrics))
+        changed=tuple(changed_units(found.differences, runs.members, found.counting, metrics))
         or msgspec.UNSET,
     )
     (comparison,) = adjusted([comparison])
@@ -183,24 +181,25 @@ def _measured(
     """
     common: dict[str, dict[str, MetricResult]] = {task.run: {} for task in runs.members}
     kept: dict[str, dict[str, Units]] = {run: {} for run in common}
+    counting: dict[str, dict[str, Units]] = {run: {} for run in common}
     differences: list[Difference] = []
-    counting = scores
     if only is not None:
-        counting = {run: [one for one in of if one.id in only] for run, of in scores.items()}
+        scores = {run: [one for one in of if one.id in only] for run, of in scores.items()}
     of_others = runs.reference.benchmark.stages_of_others
     for name, metric in metrics.items():
         having = [task for task in runs.members if own[task.run][name].value is not None]
         values = {
-            task.run: counted_values(counting[task.run], name, metric, of_others) for task in having
+            task.run: counted_values(scores[task.run], name, metric, of_others) for task in having
         }
         shared = _shared(values)
         for task in having:
             kept[task.run][name] = shared[task.run]
+            counting[task.run][name] = values[task.run]
             common[task.run] |= _common(task, name, metric, shared[task.run])
         if pairs:
             one = against.get(name) if isinstance(against, Mapping) else against
             differences += differences_of(runs.reference, name, metric, values, one)
-    return _Measured(common, kept, tuple(differences))
+    return _Measured(common, kept, counting, tuple(differences))
 
 
 def _compared_run(

@@ -113,7 +113,8 @@ class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
 
     It `holds` if the interval lies wholly above the bound, or below it if not `above`; None if this
     cannot be decided, for the reason `undecided`. `people_needed` is about how many people an
-    interval needs that would lie there, if only its width is in the way.
+    interval needs that would lie there, if only its width is in the way. `labels` are by run those
+    of the two.
     """
 
     gate: str
@@ -123,6 +124,7 @@ class DecidedGate(msgspec.Struct, frozen=True, kw_only=True):
     bound: float
     first: str | None
     second: str | None
+    labels: dict[str, str] = {}
     value: float | None = None
     interval: tuple[float, float] | None = None
     confidence: float | None = None

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from harness.base.errors import UsageError, did_you_mean
-from harness.scoring.comparison_document import ComparisonDocument, DecidedGate
+from harness.base.errors import HarnessError, UsageError, did_you_mean
+from harness.scoring.comparable import NoneComparable
+from harness.scoring.comparison_document import Comparison, ComparisonDocument, DecidedGate
 from harness.scoring.group_means import tasks_of_group
 from harness.scoring.score_run import chosen_metrics
 from harness.scoring.summary import main_metrics
@@ -61,7 +62,7 @@ def check_base(many: int, against: str | None) -> None:
         raise UsageError(
             "a gate needs to know which run is the base",
             where=WHERE,
-            found=f"{many} runs without --against",
+            found=f"{many} {'run' if many == 1 else 'runs'} without --against",
             expected="two runs, of which the second is the base, or --against RUN",
         )
 
@@ -166,9 +167,10 @@ def with_gates(
     gates: Sequence[Gate],
     runs: Sequence[GatedRun],
     against: str | None,
+    failed: Sequence[HarnessError] = (),
 ) -> ComparisonDocument:
     """The comparison with the decided gates; as it is where there are none."""
-    found = tuple(decided(gates, document, runs, against))
+    found = tuple(decided(gates, document, runs, against, failed))
     return msgspec.structs.replace(document, gates=found) if found else document
 
 
@@ -177,22 +179,26 @@ def decided(
     document: ComparisonDocument,
     runs: Sequence[GatedRun],
     against: str | None,
+    failed: Sequence[HarnessError] = (),
 ) -> Iterator[DecidedGate]:
-    """Each gate for each run but the base, which is `against` or else the last run."""
+    """Each gate for each run but the base, which is `against` or else the last run.
+
+    `failed` are the errors of tasks that could not be compared.
+    """
     by_id = {run.manifest.run_id: run for run in runs}
     base = against if against is not None else next(reversed(by_id), "")
     others = [run for run in by_id if run != base]
     for gate in gates:
         if not others:
-            yield _undecided(gate, None, None, "a run cannot be read")
+            yield _undecided(gate, (), "a run cannot be read")
         for run in others:
+            pair = (by_id[run], by_id[base])
             found = next(_differences(gate, document, (run, base)), None)
             if found is not None and found.value is not None and found.interval is not None:
-                yield _decided(gate, found)
+                yield _decided(gate, pair, found)
             else:
                 why = f"no interval: {found.no_interval}" if found is not None else ""
-                pair = (by_id[run], by_id[base])
-                yield _undecided(gate, run, base, why or _why_not(gate, document, pair))
+                yield _undecided(gate, pair, why or _why_not(gate, document, pair, failed))
 
 
 def _differences(
@@ -211,7 +217,7 @@ def _differences(
                     yield one
 
 
-def _decided(gate: Gate, found: Difference) -> DecidedGate:
+def _decided(gate: Gate, runs: Sequence[GatedRun], found: Difference) -> DecidedGate:
     assert found.value is not None and found.interval is not None
     low, high = found.interval
     holds = low > gate.bound if gate.above else high < gate.bound
@@ -223,7 +229,7 @@ def _decided(gate: Gate, found: Difference) -> DecidedGate:
         times = (arm / (found.value - gate.bound)) ** 2
         needed = math.floor(found.users * times) + 1 if times < MOST_TIMES else None
     return DecidedGate(
-        **_about(gate, found.first, found.second),
+        **_about(gate, runs),
         value=found.value,
         interval=found.interval,
         confidence=found.confidence,
@@ -233,32 +239,48 @@ def _decided(gate: Gate, found: Difference) -> DecidedGate:
     )
 
 
-def _undecided(gate: Gate, first: str | None, second: str | None, why: str) -> DecidedGate:
-    return DecidedGate(**_about(gate, first, second), holds=None, undecided=why)
+def _undecided(gate: Gate, runs: Sequence[GatedRun], why: str) -> DecidedGate:
+    return DecidedGate(**_about(gate, runs), holds=None, undecided=why)
 
 
-def _about(gate: Gate, first: str | None, second: str | None) -> dict[str, Any]:
+def _about(gate: Gate, runs: Sequence[GatedRun]) -> dict[str, Any]:
+    labels = {run.manifest.run_id: run.label for run in runs}
+    first, second = labels or (None, None)
     return {
         "gate": gate.text, "task": gate.name, "metric": gate.metric, "above": gate.above,
-        "bound": gate.bound, "first": first, "second": second,
+        "bound": gate.bound, "first": first, "second": second, "labels": labels,
     }  # fmt: skip
 
 
-def _why_not(gate: Gate, document: ComparisonDocument, runs: tuple[GatedRun, GatedRun]) -> str:
+def _why_not(
+    gate: Gate,
+    document: ComparisonDocument,
+    runs: tuple[GatedRun, GatedRun],
+    failed: Sequence[HarnessError],
+) -> str:
     """Why two runs have no difference that a gate is about."""
     for run in runs:
         absent = [task for task in gate.tasks if task not in run.finished]
         if absent:
             return f"{run.label} has not finished {', '.join(absent)}"
     ids = {run.manifest.run_id: run.label for run in runs}
+    judged: list[Comparison | NoneComparable] = [*document.comparisons]
+    judged += [error for error in failed if isinstance(error, NoneComparable)]
+    for found in judged:
+        left_out = [
+            f"{ids[each.run]} is left out of {found.task}: {'; '.join(each.because)}"
+            for each in found.refused
+            if found.task in gate.tasks and each.run in ids
+        ]
+        if left_out:
+            return "; ".join(left_out)
     for comparison in document.comparisons:
         if comparison.task in gate.tasks:
-            for each in comparison.refused:
-                if each.run in ids:
-                    why = "; ".join(each.because)
-                    return f"{ids[each.run]} is left out of {comparison.task}: {why}"
             for one in comparison.runs:
                 result = one.metrics.get(gate.metric)
                 if one.run in ids and result is not None and result.value is None:
                     return f"{ids[one.run]}, {comparison.task}: {result.undefined}"
+    compared = [comparison.task for comparison in document.comparisons]
+    if absent := [task for task in gate.tasks if task not in compared]:
+        return f"{', '.join(absent)} could not be compared"
     return "the runs have no unit in common, or not the same tasks"

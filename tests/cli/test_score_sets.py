@@ -430,6 +430,25 @@ def test_an_option_that_decided_what_was_asked_is_refused(tmp_path: Path) -> Non
     assert "changes of limits.least" in str(caught.value)
 
 
+def test_a_gate_on_a_task_that_is_left_out_is_refused(tmp_path: Path) -> None:
+    found = {"ann": [1], "bob": [2]}
+    runs = [a_run(tmp_path, name, found, tasks=("s", "t")) for name in ("one", "two")]
+    with pytest.raises(UsageError, match="`--task` leaves t out") as caught:
+        compared(*runs, "--task", "s", "--gate", "t.many>-1")
+    assert (caught.value.found, caught.value.exit_code) == ("t.many>-1", 2)
+    assert compared(*runs, "--task", "s", "--gate", "s.many>-1") == 0
+
+
+def test_one_run_is_counted_as_one(tmp_path: Path) -> None:
+    one = a_run(tmp_path, "one", {"ann": [1]})
+    with pytest.raises(UsageError) as caught:
+        compared(one, "--gate", "t.many>0")
+    assert caught.value.found == "1 run without --against"
+    with pytest.raises(UsageError) as caught:
+        compared(one, "--tasks", "t")
+    assert caught.value.found == "1 run and 1 task"
+
+
 def test_a_task_that_no_run_has_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no task 'u'"):
         compared(*three_runs(tmp_path), "--task", "u")

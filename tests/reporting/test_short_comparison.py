@@ -7,6 +7,7 @@ from inline_snapshot import snapshot
 from msgspec import structs
 
 from harness.reporting.short_comparison import print_short_comparison
+from harness.scoring.changed_units import ChangedUnit, ChangedUnits
 from harness.scoring.comparable import Refused
 from harness.scoring.comparison_document import (
     ComparedRun,
@@ -128,7 +129,7 @@ step-2000 is better than step-1000 in perrec_hard (ptc higher by
 0.120 [0.030, 0.210], p 0.012); no difference is shown in gist_synthetic (ptc,
 p 0.400)
 not comparable to published: bundled sample data
-other metrics, all pairs, each run's own values, notes, counts: --verbose\
+other metrics, pairs and changed units, each run's own values, notes: --verbose\
 """)
 
 
@@ -145,6 +146,69 @@ def test_a_long_name_is_cut_so_that_the_differences_fit():
     (line,) = (line for line in lines if "+0.100" in line)
     assert len(line) == 80
     assert line.startswith("perrec_hard_poin") and "…" in line
+
+
+def test_names_that_would_look_the_same_stand_whole_above_their_numbers():
+    ways = ("pointwise", "pairwise", "listwise")
+    names = [f"perrec_of_all_people_{way}_with_their_profiles" for way in ways]
+    lines = printed(*(two(name, 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.02, 0.06))
+                      for name in [*names, "gist"]))  # fmt: skip
+    start = lines.index("step-2000 − step-1000, on the units that both share")
+    numbers = ["+0.100", "[+0.010,", "+0.200]", "0.020", "0.060", "40"]
+    assert [line.split() for line in lines[start + 3 : start + 10]] == [
+        [f"{names[0]},", "ptc", "↑"], numbers,
+        [f"{names[1]},", "ptc", "↑"], numbers,
+        [f"{names[2]},", "ptc", "↑"], numbers,
+        ["gist,", "ptc", "↑", *numbers],
+    ]  # fmt: skip
+    assert max(map(len, lines)) <= 80
+
+
+def test_columns_whose_names_would_look_the_same_have_whole_names():
+    names = ["perrec_hard_pointwise_profiles", "perrec_hard_listwise_profiles"]
+    lines = printed(*many(names, 6))
+    assert lines[1].split() == names
+
+
+def changes(task, *largest, name="ptc"):
+    """A comparison with units that changed by these values, and 20 that changed less."""
+    units = [
+        ChangedUnit(unit=f"u{value}", user="u", first=value, second=0.0,
+                    commands=(f"harness show new --sample u{value}", "harness show old"))
+        for value in largest
+    ]  # fmt: skip
+    found = ChangedUnits(
+        metric=name, first=f"run-{NEXT}", second=f"run-{BASE}", better=len(units) + 20, worse=0,
+        same=3, largest=tuple(units),
+    )  # fmt: skip
+    runs = [a_run(label, metric(0.5), metric(0.5), name=name) for label in (BASE, NEXT)]
+    difference = a_difference(0.1, (0.0, 0.2), 0.5, 0.5, name=name)
+    return a_comparison(task, runs, difference, name=name, changed=(found,))
+
+
+def test_the_units_that_changed_are_counted_and_one_is_shown_on_a_full_screen():
+    lines = printed(*(changes(f"task_{number}", number / 10) for number in range(20)))
+    start = lines.index("units of step-2000: 420 better, 0 worse, 60 the same")
+    assert lines[start + 1 : start + 4] == [
+        "  +1.900  0.000 → 1.900  task_19, ptc, u1.9",
+        "    harness show new --sample u1.9",
+        "  and 419 more",
+    ]
+
+
+def test_changes_stand_metric_by_metric_and_the_largest_of_each_first():
+    lines = printed(changes("s", 0.1), changes("g", 3.0, name="gap"), changes("t", 0.5))
+    start = lines.index("units of step-2000: 63 better, 0 worse, 9 the same")
+    assert [line.split()[-1] for line in lines[start + 1 : start + 7 : 2]] == [
+        "u0.5",
+        "u0.1",
+        "u3.0",
+    ]
+
+
+def test_one_task_of_a_run_is_counted_as_one():
+    runs = [a_run("t", metric(0.5), metric(0.5))]
+    assert printed(a_comparison("t", runs, within="one"))[0].startswith("1 task of one on")
 
 
 def test_lower_is_better_where_the_metric_says_so():
@@ -199,7 +263,7 @@ def test_where_tasks_subtract_different_runs_the_option_for_one_base_is_named():
         for task, old in (("s", "old"), ("t", "older"))
     ]  # fmt: skip
     lines = printed(*tasks)
-    assert "differences, with intervals and p: --against RUN" in lines
+    assert "differences, with intervals and p, and changed units: --against RUN" in lines
     assert not any("−" in line for line in lines)
 
 
@@ -208,7 +272,7 @@ def test_six_runs_of_four_tasks_fit_a_screen():
     assert len(lines) <= 36
     assert max(map(len, lines)) <= 80
     assert lines.count("  step-6000  0.500 [0.400, 0.600]") == 4
-    assert "differences, with intervals and p: --against RUN" in lines
+    assert "differences, with intervals and p, and changed units: --against RUN" in lines
     assert not any("−" in line or "better" in line for line in lines)
 
 
@@ -362,7 +426,7 @@ def test_what_speaks_against_the_comparison_has_a_line_each():
         "ptc: too few models",
         "s has no ptc of step-1000: 3 of 40 units have one",
         "served differently",
-        "other metrics, all pairs, each run's own values, notes, counts: --verbose",
+        "other metrics, pairs and changed units, each run's own values, notes: --verbose",
     ]
 
 

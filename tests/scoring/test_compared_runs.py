@@ -51,10 +51,12 @@ from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.result_lines import lines_of
 from harness.reporting.html.run_differences import differences_html, differences_of_runs
 from harness.reporting.html.verdict import UNDECIDED, verdict
+from harness.reporting.short_comparison import print_short_comparison
 from harness.runs.manifest import Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_methods import compare_methods
 from harness.scoring.compared_tasks import compare_tasks
+from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.gates import GatedRun, decided, gates_of, metrics_by_task
 
 PEOPLE = ("ann", "bob", "cid", "dan", "eve", "fay")
@@ -177,6 +179,17 @@ def test_equal_runs_have_no_changed_unit_and_p_1(tmp_path):
     ]
 
 
+def test_a_third_run_hides_no_changed_unit_of_two_others(tmp_path):
+    runs = [*two_runs(tmp_path), Run(tmp_path, "few", {"t": {"ann": 0}})]
+    (comparison,) = document_of(runs, against="old").comparisons
+    assert [(one.first, one.n) for one in comparison.differences] == [("new", 6), ("few", 1)]
+    assert [(one.first, one.better, one.worse, one.same) for one in comparison.changed] == [
+        ("new", 3, 1, 2), ("few", 0, 0, 1),
+    ]  # fmt: skip
+    page, _ = reported(runs)
+    assert "old against new, hits: 1 better, 3 worse, 2 the same" in page.texts["differences"]
+
+
 def test_slices_of_few_people_have_no_interval_and_their_tests_are_adjusted_with_all(tmp_path):
     people = [f"p{number}" for number in range(24)]
     part = {one: "21-100" if place < 20 else "6-20" for place, one in enumerate(people)}
@@ -257,6 +270,27 @@ def test_repeats_are_compared_over_all_of_them_with_the_deviation(tmp_path):
     assert [(one.p is None, one.p_holm) for one in singles] == [(False, None)] * 2
 
 
+def test_of_repeats_the_first_that_is_compared_is_compared_by_slice(tmp_path):
+    part = dict.fromkeys(PEOPLE, "all")
+    both = {"t": by_person(NEW), "t@2": by_person(OLD)}
+    runs = two_runs(tmp_path, both, both, slices=part)
+    document = document_of(runs, by="part")
+    assert [(one.task, bool(one.slices)) for one in document.comparisons] == [
+        ("t", True), ("t@2", False),
+    ]  # fmt: skip
+    console = Console(record=True, file=io.StringIO(), width=80)
+    print_short_comparison(document, console)
+    said = console.export_text()
+    assert "\nt by part, this repeat alone\n" in said
+    assert "adjusted for 2 tests" in said, "the mean over repeats, and the part"
+    page, _ = reported(runs, "part")
+    assert "t@2 by part" not in page.texts["differences"]
+    assert "t by part, this repeat alone" in page.texts["differences"]
+    late = two_runs(tmp_path / "2", {**both, "t": None}, both, slices=part)
+    (comparison,) = document_of(late, by="part").comparisons
+    assert (comparison.task, len(comparison.slices)) == ("t@2", 1)
+
+
 def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_named(tmp_path):
     run = Run(tmp_path, "one", {"a": by_person(NEW), "b": by_person(OLD)})
     a, b = run.kept
@@ -272,6 +306,10 @@ def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_na
     assert comparison.within == "one"
     assert comparison.doubts == ("b against a: ask's version 2 against null",)
     assert comparison.changed[0].largest[0].commands[0].endswith("one --task a")
+    foreign = replace(b, task=changed(b.task, benchmark="other"))
+    with pytest.raises(UsageError, match="the tasks are not of one benchmark") as raised:
+        compare_methods([a, foreign])
+    assert raised.value.found == "a of toy, b of other"
     other = changed(b.entry, data={"fingerprint": "another"})
     (refused,) = compare_methods([a, replace(b, entry=other)]).comparison.refused
     assert refused.because == ("data f against another",) or refused.run in ("a", "b")
@@ -372,6 +410,14 @@ def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
     runs = two_runs(tmp_path / "2", both, {**both, "t@2": None})
     (cut,) = gated(runs, "t.hits>-1")
     assert (cut.holds, cut.undecided) == (None, "new has not finished t@2")
+
+
+def test_a_gate_on_a_task_that_failed_to_be_compared_says_so(tmp_path):
+    every = [run.gated for run in two_runs(tmp_path)]
+    (gate,) = decided(
+        gates_of(["t.hits>0"], every), ComparisonDocument(comparisons=()), every, None
+    )
+    assert (gate.holds, gate.undecided) == (None, "t could not be compared")
 
 
 def test_with_one_common_person_there_is_no_interval_and_no_decision(tmp_path):
@@ -534,6 +580,8 @@ def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tm
         ([missed], [], 4),
         ([open_one, missed], [], 1),
         ([missed], [DataError("a task is not finished")], 1),
+        ([missed], [UsageError("no run can be compared")], 1),
+        ([], [UsageError("no run can be compared")], 2),
         ([changed(missed, holds=True)], [], 0),
     ):
         assert exit_code(changed(document_of(runs), gates=tuple(gates)), errors) == code

@@ -32,16 +32,20 @@ from golden.result_schemas import schema_file
 from rich.console import Console
 
 from harness.base.errors import DataError, PluginError, UsageError
+from harness.cli.compare import exit_code
 from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED, SOFTWARE
 from harness.contracts.records import Score
 from harness.contracts.stage import Item
 from harness.reporting.comparison_tables import difference_table
+from harness.reporting.gate_lines import print_gates
 from harness.runs.manifest import RoleEntry, Session, StageEntry
 from harness.runs.run_folder import RunFolder
+from harness.scoring.compared_tasks import compare_tasks
 from harness.scoring.comparison import adjusted, compare, read_oracle, write_comparisons
 from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.finished_task import FinishedTask, labels_of
+from harness.scoring.gates import GatedRun, gates_of, with_gates
 from harness.scoring.mean_differences import common_means
 
 
@@ -341,6 +345,25 @@ def test_where_every_candidate_is_the_judge_nothing_is_compared(tmp_path: Path) 
     runs = [a_run(tmp_path, name, ONE, candidate="llama") for name in ("a", "b")]
     with pytest.raises(UsageError, match="no run of task 't' can be compared"):
         compare(runs)
+
+
+def test_a_gate_on_runs_that_judge_themselves_is_undecided_for_that_reason(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, name, ONE, candidate="llama") for name in ("a", "b")]
+    found = compare_tasks(runs)
+    every = [
+        GatedRun(f"llama {run.run}", run.manifest, {"t": BENCHMARK}, frozenset({"t"}))
+        for run in runs
+    ]
+    wanted = gates_of(["t.many>0"], every)
+    document = with_gates(found.document(), wanted, every, None, found.failed)
+    console = Console(record=True, file=io.StringIO())
+    print_gates(document, console)
+    assert " ".join(console.export_text().split()) == (
+        "gate undecided: t.many>0: llama a − llama b: "
+        "llama a is left out of t: its candidate is the judge, llama; "
+        "llama b is left out of t: its candidate is the judge, llama"
+    )
+    assert exit_code(document, found.failed) == 1
 
 
 def test_common_users_are_those_that_all_runs_scored(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from harness.base.errors import HarnessError, UsageError
 from harness.contracts.report import Cell, Sheet
-from harness.reporting.comparison_tables import missing_tests, p_value
+from harness.reporting.comparison_tables import missing_tests, p_value, slices_title
 from harness.reporting.html.markup import Html, element, joined
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.sheet_html import notes_html, sheet_html
@@ -176,7 +176,8 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
         # All repeats of a task are compared with the same runs, so that their mean is too.
         against = best.setdefault(task_and_repeat(name)[0], _best(tasks, only))
         try:
-            found.compared.append(compare(tasks, only=only, against=against, by=by))
+            parts_by = None if found.compares_repeat_of(name) else by
+            found.compared.append(compare(tasks, only=only, against=against, by=parts_by))
         except HarnessError as error:
             problems.append(f"{name}: {error.problem}")
             continue
@@ -218,7 +219,7 @@ def differences_html(found: Differences) -> Html:
     labels = found.labels()
     every = found.document.comparisons
     parts = [sheet_html(sheet, level=3) for sheet in _tested(found, labels)]
-    parts += [sheet_html(_sliced(one, labels), level=3) for one in every if one.slices]
+    parts += [sheet_html(_sliced(one, every, labels), level=3) for one in every if one.slices]
     changed = [
         sheet_html(_changed(one.task, own, labels))
         for one in every
@@ -226,11 +227,7 @@ def differences_html(found: Differences) -> Html:
     ]
     if changed:
         title = element("summary", "The units that changed most, by task")
-        note = (
-            "Counted are the units that each run of a task has a value of: they may be fewer than "
-            "n, which counts those of two runs."
-        )
-        parts.append(element("details", title, notes_html([note]), *changed))
+        parts.append(element("details", title, *changed))
     notes = [*found.problems]
     if found.parts:
         notes.append(
@@ -282,7 +279,7 @@ def _tested(found: Differences, labels: Mapping[str, str]) -> Iterator[Sheet]:
         yield Sheet(title="", columns=columns, rows=tuple(rows), notes=tuple(notes), digits=3)
 
 
-def _sliced(one: Comparison, labels: Mapping[str, str]) -> Sheet:
+def _sliced(one: Comparison, every: Sequence[Comparison], labels: Mapping[str, str]) -> Sheet:
     parts = one.slices or ()
     without = [
         f"{part.slice} {part.value}, {line}"
@@ -290,7 +287,7 @@ def _sliced(one: Comparison, labels: Mapping[str, str]) -> Sheet:
         for line in missing_tests(part.differences)
     ]
     return Sheet(
-        title=f"{one.task} by {parts[0].slice}",
+        title=slices_title(one, every),
         columns=(parts[0].slice, "difference", "metric", *NUMBERS), digits=3,
         rows=tuple(
             (part.value, _pair(each, labels), each.metric, *_numbers(each))

@@ -108,7 +108,7 @@ def write_report(
     `option` named the file.
     """
     from harness.registry import load_plugins
-    from harness.reporting.html.report_page import report_page
+    from harness.reporting.html.report_page import MEGABYTE, report_page
     from harness.runs.atomic_files import atomic_write
 
     unread = [error for run in runs if run.opened is None for error in run.errors]
@@ -124,7 +124,13 @@ def write_report(
         )  # fmt: skip
     finally:
         gc.enable()
-    atomic_write(file, page.encode(), option=option)
+    data = page.encode()
+    atomic_write(file, data, option=option)
+    if most_samples is None and len(data) > most_megabytes * MEGABYTE:
+        print_error(
+            f"note: the page has {len(data) / MEGABYTE:.1f} MB, more than {most_megabytes:g}: "
+            "fewer runs or tasks make it smaller"
+        )
     return unread
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from harness.base.errors import UsageError
 
@@ -21,14 +23,17 @@ def home() -> Path | None:
 def without_home(text: str) -> str:
     """The text with `~` for the user's home folder, whose name may be that of a person."""
     folder = home()
-    if folder is None or str(folder) == folder.anchor or str(folder) not in text:
+    if folder is None or str(folder) == folder.anchor:
         return text
-    return _named(str(folder)).sub("~", text)
+    spellings, pattern = _named(str(folder))
+    return pattern.sub("~", text) if any(one in text for one in spellings) else text
 
 
 @lru_cache(maxsize=8)
-def _named(folder: str) -> re.Pattern[str]:
-    return re.compile(rf"{re.escape(folder)}(?![\w.-])")
+def _named(folder: str) -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """The folder as it is, as JSON and addresses spell it, and the pattern that finds each."""
+    spellings = tuple(dict.fromkeys((folder, json.dumps(folder)[1:-1], quote(folder))))
+    return spellings, re.compile(rf"(?:{'|'.join(map(re.escape, spellings))})(?![\w.-])")
 
 
 def expanded(path: str | Path, *, where: str | None = None) -> Path:

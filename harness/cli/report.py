@@ -22,6 +22,9 @@ from harness.cli.score import NamedRun, labels_of_runs, open_runs, task_option
 if TYPE_CHECKING:
     from harness.reporting.html.reported_run import ReportedRun
 
+OPTION = "--output"
+"""The option that names the page."""
+
 
 @command(
     "harness report RUN",
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
 )
 @argument("runs", metavar="RUN", nargs=-1, candidates="runs", help="the folder or name of a run")
 @option(
-    "--output", "-o", metavar="FILE", type=PATH, default=Path("report.html"),
+    OPTION, "-o", metavar="FILE", type=PATH, default=Path("report.html"),
     help="the page to write (report.html)",
 )  # fmt: skip
 @tag_option()
@@ -58,11 +61,7 @@ def report(**options: Any) -> int:
     from harness.reporting.text import clean_text
 
     args = SimpleNamespace(**options)
-    if not args.output.parent.is_dir():
-        raise UsageError(
-            "the folder of the report does not exist", where="--output",
-            found=str(args.output.parent), expected="an existing folder",
-        )  # fmt: skip
+    check_folder(args.output)
     for file in args.labels:
         if not Path(file).is_file():
             raise UsageError(
@@ -83,6 +82,15 @@ def report(**options: Any) -> int:
     return unread[0].exit_code if unread else 0
 
 
+def check_folder(page: Path, *, option: str = OPTION) -> None:
+    """Raise UsageError if the folder of a report, which `option` named, does not exist."""
+    if not page.parent.is_dir():
+        raise UsageError(
+            "the folder of the report does not exist", where=option,
+            found=str(page.parent), expected="an existing folder",
+        )  # fmt: skip
+
+
 def write_report(
     file: Path,
     runs: list[NamedRun],
@@ -93,10 +101,14 @@ def write_report(
     most_megabytes: float = 30.0,
     labels: Sequence[str] = (),
     by: str | None = None,
+    option: str = OPTION,
 ) -> list[HarnessError]:
-    """Write the page about these runs; why some of them could not be opened, raised if all."""
+    """Write the page about these runs; why some of them could not be opened, raised if all.
+
+    `option` named the file.
+    """
     from harness.registry import load_plugins
-    from harness.reporting.html.report_page import report_page
+    from harness.reporting.html.report_page import MEGABYTE, report_page
     from harness.runs.atomic_files import atomic_write
 
     unread = [error for run in runs if run.opened is None for error in run.errors]
@@ -112,7 +124,13 @@ def write_report(
         )  # fmt: skip
     finally:
         gc.enable()
-    atomic_write(file, page.encode(), option="--output")
+    data = page.encode()
+    atomic_write(file, data, option=option)
+    if most_samples is None and len(data) > most_megabytes * MEGABYTE:
+        print_error(
+            f"note: the page has {len(data) / MEGABYTE:.1f} MB, more than {most_megabytes:g}: "
+            "fewer runs or tasks make it smaller"
+        )
     return unread
 
 

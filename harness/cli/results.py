@@ -67,14 +67,19 @@ def print_short(
 
 
 def print_everything(
-    folder: RunFolder, manifest: Manifest, summaries: Sequence[TaskSummary]
+    folder: RunFolder,
+    manifest: Manifest,
+    summaries: Sequence[TaskSummary],
+    *,
+    groups: bool = True,
 ) -> None:
-    """Print all that is known of these tasks of a run, and the analyses of its groups."""
+    """Print all that is known of these tasks of a run, and with `groups` the analyses of its
+    groups."""
     from harness.reporting.report_tables import print_report
     from harness.reporting.tables import print_summaries
 
     print_summaries(summaries)
-    for report in _group_reports(folder, manifest):
+    for report in _group_reports(folder, manifest) if groups else ():
         print_report(report)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -234,8 +234,13 @@ def settings_of(command: click.Command) -> dict[str, Setting]:
     return {one.name: one for one in command.params if isinstance(one, Setting)}
 
 
-def setting_named(name: str, where: str, command: click.Command) -> Setting:
-    """The option of a key in a settings file; UsageError if no setting has that name."""
+def setting_named(
+    name: str, where: str, command: click.Command, *, others: Collection[str] = ()
+) -> Setting:
+    """The option of a key in a settings file; UsageError if no setting has that name.
+
+    `others` are keys of settings files that this file cannot have.
+    """
     options = settings_of(command)
     if name in options:
         return options[name]
@@ -244,7 +249,7 @@ def setting_named(name: str, where: str, command: click.Command) -> Setting:
             f"{name!r} is an option of single commands and cannot be a setting", where=where,
             expected=f"--{name} on the command line",
         )  # fmt: skip
-    known = sorted([*options, "models"])
+    known = sorted({*options, "models"} - {*others})
     raise UsageError(
         f"there is no setting {name!r}", where=where, expected=", ".join(known),
         hint=did_you_mean(name, known),

@@ -155,7 +155,7 @@ def _show_results(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) 
     if args.task is None:
         print_short(folder, manifest, summaries, means, rest=False)
         print(flush=True)
-    print_everything(folder, manifest, summaries)
+    print_everything(folder, manifest, summaries, groups=args.task is None)
     return 0
 
 

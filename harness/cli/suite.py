@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import PATH, argument, command, option
 from harness.cli.kept_runs import kept_runs
 from harness.cli.output import print_error, print_json
+from harness.cli.report import check_folder, write_report
 from harness.cli.run import print_result
 from harness.cli.run_options import RunCommand, settings_from
 from harness.cli.setting import argument as text_of
@@ -19,11 +22,19 @@ from harness.cli.setting import arguments_text, check_no_secrets, setting_named
 if TYPE_CHECKING:
     import click
 
+    from harness.contracts.report import Report
+    from harness.pipeline.roles import Binding, RoleBinder
+    from harness.pipeline.settings import RunSettings
     from harness.pipeline.suite_file import Candidate, Suite
     from harness.pipeline.suite_runs import FinishedRuns, PlannedRun, SuiteRun
+    from harness.registry import Plugins
+    from harness.registry.task_catalogue import Selection
 
 OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
 """The options of a run that have keys of their own in a suite."""
+
+PAGE = "--report"
+"""The option that names the page of a suite."""
 
 
 @command(
@@ -35,7 +46,7 @@ OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
 @option("--only", metavar="NAME", help="only this model, or the models of this entry")
 @option("--dry_run", is_flag=True, help="print the expected calls, tokens and cost of all and exit")
 @option("--retry_failures", is_flag=True, help="ask the failed questions again")
-@option("--report", metavar="FILE", type=PATH, help="the page about all runs (NAME.html)")
+@option(PAGE, metavar="FILE", type=PATH, help="the page about all runs (NAME.html)")
 @option("--quiet", is_flag=True, help="only results and errors")
 @option("--json", is_flag=True, help="how each run ended, as one JSON document")
 def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool) -> int:
@@ -46,20 +57,32 @@ def suite(*, file: Path, only: str | None, report: Path | None, **switches: bool
     from harness.pipeline.suite_runs import FinishedRuns
     from harness.registry import load_plugins
 
-    found = read_suite(file)
-    planned = [
-        _planned(found, candidate, seed, retry_failures=switches["retry_failures"])
-        for candidate in found.chosen(only)
-        for seed in found.file.seeds
-    ]
-    _check(found, planned)
-    json = switches["json"]
-    if switches["dry_run"]:
-        return _dry_run(planned, json=json)
-    finished = FinishedRuns(kept_runs(planned[0].settings.output_path), planned, load_plugins())
-    runs = _run(planned, finished, quiet=switches["quiet"], json=json)
-    bases = _bases(found, finished, runs)
-    return _finish(found, report or Path(f"{found.name}.html"), runs, bases, json=json)
+    with _sigterm_interrupts():
+        found = read_suite(file)
+        page = report or Path(f"{found.name}.html")
+        check_folder(page, option=PAGE)
+        planned = [
+            _planned(found, candidate, seed, retry_failures=switches["retry_failures"])
+            for candidate in found.chosen(only)
+            for seed in found.file.seeds
+        ]
+        _check(found, planned)
+        json = switches["json"]
+        if switches["dry_run"]:
+            return _dry_run(planned, json=json)
+        finished = FinishedRuns(kept_runs(planned[0].settings.output_path), planned, load_plugins())
+        runs = _run(planned, finished, quiet=switches["quiet"], json=json)
+        return _finish(found, page, runs, _bases(found, finished, runs), json=json)
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM does what Ctrl-C does, also between runs."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _bases(suite: Suite, finished: FinishedRuns, runs: Sequence[SuiteRun]) -> dict[int, str]:
@@ -124,46 +147,65 @@ def _options(suite: Suite, ctx: click.Context, run: RunCommand) -> Iterator[tupl
                 where=where,
                 expected="models, tasks, judge, seeds and limit beside `options`",
             )
-        yield name, setting_named(name, where, run).from_file(value, where, ctx)
+        option = setting_named(name, where, run, others=("models", *OWN))
+        yield name, option.from_file(value, where, ctx)
 
 
 def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
-    """Raise UsageError for tasks that do not exist, and for two models of one identity."""
+    """Raise UsageError for tasks, models and judges that do not exist, and for two models of one
+    identity."""
     from harness.base.hashing import digest
     from harness.cli.suite_gates import check_gates
     from harness.contracts.stage import CANDIDATE
     from harness.pipeline.roles import RoleBinder
     from harness.registry import load_plugins
-    from harness.registry.task_catalogue import Catalogue
 
     plugins = load_plugins()
-    first = planned[0].settings
-    try:
-        selection = Catalogue(plugins, include_path=first.include_path).select(first.tasks)
-    except UsageError as error:
-        if ":" not in (error.where or ""):
-            error.where = suite.document.where(["tasks"])
-        raise
-    check_gates(suite, selection, plugins)
+    check_gates(suite, _selection(suite, planned[0].settings, plugins), plugins)
     seen: dict[str, PlannedRun] = {}
     for each in planned:
-        where = each.named_in[CANDIDATE]
-        try:
-            bound = RoleBinder(each.settings, plugins).bind_given(CANDIDATE)
-        except UsageError as error:
-            error.where = where
-            raise
-        except HarnessError:
-            continue  # its run says so, and the others go on
+        binder = RoleBinder(each.settings, plugins)
+        for role in each.settings.roles:
+            _bound(binder, role, each)
+        bound = _bound(binder, CANDIDATE, each)
+        if bound is None:
+            continue
         other = seen.setdefault(digest([bound.key(""), each.seed]), each)
         if other is not each:
             raise UsageError(
                 f"{each.name} and {other.name} are the same model",
-                where=where,
+                where=each.named_in[CANDIDATE],
                 found=bound.label,
                 expected=f"another model than in {other.named_in[CANDIDATE]}",
                 hint="revision= says which weights a server has under one name",
             )
+
+
+def _bound(binder: RoleBinder, role: str, planned: PlannedRun) -> Binding | None:
+    """The model or judge of a role; None if it cannot be made here, which its run will say."""
+    try:
+        return binder.bind_given(role)
+    except UsageError as error:
+        error.where = planned.named_in.get(role, error.where)
+        raise
+    except HarnessError:
+        return None
+
+
+def _selection(suite: Suite, settings: RunSettings, plugins: Plugins) -> Selection:
+    """The tasks of a suite; UsageError at the place of one that does not exist."""
+    from harness.pipeline.settings import task_names
+    from harness.registry.task_catalogue import Catalogue
+
+    catalogue = Catalogue(plugins, include_path=settings.include_path)
+    for number, names in enumerate(suite.file.tasks):
+        try:
+            catalogue.select(task_names(names))
+        except UsageError as error:
+            if ":" not in (error.where or ""):
+                error.where = suite.document.where(["tasks", number])
+            raise
+    return catalogue.select(settings.tasks)
 
 
 def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
@@ -185,10 +227,17 @@ def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
     if json:
         print_json({"models": rows})
     else:
-        from harness.reporting.report_tables import print_report
-
-        print_report(forecast_report(rows))
+        _print(forecast_report(rows))
     return 0
+
+
+def _print(report: Report) -> None:
+    """Print a report in the width of the tables about single runs."""
+    from harness.reporting.report_tables import print_report
+    from harness.reporting.short_table import WIDTH
+    from harness.reporting.tables import result_console
+
+    print_report(report, result_console(width=WIDTH))
 
 
 def _run(
@@ -238,7 +287,6 @@ def _finish(
     suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
 ) -> int:
     """Decide the gates, write the report and print how the runs ended; the exit code of all."""
-    from harness.cli.report import write_report
     from harness.cli.score import open_runs
     from harness.cli.suite_gates import decided_gates
     from harness.pipeline.suite_runs import exit_code_of
@@ -250,7 +298,8 @@ def _finish(
     folders = [each.folder for each in runs if each.folder is not None]
     try:
         if folders:
-            write_report(page, open_runs(folders, None, {}), title=f"suite {suite.name}")
+            runs_of_all = open_runs(folders, None, {})
+            write_report(page, runs_of_all, title=f"suite {suite.name}", option=PAGE)
             written = page
     except HarnessError as error:
         errors.append(error)
@@ -262,16 +311,17 @@ def _finish(
         print_json({**said, "gates": decided, "exit_code": code})
     else:
         from harness.reporting.gate_lines import print_gates
-        from harness.reporting.report_tables import print_report
         from harness.reporting.short_comparison import print_short_comparison
 
+        names = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
+        names |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}
         print()
         for document in documents:
             if document.comparisons:
                 print_short_comparison(document)
-            print_gates(document)
+            print_gates(document, names=names)
             print()
-        print_report(ending_report(suite.name, runs))
+        _print(ending_report(suite.name, runs))
         if written is not None:
             print(clean_text(f"report: {written}"))
     for one in errors:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -511,21 +512,26 @@ def _signals(executor: Executor, display: Display) -> Iterator[None]:
 
 
 _listening: list[Callable[[], None]] = []
+_before: dict[signal.Signals, Any] = {}
+"""The handlers of signals that hold when no run is under way."""
 
 
 @contextmanager
 def on_interrupt(act: Callable[[], None]) -> Iterator[None]:
     """Call this at each Ctrl-C and SIGTERM; all runs under way hear of them."""
     loop = asyncio.get_running_loop()
-    _listening.append(act)
     for number in (signal.SIGINT, signal.SIGTERM):
+        if not _listening:
+            _before[number] = signal.getsignal(number)
         loop.add_signal_handler(number, _interrupt_all)
+    _listening.append(act)
     try:
         yield
     finally:
         _listening.remove(act)
-        for number in (signal.SIGINT, signal.SIGTERM) if not _listening else ():
+        for number, handler in _before.items() if not _listening else ():
             loop.remove_signal_handler(number)
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _interrupt_all() -> None:

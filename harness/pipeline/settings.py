@@ -141,9 +141,7 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
     values: dict[str, Any] = msgspec.to_builtins(dict(given), enc_hook=str)
     tasks = values.get("tasks") or ()
     tasks = [tasks] if isinstance(tasks, str) else list(tasks)
-    values["tasks"] = [
-        name.strip() for text in tasks for name in str(text).split(",") if name.strip()
-    ]
+    values["tasks"] = [name for text in tasks for name in task_names(str(text))]
     included = values.get("include_path") or ()
     values["include_path"] = [included] if isinstance(included, str) else list(included)
     args = values.get("model_args") or {}
@@ -177,6 +175,11 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
         _check_tasks_and_model(settings)
     _check_ranges(settings)
     return settings
+
+
+def task_names(text: str) -> list[str]:
+    """The names in one value of `--tasks`."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _with_budget(given: Mapping[str, Any]) -> dict[str, Any]:

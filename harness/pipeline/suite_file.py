@@ -38,10 +38,15 @@ class SuiteModel(msgspec.Struct, frozen=True, kw_only=True):
 class SuiteFile(msgspec.Struct, frozen=True, kw_only=True):
     """Models × tasks × seeds, the gates that the results must pass, and options of the runs."""
 
-    models: Annotated[tuple[SuiteModel, ...], Key("The models.", min_length=1)]
+    models: Annotated[
+        tuple[SuiteModel, ...],
+        Key("Models, each with a `name`, and a `spec` or a `glob`.", min_length=1),
+    ]
     tasks: Annotated[Texts, Key("Tasks and groups, as `--tasks` names them.", min_length=1)]
     judge: Annotated[Text | None, Key("The judge, as `--judge` names it.")] = None
-    seeds: Annotated[tuple[int, ...], Key("Seeds.", min_length=1, unique=True)] = (0,)
+    seeds: Annotated[
+        tuple[int, ...], Key("The seeds with which each model runs.", min_length=1, unique=True)
+    ] = (0,)
     limit: Annotated[int | None, Key("The most users of a task.", ge=1)] = None
     against: Annotated[Label | None, Key("The model that gates compare the others with.")] = None
     gates: Annotated[Texts, Key("Gates, as `--gate` of `harness compare`.")] = ()

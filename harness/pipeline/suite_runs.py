@@ -26,8 +26,8 @@ from harness.runs.run_folder import RunFolder
 if TYPE_CHECKING:
     from harness.registry import Plugins
 
-TAG = "suite_run"
-"""The tag that says which run of a suite a run is."""
+TAG = "suite"
+"""The tag that names the suite of a run."""
 
 FIRST = (1, 3, 4)
 """The exit codes of a suite: the first of these that a run or a gate had."""
@@ -72,9 +72,8 @@ def exit_code_of(codes: Iterable[int]) -> int:
 
 
 def tagged(settings: RunSettings, *, suite: str, entry: str) -> RunSettings:
-    """The settings with the tags by which a suite finds its run, and people its models."""
-    which = digest({**settings.asked(), "name": settings.name})[:12]
-    tags = {"suite": suite, "model": entry, **settings.tags, TAG: which}
+    """The settings with tags for the suite and for the model's entry in it."""
+    tags = {TAG: suite, "model": entry, **settings.tags}
     return msgspec.structs.replace(settings, tags=tags)
 
 
@@ -92,13 +91,16 @@ class FinishedRuns:
     def find(self, settings: RunSettings) -> Path | None:
         """The folder of the newest run that is this one and done; None if there is none.
 
-        Its tasks and data must hold what they hold now. A run counts for a short time only if its
-        models have no revision: see `STALE`.
+        It must be of a suite, with the same settings and label. Its tasks and data must hold what
+        they hold now. A run counts for a short time only if its models have no revision: see
+        `STALE`.
         """
+        key = digest(settings.asked())
         for folder, manifest in self.kept:
-            same = manifest.tags.get(TAG) == settings.tags[TAG]
-            done = same and manifest.status == "done" and manifest.delivered
-            if done and _still_valid(manifest) and _contents(manifest) == self._contents_now:
+            same = (manifest.run_key, manifest.name) == (key, settings.name)
+            done = manifest.status == "done" and manifest.delivered
+            taken = same and done and TAG in manifest.tags and _still_valid(manifest)
+            if taken and _contents(manifest) == self._contents_now:
                 return folder.path
         return None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from rich.console import Console
 from rich.text import Text
@@ -17,11 +18,19 @@ WORDS = {True: "holds", False: "does not hold", None: "undecided"}
 STYLES = {True: "green", False: "bold red", None: "yellow"}
 
 
-def print_gates(document: ComparisonDocument, console: Console | None = None) -> None:
-    """Print a line for each gate: whether it holds, which run minus which, interval, bound."""
+def print_gates(
+    document: ComparisonDocument,
+    console: Console | None = None,
+    *,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Print a line for each gate: whether it holds, which run minus which, interval, bound.
+
+    `names` has by run the labels of runs that were not compared.
+    """
     console = console or result_console()
     width = console.width if console.is_terminal else WIDTH
-    labels: dict[str, str] = {}
+    labels = dict(names)
     for one in document.comparisons:
         labels |= labels_shown(one)
     console.print()

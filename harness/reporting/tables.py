@@ -42,18 +42,21 @@ if TYPE_CHECKING:
     from harness.scoring.group_means import MeanOverTasks
 
 PIPE_WIDTH = 120
-"""The width of tables that go into a file or a pipe."""
+"""The width of wide tables that go into a file or a pipe."""
 
 WORST, LEFT_OUT = "missing as worst", "missing left out"
 """The columns for the value by the policy that a metric does not use."""
 
 
-def result_console(stream: TextIO | None = None) -> Console:
-    """A console for results, on standard output unless given; it reads no markup."""
+def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> Console:
+    """A console for results, on standard output unless given; it reads no markup.
+
+    `width` is that of tables in a file or a pipe.
+    """
     stream = stream or sys.stdout
     shown: dict[str, Any] = {"file": stream}
     if not stream.isatty():
-        shown = {"file": Trimmed(stream), "width": PIPE_WIDTH}
+        shown = {"file": Trimmed(stream), "width": width}
     return Console(**shown, markup=False, highlight=False, emoji=False)
 
 

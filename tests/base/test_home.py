@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import UsageError
-from harness.base.home import expanded, home
+from harness.base.home import expanded, home, without_home
 
 
 @pytest.fixture
@@ -24,6 +24,13 @@ def test_a_home_folder_is_expanded(monkeypatch, tmp_path) -> None:
     assert home() == tmp_path
     assert expanded("~/x") == tmp_path / "x"
     assert expanded("/x") == Path("/x")
+
+
+def test_the_name_of_the_home_folder_is_hidden_as_json_and_addresses_spell_it(monkeypatch) -> None:
+    monkeypatch.setenv("HOME", "/home/josé b")
+    for path in ("/home/josé b", r"/home/jos\u00e9 b", "/home/jos%C3%A9%20b"):
+        assert without_home(f"{path}/x and {path}") == "~/x and ~"
+        assert without_home(f"{path}c and {path}-2") == f"{path}c and {path}-2"
 
 
 @pytest.mark.usefixtures("homeless")

@@ -75,7 +75,14 @@ def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite)
     ]
     manifest = RunFolder(Path(again["runs"][2]["folder"])).manifest()
     assert (manifest.seed, manifest.limit, manifest.label) == (2, 2, "base")
-    assert manifest.tags["suite"] == "s"
+    assert manifest.tags == {"suite": "s", "model": "base"}
+
+
+def test_a_run_that_no_suite_began_is_not_taken(suite, capsys):
+    one = ["--model=baseline", "--tasks=interests", "--judge=lexical", "--data=sample", "--limit=2"]
+    assert main(["run", *one, "--name=base", "--quiet"]) == 0
+    capsys.readouterr()
+    assert ended(suite([BASE])[1]) == [("base", 0, "done", False)]
 
 
 def test_a_run_is_run_again_where_its_data_or_its_task_changed(suite, tmp_path):
@@ -145,6 +152,34 @@ def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
         code, document = suite(models)
     assert (code, ended(document)) == (0, [("one", 0, "done", False), ("two", 0, "done", False)])
     assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number):
+    """The engine closes outside of the run."""
+    (tmp_path / "s.yaml").write_text(
+        f"models: [{{name: one, spec: 'scripted:model=one'}}]\n{TASKS}limit: 2\n"
+        "options: {data: sample}"
+    )
+    script = f"""if True:
+        import os, sys
+        from harness.cli.main import main
+        from harness.testing import ScriptedModel
+        from harness.testing.scripted import offered
+
+        class Stopped(ScriptedModel):
+            occupies = "gpu"
+            async def close(self):
+                os.kill(os.getpid(), {number:d})
+
+        with offered((Stopped({NAMED!r}, name="one"),)):
+            sys.exit(main(["suite", "s.yaml"]))
+    """
+    environment = {**os.environ, "HARNESS_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment,
+                          capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "harness: interrupted")
+    assert "support" in done.stdout
 
 
 def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite):
@@ -236,6 +271,19 @@ def test_gates_that_cannot_be_decided_end_the_command_with_1(suite):
     assert (code, [gate["holds"] for gate in document["gates"]]) == (1, [None, None])
     assert [run["exit_code"] for run in document["runs"]] == [0] * 4
     assert all("fewer than two users" in gate["undecided"] for gate in document["gates"])
+
+
+def test_what_is_printed_names_the_models_and_fits_80_columns(suite, capsys):
+    gone = {"name": "gone", "spec": "openai:model=m,base_url=http://127.0.0.1:1/v1"}
+    suite([gone, BASE], "--dry_run", more="against: base\ngates: ['interests.support>0']")
+    for words in ((), ("--dry_run",)):
+        main(["suite", "s.yaml", *words])
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= 80
+        gate = "gate undecided: interests.support>0: gone − base: gone has not finished"
+        assert (gate in lines) is not words
+    main(["suite", "s.yaml", "--only", "gone"])
+    assert gate in capsys.readouterr().out.splitlines()
 
 
 def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):
@@ -349,6 +397,10 @@ to do: did you mean 'gates'?\
 `tasks` is missing
 expected: `tasks`: Tasks and groups, as `--tasks` names them.\
 """)
+    assert refused(f"{TASKS}models: []", "3:9", "[]") == snapshot("""\
+`models` is invalid
+expected: a list that is not empty (Models, each with a `name`, and a `spec` or a `glob`.)\
+""")
     assert refused(f"{TASKS}models: [{{name: a b, spec: x}}]", "3:17", '"a b"') == snapshot("""\
 `models[0].name` is invalid
 expected: A name of at most 40 letters, digits, `_`, `-`, `.` and `@`.\
@@ -422,7 +474,11 @@ to do: revision= says which weights a server has under one name\
 def test_options_that_cannot_be_used(refused):
     begin = f"{TASKS}{BASELINE}options: "
     said = refused(f"{begin}{{seeds: 3}}", "4:11", kind=UsageError)
-    assert said.startswith("there is no setting 'seeds'")
+    problem, known = said.splitlines()
+    assert problem == "there is no setting 'seeds'"
+    taken = known.removeprefix("expected: ").split(", ")
+    assert {"data", "set", "max_calls"} <= {*taken}
+    assert not {"model", "models", "model_args", "tasks", "judge", "seed", "limit"} & {*taken}
     assert refused(f"{begin}{{seed: 3}}", "4:11", kind=UsageError) == snapshot("""\
 'seed' is no option of a suite
 expected: models, tasks, judge, seeds and limit beside `options`\
@@ -444,13 +500,20 @@ def test_names_that_the_suite_or_the_harness_does_not_have(exits, capsys, tmp_pa
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "s.yaml"
     for text, place in (
-        (TASKS.replace("interests", "interest") + BASELINE, "s.yaml:1:8: "),
+        (TASKS.replace("interests", "interests, interest") + BASELINE, "s.yaml:1:20: "),
+        (TASKS.replace("lexical", "nobody") + BASELINE, "s.yaml:2:8: "),
+        (TASKS.replace("lexical", "'openai:model=a,model=b'") + BASELINE, "s.yaml:2:8: "),
         (TASKS + BASELINE.replace("baseline", "nobody"), "s.yaml:3:26: "),
     ):
         file.write_text(text)
         assert main(["suite", "s.yaml"]) == 2
         assert capsys.readouterr().err.startswith(f"harness: {place}")
     file.write_text(TASKS + BASELINE)
+    assert main(["suite", "s.yaml", "--report", "nowhere/page.html"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "harness: --report: the folder of the report does not"
+    )
+    assert not Path("runs").exists()
     said = exits(2, TaskError, "suite s.yaml --only b", where="--only", found="b")
     assert said == snapshot("""\
 the suite has no such model

@@ -21,7 +21,9 @@ from builders.runs import write_sealed
 from harness import evaluate
 from harness.cli.main import harness as command
 from harness.cli.main import main, with_command
+from harness.cli.report import write_report
 from harness.cli.run_options import settings_from
+from harness.cli.score import open_runs
 from harness.contracts.model import Reply, Request
 from harness.contracts.report import Sheet
 from harness.registry import load_plugins, reset
@@ -399,7 +401,8 @@ def test_samples_can_be_left_out_and_the_rule_is_told(pages, runs):
         in page.texts["samples"]  # fmt: skip
     assert "units with a failure in any run first" in page.texts["samples"]
     none = reported(runs["perrecbench"], samples=0)
-    assert none.packed["index"]["id"] == []
+    assert none.packed == {}
+    assert "on this page: --samples 0 leaves them out" in none.texts["samples"]
     assert all(about.get("id") != "viewer" for _, about in none.elements)
 
 
@@ -423,7 +426,7 @@ def test_a_sample_has_its_prompt_answer_value_verdicts_and_score(pages):
     assert len(set(block["texts"])) == len(block["texts"])
 
 
-def test_a_page_keeps_within_its_size(tmp_path):
+def test_a_page_keeps_within_its_size(tmp_path, capsys):
     people = tmp_path / "people.csv"
     random = Random(1)
     rows = [f"person-{number % 200},{random.randbytes(150).hex()},liked" for number in range(1200)]
@@ -434,6 +437,25 @@ def test_a_page_keeps_within_its_size(tmp_path):
     assert 20 <= len(page.packed["index"]["id"]) < 200
     assert 50_000 < Path("report.html").stat().st_size < 200_000
     assert "left out, for the size of the page (--max_size)" in page.texts["samples"]
+    reported(run, samples=0)
+    capsys.readouterr()
+    bare = Path("report.html").stat().st_size / 1_000_000
+    for size in (bare + 0.004, bare - 0.001):  # with room for fewer than the first few, and none
+        write_report(Path("report.html"), open_runs([str(run)], None, {}), most_megabytes=size)
+        page = ReportPage(Path("report.html").read_text("utf-8"))
+        said = f"it takes {bare:.1f} MB without them, and --max_size is {size:g}."
+        assert (page.packed, said in page.texts["samples"]) == ({}, True)
+        assert Path("report.html").stat().st_size / 1_000_000 == pytest.approx(bare, abs=0.001)
+        note = f"harness: note: the page has {bare:.1f} MB, more than {size:g}: fewer"
+        assert capsys.readouterr().err.startswith(note) is (size < bare)
+
+
+def test_the_samples_of_a_unit_stay_together(small_run, tmp_path):
+    page = reported(*many_runs(small_run, tmp_path, ["step", "Step", "STEP"]), samples=2)
+    (unit,) = {*page.packed["index"]["id"]}
+    assert page.packed["index"]["id"] == [unit] * 3
+    assert "3 of 6 samples are left out, for --samples" in page.texts["samples"]
+    assert "stay together: they are more than --samples 2" in page.texts["samples"]
 
 
 def test_judges_are_compared_with_peoples_labels(small_run, tmp_path):

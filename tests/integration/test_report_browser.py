@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from builders.browser import Tab, browser, chromium
 from builders.report_lines import make_line, make_run
+from builders.report_pages import ReportPage
 
 from harness import evaluate
 from harness.cli.main import main
 from harness.reporting.html.markup import element
 from harness.reporting.html.page import page_html
 from harness.reporting.html.result_matrix import matrix_html
+from harness.testing import ScriptedModel
+from harness.testing.scripted import offered
 
 ROWS = (
     "[...document.querySelectorAll('.results tbody tr')].filter((row) => !row.hidden)"
@@ -140,6 +143,97 @@ def test_a_slow_block_does_not_take_the_place_of_the_sample_chosen_last(page):
         assert await tab.run(f"{shown} === {wanted}")
 
     in_browser(page, choose)
+
+
+CHOSEN = "document.querySelector('.list [aria-selected=true]')"
+TITLE = "document.querySelector('.detail h3')?.textContent"
+
+
+def test_the_highlight_stays_on_the_chosen_sample_while_others_are_found(page):
+    """Chosen while the texts are searched, before samples with lower scores are found."""
+
+    async def choose(tab: Tab) -> None:
+        await fill(tab, 8, "0")
+        search = "one.value = 'mistakes'; one.dispatchEvent(new Event('input'))"
+        first = "document.querySelector('#row-0').click()"
+        await tab.run(f"(() => {{ const one = document.querySelector('.filters input'); "
+                      f"{search}; {first}; }})()")  # fmt: skip
+        await tab.until(f"/^[0-9]+ of 40 samples$/.test({STATUS})")
+        await tab.until(f"{TITLE} != null")
+        assert await tab.run(f"{CHOSEN}.id") != "row-0"
+        assert await tab.run(f"{CHOSEN}.querySelector('strong').textContent === {TITLE}")
+        active = "document.querySelector('.list ul').getAttribute('aria-activedescendant')"
+        assert await tab.run(f"{active} === {CHOSEN}.id")
+
+    in_browser(page, choose)
+
+
+def test_samples_are_ordered_by_how_far_apart_the_models_are(page):
+    index = ReportPage(page.read_text("utf-8")).packed["index"]
+    scores: dict[str, list[float]] = {}
+    for unit, score in zip(index["id"], index["score"], strict=True):
+        scores.setdefault(unit, []).append(score)
+    apart = sorted(scores, key=lambda unit: min(scores[unit]) - max(scores[unit]))
+    assert scores[apart[0]][0] != scores[apart[0]][1]
+
+    async def order(tab: Tab) -> None:
+        await fill(tab, 8, "2")
+        rows = "[...document.querySelectorAll('.list strong')].map((one) => one.textContent)"
+        assert (await tab.run(rows))[:6] == [unit for unit in apart[:3] for _ in range(2)]
+
+    in_browser(page, order)
+
+
+def test_the_address_names_the_chosen_sample_and_opens_it(page):
+    shown = "document.querySelector('.detail .note').textContent"
+
+    async def follow(tab: Tab) -> None:
+        await tab.run("document.querySelector('#row-3').click()")
+        await tab.until(f"{TITLE} != null")
+        assert await tab.run("location.hash") == (f"#sample/two/interests/{await tab.run(TITLE)}")
+        await tab.run("document.querySelector('.detail button').click()")
+        await tab.until(f"{shown}.startsWith('one on')")
+        address = await tab.run("location.href")
+        assert "#sample/one/interests/" in address
+        await tab.run("location.hash = '#sample/nobody/interests/1'")
+        await tab.until(f"{STATUS}.endsWith('; the sample of the address is not on this page')")
+        await tab.run("location.hash = '#sample/two/interests/person-06'")
+        await tab.until(f"{shown}.includes('two on interests; user person-06')")
+        await tab.send("Page.navigate", url="about:blank")
+        await tab.send("Page.navigate", url=address)
+        await tab.until(f"{TITLE} != null")
+        assert await tab.run(f"location.href === {address!r} && {shown}.startsWith('one on')")
+        assert await tab.run("document.querySelector('#viewer').getBoundingClientRect().top") < 100
+
+    in_browser(page, follow)
+
+
+def test_the_failures_are_shown_once_the_samples_are_unpacked(tmp_path):
+    chromium()
+    poor = ScriptedModel("I cannot say.", name="poor")
+    with offered((poor,)):
+        run = evaluate("interests", model=poor.spec, judge="lexical", data="sample", limit=2,
+                       no_store=True, output_path=tmp_path, quiet=True,
+                       max_failures=1.0).folder  # fmt: skip
+    file = tmp_path / "report.html"
+    assert main(["report", str(run), "-o", str(file)]) == 0
+    held = (
+        "const real = Response.prototype.json, held = new Promise((done) => { window.go = done; });"
+        "Response.prototype.json = async function () { await held; return real.call(this); }"
+    )
+
+    async def click() -> None:
+        async with browser() as tab:
+            await tab.send("Page.addScriptToEvaluateOnNewDocument", source=held)
+            await tab.open(file)
+            assert await tab.run("document.querySelector('#viewer').dataset.ready === undefined")
+            await tab.run("document.querySelector('[data-show=failures]').click()")
+            await tab.run("window.go()")
+            await tab.until("document.querySelector('#viewer').dataset.ready")
+            await tab.until("document.querySelectorAll('.filters select')[2].value === 'any'")
+            assert tab.problems == []
+
+    asyncio.run(click())
 
 
 @pytest.mark.parametrize("dark", [False, True])

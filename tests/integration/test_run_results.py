@@ -44,6 +44,7 @@ def test_verbose_and_show_print_the_same_and_everything(ended):
     alone = harness.here("show", first.name, "--task", "perrec_hard_pairwise").ok().out
     assert "the rest: " not in shown + alone
     assert "perrec_hard_listwise" not in alone
+    assert "ptc, unreadable groups counted 0" not in alone
 
 
 def test_the_means_are_in_the_json_of_the_run_and_of_show(ended):

@@ -63,7 +63,7 @@
 
   const viewer = found("#viewer");
   if (!viewer || !found("#index")) return;
-  let index, shown = [], chosen = -1, search = 0, opened = 0;
+  let index, shown = [], chosen = null, search = 0, opened = 0;
   const said = make("p", { role: "status", class: "note" }, "Unpacking …");
   const list = make("ul", { role: "listbox", tabindex: 0, "aria-label": "samples" });
   const frame = make("div", { class: "list" }, list);
@@ -85,18 +85,21 @@
 
   async function start() {
     index = await unpack("index");
+    const apart = index.runs.length > 1 ? ["largest difference between models"] : [];
     viewer.replaceChildren(
       make("form", { class: "filters", onsubmit: (event) => event.preventDefault() },
         text("words", "search", "search"), choice("run", "model", index.runs), choice("task", "task", index.tasks),
         choice("failure", "failure", index.failure), choice("slice", "slice", index.slice),
         text("user", "user", "text"), text("low", "score from", "number"), text("high", "score to", "number"),
-        choice("order", "order", ["lowest score", "highest score"], "as kept")),
+        choice("order", "order", ["lowest score", "highest score", ...apart], "as kept")),
       said, make("div", { class: "panes" }, frame, detail));
     frame.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
     list.addEventListener("keydown", step);
     new ResizeObserver(() => requestAnimationFrame(draw)).observe(frame);
     filter();
     viewer.dataset.ready = index.id.length;
+    window.addEventListener("hashchange", follow);
+    follow();
   }
 
   function filter() {
@@ -115,7 +118,6 @@
     const number = ++search;
     shown = words ? all.filter((at) => names(at).some((one) => one.toLowerCase().includes(words))) : all;
     sorted();
-    chosen = -1;
     frame.scrollTop = 0;
     told();
     draw();
@@ -124,8 +126,19 @@
   function sorted() {
     const order = controls.order.value;
     if (order === "") return shown.sort((one, other) => one - other);
-    const sign = order === "0" ? 1 : -1, worst = sign * Infinity;
-    shown.sort((one, other) => sign * ((index.score[one] ?? worst) - (index.score[other] ?? worst)) || one - other);
+    const sign = order === "0" ? 1 : -1, last = sign * Infinity;
+    const values = order === "2" ? differences() : index.score;
+    const value = (at) => values[at] ?? last;
+    shown.sort((one, other) => sign * (value(one) - value(other)) || one - other);
+  }
+  /* By sample how far apart the scores of its unit are in all runs. */
+  function differences() {
+    const units = new Map(), unit = (at) => `${index.task[at]} ${index.id[at]}`;
+    index.score.forEach((score, at) => {
+      if (score !== null) units.set(unit(at), [...units.get(unit(at)) ?? [], score]);
+    });
+    const apart = (scores) => scores && Math.max(...scores) - Math.min(...scores);
+    return index.id.map((_, at) => apart(units.get(unit(at))));
   }
   const told = (more = "") => {
     said.textContent = `${shown.length.toLocaleString("en")} of ${index.id.length.toLocaleString("en")} samples${more}`;
@@ -161,15 +174,18 @@
     const rows = [];
     for (let place = first; place < last; place++) rows.push(row(place));
     list.replaceChildren(...rows);
+    const place = shown.indexOf(chosen);
+    if (place < 0) list.removeAttribute("aria-activedescendant");
+    else list.setAttribute("aria-activedescendant", `row-${place}`);
   }
   function row(place) {
     const at = shown[place], lost = index.failures[at].map((one) => index.failure[one]).join(", ");
     const score = index.score[at] === null ? "–" : `${index.metrics[index.task[at]]} ${Number(index.score[at].toFixed(3))}`;
     const node = make("li", {
-      role: "option", id: `row-${place}`, "aria-selected": String(place === chosen), "aria-setsize": shown.length,
+      role: "option", id: `row-${place}`, "aria-selected": String(at === chosen), "aria-setsize": shown.length,
       "aria-posinset": place + 1, class: lost ? "lost" : null, onclick: async () => {
-        await choose(place);
-        if (detail.offsetTop > frame.offsetTop) detail.scrollIntoView();
+        await choose(at);
+        showDetail();
       },
     }, make("strong", {}, index.id[at]), make("span", {}, score),
     make("small", {}, `${index.runs[index.run[at]]}, ${index.tasks[index.task[at]]}${lost ? `: ${lost}` : ""}`),
@@ -182,15 +198,28 @@
     const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
     if (!(event.key in moves) || !shown.length) return;
     event.preventDefault();
-    choose(Math.min(Math.max(chosen + moves[event.key], 0), shown.length - 1));
+    choose(shown[Math.min(Math.max(shown.indexOf(chosen) + moves[event.key], 0), shown.length - 1)]);
   }
-  async function choose(place) {
-    chosen = place;
-    if (place * ROW < frame.scrollTop) frame.scrollTop = place * ROW;
+  async function choose(at) {
+    chosen = at;
+    const place = shown.indexOf(at);
+    if (place >= 0 && place * ROW < frame.scrollTop) frame.scrollTop = place * ROW;
     if ((place + 1) * ROW > frame.scrollTop + frame.clientHeight) frame.scrollTop = (place + 1) * ROW - frame.clientHeight;
     draw();
-    list.setAttribute("aria-activedescendant", `row-${place}`);
-    await open(shown[place]);
+    history.replaceState(null, "", address(at));
+    await open(at);
+  }
+  /* Below the list, as on a phone, the sample is brought into view. */
+  const showDetail = () => { if (detail.offsetTop > frame.offsetTop) detail.scrollIntoView(); };
+  const address = (at) => `#sample/${[index.runs[index.run[at]], index.tasks[index.task[at]], index.id[at]].map(encodeURIComponent).join("/")}`;
+  /* Choose the sample that the address of the page names. */
+  async function follow() {
+    if (!location.hash.startsWith("#sample/")) return;
+    const at = index.id.findIndex((_, each) => address(each) === location.hash);
+    viewer.scrollIntoView();
+    if (at < 0) return told("; the sample of the address is not on this page");
+    await choose(at);
+    showDetail();
   }
   async function open(at) {
     const number = ++opened;
@@ -208,7 +237,7 @@
       make("p", { class: "note" }, `${index.runs[index.run[at]]} on ${index.tasks[index.task[at]]}; user ${index.user[at]}`,
         ...index.slices[at].map((each) => `; ${index.slice[each]}`)),
       others.length ? make("p", {}, "The same by: ", ...others.flatMap((each) => [
-        make("button", { type: "button", onclick: () => open(each) }, index.runs[index.run[each]]), " "])) : "",
+        make("button", { type: "button", onclick: () => choose(each) }, index.runs[index.run[each]]), " "])) : "",
       make("ul", { class: "scores", "aria-label": "scores" }, ...scores.map(([name, value]) =>
         make("li", {}, `${name} `, make("strong", {}, value)))),
       ...sample.records.map((record) => recordOf(record, read)));
@@ -233,8 +262,9 @@
     return make("details", { open: true }, make("summary", {}, `${record.stage} / ${read(record.id)}`), body);
   }
 
+  const started = start();
   for (const link of document.querySelectorAll("[data-show=failures]")) {
-    link.addEventListener("click", () => { controls.failure.value = "any"; filter(); });
+    link.addEventListener("click", () => started.then(() => { controls.failure.value = "any"; filter(); }, () => {}));
   }
-  start().catch((error) => { viewer.replaceChildren(make("p", {}, `The samples cannot be shown here: ${error}`)); });
+  started.catch((error) => { viewer.replaceChildren(make("p", {}, `The samples cannot be shown here: ${error}`)); });
 })();

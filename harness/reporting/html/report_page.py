@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from harness.registry import Plugins
 
 MEGABYTE = 1_000_000
+OF_SAMPLES = 2_000
+"""About how many bytes the part about samples takes without them."""
+
+SHOWS = "`harness show RUN --sample ID` shows any."
 BENCHMARK = "Benchmark "
 
 Section = tuple[str, str, Html]
@@ -59,16 +63,15 @@ def report_page(
     samples = read_samples([task for run in runs for task in run.tasks])
     sections = list(_sections(runs, samples, plugins, labels, by))
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]
-    used = sum(len(part) for part in parts)
-    room = int(most_megabytes * MEGABYTE) - used
-    viewer, blocks = _samples(samples, most_samples, room)
-    # Where the runs come from stands last, and the blocks behind it: the first screen is there
-    # before they are read.
-    parts.insert(-1, section_html("samples", "Samples", viewer))
     links = [(name, heading.removeprefix(BENCHMARK)) for name, heading, _ in sections]
     links.insert(-1, ("samples", "Samples"))
     head = joined([element("h1", title), element("p", _made_of(runs), class_="note"),
                    notes_html(f"A run could not be read: {why}" for why in unread)])  # fmt: skip
+    used = len(page_html(title, [head, *parts], sections=links).encode())
+    viewer, blocks = _samples(samples, most_samples, used, most_megabytes)
+    # Where the runs come from stands last, and the blocks behind it: the first screen is there
+    # before they are read.
+    parts.insert(-1, section_html("samples", "Samples", viewer))
     return page_html(title, [head, *parts, blocks], sections=links)
 
 
@@ -107,11 +110,23 @@ def _made_of(runs: Sequence[ReportedRun]) -> str:
     return f"{many}; {len(tasks)} finished {'task' if len(tasks) == 1 else 'tasks'}{when}."
 
 
-def _samples(samples: Samples, most: int | None, room: int) -> tuple[Html, Html]:
-    """What the samples are and what of them is left out, and the blocks that hold them."""
-    packed = pack(samples, most=most, size=room)
+def _samples(
+    samples: Samples, most: int | None, used: int, most_megabytes: float
+) -> tuple[Html, Html]:
+    """What the samples are and what of them is left out, and the blocks that hold them.
+
+    `used` are the bytes of the page without them.
+    """
+    size = int(most_megabytes * MEGABYTE) - used - OF_SAMPLES
+    packed = pack(samples, most=most, size=size)
     if not packed.of:
         none = "There are no samples: no task of these runs is finished."
+        return notes_html([none, *samples.problems]), Html("")
+    if not packed.kept:
+        takes = f"it takes {used / MEGABYTE:.1f} MB without them"
+        why = f"{takes}, and --max_size is {most_megabytes:g}"
+        why = "--samples 0 leaves them out" if most == 0 else why
+        none = f"None of the {packed.of:,} samples is on this page: {why}. {SHOWS}"
         return notes_html([none, *samples.problems]), Html("")
     lines = [
         f"{packed.kept:,} samples: a unit of a task, such as a person, with all that one model was "
@@ -121,10 +136,12 @@ def _samples(samples: Samples, most: int | None, room: int) -> tuple[Html, Html]
         why = "--samples" if most is not None else "the size of the page (--max_size)"
         lines.append(
             f"{packed.of - packed.kept:,} of {packed.of:,} samples are left out, for {why}. What "
-            f"is here was chosen in this order: {RULE}. `harness show RUN --sample ID` shows any."
+            f"is here was chosen in this order: {RULE}. {SHOWS}"
         )
+    if most is not None and packed.kept > most:
+        lines.append(f"The samples of a unit stay together: they are more than --samples {most}.")
     paper = element("p", "Samples are not printed: open the file in a browser.", class_="on-paper")
     without = element("noscript", element("p", "Samples are drawn by the page's own script, which "
                                           "this browser does not run."))  # fmt: skip
-    viewer = element("div", id="viewer") if packed.kept else None
+    viewer = element("div", id="viewer")
     return joined([notes_html([*lines, *samples.problems]), paper, without, viewer]), packed.blocks

@@ -63,23 +63,30 @@ class Packed:
 
 
 def pack(samples: Samples, *, most: int | None, size: int) -> Packed:
-    """The first samples, at most so many if `most` is given, else as fit into `size` bytes."""
+    """The samples of the first units, at most so many if `most` is given, but at least one unit
+    unless it is 0; else as fit into `size` bytes."""
     total = sum(map(len, samples.units))
     packer = _Packer(samples)
     kept, units = 0, deque(samples.units)
+    # The first few show how large a sample is; then as many are read at once as surely fit.
+    fit, first = 0 if most == 0 else FIRST, 0
     while units:
-        # The first few show how large a sample is; then as many are read at once as surely fit.
-        fit = BATCH if most is not None else (size - packer.size) * kept // (packer.size or 1)
         batch: list[Sample] = []
-        while units and len(batch) < min(fit if kept else FIRST, BATCH):
-            if most is not None and kept + len(batch) + len(units[0]) > most:
+        while units and len(batch) < fit:
+            if most and (kept or batch) and kept + len(batch) + len(units[0]) > most:
                 break
             batch += units.popleft()
         if not batch:
             break
         packer.add(batch)
         kept += len(batch)
-    return Packed(blocks=packer.blocks(), kept=kept, of=total)
+        first = first or kept
+        room = (size - packer.size) * kept // packer.size
+        fit = BATCH if most is not None else min(room, BATCH)
+    blocks = packer.blocks()
+    if most is None and kept == first and len(blocks) > size:
+        return Packed(blocks=Html(""), kept=0, of=total)
+    return Packed(blocks=blocks, kept=kept, of=total)
 
 
 class _Packer:

@@ -1,4 +1,4 @@
-"""`harness analyse forest`: metrics of any benchmark over runs, with their intervals."""
+"""`harness analyse forest`: each metric of each run, with its interval."""
 
 from __future__ import annotations
 

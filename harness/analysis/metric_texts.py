@@ -9,14 +9,14 @@ _OPTION = re.compile(r"`(\w+)`")
 
 
 def with_values(description: str, options: Mapping[str, Sequence[str]]) -> str:
-    """A description in which each option in backticks has its values.
+    """A description with the values of each option in backticks in its place.
 
     >>> with_values("at least `threshold` of four", {"threshold": ["3"]})
-    'at least threshold (3) of four'
+    'at least 3 of four'
     """
 
     def given(found: re.Match[str]) -> str:
         values = options.get(found[1])
-        return f"{found[1]} ({' or '.join(values)})" if values else found[0]
+        return " or ".join(values) if values else found[0]
 
     return _OPTION.sub(given, description)

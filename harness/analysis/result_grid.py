@@ -24,14 +24,10 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from harness.analysis.score_columns import (
-    MOST_UNREADABLE,
-    ScoreColumn,
-    interval_of_means,
-    score_columns,
-)
-from harness.base.hashing import digest, stable_int
+from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn, score_columns
+from harness.base.hashing import digest
 from harness.contracts.report import Cell, Sheet
+from harness.scoring.group_means import group_of, interval_of_mean
 
 if TYPE_CHECKING:
     from harness.contracts.published import PublishedResult
@@ -109,13 +105,13 @@ def same_roles(task: FinishedTask, only: Collection[str] = ()) -> tuple[str, ...
 class ResultGrid(Generic[CellT]):
     """The definition of a grid of results.
 
-    `name` enters the seeds of intervals, so that grids draw independently. `headings` are all cells
-    in the order of the columns, each with its heading; `cell` gives the cell of a task. `setting`
-    describes how a task was asked, empty for the usual way. Tasks whose `alike` differs never
-    share a row, such as tasks with other data. `roles` are those that ask the same model in all
-    tasks of a row, by default all; name them if cells have different roles. `label` gives the name
-    of a cell in remarks; `units` is the word for what is scored; `empty` is the reason for no
-    average if no row has a unit.
+    `name` enters the seeds of intervals where the cells are not the tasks of a group. `headings`
+    are all cells in the order of the columns, each with its heading; `cell` gives the cell of a
+    task. `setting` describes how a task was asked, empty for the usual way. Tasks whose `alike`
+    differs never share a row, such as tasks with other data. `roles` are those that ask the same
+    model in all tasks of a row, by default all; name them if cells have different roles. `label`
+    gives the name of a cell in remarks; `units` is the word for what is scored; `empty` is the
+    reason for no average if no row has a unit.
     """
 
     name: str
@@ -179,7 +175,7 @@ class ResultGrid(Generic[CellT]):
         return Line(
             names=(called or row.name,),
             cells={cell: column.counted for cell, column in columns.items()},
-            average=self.average(columns, cells, task=row.first, metric=metric),
+            average=self.average(columns, cells, row=row, metric=metric),
         )
 
     def line_of_readable(
@@ -202,11 +198,15 @@ class ResultGrid(Generic[CellT]):
         columns: Mapping[CellT, ScoreColumn],
         cells: Collection[CellT],
         *,
-        task: FinishedTask,
+        row: GridRow[CellT],
         metric: str,
     ) -> Average:
-        """The mean of the cells, with the task's draws and seed; units without a value count 0."""
-        from harness.scoring.stats import NoInterval
+        """The mean of the cells of a row; units without a value count 0.
+
+        The interval is that of the mean over a group if the cells are the tasks of one, unless the
+        metric counts what is missing otherwise.
+        """
+        from harness.scoring.stats import NoInterval, part_of
 
         if not cells:
             return Average(why=self.empty)
@@ -217,12 +217,12 @@ class ResultGrid(Generic[CellT]):
             if count:
                 return Average(why=f"no average without all cells; {what}: {count} of {len(cells)}")
         every = [columns[cell] for cell in cells]
-        interval = task.task.interval
-        drawn = interval_of_means(
-            every,
-            seed=stable_int("bootstrap", task.manifest.seed, self.name, metric),
-            draws=interval.draws,
-            confidence=interval.confidence,
+        drawn = interval_of_mean(
+            [part_of(column.units, weight=1 / len(every)) for column in every],
+            name=_group_of(row, cells) or self.name,
+            metric=metric,
+            seed=row.first.manifest.seed,
+            how=row.first.task.interval,
         )
         value = fsum(column.counted or 0.0 for column in every) / len(every)
         if isinstance(drawn, NoInterval):
@@ -332,6 +332,14 @@ def additions(tasks: Iterable[FinishedTask]) -> dict[str, str]:
     from harness.scoring.finished_task import additions_of
 
     return additions_of(task.manifest for task in tasks)
+
+
+def _group_of(row: GridRow[CellT], cells: Collection[CellT]) -> str | None:
+    """The group of a run whose tasks stand in these cells of a row; None if there is none."""
+    tasks = [row.tasks[cell] for cell in cells if cell in row.tasks]
+    if len(tasks) < len(cells) or len({task.run for task in tasks}) > 1:
+        return None
+    return group_of([task.task.name for task in tasks], row.first.manifest)
 
 
 def _distinctions(owners: Sequence[tuple[str, str]], firsts: Sequence[FinishedTask]) -> list[str]:

@@ -1,16 +1,15 @@
-"""Columns of scores: the values of a task's units, their mean, and the interval of an average."""
+"""Columns of scores: the values of a task's units and their mean."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import fsum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.contracts.records import Score
-    from harness.scoring.stats import Interval, NoInterval
 
 MOST_UNREADABLE = 0.15
 """A column is not shown if a larger share of its units has no value."""
@@ -37,6 +36,12 @@ class ScoreColumn:
     def unreadable(self) -> int:
         """How many units have no value."""
         return self.values.count(None)
+
+    @property
+    def units(self) -> list[tuple[str, float]]:
+        """Each unit's cluster and value, 0 if it has none."""
+        values = [value or 0.0 for value in self.values]
+        return list(zip(self.clusters, values, strict=True))
 
     @property
     def hidden(self) -> bool:
@@ -75,36 +80,3 @@ def score_columns(scores: Iterable[Score[Any]], names: Collection[str]) -> dict[
         )
         for name in names
     }
-
-
-def interval_of_means(
-    columns: Sequence[ScoreColumn], *, seed: int, draws: int, confidence: float
-) -> Interval | NoInterval:
-    """The interval of the mean of the columns' means, by drawing clusters with all their units.
-
-    Units without a value count 0.
-    """
-    import numpy as np
-
-    from harness.scoring.stats import NoInterval
-    from harness.scoring.stats.bootstrap import blocks_of_draws
-    from harness.scoring.stats.intervals import interval_of
-
-    if draws < 1:
-        return NoInterval("no draws were asked for")
-    clusters = dict.fromkeys(cluster for column in columns for cluster in column.clusters)
-    numbers = {cluster: number for number, cluster in enumerate(clusters)}
-    if len(numbers) < 2:
-        return NoInterval("fewer than two items: there is nothing to draw from")
-    sums, counts = np.zeros((2, len(numbers), len(columns)))
-    for place, column in enumerate(columns):
-        where = [numbers[cluster] for cluster in column.clusters]
-        np.add.at(sums[:, place], where, [value or 0.0 for value in column.values])
-        np.add.at(counts[:, place], where, 1.0)
-    random = np.random.Generator(np.random.PCG64(seed))
-    means = []
-    for drawn in blocks_of_draws(len(numbers), draws, random, dtype=np.int64):
-        times = np.stack([np.bincount(one, minlength=len(numbers)) for one in drawn])
-        with np.errstate(invalid="ignore"):  # a draw without any unit of a cell has no value
-            means.append(((times @ sums) / (times @ counts)).mean(axis=1))
-    return interval_of(np.concatenate(means), confidence, of="the average")

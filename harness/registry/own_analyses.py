@@ -16,7 +16,7 @@ ORIGIN = Origin(
 )
 
 ANALYSES = {
-    "forest": ("harness.analysis.forest.run", "metrics of any benchmark over runs, with intervals"),
+    "forest": ("harness.analysis.forest.run", "each metric of each run, with its interval"),
 }
 """Name → the function that makes the report, and the description."""
 

@@ -92,7 +92,7 @@ SMALL = 0.75
 """The size of a panel as a share of a figure that is drawn alone."""
 
 LAYOUTS = 3
-"""How often the layout is computed: axes with a fixed aspect move their labels each time."""
+"""How often the layout of square axes is computed, which move their labels each time."""
 
 
 def check_drawable(path: Path) -> None:
@@ -159,9 +159,7 @@ def draw(figure: Figure | Panels) -> Drawing:
         _set_limits(each, axes)
         drawn.append((each, axes, label_references(each, axes)))
     _add_legend_and_note(figure, drawing)
-    for _ in range(LAYOUTS):
-        drawing.draw_without_rendering()
-    drawing.set_layout_engine("none")
+    _lay_out(figure, drawing)
     for each, axes, labels in drawn:
         write_captions(each, axes, labels, canvas.get_renderer())
     return drawing
@@ -250,6 +248,16 @@ def _set_ticks(axis: Axis, drawn_axis: Any) -> None:
         drawn_axis.set_minor_formatter(NullFormatter())
     if axis.ticks:
         drawn_axis.set_ticks(axis.ticks, [_plain_number(tick, 0) for tick in axis.ticks])
+
+
+def _lay_out(figure: Figure | Panels, drawing: Drawing) -> None:
+    """Give the axes their final places, and leave no layout that would move them later."""
+    engine: Any = drawing.get_layout_engine()
+    for _ in range(LAYOUTS if any(map(_is_square, _figures(figure))) else 1):
+        engine.execute(drawing)
+        for axes in drawing.axes:
+            axes.apply_aspect()
+    drawing.set_layout_engine(None)
 
 
 def _add_legend_and_note(figure: Figure | Panels, drawing: Drawing) -> None:

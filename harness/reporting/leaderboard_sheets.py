@@ -157,7 +157,8 @@ def _ranks(board: Board) -> Sheet:
         ),
         rows=tuple(cells()),
         notes=(
-            f"values with {board.confidence:.0%} intervals over what all ranked runs share",
+            f"values with {board.confidence:.0%} intervals over the units that all ranked runs "
+            "share",
             *(note.format(level=1 - board.confidence) for note in NO_ORDER),
         ),
         digits=DIGITS,
@@ -175,7 +176,7 @@ def _pairs(board: Board) -> Iterator[Sheet]:
                 (names.get(each.first), names.get(each.second), *_difference(each), each.n)
                 for each in board.differences
             ),
-            notes=("first − second, on what both have scored",),
+            notes=("first − second, over the units that both have scored",),
             digits=DIGITS,
         )
 
@@ -194,15 +195,14 @@ def _history(board: Board) -> Iterator[Sheet]:
     for model, steps in board.history.items():
         yield Sheet(
             title=f"History of {model}",
-            columns=("run began", "revision", board.metric, "low", "high", "n", *_since(), "run"),
+            columns=(
+                "run began", "revision", board.metric, "low", "high", "n",
+                "difference from the run before", *_DIFFERENCE[1:], "run",
+            ),
             rows=tuple(map(_step, steps)),
-            notes=("each difference is from the run before it, on what both have scored",),
+            notes=("each difference is over the units that both runs have scored",),
             digits=DIGITS,
-        )
-
-
-def _since() -> tuple[str, ...]:
-    return tuple(f"{name} since" if name == "difference" else name for name in _DIFFERENCE)
+        )  # fmt: skip
 
 
 def _which(entry: Entry) -> str:

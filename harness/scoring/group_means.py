@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Literal
@@ -19,6 +19,8 @@ from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
+    from harness.contracts.task import IntervalSpec
+    from harness.scoring.stats import Interval, NoInterval, Part
 
 
 class MeanOverTasks(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +106,30 @@ def tasks_of_group(group: str, groups: Mapping[str, Sequence[str]]) -> tuple[str
     return tuple(names)
 
 
+def group_of(tasks: Collection[str], manifest: Manifest) -> str | None:
+    """The first group of a run whose tasks in the run are these; None if there is no such group."""
+    for group in manifest.groups:
+        members = tasks_of_group(group, manifest.groups)
+        if {name for name in manifest.tasks if task_and_repeat(name)[0] in members} == {*tasks}:
+            return group
+    return None
+
+
+def interval_of_mean(
+    parts: Sequence[Part], *, name: str, metric: str, seed: int, how: IntervalSpec
+) -> Interval | NoInterval:
+    """The interval of the mean of a metric over tasks; `name` and `seed` enter the draws."""
+    from harness.scoring.stats import interval_together
+
+    return interval_together(
+        parts,
+        seed=stable_int("together", seed, name, metric),
+        draws=how.draws,
+        confidence=how.confidence,
+        method=how.method,
+    )
+
+
 def shared_metrics(summaries: Sequence[TaskSummary]) -> tuple[str, ...]:
     """The main metrics that tasks share; none if their first ones differ."""
     named = [main_metrics(summary.main, summary.metrics) for summary in summaries]
@@ -154,29 +180,17 @@ def _with_value(names: Sequence[str], results: Mapping[str, MetricResult]) -> di
 
 
 def _with_interval(run: _Run, mean: MeanOverTasks, weights: Mapping[str, float]) -> MeanOverTasks:
-    import numpy as np
-
-    from harness.scoring.stats import Interval, Part, interval_together
+    from harness.scoring.stats import Interval, part_of
 
     parts = []
     for name, weight in weights.items():
         task = run.finished(name)
-        metric = task.benchmark.metrics[mean.metric]
+        statistic = task.benchmark.metrics[mean.metric].statistic
         units = task.units(mean.metric).values()
-        part = Part(
-            values=np.array([value for _, value in units]),
-            clusters=np.array([stable_int(user) for user, _ in units], dtype=np.uint64),
-            statistic=metric.statistic,
-            weight=weight,
-        )
-        parts.append(part)
+        parts.append(part_of(units, statistic=statistic, weight=weight))
     how = task.task.interval
-    drawn = interval_together(
-        parts,
-        seed=stable_int("together", run.manifest.seed, mean.name, mean.metric),
-        draws=how.draws,
-        confidence=how.confidence,
-        method=how.method,
+    drawn = interval_of_mean(
+        parts, name=mean.name, metric=mean.metric, seed=run.manifest.seed, how=how
     )
     if isinstance(drawn, Interval):
         return msgspec.structs.replace(

@@ -151,22 +151,14 @@ def _weights(names: Iterable[str]) -> dict[str, float]:
 def _parts(
     tasks: Mapping[str, CommonUnits], metric: str, weights: Mapping[str, float]
 ) -> list[Part]:
-    import numpy as np
-
-    from harness.scoring.stats import Part
+    from harness.scoring.stats import part_of
 
     parts = []
     for name, weight in weights.items():
         units = tasks[name].units(metric)
         pairs = [units[unit] for unit in sorted(units)]
-        parts.append(
-            Part(
-                values=np.array([value for _, value in pairs]),
-                clusters=np.array([stable_int(user) for user, _ in pairs], dtype=np.uint64),
-                statistic=tasks[name].benchmark.metrics[metric].statistic,
-                weight=weight,
-            )
-        )
+        statistic = tasks[name].benchmark.metrics[metric].statistic
+        parts.append(part_of(pairs, statistic=statistic, weight=weight))
     return parts
 
 

@@ -41,7 +41,8 @@ GAIN = partial(Metric, worst=None, counts_as=AS_RANDOM)
 
 METRICS: dict[str, Metric] = {
     "gap": LOSS(
-        description="generalisation gap: mean of cross-entropy minus entropy, with epsilon 1e-6",
+        description="generalisation gap: mean of cross-entropy minus entropy, with epsilon 1e-6; "
+        "0 is perfect, and a random ranking has about gap_random",
         note=UNREAD,
     ),
     "gap_1e3": LOSS(description="the same with epsilon 1e-3", note=UNREAD),

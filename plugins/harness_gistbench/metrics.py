@@ -50,17 +50,22 @@ OWN_ORACLE = (
 MEDIAN = partial(Metric, statistic="median")
 METRICS = {
     "ig_f1": MEDIAN(
-        description="groundedness: harmonic mean of precision and recall", note=OWN_ORACLE
-    ),
-    "is": MEDIAN(description="specificity: evidence found again among distractors"),
-    "ig_p": MEDIAN(
-        description="precision of groundedness: share of categories that evidence verifies"
-    ),
-    "ig_r": MEDIAN(
-        description="recall of groundedness: share of the oracle's categories that were found",
+        description="groundedness: harmonic mean of precision and recall; median over users",
         note=OWN_ORACLE,
     ),
-    "hm": MEDIAN(description="harmonic mean of ig_f1 and is", note=OWN_ORACLE),
+    "is": MEDIAN(
+        description="specificity: evidence found again among distractors; median over users"
+    ),
+    "ig_p": MEDIAN(
+        description="precision of groundedness: share of categories that evidence verifies; "
+        "median over users"
+    ),
+    "ig_r": MEDIAN(
+        description="recall of groundedness: share of the oracle's categories that were found; "
+        "median over users",
+        note=OWN_ORACLE,
+    ),
+    "hm": MEDIAN(description="harmonic mean of ig_f1 and is; median over users", note=OWN_ORACLE),
     "verified": Metric(description="verified interests of a user, in any category or none"),
     "mean_ig_f1": Metric(of="ig_f1", description="mean of ig_f1 over users", note=OWN_ORACLE),
     "mean_is": Metric(of="is", description="mean of is over users"),

@@ -45,6 +45,23 @@ READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsist
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 
+PREDICTED: Mapping[str, str] = {
+    "user_average": "each user's average rating",
+    "item_average": "the item's average rating",
+    "both_averages": "each user's average plus the item's difference from all ratings",
+    "bm25_ratings": "the mean of each user's ratings of similar things, weighted by BM25",
+}
+"""What each prediction without a model expects of a user."""
+
+ORDERED: Mapping[str, str] = {
+    "random": "a random ranking",
+    **{name: f"the ranking that follows from {what}" for name, what in PREDICTED.items()},
+    "higher_average_first": "the ranking by the users' average ratings, the highest first",
+    "lower_average_first": "the ranking by the users' average ratings, the lowest first",
+}
+"""How each baseline ranks."""
+
+
 def root_of_mean(squares: Any) -> float:
     """The square root of the mean."""
     return float(squares.mean() ** 0.5)
@@ -117,15 +134,12 @@ METRICS: dict[str, Metric] = {
         note="ptc and all other metrics that need the true order cover the labelled groups only; "
         "below 1, the data are partial and the results are not comparable to published numbers",
     ),
-    **{
-        name: Metric(description=f"ptc of {name.replace('_', ' ')}", baseline="ptc")
-        for name in BASELINES
-    },
+    **{name: Metric(description=f"ptc of {ORDERED[name]}", baseline="ptc") for name in BASELINES},
     **{
         metric: made
         for name in GUESSES
         for metric, made in _error_metrics(
-            f"_{name}", f"{name.replace('_', ' ')} as a prediction", baseline=True
+            f"_{name}", f"predicting {PREDICTED[name]}", baseline=True
         ).items()
     },
 }

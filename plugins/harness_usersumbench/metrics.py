@@ -39,7 +39,7 @@ OURS = (
 
 METRICS: dict[str, Metric] = {
     "qm": Metric(
-        description="share of users of whom at least `threshold` of four questions are answered "
+        description="share of users with at least `threshold` of their four questions answered "
         "right from the summary"
     ),
     "idm": Metric(

@@ -6,10 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from harness.analysis.result_grid import Average, Line, ResultGrid, neighbours, published_lines
-from harness.analysis.score_columns import ScoreColumn, interval_of_means, score_columns
+from harness.analysis.score_columns import score_columns
 from harness.contracts.published import PublishedResult
 from harness.contracts.records import Score
-from harness.scoring.stats import Interval, NoInterval
 
 GRID = ResultGrid(
     name="quiz",
@@ -20,13 +19,15 @@ GRID = ResultGrid(
 )
 
 
-def task(level, values, *, model="ada", how="", run="2026-ada-1", limit=None, seed=0):
+def task(level, values, *, model="ada", how="", run="2026-ada-1", limit=None, seed=0, users=None):
     """A task whose units have these values; a text is why a unit has none."""
     scores = [
-        Score(id=str(number), user=f"u{number}", missing={"right": one})
+        Score(id=str(number), user=user, missing={"right": one})
         if isinstance(one, str)
-        else Score(id=str(number), user=f"u{number}", values={"right": one})
-        for number, one in enumerate(values)
+        else Score(id=str(number), user=user, values={"right": one})
+        for number, (user, one) in enumerate(
+            zip(users or [f"u{number}" for number in range(len(values))], values, strict=True)
+        )
     ]
     return SimpleNamespace(
         run=run,
@@ -38,12 +39,14 @@ def task(level, values, *, model="ada", how="", run="2026-ada-1", limit=None, se
             limit=limit,
             roles={},
             settings={},
+            groups={},
             sessions=(),
         ),
         summary=SimpleNamespace(roles={}),
         options=SimpleNamespace(level=level, how=how),
         task=SimpleNamespace(
-            name=f"quiz_{level}", interval=SimpleNamespace(draws=200, confidence=0.95)
+            name=f"quiz_{level}",
+            interval=SimpleNamespace(draws=200, confidence=0.95, method="percentile"),
         ),
         scores=lambda: iter(scores),
     )
@@ -160,32 +163,44 @@ def test_neighbours_are_next_by_average_and_of_equal_ones_by_cells(average, name
     assert [line.names[0] for line in neighbours(every, average)] == named
 
 
+def ends(*tasks):
+    """The bounds of the average of one row, and why there are none."""
+    _, [line], _ = lines(*tasks)
+    return line.average.low, line.average.high, line.average.why
+
+
 def test_units_of_one_cluster_move_together_in_all_cells():
-    # Whichever of the two items are drawn, the means of the two cells cancel each other.
-    even = ScoreColumn(clusters=("i", "j"), values=(1.0, -1.0))
-    odd = ScoreColumn(clusters=("i", "j"), values=(-1.0, 1.0))
-    drawn = interval_of_means([even, odd], seed=0, draws=500, confidence=0.95)
-    assert drawn == Interval(0.0, 0.0)
-    # Of three cells that agree, all are high in a quarter of the draws, and not in a 64th.
-    drawn = interval_of_means([even, even, even], seed=0, draws=500, confidence=0.95)
-    assert drawn == Interval(-1.0, 1.0)
+    # Whichever of the two users are drawn, the means of the two cells cancel each other.
+    assert ends(task("a", [1.0, -1.0]), task("b", [-1.0, 1.0])) == (0.0, 0.0, "")
+    # In two cells that agree, both are high in a quarter of the draws.
+    assert ends(task("a", [1.0, -1.0]), task("b", [1.0, -1.0])) == (-1.0, 1.0, "")
 
 
 def test_cells_count_alike_in_the_interval_whatever_their_units():
-    # Cell one has i three times and cell two once: i alone gives (1 + -1) / 2 and not 1/2.
-    first = ScoreColumn(clusters=("i", "i", "i", "j"), values=(1.0, 1.0, 1.0, 1.0))
-    second = ScoreColumn(clusters=("i", "j"), values=(-1.0, None))
-    drawn = interval_of_means([first, second], seed=0, draws=500, confidence=0.95)
-    # j alone gives (1 + 0) / 2, its unreadable group counted 0.
-    assert drawn == Interval(0.0, 0.5)
+    # u0 has ten units in one cell and one in the other: u0 alone gives (1 - 1) / 2. Of the others,
+    # u1 alone gives (1 + 0) / 2, its seventh unit in the second cell counted 0.
+    first = task("a", [1.0] * 11, users=["u0"] * 10 + ["u1"])
+    second = task("b", [-1.0] + [0.0] * 6 + ["x"], users=["u0"] + ["u1"] * 7)
+    assert ends(first, second) == (0.0, 0.5, "")
 
 
 def test_without_two_clusters_or_without_a_cell_in_a_draw_there_is_no_interval():
-    one = ScoreColumn(clusters=("i",), values=(1.0,))
-    other = ScoreColumn(clusters=("j",), values=(1.0,))
-    assert interval_of_means([one], seed=0, draws=9, confidence=0.95) == NoInterval(
-        "fewer than two items: there is nothing to draw from"
-    )
-    drawn = interval_of_means([one, other], seed=0, draws=500, confidence=0.95)
-    assert isinstance(drawn, NoInterval)
-    assert "has no value in" in drawn.reason
+    assert ends(task("a", [1.0])) == (
+        None, None, "no interval, for fewer than two users: there is nothing to draw from",
+    )  # fmt: skip
+    _, _, why = ends(task("a", [1.0], users=["i"]), task("b", [1.0], users=["j"]))
+    assert "has no value in" in why
+
+
+def test_draws_are_those_of_the_group_whose_tasks_the_cells_are():
+    values = [0.1, 0.7, 0.4, 0.9]
+
+    def of(*groups):
+        tasks = [task("a", values), task("b", values)]
+        for one in tasks:
+            one.manifest.groups = dict.fromkeys(groups, ("quiz_a", "quiz_b"))
+            one.manifest.tasks = {"quiz_a": None, "quiz_b": None}
+        return ends(*tasks)
+
+    assert of() == of("quiz") != of("both")
+    assert of("both") == of("both", "quiz")

@@ -88,7 +88,7 @@ def test_the_harness_has_an_analysis_of_its_own(monkeypatch, printed):
     monkeypatch.undo()
     monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
     assert printed("analyse").out == (
-        "any benchmark:\n  forest  metrics of any benchmark over runs, with intervals\n"
+        "any benchmark:\n  forest  each metric of each run, with its interval\n"
     )
 
 

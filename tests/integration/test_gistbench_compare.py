@@ -172,6 +172,7 @@ def own_options(three, analyse, tmp_path) -> dict[str, list[str]]:
     return {
         "gist-survey": ["--stated", str(stated)],
         "gist-outside": ["--figures", str(figures), "--column", "arena"],
+        "gist-window-size": ["--published"],
         "gist-export-labels": ["--out", str(tmp_path / "labels"), "--items", "12"],
         "gist-thresholds": ["--steps", "1", "--threshold", "min_explicit_positive"],
     }

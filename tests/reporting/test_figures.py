@@ -295,6 +295,22 @@ def test_a_reference_that_ends_at_the_edge_is_named_outside_where_no_mark_can_be
         assert (box.y0 + box.y1) / 2 == pytest.approx(middle, abs=2)
 
 
+@pytest.mark.parametrize(("y", "times"), [(UNIT, 3), (PLAIN, 1)])
+def test_only_the_layout_of_square_axes_is_computed_more_than_once(monkeypatch, y, times):
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    layouts = []
+    execute = ConstrainedLayoutEngine.execute
+
+    def counted(engine, drawing):
+        layouts.append(drawing)
+        execute(engine, drawing)
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", counted)
+    figure_bytes(figure(Points(label="a", x=(0.5,), y=(0.5,), names=("p",)), x=UNIT, y=y))
+    assert len(layouts) == times
+
+
 def test_a_reference_that_ends_within_the_axes_is_named_there():
     line = Line(label="short", x=(0, 0.5), y=(0, 0.5), dashed=True)
     axes = drawn(figure(line, x=UNIT, y=UNIT)).axes[0]

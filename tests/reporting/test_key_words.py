@@ -79,8 +79,8 @@ def test_a_word_is_explained_where_it_stands_as_one(part, explained):
 
 
 def test_a_metric_has_the_values_of_the_options_that_its_description_names():
-    assert key("qm ↑") == {"qm": "at least threshold (3) of four"}
-    assert key("qm ↑", words(threshold=2)) == {"qm": "at least threshold (2) of four"}
+    assert key("qm ↑") == {"qm": "at least 3 of four"}
+    assert key("qm ↑", words(threshold=2)) == {"qm": "at least 2 of four"}
 
 
 def test_what_the_part_says_itself_or_was_said_before_is_left_out():

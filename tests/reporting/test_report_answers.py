@@ -208,8 +208,7 @@ def test_what_n_counts_is_said_where_a_task_is_described():
         summary = make_summary("t", metrics=metrics, **fields)
         return first_screen([make_run("old", summary)], several())
 
-    assert (
-        "n of recall: 203 units of 223, of which the others count in other metrics or in none;"
-        in asked(units=223)
+    assert "n of recall: 203 of 223 units (the others do not count in this metric);" in asked(
+        units=223
     )
     assert "n of recall: 203 units; data" in asked(units=203)

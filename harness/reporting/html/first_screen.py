@@ -135,8 +135,8 @@ def _counted(summary: TaskSummary) -> Iterator[str]:
     for name in main_metrics(summary.main, summary.metrics)[:1]:
         result = summary.metrics[name]
         many = result.n + sum(result.missing.values())
-        yield f"n of {name}: {many:,} units" + (
-            f" of {summary.units:,}, of which the others count in other metrics or in none"
+        yield f"n of {name}: " + (
+            f"{many:,} of {summary.units:,} units (the others do not count in this metric)"
             if many != summary.units
-            else ""
+            else f"{many:,} units"
         )

@@ -23,3 +23,4 @@ from harness.scoring.stats.statistic import Statistic as Statistic
 from harness.scoring.stats.statistic import statistic_of as statistic_of
 from harness.scoring.stats.together import Part as Part
 from harness.scoring.stats.together import interval_together as interval_together
+from harness.scoring.stats.together import part_of as part_of

@@ -5,11 +5,12 @@ Imports numpy: import it where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from harness.base.hashing import stable_int
 from harness.scoring.stats.bootstrap import blocks_of_draws, units_of
 from harness.scoring.stats.intervals import (
     Floats,
@@ -31,6 +32,19 @@ class Part:
     clusters: Integers
     statistic: Statistic
     weight: float
+
+
+def part_of(
+    units: Iterable[tuple[str, float]], *, statistic: Statistic = "mean", weight: float
+) -> Part:
+    """The part of some units, each given as its user and its value."""
+    pairs = list(units)
+    return Part(
+        values=np.array([value for _, value in pairs]),
+        clusters=np.array([stable_int(user) for user, _ in pairs], dtype=np.uint64),
+        statistic=statistic,
+        weight=weight,
+    )
 
 
 def interval_together(

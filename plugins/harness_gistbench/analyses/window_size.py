@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from harness.analysis.percentages import mean, percent
+from harness.base.errors import UsageError
 from harness.contracts.report import Axis, Figure, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
@@ -47,6 +48,13 @@ NOTES = (
 def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
+    windows = {run.options.window for run in runs}
+    if len(windows) == 1 and not options.published:
+        raise UsageError(
+            "all runs have the same window size",
+            found=", ".join(map(str, windows)),
+            expected="runs that differ in the option window",
+        )
     by_size = sorted(runs, key=lambda run: run.options.window)
     sheets: list[Sheet] = []
     figures: list[Figure] = []

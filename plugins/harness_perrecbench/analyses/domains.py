@@ -176,7 +176,7 @@ def _domain(row: Row, domain: str, cells: Collection[Cell], counts: Counts) -> D
         }
     found = [counts.of(item, titles.get(item)) for item in items]
     known = [count for count in found if count is not None]
-    average = GRID.average(row.of(OURS), cells, task=row.first, metric=OURS)
+    average = GRID.average(row.of(OURS), cells, row=row, metric=OURS)
     return Domain(
         model=row_name(row.model, row.apart, setting_of(row.first, but=(OPTION,))),
         domain=domain,

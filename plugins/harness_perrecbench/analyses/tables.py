@@ -10,6 +10,7 @@ import msgspec
 
 from harness.analysis.result_grid import Line
 from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn
+from harness.base.errors import UsageError
 from harness.contracts.report import Report, Sheet
 from harness_perrecbench.analyses import grid
 from harness_perrecbench.analyses.grid import GRID, Row, rows_of
@@ -129,7 +130,7 @@ def baselines(found: Sequence[Row], cells: Collection[Cell]) -> Sheet:
             columns = {cell: column for (own, cell), column in rankings.items() if own == name}
             if columns:
                 counted = {cell: column.counted for cell, column in columns.items()}
-                average = GRID.average(columns, cells, task=of[0].first, metric=name)
+                average = GRID.average(columns, cells, row=of[0], metric=name)
                 lines.append(Line(names=(name, *whose), cells=counted, average=average))
     return GRID.sheet(
         "Baselines without a model, ptc",
@@ -197,7 +198,15 @@ class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
 def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Report:
     """The report of `perrec-prompting`: a sheet per model and definition, methods as in Table 2."""
     sheets = []
-    for model, found in grid.by_model(rows_of(tasks, (OURS, COLUMN))).items():
+    rows = rows_of(tasks, (OURS, COLUMN))
+    methods = {method for *_, method in (method_of(row.first) for row in rows)}
+    if len(methods) == 1 and not options.published:
+        raise UsageError(
+            "all tasks have the same method of prompting",
+            found=", ".join(methods),
+            expected="tasks of two methods or more",
+        )
+    for model, found in grid.by_model(rows).items():
         named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))
         for name in (OURS, COLUMN):
             cells = GRID.filled(found, name)

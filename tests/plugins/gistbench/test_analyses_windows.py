@@ -4,6 +4,7 @@ import pytest
 from harness_gistbench.analyses.window_size import WindowOptions, run
 from harness_gistbench.records import Options as Settings
 
+from harness.base.errors import UsageError
 from harness.contracts.report import Line
 
 
@@ -37,6 +38,13 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
         ("users with IG", 1, 1),
         ("users with IS", 1, 1),
     )
+
+
+def test_one_window_size_shows_nothing_but_beside_the_published_ones(sizes):
+    with pytest.raises(UsageError, match="all runs have the same window size") as caught:
+        run(sizes[:1], WindowOptions())
+    assert caught.value.found == "100"
+    assert run(sizes[:1], WindowOptions(published=True)).sheets
 
 
 def test_another_model_does_not_enter_the_oracle(sizes, kept, judged):

@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
+from harness_perrecbench.analyses.tables import TableOptions, main
+from harness_perrecbench.benchmark import PERRECBENCH
 from samples.perrecbench import (
     FIRST_NAMES,
     FOND,
@@ -22,6 +24,8 @@ from samples.perrecbench import (
 )
 
 import harness
+from harness.runs.run_folder import RunFolder
+from harness.scoring.finished_task import finished_task
 
 USERS = {"easy": 2, "medium": 3, "hard": 4}
 DAYS_29 = 29 * 24 * 3600 * 1000
@@ -242,3 +246,18 @@ def test_a_good_error_and_a_good_order_are_two_things(summaries):
     assert metrics["mae_user_average"].value < metrics["mae"].value - 0.1
     assert metrics["mae_user_average"].value < metrics["mae_item_average"].value < 0.8
     assert metrics["ptc"].value > metrics["user_average"].value + 0.5
+
+
+def test_the_mean_of_a_group_has_one_interval_in_the_results_and_in_the_analysis(tmp_path):
+    result = harness.evaluate(
+        "perrec_easy", model="baseline", data="sample", output_path=tmp_path, no_store=True,
+        quiet=True,
+    )  # fmt: skip
+    tasks = [
+        finished_task(RunFolder(result.folder), result.manifest, name, PERRECBENCH, label="rule")
+        for name in result.manifest.tasks
+    ]
+    [mean] = [mean for mean in result.means if mean.metric == "ptc"]
+    assert mean.name == "perrec_easy" and mean.interval is not None
+    [row] = main(tasks, TableOptions()).sheets[0].rows
+    assert row[-3:] == (pytest.approx(mean.value), *mean.interval)

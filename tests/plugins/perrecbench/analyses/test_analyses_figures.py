@@ -69,7 +69,9 @@ def test_the_mean_of_models_is_over_those_that_have_every_cell(levels):
 def test_seeds_and_variants_of_one_model_have_no_mean(kept):
     ways = [{}, {"seed": 1}, {"profile": "none"}, {"shots": 3}]
     tasks = [kept("ada", {"i1": 0.5}, run=f"r{number}", **way) for number, way in enumerate(ways)]
-    assert [row[0] for row in curves.by_size(tasks, curves.SizeOptions()).sheets[0].rows] == [
+    tasks.append(kept("ben", {"i1": 0.5}, level="hard"))
+    rows = curves.by_size(tasks, curves.SizeOptions()).sheets[0].rows
+    assert [row[0] for row in rows if row[0] != "ben"] == [
         "ada r0", "ada r1", "ada, without profile", "ada, 3 shots",
     ]  # fmt: skip
 
@@ -81,11 +83,20 @@ def test_a_mean_is_of_one_method_on_the_same_data_and_counts_a_model_once(kept):
         kept("ben", {"i1": 0.9}, profile="none"),
         kept("ben", {"i1": 1.0}),
         kept("cleo", {"i1": 0.0}, limit=5),
+        kept("dora", {"i1": 0.0}, level="hard", limit=6),
     ]
     rows = curves.by_size(tasks, curves.SizeOptions()).sheets[0].rows
     # (0.3 + 0.9) / 2; without a word of the setting, ben and cleo were asked of other groups.
     assert rows[0][:3] == ("mean of 2 models, without profile", "pointwise", pytest.approx(0.6))
     assert sum(row[0].startswith("mean") for row in rows) == 1
+
+
+def test_groups_of_one_size_show_nothing_but_beside_the_numbers_of_the_text(kept):
+    tasks = [kept("ada", {"i1": 0.5}), kept("ben", {"i1": 0.5}, ask="listwise")]
+    with pytest.raises(UsageError, match="all groups have the same number of users") as caught:
+        curves.by_size(tasks, curves.SizeOptions())
+    assert caught.value.found == "easy"
+    assert curves.by_size(tasks, curves.SizeOptions(published=True)).sheets
 
 
 def test_the_numbers_of_the_text_can_stand_below(levels):
@@ -237,9 +248,17 @@ def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
 
 
 def test_methods_of_several_models_stand_in_tables_of_their_own(kept):
-    tasks = [kept("ada", {"i1": 1.0}), kept("ben", {"i1": 0.0})]
+    tasks = [kept("ada", {"i1": 1.0}), kept("ben", {"i1": 0.0}, thought=True)]
     sheets = tables.prompting(tasks, tables.PromptingOptions()).sheets
     assert [sheet.title[:4] for sheet in sheets] == ["ada:", "ada:", "ben:", "ben:"]
+
+
+def test_one_method_shows_nothing_but_beside_the_published_ones(kept):
+    tasks = [kept("ada", {"i1": 1.0}), kept("ben", {"i1": 0.0})]
+    with pytest.raises(UsageError, match="all tasks have the same method") as caught:
+        tables.prompting(tasks, tables.PromptingOptions())
+    assert caught.value.found == "zero-shot"
+    assert tables.prompting(tasks, tables.PromptingOptions(published=True)).sheets
 
 
 def test_several_runs_of_a_model_share_its_table_with_methods_in_the_order_of_table_2(kept):

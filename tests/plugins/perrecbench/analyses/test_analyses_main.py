@@ -34,7 +34,7 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
         pytest.approx(2 / 3), pytest.approx(-1 / 2), pytest.approx(1 / 12),
     )  # fmt: skip
     # Some draws of ten items hold none of the four.
-    assert "ada: no interval, for the average has no value in" in ours.notes[-1]
+    assert "ada: no interval, for the mean has no value in" in ours.notes[-1]
     assert without.columns == ("model", "what", "easy point", "easy list", "avg. of 2")
     assert without.rows == (
         ("ada", "unreadable", 1, 0, None),
@@ -87,7 +87,7 @@ def test_an_average_without_an_interval_says_why(kept):
     ours = main([kept("ada", {"i1": 1.0})], TableOptions()).sheets[0]
     assert rows_of(ours)["ada"] == (1.0, 1.0)
     assert ours.notes[-1] == (
-        "ada: no interval, for fewer than two items: there is nothing to draw from"
+        "ada: no interval, for fewer than two users: there is nothing to draw from"
     )
 
 

@@ -21,7 +21,7 @@ from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
-from harness.calls.leases import Account, Lease, Recall, Spent, Used
+from harness.calls.leases import Account, Lease, Recall, Spent, Used, WorkerGivenUp
 from harness.calls.network_fs import network_type
 from harness.calls.own_answers import Answer
 from harness.calls.owners import OwnerLost, Owners, Question
@@ -31,7 +31,7 @@ from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.executors.lanes import Lanes, ends_gently
 from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded, share_concurrency
-from harness.pipeline.executors.ray_keeper import distant_memory, sent_file
+from harness.pipeline.executors.ray_keeper import distant_memory, more_of, sent_file
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.sent_files import SentFile
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone, unpacked
@@ -294,6 +294,8 @@ class HarnessWorker:
             return None, None
         try:
             return await self._client.answer(self._models[model], question), None
+        except WorkerGivenUp:
+            return None, None
         except HarnessError as error:
             return None, error
 
@@ -301,6 +303,8 @@ class HarnessWorker:
         """The answer to a question that this worker owned before another one came, if it has it."""
         try:
             return await self._client.known(key), None
+        except WorkerGivenUp:
+            return None, None
         except HarnessError as error:
             return None, error
 
@@ -363,7 +367,7 @@ class HarnessWorker:
         raise AssertionError(question)
 
     def worker_ended(self, error: BaseException | None) -> None:
-        """A worker of a lane has ended; its error stops this worker, and so the run."""
+        """A worker of a lane has ended; its error stops this worker, and so mostly the run."""
         if isinstance(error, HarnessError):
             of_node = isinstance(error, (ModelError, StorageError))
             self._stop(self._named(error) if of_node else error, at_once=not ends_gently(error))
@@ -375,8 +379,7 @@ class HarnessWorker:
             self._stop(crash, at_once=True)
 
     async def _more(self, account: Account, wanted: Used) -> Lease | Spent:
-        lease: Lease | Spent = await self._purse.more.remote(self._name, account, wanted)
-        return lease
+        return await more_of(self._purse, self._name, account, wanted)
 
     async def _ask_owner(self, owner: str, model: Model, question: Question) -> Answer:
         number = self._models.index(model)

@@ -314,6 +314,7 @@ class RayExecutor(Executor):
                     stage=run.context.stage.name,
                     part=self._part(worker, run),
                     rounds=served.rounds,
+                    begun=self._opener.order.session > 1 or self._seen.lost > 0,
                     items=items,
                     replies=_replies(served, items),
                 )

@@ -1,23 +1,26 @@
-"""What the workers of a run share, in processes on the driver's node: its memos, its budget and,
-where they do not see the run folder, its files."""
+"""What the workers of a run share, in processes on the driver's node: its answers, its memos, its
+budget and, where they do not see the run folder, its files."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
 from harness.base.errors import HarnessError, StorageError, UsageError
 from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used, WorkerGivenUp
 from harness.calls.policy import Budget
 from harness.calls.store import Store
+from harness.pipeline.executors.sent_answers import SentAnswers
 from harness.pipeline.executors.sent_files import ReceivedFiles, SentFile
+from harness.pipeline.executors.shards import in_pieces
 from harness.pipeline.memos import DistantMemory, Entry, Memory
 from harness.runs.atomic_files import RUNS
 from harness.runs.run_folder import LOCK, RunFolder
@@ -40,11 +43,15 @@ KEEPER, PURSE = "keeps records and memos", "divides the budget"
 """What the processes do, for the error that one is gone."""
 
 
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(dict[bytes, bytes]).decode
+
+
 class HarnessKeeper:
     """Owns the memos of a run: the first write of a key wins, whichever worker makes it.
 
-    It becomes an actor. A value is in a file before a worker has it. It writes the parts of
-    journals that workers send.
+    It becomes an actor. A value is in a file before a worker has it. It keeps all answers, and
+    writes the parts of journals that workers send.
     """
 
     def __init__(self) -> None:
@@ -55,8 +62,9 @@ class HarnessKeeper:
         found = "another folder of the same name"
         try:
             if (folder / LOCK).read_text() == lock:
-                kept = Store.open(RunFolder(folder).own_answers, option=RUNS)
-                self._memory = Memory(kept if store is None else Store.open(store), kept)
+                own = Store.open(RunFolder(folder).own_answers, option=RUNS)
+                self._memory = Memory(own if store is None else Store.open(store), own)
+                self._own = own
                 return None
         except HarnessError as error:
             return error
@@ -77,6 +85,22 @@ class HarnessKeeper:
     def keep(self, name: str, asker: str, values: Mapping[str, str]) -> dict[str, Entry]:
         """The entries that hold from now on for these keys of a memo."""
         return self._memory.keep(name, asker, values)
+
+    def keep_answers(self, *packed: bytes) -> StorageError | None:
+        """Write answers of the run."""
+        try:
+            self._own.put_all(_decode(b"".join(packed)))
+        except StorageError as error:
+            return error
+        return None
+
+    def answers(self, keys: Collection[bytes]) -> dict[bytes, bytes] | StorageError:
+        """The answers with these keys, of those that are there."""
+        try:
+            found = {key: self._own.get(key) for key in keys}
+        except StorageError as error:
+            return error
+        return {key: value for key, value in found.items() if value is not None}
 
     def write(self, path: Path, place: int, lines: bytes) -> StorageError | None:
         """Append lines to a worker's part of a journal."""
@@ -111,16 +135,34 @@ def distant_memory(keeper: Any) -> DistantMemory:
 def sent_file(keeper: Any, path: Path) -> SentFile:
     """A new file in the run folder whose lines the keeper writes."""
 
-    async def asked(ask: Callable[[], Awaitable[StorageError | None]]) -> StorageError | None:
-        try:
-            return await patiently(ask)
-        except RayError as error:
-            return _lost(KEEPER, error)
-
     return SentFile(
-        send=lambda place, lines: asked(lambda: keeper.write.remote(path, place, lines)),
-        close=lambda: asked(lambda: keeper.close.remote(path)),
+        send=lambda place, lines: _kept(lambda: keeper.write.remote(path, place, lines)),
+        close=lambda: _kept(lambda: keeper.close.remote(path)),
     )
+
+
+def sent_answers(keeper: Any, session: int) -> SentAnswers:
+    """The answers of the run, as a worker sees them."""
+
+    async def find(keys: Collection[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] | StorageError = await _kept(lambda: keeper.answers.remote(keys))
+        if isinstance(found, StorageError):
+            raise found
+        return found
+
+    async def send(answers: dict[bytes, bytes]) -> StorageError | None:
+        pieces = in_pieces(_encode(answers))
+        return await _kept(lambda: keeper.keep_answers.remote(*pieces))
+
+    return SentAnswers(session=session, send=send, find=find)
+
+
+async def _kept(ask: Callable[[], Awaitable[T]]) -> T | StorageError:
+    """What the keeper answers; the error if it is gone."""
+    try:
+        return await patiently(ask)
+    except RayError as error:
+        return _lost(KEEPER, error)
 
 
 async def more_of(purse: Any, worker: str, account: Account, wanted: Used) -> Lease | Spent:

@@ -31,7 +31,7 @@ from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.executors.lanes import Lanes, ends_gently
 from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded, share_concurrency
-from harness.pipeline.executors.ray_keeper import distant_memory, more_of, sent_file
+from harness.pipeline.executors.ray_keeper import distant_memory, more_of, sent_answers, sent_file
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.sent_files import SentFile
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone, unpacked
@@ -212,6 +212,7 @@ class HarnessWorker:
             ask=self._ask_owner,
             known=self._known_of_owner,
         )
+        self._own = sent_answers(keeper, order.session)
         self._client = Client(
             store=self._store,
             run_id=order.run_id,
@@ -220,6 +221,7 @@ class HarnessWorker:
             engines=self._engines,
             fresh=order.run_id if settings.fresh else None,
             announce=self._say,
+            own=self._own,
             owners=self._owners,
         )
         self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
@@ -233,6 +235,8 @@ class HarnessWorker:
             return ShardDone(Counts(), error)
         if self._stopped is not None:
             return ShardDone(queue.counted(), self._stopped)
+        if shard.begun:
+            self._own.look()
         self._client.know(shard.replies)
         room = queue.add(shard)
         self._lanes.add(queue, rounds=shard.rounds)
@@ -317,7 +321,7 @@ class HarnessWorker:
         self._lines.append((text, False))
 
     async def close(self, keep: bool = False) -> tuple[News, HarnessError | None]:
-        """Close journals, the store and engines, unless these are kept for another run; the last
+        """Close journals, answers and engines, unless these are kept for another run; the last
         news, and the first error."""
         self._begun = False
         failed: HarnessError | None = None
@@ -325,10 +329,11 @@ class HarnessWorker:
             await self._ending
         for task, stage in list(self._queues):
             failed = failed or await self.finish(task, stage)
-        try:
-            await self._engines.close()
-        except HarnessError as error:
-            failed = failed or self._named(error)
+        for closes in (self._own.close, self._engines.close):
+            try:
+                await closes()
+            except HarnessError as error:
+                failed = failed or self._named(error)
         if not keep:
             failed = failed or await self.end()
         if self._store is not None:

@@ -23,7 +23,7 @@ from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
-from harness.calls.own_answers import Answer, OwnAnswers
+from harness.calls.own_answers import Answer, Earlier, OwnAnswers
 from harness.calls.owners import Owners, Question
 from harness.calls.policy import Budget, Patience
 from harness.calls.retry import delay_before_retry, may_retry
@@ -113,7 +113,7 @@ class Client:
         fresh: str | None = None,
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
-        own: OwnAnswers | None = None,
+        own: Earlier | None = None,
         owners: Owners | None = None,
     ) -> None:
         self.usage = UsageBook()
@@ -124,7 +124,7 @@ class Client:
         self._engines = engines or EngineGate()
         self._fresh = fresh
         self._mailbox = mailbox or BatchAnswers()
-        self._own = own or OwnAnswers()
+        self._own: Earlier = own or OwnAnswers()
         self._known: dict[str, Reply] = {}
         self._owners = owners
         self._announce = announce or (lambda text: None)
@@ -199,7 +199,7 @@ class Client:
         use = self.usage.of(question.stage, question.role)
         if model.identity.scope == "call":
             return await self._call(model, question, use)
-        own = self._own.earlier(key)
+        own = await self._own.earlier(key)
         if own is not None and own.asker == asker:
             use.from_store += 1
             use.save(own.answer.reply)
@@ -343,7 +343,7 @@ class Client:
             if (earlier := await owners.earlier(question.key)) is not None:
                 answer = _shared(earlier, use, time.monotonic() - began)
         if answer is not None:
-            self._keep(answer, question.asker)
+            self._store_reply(answer)  # who made the call has kept it for the run
         return answer
 
     async def _join(self, flight: _InFlightCall, key: str) -> Answer | None:
@@ -364,12 +364,15 @@ class Client:
 
     def _keep(self, answer: Answer, asker: str) -> None:
         """Keep the reply of an answer, if it has one; the item that it was made for owns it."""
-        if answer.reply is None:
-            return
-        if self._store is not None and answer.reply.finish == "stop":
-            self._store.put(bytes.fromhex(answer.key), _encode(answer.reply))
-        if answer.source == "model":
+        self._store_reply(answer)
+        if answer.reply is not None:
             self._own.keep(asker, answer)
+
+    def _store_reply(self, answer: Answer) -> None:
+        """Store the reply of an answer for other runs, if it ended by itself."""
+        reply = answer.reply
+        if self._store is not None and reply is not None and reply.finish == "stop":
+            self._store.put(bytes.fromhex(answer.key), _encode(reply))
 
     async def _call(self, model: Model, question: Question, use: Use) -> Answer:
         began = time.monotonic()

@@ -29,6 +29,10 @@ MOST_ATTEMPTS = 64
 """The most attempts that one portion pays for: a worker that dies takes no more with it."""
 
 
+class WorkerGivenUp(HarnessError):
+    """A worker was given up: it records nothing more, as others do its work."""
+
+
 class Used(msgspec.Struct, frozen=True, kw_only=True):
     """Attempts, tokens and money that were used, or would be."""
 
@@ -156,10 +160,13 @@ class Purse:
     async def more(self, worker: str, account: Account, wanted: Used) -> Lease | Spent:
         """A lease that covers `wanted`, the worker's total with its next attempt.
 
-        Waits while attempts of other workers reserve the money. Raises HarnessError for a worker
+        Waits while attempts of other workers reserve the money. Raises WorkerGivenUp for a worker
         that was given up.
         """
         self.report(worker, account)
+        known = self._named[worker]
+        if account.lease.number < known.lease.number and not known.gone:
+            return known.lease  # the answer with it was lost, and others may wait for this worker
         async with self._turn:
             return await self._serve(worker, wanted)
 
@@ -216,7 +223,7 @@ class Purse:
             recalls = {self._recalled(name, settled=not unheard): name for name in unheard or owing}
             done, _ = await asyncio.wait(recalls, return_when=asyncio.FIRST_COMPLETED)
             heard.update(recalls[task] for task in done)
-        raise HarnessError("this worker was given up, and others do its work", where=worker)
+        raise WorkerGivenUp("the worker was given up, as it did not answer", where=worker)
 
     def _short(self, worker: str, wanted: Used) -> Unit | None:
         """The first unit of which less is left than the worker's lease lacks."""

@@ -5,7 +5,7 @@ Imported only by modules that run stages.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -43,8 +43,28 @@ class OwnAnswer(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
 
 
-_encode = msgspec.json.Encoder().encode
+encoded = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(OwnAnswer).decode
+
+
+def decoded(value: bytes) -> OwnAnswer | None:
+    """The answer whose `encoded` bytes these are; None if another version wrote them."""
+    try:
+        return _decode(value)
+    except msgspec.DecodeError:
+        return None
+
+
+class Earlier(Protocol):
+    """What a run was answered before, by key."""
+
+    async def earlier(self, key: str) -> OwnAnswer | None:
+        """The answer that is given again; None if there is none."""
+        ...
+
+    def keep(self, asker: str, answer: Answer) -> None:
+        """Keep an answer of this session; it replaces an earlier one."""
+        ...
 
 
 class OwnAnswers:
@@ -58,21 +78,16 @@ class OwnAnswers:
         self._store = store
         self._session = session
 
-    def earlier(self, key: str) -> OwnAnswer | None:
+    async def earlier(self, key: str) -> OwnAnswer | None:
         """The answer that an earlier session got; None if there is none."""
         if self._store is None or self._session == 1:
             return None
         value = self._store.get(bytes.fromhex(key))
-        if value is None:
-            return None
-        try:
-            answer = _decode(value)
-        except msgspec.DecodeError:
-            return None  # written by another version
-        return answer if answer.session != self._session else None
+        answer = None if value is None else decoded(value)
+        return answer if answer is not None and answer.session != self._session else None
 
     def keep(self, asker: str, answer: Answer) -> None:
         """Keep an answer of this session; it replaces an earlier one."""
         if self._store is not None:
             own = OwnAnswer(session=self._session, asker=asker, answer=answer)
-            self._store.put(bytes.fromhex(answer.key), _encode(own))
+            self._store.put(bytes.fromhex(answer.key), encoded(own))

@@ -115,6 +115,11 @@ class Store:
         if self._pending:
             self._schedule()
 
+    def put_all(self, values: Mapping[bytes, bytes]) -> None:
+        """Write values at once, together; they replace earlier ones of the same keys."""
+        self._pending |= values
+        self.flush()
+
     def flush(self) -> None:
         """Write everything now; waits for other processes, up to a minute."""
         if self._failure is not None:

@@ -84,11 +84,16 @@ def processes_of(folder: Path) -> list[int]:
 
 def living_workers() -> list[int]:
     """The processes of workers on the cluster of this test."""
+    return living_actors("HarnessWorker")
+
+
+def living_actors(kind: str) -> list[int]:
+    """The processes on the cluster of this test that are actors of this kind."""
     found = []
     for process in processes_of(Path(os.environ["RAY_TMPDIR"])):
         with suppress(OSError):
             name = Path(f"/proc/{process}/cmdline").read_bytes()
-            if name.startswith(b"ray::HarnessWorker"):
+            if name.startswith(f"ray::{kind}".encode()):
                 found.append(process)
     return found
 

@@ -11,10 +11,10 @@ from builders.requests import make_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.errors import BudgetSpent, HarnessError
+from harness.base.errors import BudgetSpent
 from harness.calls.budget import Claim, Meter
 from harness.calls.client import Client
-from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used, none_of
+from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used, WorkerGivenUp, none_of
 from harness.calls.own_answers import Answer
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
@@ -94,7 +94,7 @@ async def test_what_a_worker_did_not_use_comes_back_when_it_ends():
     assert await purse.more("b", account(budget), Used(calls=3)) == Lease(
         number=1, bound=Budget(calls=3)
     )
-    with pytest.raises(HarnessError, match="a: this worker was given up"):
+    with pytest.raises(WorkerGivenUp, match="a: the worker was given up"):
         await purse.more("a", account(budget, lease=first, calls=1), Used(calls=2))
 
 
@@ -129,6 +129,26 @@ async def test_an_account_that_is_late_gives_nothing_back_twice():
     # Sent before the last lease was read.
     purse.report("a", account(budget, lease=kept, calls=1))
     assert isinstance(await purse.more("b", account(budget, lease=got), Used(cost=3.5)), Spent)
+
+
+async def test_a_worker_that_did_not_get_its_lease_gets_the_same_while_others_wait_for_it():
+    repeated = asyncio.Event()
+    budget = Budget(calls=4)
+
+    async def recall(worker: str, recall: Recall) -> Account:
+        assert (worker, recall.number) == ("a", 1)
+        await repeated.wait()  # it waits itself until the lease is there
+        return account(budget, lease=first.lowered(Budget(calls=1)), calls=1)
+
+    purse = Purse(budget, recall=recall)
+    first = await purse.more("a", account(budget), Used(calls=3))
+    waits = asyncio.create_task(purse.more("b", account(budget), Used(calls=3)))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        again = await purse.more("a", account(budget), Used(calls=3))
+        assert again == first == Lease(number=1, bound=Budget(calls=3))
+        repeated.set()
+        assert await waits == Lease(number=1, bound=Budget(calls=3))
 
 
 # The worker's side, with the owner

@@ -53,7 +53,8 @@ class Judge(Model):
 
 
 class House:
-    """Three workers, each with a client, a model and, if there is a folder, a store."""
+    """Three workers, each with a client, a model and, if there is a folder, a store; the answers of
+    the run are in one file."""
 
     def __init__(self, folder: Path | None = None, *, scope: Any = "run", session: int = 1) -> None:
         self.models = {name: Judge(name, scope) for name in NAMES}
@@ -68,7 +69,7 @@ class House:
         store = own = None
         if folder is not None:
             store = Store.open(folder / f"{name}-calls.sqlite")
-            own = Store.open(folder / f"{name}-answers.sqlite")
+            own = Store.open(folder / "answers.sqlite")
             self.stores += [store, own]
 
         def ask(owner: str, model: Model, question: Question) -> Coroutine[Any, Any, Answer]:

@@ -8,11 +8,13 @@ import time
 from collections import Counter
 
 import pytest
-from builders.clusters import NODE, living_workers, with_signal
+from builders.clusters import NODE, living_actors, living_workers, with_signal
 from builders.toys import current_lines, outcomes
-from ray.exceptions import RayError
+from ray.exceptions import ActorUnavailableError, RayError
 
-from harness.pipeline.executors.ray_keeper import reason_of
+from harness.pipeline.executors import ray_keeper
+from harness.pipeline.executors.ray_keeper import patiently, reason_of
+from harness.pipeline.executors.ray_workers import Workers
 
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
@@ -129,4 +131,72 @@ def test_why_a_worker_died_is_a_line():
     assert reason_of(RayError(account)) == killed
     lost = "The actor is dead because its node has died.\nNode Id: 7"
     assert reason_of(RayError(lost)) == "its node has died. Node Id: 7"
+    failed = "The actor died because of an error raised in its creation task, ray::HarnessWorker"
+    assert (
+        reason_of(RayError(failed)) == "of an error raised in its creation task, ray::HarnessWorker"
+    )
     assert reason_of(RayError("many words " * 40)).endswith("many words …")
+
+
+def test_a_worker_that_gets_no_more_of_the_budget_is_replaced_and_breaks_no_item(
+    runs, serve, monkeypatch
+):
+    """As after a partition: the cluster has given it up, and it asks on."""
+    introduce = Workers._introduce
+
+    async def given_up(workers, name, actor):
+        await introduce(workers, name, actor)
+        if name == "1.1":
+            await workers._purse.lost.remote(name)
+
+    monkeypatch.setattr(Workers, "_introduce", given_up)
+    server = serve(latency=0.02)
+    runs.words(*WORDS)
+    done = runs.run("ray", max_calls=170)
+    assert done.status == "done", done.errors
+    (line,) = [line for line in runs.problems if "died" in line]
+    assert line == (
+        "worker 1.1 died (the worker was given up, as it did not answer); "
+        "another one takes its place"
+    )
+    assert outcomes(current_lines(done.folder, "say")) == {
+        f"{number:03}": word for number, word in enumerate(WORDS)
+    }
+    assert server.count == 40 + 7
+
+
+def test_a_purse_that_dies_ends_the_run_and_the_same_command_goes_on(runs, serve):
+    server = serve(latency=0.1)
+    runs.words(*(f"w{number % 7} {number}" for number in range(150)))
+    process = runs.start("ray", "--max_calls", "1000", "--concurrency", "4")
+    end = time.monotonic() + 60
+    while server.count < 16 and time.monotonic() < end:
+        time.sleep(0.01)
+    [purse] = living_actors("HarnessPurse")
+    with_signal(purse, signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert "the process that divides the budget for the workers cannot be reached" in said
+    assert "repeat the same command: it continues where it stopped" in said
+    [folder] = [one for one in runs.place.iterdir() if one.is_dir()]
+    lines = current_lines(folder, "say")
+    assert 0 < len(lines) < 150 and {line["outcome"]["type"] for line in lines} == {"done"}
+    done = runs.run("ray", max_calls=1000, concurrency=4)
+    assert done.status == "done" and done.folder == folder, done.errors
+    assert len(current_lines(folder, "say")) == 150
+
+
+async def test_a_question_to_an_actor_is_repeated_while_it_may_live(monkeypatch):
+    asked = []
+
+    async def ask():
+        asked.append(True)
+        if len(asked) < 3:
+            raise ActorUnavailableError("for now", None)
+        return "here"
+
+    assert await patiently(ask) == "here" and len(asked) == 3
+    monkeypatch.setattr(ray_keeper, "PATIENCE_SECONDS", 0.0)
+    asked.clear()
+    with pytest.raises(ActorUnavailableError):
+        await patiently(ask)

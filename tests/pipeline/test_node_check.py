@@ -78,8 +78,9 @@ def ordered(thinks=(), **given):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "lock").write_text("held")
     order = work_order(
-        prepared.settings, contexts, load_plugins(), run_id="run-1", folder=folder, workers=1
-    )
+        prepared.settings, contexts, load_plugins(), run_id="run-1", folder=folder, session=1,
+        workers=1,
+    )  # fmt: skip
     return order, contexts
 
 

@@ -20,7 +20,7 @@ def shard(*names: str) -> Shard:
         JobText(key=f"{place:032x}", item=text, again=False, replaces="")
         for place, text in enumerate(texts)
     ]
-    return Shard(task="t", stage="s", part=7, rounds=False, items=tuple(items))
+    return Shard(task="t", stage="s", part=7, rounds=False, begun=False, items=tuple(items))
 
 
 def test_a_shard_arrives_as_it_was():

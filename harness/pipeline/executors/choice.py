@@ -142,6 +142,7 @@ async def _on_cluster(
         run.plugins,
         run_id=run.taken.run_id,
         folder=run.taken.folder.path,
+        session=len(run.taken.manifest.sessions),
         workers=count,
         put_off={(stage.task, stage.context.stage.name) for stage in later},
     )

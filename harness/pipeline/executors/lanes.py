@@ -23,6 +23,7 @@ from harness.base.errors import (
 )
 from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.client import Client
+from harness.calls.leases import WorkerGivenUp
 from harness.calls.usage import player_name
 from harness.contracts.desk import Memo
 from harness.contracts.model import Model
@@ -43,8 +44,11 @@ READY = 32
 ROUND_SIZE = 100_000
 """Items in flight in a stage that runs in rounds: all of them, bounded by memory."""
 
-RUN_ENDING = (ModelError, BudgetSpent, StorageError, Interrupted, PluginError, UsageError)
-"""Errors of a worker that end the run; any other error costs one item."""
+RUN_ENDING = (
+    ModelError, BudgetSpent, StorageError, Interrupted, PluginError, UsageError, WorkerGivenUp,
+)  # fmt: skip
+"""Errors of a worker that end it, and the run as well unless it was given up; any other error costs
+one item."""
 
 GENTLE = (BudgetSpent, Interrupted)
 """Errors after which calls in flight may finish: these are paid for, and valid."""

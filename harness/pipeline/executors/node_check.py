@@ -65,10 +65,10 @@ class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a node needs to work on a run, except data, items and keys.
 
     `cwd` is the driver's folder and `folder` the run folder, both absolute; `lock` is what the
-    driver wrote into the folder's lock. `workers` share the run's `--concurrency`. `stages` has the
-    stages of each task by its name, `thinking` the models that think, `versions` those of the
-    harness, of Python and of deciding packages, and `plugins` the distribution and version of each
-    plugin.
+    driver wrote into the folder's lock. `session` counts the commands of the run. `workers` share
+    the run's `--concurrency`. `stages` has the stages of each task by its name, `thinking` the
+    models that think, `versions` those of the harness, of Python and of deciding packages, and
+    `plugins` the distribution and version of each plugin.
     """
 
     settings: RunSettings
@@ -76,6 +76,7 @@ class WorkOrder(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     folder: str
     lock: str
+    session: int
     workers: int
     stages: dict[str, tuple[StageOrder, ...]]
     thinking: tuple[Place, ...]
@@ -115,6 +116,7 @@ def work_order(
     *,
     run_id: str,
     folder: Path,
+    session: int,
     workers: int,
     put_off: Collection[tuple[str, str]] = (),
 ) -> WorkOrder:
@@ -130,6 +132,7 @@ def work_order(
         run_id=run_id,
         folder=str(folder.absolute()),
         lock=(folder / LOCK).read_text(),
+        session=session,
         workers=workers,
         stages={
             task: tuple(

@@ -15,6 +15,7 @@ from typing import Any
 from ray.exceptions import RayActorError
 
 from harness.base.errors import HarnessError, ModelError
+from harness.calls.leases import WorkerGivenUp
 from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
 from harness.contracts.model import Reply
@@ -65,7 +66,7 @@ class _Worker:
     items: Counter[StageRun] = field(default_factory=Counter)
     engines: int = 0
     finished: bool = False
-    died: RayActorError | None = None
+    died: RayActorError | WorkerGivenUp | None = None
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -226,11 +227,11 @@ class RayExecutor(Executor):
                     worker.actor.stop.remote(self._stopped_by, False)
                 await self._opener.checked.wait()
                 await self._feed(worker)
-            except RayActorError as error:
+            except (RayActorError, WorkerGivenUp) as error:
                 deaths = 1 if worker is not None and worker.finished else deaths + 1
                 if worker is not None:
                     self._bury(worker)
-                why = reason_of(error)
+                why = error.problem if isinstance(error, WorkerGivenUp) else reason_of(error)
                 if deaths == MOST_DEATHS:
                     raise ModelError(
                         "the workers on the cluster die before they have worked any item",
@@ -255,7 +256,7 @@ class RayExecutor(Executor):
                 raise problem
 
     async def _feed(self, worker: _Worker) -> None:
-        """Hand shards to a worker, as many as it has room for; raises RayActorError if it dies."""
+        """Hand shards to a worker, as many as it has room for; raises why it died."""
         listening = asyncio.get_running_loop().create_task(self._listen(worker))
         listening.add_done_callback(self._task_ended)
         hands: list[asyncio.Task[None]] = []
@@ -313,6 +314,7 @@ class RayExecutor(Executor):
                     stage=run.context.stage.name,
                     part=self._part(worker, run),
                     rounds=served.rounds,
+                    begun=self._opener.order.session > 1 or self._seen.lost > 0,
                     items=items,
                     replies=_replies(served, items),
                 )
@@ -334,8 +336,10 @@ class RayExecutor(Executor):
                 counts, error = await worker.actor.work.remote(*packed(shard))
                 self._count_in(served.queue, counts)
                 worker.finished = worker.finished or error is None
-        except RayActorError as died:
-            served.lost, worker.died = True, died
+                if isinstance(error, WorkerGivenUp):
+                    raise error
+        except (RayActorError, WorkerGivenUp) as died:
+            served.lost, worker.died, error = True, died, None
         finally:
             worker.items[run] -= count
             run.progress.in_flight -= count

@@ -21,7 +21,7 @@ from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
-from harness.calls.leases import Account, Lease, Recall, Spent, Used
+from harness.calls.leases import Account, Lease, Recall, Spent, Used, WorkerGivenUp
 from harness.calls.network_fs import network_type
 from harness.calls.own_answers import Answer
 from harness.calls.owners import OwnerLost, Owners, Question
@@ -31,7 +31,7 @@ from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.executors.lanes import Lanes, ends_gently
 from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded, share_concurrency
-from harness.pipeline.executors.ray_keeper import distant_memory, sent_file
+from harness.pipeline.executors.ray_keeper import distant_memory, more_of, sent_answers, sent_file
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.sent_files import SentFile
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone, unpacked
@@ -212,6 +212,7 @@ class HarnessWorker:
             ask=self._ask_owner,
             known=self._known_of_owner,
         )
+        self._own = sent_answers(keeper, order.session)
         self._client = Client(
             store=self._store,
             run_id=order.run_id,
@@ -220,6 +221,7 @@ class HarnessWorker:
             engines=self._engines,
             fresh=order.run_id if settings.fresh else None,
             announce=self._say,
+            own=self._own,
             owners=self._owners,
         )
         self._lanes = Lanes(client=self._client, memo=distant_memory(keeper), overseer=self)
@@ -233,6 +235,8 @@ class HarnessWorker:
             return ShardDone(Counts(), error)
         if self._stopped is not None:
             return ShardDone(queue.counted(), self._stopped)
+        if shard.begun:
+            self._own.look()
         self._client.know(shard.replies)
         room = queue.add(shard)
         self._lanes.add(queue, rounds=shard.rounds)
@@ -294,6 +298,8 @@ class HarnessWorker:
             return None, None
         try:
             return await self._client.answer(self._models[model], question), None
+        except WorkerGivenUp:
+            return None, None
         except HarnessError as error:
             return None, error
 
@@ -301,6 +307,8 @@ class HarnessWorker:
         """The answer to a question that this worker owned before another one came, if it has it."""
         try:
             return await self._client.known(key), None
+        except WorkerGivenUp:
+            return None, None
         except HarnessError as error:
             return None, error
 
@@ -313,7 +321,7 @@ class HarnessWorker:
         self._lines.append((text, False))
 
     async def close(self, keep: bool = False) -> tuple[News, HarnessError | None]:
-        """Close journals, the store and engines, unless these are kept for another run; the last
+        """Close journals, answers and engines, unless these are kept for another run; the last
         news, and the first error."""
         self._begun = False
         failed: HarnessError | None = None
@@ -321,10 +329,11 @@ class HarnessWorker:
             await self._ending
         for task, stage in list(self._queues):
             failed = failed or await self.finish(task, stage)
-        try:
-            await self._engines.close()
-        except HarnessError as error:
-            failed = failed or self._named(error)
+        for closes in (self._own.close, self._engines.close):
+            try:
+                await closes()
+            except HarnessError as error:
+                failed = failed or self._named(error)
         if not keep:
             failed = failed or await self.end()
         if self._store is not None:
@@ -363,7 +372,7 @@ class HarnessWorker:
         raise AssertionError(question)
 
     def worker_ended(self, error: BaseException | None) -> None:
-        """A worker of a lane has ended; its error stops this worker, and so the run."""
+        """A worker of a lane has ended; its error stops this worker, and so mostly the run."""
         if isinstance(error, HarnessError):
             of_node = isinstance(error, (ModelError, StorageError))
             self._stop(self._named(error) if of_node else error, at_once=not ends_gently(error))
@@ -375,8 +384,7 @@ class HarnessWorker:
             self._stop(crash, at_once=True)
 
     async def _more(self, account: Account, wanted: Used) -> Lease | Spent:
-        lease: Lease | Spent = await self._purse.more.remote(self._name, account, wanted)
-        return lease
+        return await more_of(self._purse, self._name, account, wanted)
 
     async def _ask_owner(self, owner: str, model: Model, question: Question) -> Answer:
         number = self._models.index(model)

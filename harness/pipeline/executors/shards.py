@@ -26,13 +26,15 @@ costs driver, node and worker more than all the rest of the call."""
 class Shard(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """Items of one stage for one worker, which records them in part `part` of the journal.
 
-    `replies` are the answers, by key, in earlier records of items that are worked again.
+    `begun`: an earlier session, or a worker that died, may have begun some, so that answers are
+    there. `replies` are the answers, by key, in earlier records of items that are worked again.
     """
 
     task: str
     stage: str
     part: int
     rounds: bool
+    begun: bool
     items: tuple[JobText, ...]
     replies: dict[str, Reply] = {}
 
@@ -43,7 +45,11 @@ _decode = msgspec.msgpack.Decoder(Shard).decode
 
 def packed(shard: Shard) -> list[bytes]:
     """A shard as bytes, which Ray passes on as they are: its own way takes ten times as long."""
-    whole = _encode(shard)
+    return in_pieces(_encode(shard))
+
+
+def in_pieces(whole: bytes) -> list[bytes]:
+    """The bytes as arguments of a call."""
     return [whole[start : start + PIECE] for start in range(0, len(whole), PIECE)]
 
 

@@ -34,10 +34,12 @@ def goes_on_on_another(run, whole):
     run.check(whole)
 
 
-def test_a_node_that_was_given_up_and_comes_back_does_no_harm(run, nodes, whole):
-    """Its worker asks and records on meanwhile, while another one works the same items."""
+@pytest.mark.parametrize("budget", [(), ("--max_calls", "170")])
+def test_a_node_that_was_given_up_and_comes_back_does_no_harm(run, nodes, whole, budget):
+    """Its worker asks and records on meanwhile, while another one works the same items; with a
+    budget it ends when it needs more."""
     run.server.latency *= 3
-    run.start()
+    run.start(*budget)
     run.wait_for(8)
     with stopped(raylet_of(nodes.other)):
         began = time.monotonic()

@@ -508,3 +508,10 @@ def test_truncated_and_refused_replies_have_their_share_of_the_replies(tmp_path)
     row = dict(zip(table.head, table.rows[0], strict=True))
     assert (row["replies"], row["truncated, %"], row["refused, %"]) == ("5", "60.0", "40.0")
     assert (row["items"], row["because"]) == ("4", "truncated 3, refused 1")
+    file = run / "interests" / "summary.json"
+    document = json.loads(file.read_text())
+    del document["stages"]["name"]["roles"]["candidate"]["truncated"]
+    write_sealed(file, document)
+    (table,) = reported(run).of("reading")
+    row = dict(zip(table.head, table.rows[0], strict=True))
+    assert (row["truncated, %"], row["refused, %"]) == ("unknown", "40.0")

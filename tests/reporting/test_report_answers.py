@@ -95,8 +95,8 @@ def test_a_verdict_says_who_leads_and_that_nothing_is_established():
     said = verdict(RUNS, lines, several(compared("t", SHY), compared("u", SHY)))
     assert said == (
         f"{UNDECIDED}: new leads, but is not established as better than old in any metric.",
-        "By the first metric of each task, the value of new is best on 2 of 2 tasks, that of "
-        "old on 0, none tied; 0 of 2 comparisons are established after Holm.",
+        "By the first metric of each task, the value of new is best on 2 of 2 tasks (t, u), "
+        "that of old on 0, none tied; 0 of 2 comparisons are established after Holm.",
     )
 
 
@@ -147,8 +147,8 @@ def test_a_verdict_without_a_comparison_says_why():
     assert "No task is finished by two" in verdict(RUNS, [make_line("t", old=0.5)], nothing)[0]
     both = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.7, new=0.5)]
     assert verdict(RUNS, both, nothing)[1].startswith(
-        "By the first metric of each task, the value of old is best on 1 of 2 tasks, that "
-        "of new on 1, none tied; no"
+        "By the first metric of each task, the value of old is best on 1 of 2 tasks (u), that "
+        "of new on 1 (t), none tied; no"
     )
 
 
@@ -157,7 +157,7 @@ def test_a_verdict_counts_tasks_with_a_main_metric_and_ties_as_such():
              replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
     nothing = Differences(ComparisonDocument(comparisons=()))
     assert verdict(RUNS, lines, nothing)[1].startswith(
-        "By the first metric of each task, the value of new is best on 1 of 2 tasks, that "
+        "By the first metric of each task, the value of new is best on 1 of 2 tasks (t), that "
         "of old on 0, 1 tied;"
     )
 
@@ -167,7 +167,7 @@ def test_a_lead_that_the_page_takes_back_is_not_counted():
     taken = [lines[0], replace(lines[1], ahead=("old",))]
     found = several(compared("t", SHY), compared("u", SHY))
     said = verdict(RUNS, taken, found)[1]
-    assert "new is best on 1 of 2 tasks, that of old on 0, none tied, 1 open;" in said
+    assert "new is best on 1 of 2 tasks (t), that of old on 0, none tied, 1 open;" in said
     assert "On u no run is counted as best: its lead" in verdict_html(RUNS, taken, found)
     assert verdict(RUNS, taken[1:], found)[1].startswith(
         "No run is alone in the lead on any task, 1"

@@ -55,8 +55,8 @@ def _notes(runs: Sequence[ReportedRun], lines: Sequence[Line]) -> Html:
         "section of the benchmark names; ↑ means that more is better, ↓ that less is. Underlined "
         "is the best value of a row, if it was tested against the others and stays the best "
         "however lost units count and on the units that both runs have; in bold if established as "
-        "better than that of each other run, also without lost units. A difference is established "
-        "if its interval leaves out 0 and its p "
+        "better than each other run with a value, also without lost units. A difference is "
+        "established if its interval leaves out 0 and its p "
         f"value after Holm, which is raised for the number of tests, is below {bound}{which}. The "
         "first metric of a task decides which value is best there.",
         "n is how many units, such as people, were asked about. A value says how many of them were "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET, UnsetType
+
 from harness.base.errors import HarnessError
 from harness.contracts.report import Cell, Sheet
 from harness.reporting.html.analysis_sections import analyses_html
@@ -71,7 +73,7 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
     for label, task, name, role, use, stage in stages:
         many = sum(use.rungs.values())
         lost, why = stage.items - stage.done, reasons(stage.failures)
-        shares = (use.calls - many, use.truncated or 0, use.refused or 0,
+        shares = (use.calls - many, use.truncated, use.refused,
                   *(use.rungs.get(rung, 0) for rung in rungs))  # fmt: skip
         row = (
             label,
@@ -103,7 +105,9 @@ def reading_html(runs: Sequence[ReportedRun]) -> Html:
     return joined([notes_html(notes), shown, element("details", title, folded)])
 
 
-def _percent(part: int, whole: int) -> float | None:
+def _percent(part: int | UnsetType, whole: int) -> Cell:
+    if part is UNSET:
+        return "unknown"
     return 100 * part / whole if part else None
 
 

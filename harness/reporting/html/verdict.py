@@ -57,10 +57,11 @@ def verdict(
         leading = f"The value of {first[0]} is best on {tasks[0].name}"
     else:
         named = sorted((run.label for run in runs), key=lambda label: -leads[label])
-        counts = [f"that of {label} on {leads[label]:,}" for label in named]
+        led = {label: [line.name for line in tasks if line.best == label] for label in named}
+        counts = [f"that of {label} on {leads[label]:,}{_names(led[label])}" for label in named]
         counts[0] = (
             f"By the first metric of each task, the value of {named[0]} is best on {most:,} of "
-            f"{len(tasks):,} tasks"
+            f"{len(tasks):,} tasks{_names(led[named[0]])}"
         )
         ties = len(tasks) - leads.total() - unsure
         counts += [f"{ties:,} tied" if ties else "none tied"]
@@ -170,10 +171,12 @@ def answers_by_rule(run: ReportedRun) -> bool:
 
 
 def _of(names: Sequence[str], of: int) -> str:
-    named = f" ({', '.join(names)})" if 1 < len(names) <= FEW_NAMED else ""
-    if len(names) == 1:
-        return names[0]
-    return f"{len(names):,} of {of:,} tasks{named}"
+    return names[0] if len(names) == 1 else f"{len(names):,} of {of:,} tasks{_names(names)}"
+
+
+def _names(names: Sequence[str]) -> str:
+    """The names in brackets, if they are few."""
+    return f" ({', '.join(names)})" if 0 < len(names) <= FEW_NAMED else ""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import click
 
     from harness.pipeline.suite_file import Candidate, Suite
-    from harness.pipeline.suite_runs import FinishedRuns, PlannedRun, SuiteRun
+    from harness.pipeline.suite_runs import FinishedRuns, PlannedSuiteRun, SuiteRun
 
 OWN = ("model", "model_args", "tasks", "judge", "seed", "limit", "name")
 """The options of a run that have keys of their own in a suite."""
@@ -74,9 +74,11 @@ def _bases(suite: Suite, finished: FinishedRuns, runs: Sequence[SuiteRun]) -> di
     return found
 
 
-def _planned(suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool) -> PlannedRun:
+def _planned(
+    suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool
+) -> PlannedSuiteRun:
     """One run of the suite, with the settings that `harness run` would have."""
-    from harness.pipeline.suite_runs import PlannedRun, tagged
+    from harness.pipeline.suite_runs import PlannedSuiteRun, tagged
 
     file = suite.file
     spec = candidate.spec
@@ -104,7 +106,7 @@ def _planned(suite: Suite, candidate: Candidate, seed: int, *, retry_failures: b
     places = {"candidate": candidate.where}
     if file.judge is not None:
         places["judge"] = suite.document.where(["judge"])
-    return PlannedRun(
+    return PlannedSuiteRun(
         name=candidate.name,
         entry=candidate.entry,
         seed=seed,
@@ -127,7 +129,7 @@ def _options(suite: Suite, ctx: click.Context, run: RunCommand) -> Iterator[tupl
         yield name, setting_named(name, where, run).from_file(value, where, ctx)
 
 
-def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
+def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
     """Raise UsageError for tasks that do not exist, and for two models of one identity."""
     from harness.base.hashing import digest
     from harness.cli.suite_gates import check_gates
@@ -145,7 +147,7 @@ def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
             error.where = suite.document.where(["tasks"])
         raise
     check_gates(suite, selection, plugins)
-    seen: dict[str, PlannedRun] = {}
+    seen: dict[str, PlannedSuiteRun] = {}
     for each in planned:
         where = each.named_in[CANDIDATE]
         try:
@@ -166,7 +168,7 @@ def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
             )
 
 
-def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
+def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
     """Print what the runs of all models would ask; a model's seeds ask the same."""
     import asyncio
 
@@ -174,7 +176,7 @@ def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
     from harness.registry import load_plugins
     from harness.reporting.suite_tables import forecast_report, forecast_rows
 
-    runs: dict[str, list[PlannedRun]] = {}
+    runs: dict[str, list[PlannedSuiteRun]] = {}
     for each in planned:
         runs.setdefault(each.name, []).append(each)
     plugins = load_plugins()
@@ -192,7 +194,7 @@ def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
 
 
 def _run(
-    planned: Sequence[PlannedRun], finished: FinishedRuns, *, quiet: bool, json: bool
+    planned: Sequence[PlannedSuiteRun], finished: FinishedRuns, *, quiet: bool, json: bool
 ) -> list[SuiteRun]:
     """How each run ended, in the order of the suite; those that are done are not run again."""
     import asyncio

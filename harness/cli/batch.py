@@ -109,7 +109,7 @@ def write(held: EffectiveSettings, /, out: Path, **options: Any) -> int:
             f"--executor {settings.executor} cannot be used with `harness batch write`",
             found="questions that go to files",
             expected="--executor local: one process writes a file of questions",
-            hint="give --executor local; `harness run` continues on the cluster with the answers",
+            hint="give --executor local, here and to the `harness run` that finishes the run",
         )
     check_new_file(out)
     print_settings(held, quiet=quiet)

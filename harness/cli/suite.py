@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.pipeline.roles import Binding, RoleBinder
     from harness.pipeline.settings import RunSettings
     from harness.pipeline.suite_file import Candidate, Suite
-    from harness.pipeline.suite_runs import FinishedRuns, PlannedRun, SuiteRun
+    from harness.pipeline.suite_runs import FinishedRuns, PlannedSuiteRun, SuiteRun
     from harness.registry import Plugins
     from harness.registry.task_catalogue import Selection
 
@@ -97,9 +97,11 @@ def _bases(suite: Suite, finished: FinishedRuns, runs: Sequence[SuiteRun]) -> di
     return found
 
 
-def _planned(suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool) -> PlannedRun:
+def _planned(
+    suite: Suite, candidate: Candidate, seed: int, *, retry_failures: bool
+) -> PlannedSuiteRun:
     """One run of the suite, with the settings that `harness run` would have."""
-    from harness.pipeline.suite_runs import PlannedRun, tagged
+    from harness.pipeline.suite_runs import PlannedSuiteRun, tagged
 
     file = suite.file
     spec = candidate.spec
@@ -127,7 +129,7 @@ def _planned(suite: Suite, candidate: Candidate, seed: int, *, retry_failures: b
     places = {"candidate": candidate.where}
     if file.judge is not None:
         places["judge"] = suite.document.where(["judge"])
-    return PlannedRun(
+    return PlannedSuiteRun(
         name=candidate.name,
         entry=candidate.entry,
         seed=seed,
@@ -151,7 +153,7 @@ def _options(suite: Suite, ctx: click.Context, run: RunCommand) -> Iterator[tupl
         yield name, option.from_file(value, where, ctx)
 
 
-def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
+def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
     """Raise UsageError for tasks, models and judges that do not exist, and for two models of one
     identity."""
     from harness.base.hashing import digest
@@ -162,7 +164,7 @@ def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
 
     plugins = load_plugins()
     check_gates(suite, _selection(suite, planned[0].settings, plugins), plugins)
-    seen: dict[str, PlannedRun] = {}
+    seen: dict[str, PlannedSuiteRun] = {}
     for each in planned:
         binder = RoleBinder(each.settings, plugins)
         for role in each.settings.roles:
@@ -181,7 +183,7 @@ def _check(suite: Suite, planned: Sequence[PlannedRun]) -> None:
             )
 
 
-def _bound(binder: RoleBinder, role: str, planned: PlannedRun) -> Binding | None:
+def _bound(binder: RoleBinder, role: str, planned: PlannedSuiteRun) -> Binding | None:
     """The model or judge of a role; None if it cannot be made here, which its run will say."""
     try:
         return binder.bind_given(role)
@@ -208,7 +210,7 @@ def _selection(suite: Suite, settings: RunSettings, plugins: Plugins) -> Selecti
     return catalogue.select(settings.tasks)
 
 
-def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
+def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
     """Print what the runs of all models would ask; a model's seeds ask the same."""
     import asyncio
 
@@ -216,7 +218,7 @@ def _dry_run(planned: Sequence[PlannedRun], *, json: bool) -> int:
     from harness.registry import load_plugins
     from harness.reporting.suite_tables import forecast_report, forecast_rows
 
-    runs: dict[str, list[PlannedRun]] = {}
+    runs: dict[str, list[PlannedSuiteRun]] = {}
     for each in planned:
         runs.setdefault(each.name, []).append(each)
     plugins = load_plugins()
@@ -241,7 +243,7 @@ def _print(report: Report) -> None:
 
 
 def _run(
-    planned: Sequence[PlannedRun], finished: FinishedRuns, *, quiet: bool, json: bool
+    planned: Sequence[PlannedSuiteRun], finished: FinishedRuns, *, quiet: bool, json: bool
 ) -> list[SuiteRun]:
     """How each run ended, in the order of the suite; those that are done are not run again."""
     import asyncio

@@ -10,7 +10,7 @@ from harness.base.errors import Interrupted
 from harness.pipeline.executors.cluster import connect, disconnect
 from harness.pipeline.executors.shared_workers import SharedWorkers, SuiteRoom
 from harness.pipeline.run import on_interrupt
-from harness.pipeline.suite_runs import PlannedRun, SuiteRunner, judges_come_later
+from harness.pipeline.suite_runs import PlannedSuiteRun, SuiteRunner, judges_come_later
 
 
 class ClusterSuiteRunner(SuiteRunner):
@@ -20,7 +20,7 @@ class ClusterSuiteRunner(SuiteRunner):
     before it in the file have room. Judges with engines come after all of them.
     """
 
-    async def run(self, planned: Sequence[PlannedRun]) -> None:
+    async def run(self, planned: Sequence[PlannedSuiteRun]) -> None:
         """Carry out these runs; raises Interrupted when the user stops them."""
         if not planned:
             return
@@ -38,15 +38,15 @@ class ClusterSuiteRunner(SuiteRunner):
                 await self._close(judges)
 
     async def _side_by_side(
-        self, planned: Sequence[PlannedRun], room: SuiteRoom
-    ) -> list[PlannedRun]:
+        self, planned: Sequence[PlannedSuiteRun], room: SuiteRoom
+    ) -> list[PlannedSuiteRun]:
         """Carry out these runs; what is left of those whose judges were left for later, the ones
         with the largest engines first."""
-        models: dict[str, list[PlannedRun]] = {}
+        models: dict[str, list[PlannedSuiteRun]] = {}
         for each in planned:
             models.setdefault(each.name, []).append(each)
         later = judges_come_later(planned)
-        under_way: dict[asyncio.Task[list[PlannedRun]], SharedWorkers] = {}
+        under_way: dict[asyncio.Task[list[PlannedSuiteRun]], SharedWorkers] = {}
         for runs in models.values():
             workers = SharedWorkers(suite=room, among=len(models), judge_later=later)
             task = asyncio.create_task(self._in_turn(runs, workers))
@@ -60,10 +60,10 @@ class ClusterSuiteRunner(SuiteRunner):
         return [left for task in largest for left in task.result()]
 
     async def _in_turn(
-        self, runs: Sequence[PlannedRun], workers: SharedWorkers
-    ) -> list[PlannedRun]:
+        self, runs: Sequence[PlannedSuiteRun], workers: SharedWorkers
+    ) -> list[PlannedSuiteRun]:
         """Carry out the runs of one model; what is left of them."""
-        left: list[PlannedRun] = []
+        left: list[PlannedSuiteRun] = []
         try:
             for each in runs:
                 workers.suite.check()
@@ -72,5 +72,5 @@ class ClusterSuiteRunner(SuiteRunner):
             await self._close(workers)
         return left
 
-    def _ended(self, planned: PlannedRun, status: str) -> None:
+    def _ended(self, planned: PlannedSuiteRun, status: str) -> None:
         self._say(f"{planned.label}: {status}")

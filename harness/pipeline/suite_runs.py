@@ -34,7 +34,7 @@ FIRST = (1, 3, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRun:
+class PlannedSuiteRun:
     """One run of a suite. `entry` is the model's entry in the file, `named_in` as in `arun`."""
 
     name: str
@@ -85,7 +85,7 @@ class FinishedRuns:
     """
 
     kept: Sequence[tuple[RunFolder, Manifest]]
-    planned: Sequence[PlannedRun]
+    planned: Sequence[PlannedSuiteRun]
     plugins: Plugins
 
     def find(self, settings: RunSettings) -> Path | None:
@@ -162,10 +162,10 @@ class SuiteRunner:
         self._complain = complain
         self.runs: dict[str, SuiteRun] = {}
 
-    async def run(self, planned: Sequence[PlannedRun]) -> None:
+    async def run(self, planned: Sequence[PlannedSuiteRun]) -> None:
         """Carry out these runs; raises Interrupted when the user stops one."""
         engines = SharedEngines(judge_later=judges_come_later(planned))
-        later: list[PlannedRun] = []
+        later: list[PlannedSuiteRun] = []
         try:
             for number, each in enumerate(planned, 1):
                 self._say(f"{each.label} ({number} of {len(planned)})")
@@ -175,16 +175,16 @@ class SuiteRunner:
         finally:
             await self._close(engines)
 
-    async def _judge(self, later: Sequence[PlannedRun], engines: SharedEngines) -> None:
+    async def _judge(self, later: Sequence[PlannedSuiteRun], engines: SharedEngines) -> None:
         """Carry out what was left of these runs."""
         for number, each in enumerate(later, 1):
             self._say(f"{each.label}, judged ({number} of {len(later)})")
             await self._one(each, engines)
 
-    def _ended(self, planned: PlannedRun, status: str) -> None:
+    def _ended(self, planned: PlannedSuiteRun, status: str) -> None:
         """Say how a run ended, where several are under way, before its result."""
 
-    async def _one(self, planned: PlannedRun, engines: SharedEngines) -> list[PlannedRun]:
+    async def _one(self, planned: PlannedSuiteRun, engines: SharedEngines) -> list[PlannedSuiteRun]:
         """Carry out one run; what is left of it if its judges were left for later."""
 
         def deliver(result: RunResult) -> None:
@@ -220,7 +220,7 @@ class SuiteRunner:
 
     def _keep(
         self,
-        planned: PlannedRun,
+        planned: PlannedSuiteRun,
         status: str,
         code: int,
         folder: Path | None = None,
@@ -243,7 +243,7 @@ class SuiteRunner:
             self._complain(error)
 
 
-def judges_come_later(planned: Sequence[PlannedRun]) -> bool:
+def judges_come_later(planned: Sequence[PlannedSuiteRun]) -> bool:
     """Whether these runs may have two sessions: failures are asked again only once."""
     return not any(each.settings.retry_failures for each in planned) and len(planned) > 1
 

@@ -153,7 +153,7 @@ to do: leave --retry_failures out, or give it to `harness run`\
         snapshot("""\
 --executor ray cannot be used with `harness batch write`
 expected: --executor local: one process writes a file of questions
-to do: give --executor local; `harness run` continues on the cluster with the answers\
+to do: give --executor local, here and to the `harness run` that finishes the run\
 """)),
     "--model baseline --tasks interests --workers 8": (
         2, UsageError, None, "8, with --executor local",

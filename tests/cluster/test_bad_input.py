@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 
 import msgspec
@@ -12,6 +13,12 @@ from harness.pipeline.executors import ray_workers
 from harness.testing import FaultyServer
 
 WORDS = [f"w {number}" for number in range(6)]
+SLOW_WORKER = """
+import sys, time
+
+if any("default_worker.py" in part for part in sys.orig_argv):
+    time.sleep(15)
+"""
 
 
 def refusal(runs, arguments, **environment):
@@ -87,6 +94,45 @@ def test_counts_that_no_model_has_a_use_for(runs, serve, package):
     assert server.count == 0
 
 
+def test_more_workers_than_there_are_cpus(runs, serve):
+    server = serve()
+    runs.words(*WORDS)
+    code, said = refusal(runs, changed(runs.arguments("ray"), workers="17"))
+    assert code == 2
+    assert "--workers 17 do not fit on the cluster" in said
+    assert "at most 16: 1 CPU for each worker" in said
+    assert server.count == 0
+
+
+def test_workers_that_wait_until_the_end_leave_one_line_each(
+    runs, serve, cluster, monkeypatch, caplog
+):
+    """Others have all CPUs but two. No task is left whose error Python would print."""
+    import ray
+
+    @ray.remote(num_cpus=7)
+    class Other:
+        def is_there(self):
+            return True
+
+    serve()
+    runs.words(*WORDS)
+    monkeypatch.setattr(ray_workers, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(ray_workers, "ROOM_SECONDS", 5.0)
+    others = [Other.remote() for _ in cluster.list_all_nodes()]
+    try:
+        assert ray.get([one.is_there.remote() for one in others]) == [True, True]
+        done = runs.run("ray", workers=4)
+    finally:
+        for one in others:
+            ray.kill(one)
+    assert done.status == "done"
+    waits = "waits for a node with 1 CPU to spare: see `ray status`"
+    assert {line.split(" ", 2)[2] for line in runs.problems} == {waits}
+    gc.collect()
+    assert caplog.text == ""
+
+
 def test_a_batch_is_not_written_by_a_cluster(runs, serve):
     server = serve()
     runs.words(*WORDS)
@@ -131,11 +177,16 @@ def test_a_node_without_the_run_folder(runs, serve, monkeypatch):
 
 
 @pytest.mark.parametrize("lacking", ["the plugin", "the version"])
-def test_a_node_that_has_something_else_installed(runs, serve, cluster, tmp_path, lacking):
-    """Nothing is asked before, although the workers of other nodes are ready seconds earlier."""
+def test_a_node_that_has_something_else_installed(
+    runs, serve, cluster, tmp_path, monkeypatch, *, lacking
+):
+    """Nothing is asked before, although the workers of other nodes are ready seconds earlier, and
+    one that waits for room would hold them up for five seconds only."""
     server = serve()
     runs.words(*WORDS)
-    (tmp_path / "sitecustomize.py").write_text("import time\n\ntime.sleep(3)\n")
+    monkeypatch.setattr(ray_workers, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(ray_workers, "ROOM_SECONDS", 5.0)
+    (tmp_path / "sitecustomize.py").write_text(SLOW_WORKER)
     variables = {"PYTHONPATH": f"{tmp_path}:{runs.package.parent}"}
     if lacking == "the plugin":
         variables["HARNESS_PLUGINS"] = "models,judges"
@@ -156,4 +207,4 @@ def test_a_node_that_has_something_else_installed(runs, serve, cluster, tmp_path
     assert (done.status, done.exit_code) == ("failed", 2)
     (error,) = done.errors
     assert problem in str(error) and "node " in str(error)
-    assert server.count == 0
+    assert (server.count, runs.problems) == (0, [])

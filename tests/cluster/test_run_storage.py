@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import resource
@@ -53,10 +52,9 @@ def free_port():
 def nodes_without(folder):
     """The address of a cluster on whose two nodes that work the folder is an empty one.
 
-    The second address is that for a driver outside the cluster, if it can have one.
+    The second address is that for a driver outside the cluster.
     """
-    port, outside = free_port(), free_port() if importlib.util.find_spec("grpc") else None
-    client = ["--ray-client-server-port", str(outside)] if outside else []
+    port, outside = free_port(), free_port()
     started = []
 
     def start(*arguments, before=()):
@@ -73,14 +71,15 @@ def nodes_without(folder):
                 "0",
                 "--include-dashboard=false",
                 "--node-ip-address=127.0.0.1",
-                *client,
+                "--ray-client-server-port",
+                str(outside),
             )
             wait_until(lambda: answers(port))
             for number in (1, 2):
                 wait_until(lambda number=number: count_nodes(port) == number)
                 start("--address", f"127.0.0.1:{port}", "--num-cpus", "1", before=hides(folder))
             wait_until(lambda: count_nodes(port) == 3)
-            yield f"127.0.0.1:{port}", outside and f"ray://127.0.0.1:{outside}"
+            yield f"127.0.0.1:{port}", f"ray://127.0.0.1:{outside}"
         finally:
             for process in started:
                 process.kill()
@@ -232,7 +231,6 @@ def test_a_disk_that_is_full_where_the_run_began_ends_the_run(runs, serve):
     assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("grpc"), reason="ray:// needs grpcio")
 def test_a_driver_outside_the_cluster_needs_only_a_head_that_sees_the_folder(runs, serve, cluster):
     serve()
     runs.words(*WORDS)

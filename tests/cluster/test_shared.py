@@ -58,6 +58,16 @@ def test_workers_share_the_concurrency(runs, serve, concurrency, workers):
     assert concurrency / 2 <= server.most_in_flight <= concurrency
 
 
+def test_workers_share_the_concurrency_of_a_model(runs, serve):
+    server = serve(latency=0.2)
+    runs.words(*(f"w {number}" for number in range(20)))
+    few = f"base_url={runs.url},revision=1,concurrency=2"
+    roles = {"referee": f"openai:model=referee,{few}"}
+    done = runs.run("ray", workers=6, model_args=f"model=candidate,{few}", roles=roles)
+    assert done.status == "done"
+    assert server.most_in_flight == 2
+
+
 def test_equal_questions_are_asked_once_by_all_workers(runs, serve):
     """Without a store: the questions of all workers are there at once."""
 

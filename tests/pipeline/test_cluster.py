@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from builders.clusters import processes_of, ray_cluster, ray_folder
@@ -20,6 +21,7 @@ from harness.pipeline.executors.cluster import (
     ClusterError,
     Node,
     check_counts,
+    clients_to_open,
     connect,
     disconnect,
     engines_that_fit,
@@ -124,13 +126,60 @@ expected: --engines N: each engine has one worker, on the node of the engine\
     counted(None, None)
 
 
+def served(name="m", *, concurrency=None, whole=None):
+    """A model that has a server, with a concurrency in its SPEC or for the whole run."""
+    args = {"model": name} | ({} if concurrency is None else {"concurrency": str(concurrency)})
+    factory = load_plugins().model("openai").factory
+    return factory(ModelSettings(args=args, concurrency=whole))
+
+
 @pytest.mark.parametrize(
-    ("workers", "concurrency", "opened"), [(None, None, 2), (5, None, 5), (5, 3, 3), (None, 1, 1)]
+    ("workers", "whole", "of_models", "opened"),
+    [
+        (None, None, [None], 2),
+        (5, None, [None], 5),
+        (5, 3, [None], 3),
+        (None, 1, [None], 1),
+        (6, None, [2], 2),
+        (6, 4, [None, 3], 3),
+        (6, 3, [5], 5),
+    ],
 )
-def test_no_worker_opens_that_may_send_nothing(workers, concurrency, opened):
-    settings = RunSettings(tasks=(), model="", workers=workers, concurrency=concurrency)
-    model = load_plugins().model("baseline").factory(ModelSettings(args={}))
-    assert workers_of([model], settings, FOUR) == (opened, 0)
+def test_no_worker_opens_that_may_send_nothing(workers, whole, of_models, opened):
+    settings = RunSettings(tasks=(), model="", workers=workers, concurrency=whole)
+    models = [served(concurrency=own, whole=whole) for own in of_models]
+    assert workers_of(models, settings, FOUR) == (opened, 0)
+
+
+def test_engines_that_would_send_a_server_more_than_it_may_get(raised):
+    engine = SimpleNamespace(
+        occupies="gpu", gpus=2, concurrency=8, identity=SimpleNamespace(label="vllm:e")
+    )
+    settings = RunSettings(tasks=(), model="")
+    models = [engine, served(), served("judge", concurrency=3)]
+    where, found = "openai:judge", "concurrency 3, and 4 engines of vllm:e"
+    assert raised(
+        UsageError, workers_of, models, settings, FOUR, where=where, found=found
+    ) == snapshot("""\
+a server may get fewer requests at the same time than the run has engines
+expected: a concurrency of 4 at least: the worker of each engine asks the server too
+to do: give it, or --engines 3\
+""")
+    fewer = RunSettings(tasks=(), model="", engines=3)
+    assert workers_of(models, fewer, FOUR) == (3, 2)
+
+
+def test_workers_open_one_on_each_node_with_a_cpu_or_as_many_as_there_are_cpus(raised):
+    nodes = [node("a", cpus=0), node("b", cpus=3, cpus_free=1), node("c", cpus=2)]
+    assert clients_to_open(nodes, None) == 2
+    assert clients_to_open(nodes, 5) == 5  # where others use a CPU, a worker waits for it
+    assert clients_to_open([node("a", cpus=0)], None) == 1
+    found = "3 nodes: a (10.0.0.1): no GPU, 0 of 0 CPUs free, b (10.0.0.2): no GPU, 1 of 3 CPUs free, c (10.0.0.3): no GPU, 2 of 2 CPUs free"  # noqa: E501
+    assert raised(UsageError, clients_to_open, nodes, 6, found=found) == snapshot("""\
+--workers 6 do not fit on the cluster
+expected: at most 5: 1 CPU for each worker
+to do: give --workers 5, or leave --workers out: the run then opens as many as it can use\
+""")
 
 
 def test_ray_that_is_not_installed(raised, monkeypatch):
@@ -213,16 +262,6 @@ def test_an_address_at_which_something_else_is(monkeypatch):
     assert caught.value.found == "timed out"
 
 
-def test_a_client_address_needs_grpcio(monkeypatch):
-    real = cluster.importlib.util.find_spec
-    monkeypatch.setattr(
-        cluster.importlib.util, "find_spec", lambda name: None if name == "grpc" else real(name)
-    )
-    with pytest.raises(ClusterError, match="needs grpcio") as caught:
-        connect("ray://127.0.0.1:10001")
-    assert caught.value.hint == "pip install 'ray[client]', here and on the head of the cluster"
-
-
 @pytest.fixture(scope="module")
 def running():
     """A cluster of two nodes, of which the last test removes one."""
@@ -242,8 +281,13 @@ def test_a_cluster_of_two_nodes(running, named):
         assert (here.here, here.cpus, here.gpus, here.gpus_free) == (True, 2.0, 1.0, 1.0)
         assert (there.here, there.cpus, there.gpus_free) == (False, 3.0, 4.0)
         assert engines_that_fit(nodes(), 2) == 2
-        connect("nowhere:1")  # this process has joined one: that is used
-        disconnect()
+        for same in (None, "auto", running.address):
+            connect(same)  # this process has joined one: that is used
+            disconnect()
+        with pytest.raises(UsageError, match="this process uses another Ray cluster") as caught:
+            connect("nowhere:1")
+        assert caught.value.where == "--ray_address nowhere:1"
+        assert caught.value.found == running.address
         assert len(nodes()) == 2  # the other run of this process goes on
     finally:
         disconnect()

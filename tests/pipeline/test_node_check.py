@@ -153,7 +153,7 @@ def test_another_process_asks_with_the_keys_of_the_driver(folder, monkeypatch):
     [
         (8, None, 4, [2, 2, 2, 2]),
         (8, None, 3, [3, 3, 2]),
-        (2, None, 3, [1, 1, 1]),
+        (3, None, 3, [1, 1, 1]),
         (8, 5, 2, [3, 2]),
         (None, 5, 2, [3, 2]),
         (None, None, 2, [64, 64]),

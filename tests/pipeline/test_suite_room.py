@@ -18,7 +18,13 @@ def engine(gpus):
     )
 
 
-SERVER = SimpleNamespace(occupies=None, identity=SimpleNamespace(label="served"))
+class Served:
+    concurrency = 64
+    occupies = None
+    identity = SimpleNamespace(label="served")
+
+
+SERVER = Served()
 
 
 def sized(models, monkeypatch, *, workers=None):

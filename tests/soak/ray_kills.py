@@ -1,5 +1,7 @@
 """Kills at random on a cluster of two nodes: the same scores, and no recorded answer paid twice.
 
+Each kind of kill comes HARNESS_SOAK_KILLS times, or 20 times.
+
     make soak SOAK=ray_kills.py
 
 A failure names the number of its draw, which repeats the moments as nearly as a machine can.
@@ -47,20 +49,52 @@ def strike(kind, run, nodes, draw):
 def test_kills(tmp_path):
     with toys_installed(tmp_path / "site") as package, two_nodes() as nodes:
         whole = whole_scores(tmp_path / "whole", package)
-        left = KILLS
-        for number in range(KILLS):
+        left = [kind for kind in KINDS for _ in range(KILLS)]
+        Random("ray").shuffle(left)
+        for number in range(len(left)):
             draw = Random(f"ray {number}")
             place = tmp_path / f"{number}"
             place.mkdir()
             with watched(place, package, nodes.address) as run:
                 run.start()
-                for _ in range(min(left, draw.randint(1, 3))):
+                for kind in [left.pop() for _ in range(min(len(left), draw.randint(1, 3)))]:
                     run.wait_for(min(run.server.count + draw.randint(1, 40), QUESTIONS - 8))
                     time.sleep(draw.random() / 3)
-                    strike(draw.choice(KINDS), run, nodes, draw)
-                    left -= 1
+                    strike(kind, run, nodes, draw)
                 run.ended()
                 run.check(whole)
                 nodes.check_empty()
             if not left:
                 break
+
+
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("kind", ["head", "everything"])
+def test_kills_that_end_the_cluster(tmp_path, kind):
+    """The command ends by itself without a head; with everything, it is killed too."""
+    with toys_installed(tmp_path / "site") as package:
+        whole = whole_scores(tmp_path / "whole", package)
+        for number in range(KILLS):
+            place = tmp_path / f"{number}"
+            place.mkdir()
+            with watched(place, package, "") as run:
+                with two_nodes() as nodes:
+                    run.runs.address = nodes.address
+                    run.start()
+                    run.wait_for(Random(f"{kind} {number}").randint(1, QUESTIONS - 8))
+                    if kind == "head":
+                        (head,) = nodes.cluster.head_node.all_processes["gcs_server"]
+                        with_signal(head.process.pid, signal.SIGKILL)
+                        run.note_kill()
+                        run.process.communicate(timeout=90)
+                    else:
+                        run.process.kill()
+                        nodes.kill()
+                        run.kill()
+                        run.note_kill()
+                with two_nodes() as nodes:
+                    run.runs.address = nodes.address
+                    run.start()
+                    run.ended()
+                    nodes.check_empty()
+                run.check(whole)

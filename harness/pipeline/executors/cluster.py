@@ -31,6 +31,9 @@ JOIN = "run `ray start --head` on one machine, and on each other `ray start --ad
 SECONDS = 10
 """How long a cluster may take to say that it is there; Ray itself would wait for minutes."""
 
+LOOK_SECONDS = 5.0
+"""How often a run looks whether the cluster is still there."""
+
 SETTINGS = 4
 HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, SETTINGS, 0, 0, 0, 0, 0))
 """What a client of HTTP/2 sends first, with an empty frame of settings."""
@@ -44,8 +47,9 @@ NAMESPACE = "harness"
 
 WORKER, UTILS = "._private.worker", "._private.utils"
 
-_joined: list[ExitStack] = []
-"""What each `disconnect` undoes, one for each `connect`: the first one leaves the cluster, last."""
+_joined: list[tuple[str | None, ExitStack]] = []
+"""The address of each `connect` and what its `disconnect` undoes: the first one leaves the cluster,
+last."""
 
 _joining = threading.Lock()
 """Held by the thread that connects or disconnects."""
@@ -76,11 +80,17 @@ def connect(address: str | None) -> None:
     """Join the cluster at the address, or start a Ray that uses this machine; `disconnect` ends it.
 
     `auto` is the cluster that RAY_ADDRESS names or that this machine belongs to. In a process that
-    has joined a cluster, that one is used. A Ray that this thread starts ends with the thread.
-    ClusterError if there is no cluster, or Ray is not installed.
+    has joined a cluster, that one is used, and UsageError raised for the address of another one. A
+    Ray that this thread starts ends with the thread. ClusterError if there is no cluster, or Ray is
+    not installed.
     """
     with _joining:
-        _joined.append(ExitStack() if _ray().is_initialized() else _join(address))
+        if _ray().is_initialized():
+            _check_joined(address)
+            joined = ExitStack()
+        else:
+            joined = _join(address)
+        _joined.append((address, joined))
 
 
 def disconnect() -> None:
@@ -90,7 +100,22 @@ def disconnect() -> None:
     """
     with _joining:
         if _joined:
-            _joined.pop().close()
+            _joined.pop()[1].close()
+
+
+def _check_joined(address: str | None) -> None:
+    """Raise UsageError for the address of another cluster than the one that this process uses."""
+    used = _ray().get_runtime_context().gcs_address
+    given = {first for first, _ in _joined[:1]}
+    if address in {None, "auto", used, *given}:
+        return
+    raise UsageError(
+        "this process uses another Ray cluster already",
+        where=f"{OPTION} {address}",
+        found=used,
+        expected="the same address",
+        hint=f"leave {OPTION} out, or start the run in a process of its own",
+    )
 
 
 def _join(address: str | None) -> ExitStack:
@@ -125,10 +150,7 @@ def _join(address: str | None) -> ExitStack:
 def nodes() -> tuple[Node, ...]:
     """The nodes of the cluster that are alive, that of this process first, then by name."""
     ray = _ray()
-    if _ray("._private.worker").global_worker.connected:
-        free = resources_left()
-    else:  # through ray://, where only a process of the cluster can ask
-        free = ray.get(ray.remote(resources_left).options(num_cpus=0).remote())
+    free = _asked(resources_left)
     own = ray.get_runtime_context().get_node_id()
     found = []
     for each in ray.nodes():
@@ -152,7 +174,7 @@ def head_problem() -> ModelError | None:
 
     From outside the cluster it cannot be asked.
     """
-    if not _ray("._private.worker").global_worker.connected:
+    if not _ray(WORKER).global_worker.connected:
         return None
     address = _ray().get_runtime_context().gcs_address
     try:
@@ -165,6 +187,29 @@ def head_problem() -> ModelError | None:
             hint="start the cluster again; the same command continues the run",
         )
     return None
+
+
+def without_room(gpus: int) -> int:
+    """The number of workers with so many GPUs, of all runs, for which Ray has found no node yet."""
+    return sum(
+        many
+        for needs, many in _asked(unplaced)
+        if (needs.get("CPU"), needs.get("GPU", 0)) == (1, gpus)
+    )
+
+
+def unplaced() -> list[tuple[dict[str, float], int]]:
+    """What the processes need for which Ray has found no node, each with their number.
+
+    One that has a node and still starts there is not among them.
+    """
+    address = _ray().get_runtime_context().gcs_address
+    demands = _ray(".autoscaler.v2.sdk").get_cluster_status(address).resource_demands
+    return [
+        (each.bundle, each.count)
+        for demand in demands.ray_task_actor_demand
+        for each in demand.bundles_by_count
+    ]
 
 
 def resources_left() -> dict[str, dict[str, float]]:
@@ -198,16 +243,21 @@ def engines_to_open(
             hint = "wait until they are free: `ray status` shows what has them"
         raise ClusterError(problem, where=model, found=said_of(nodes), expected=needed, hint=hint)
     if asked is not None and asked > fit:
-        raise UsageError(
-            f"--engines {asked} do not fit on the cluster",
-            where=model,
-            found=said_of(nodes),
-            expected=f"at most {fit}: {needed}",
-            hint=f"give --engines {fit}, or leave --engines out: the run then opens as many as "
-            "it can use",
-        )
-    usual = fit if gpus_per_engine else len(nodes)
+        raise _do_not_fit("--engines", asked, fit, nodes, where=model, needed=needed)
+    usual = fit if gpus_per_engine else _with_a_cpu(nodes)
     return asked or max(1, usual // among)
+
+
+def clients_to_open(nodes: Sequence[Node], asked: int | None) -> int:
+    """The number of workers of a run without engines: those asked for by `--workers`, or else one
+    on each node that has a CPU.
+
+    UsageError for more than there are CPUs. Where others use these now, workers wait for them.
+    """
+    fit = sum(int(node.cpus) for node in nodes)
+    if asked is not None and asked > fit:
+        raise _do_not_fit("--workers", asked, fit, nodes, needed=f"{_needs(0)} for each worker")
+    return asked or max(1, _with_a_cpu(nodes))
 
 
 def workers_of(
@@ -215,19 +265,40 @@ def workers_of(
 ) -> tuple[int, int]:
     """The number of workers that a run opens on these nodes, and the GPUs that each of them has.
 
-    Each engine has a worker of its own; a run without engines has one on each node, or as many as
-    `--workers` says, but no more than requests that may be sent at the same time. So many runs
-    share the nodes.
+    Each engine has a worker of its own; without engines there are no more workers than requests
+    that a server may get at the same time. So many runs share the nodes. UsageError for more
+    workers or engines than fit, or engines whose workers would send a server more requests than it
+    may get.
     """
+    given = {one: many for one in models if (many := given_concurrency(one, settings)) is not None}
+    narrow = min(given, key=lambda one: given[one], default=None)
     engines = [one for one in models if one.occupies is not None]
     if not engines:
-        wanted = settings.workers or len(found)
-        return min(wanted, settings.concurrency or wanted), 0
+        opened = clients_to_open(found, settings.workers)
+        return opened if narrow is None else min(opened, given[narrow]), 0
     largest = max(engines, key=lambda one: one.gpus)
     opened = engines_to_open(
         found, largest.gpus, asked=settings.engines, model=largest.identity.label, among=among
     )
+    if narrow is not None and given[narrow] < opened:
+        raise UsageError(
+            "a server may get fewer requests at the same time than the run has engines",
+            where=narrow.identity.label,
+            found=f"concurrency {given[narrow]}, and {opened} engines of {largest.identity.label}",
+            expected=f"a concurrency of {opened} at least: the worker of each engine asks the "
+            "server too",
+            hint=f"give it, or --engines {given[narrow]}",
+        )
     return opened, largest.gpus
+
+
+def given_concurrency(model: Model, settings: RunSettings) -> int | None:
+    """The requests that the workers of a run together may send to a model at the same time, where
+    a number was given. Each engine has a worker's own."""
+    if model.occupies is not None:
+        return None
+    usual = model.concurrency == type(model).concurrency and settings.concurrency is None
+    return None if usual else model.concurrency
 
 
 def check_models(models: Sequence[Model], settings: RunSettings) -> None:
@@ -294,6 +365,15 @@ def _ray(part: str = "") -> Any:
             "Ray is not installed", where="--executor ray", expected="the package ray", hint=INSTALL
         )
     return importlib.import_module(f"ray{part}")
+
+
+def _asked(question: Callable[..., Any], *given: Any) -> Any:
+    """The answer to a question that only a process of the cluster can ask: this one, unless it
+    joined through ray://."""
+    if _ray(WORKER).global_worker.connected:
+        return question(*given)
+    ray = _ray()
+    return ray.get(ray.remote(question).options(num_cpus=0).remote(*given))
 
 
 def _of_own_ray(stack: ExitStack) -> dict[str, Any]:
@@ -363,13 +443,6 @@ def _check_there(address: str) -> None:
     found = ADDRESS.fullmatch(resolved)
     if found is None:
         raise UsageError(f"{OPTION} cannot be used", found=resolved, expected=FORMS)
-    if found[0].startswith("ray://") and importlib.util.find_spec("grpc") is None:
-        raise ClusterError(
-            "an address with ray:// needs grpcio, which is not installed",
-            where=f"{OPTION} {address}",
-            expected="an address HOST:PORT on a machine of the cluster, or grpcio here",
-            hint="pip install 'ray[client]', here and on the head of the cluster",
-        )
     try:
         place = found["host"].strip("[]"), int(found["port"])
         with socket.create_connection(place, timeout=SECONDS) as connection:
@@ -445,6 +518,30 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
 def _engines_on(cpus: float, gpus: float, gpus_per_engine: int) -> int:
     """The number of engines for which a node has so many CPUs and GPUs."""
     return int(min(cpus, gpus // gpus_per_engine) if gpus_per_engine else cpus)
+
+
+def _with_a_cpu(nodes: Sequence[Node]) -> int:
+    """The number of nodes that have a CPU for a worker."""
+    return sum(node.cpus >= 1 for node in nodes)
+
+
+def _do_not_fit(
+    option: str,
+    asked: int,
+    fit: int,
+    nodes: Sequence[Node],
+    *,
+    needed: str,
+    where: str | None = None,
+) -> UsageError:
+    return UsageError(
+        f"{option} {asked} do not fit on the cluster",
+        where=where,
+        found=said_of(nodes),
+        expected=f"at most {fit}: {needed}",
+        hint=f"give {option} {fit}, or leave {option} out: the run then opens as many as it can "
+        "use",
+    )
 
 
 def _needs(gpus: int) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from harness.base.errors import HarnessError, UsageError
 from harness.calls.engines import SharedEngines
 from harness.contracts.model import Model
+from harness.pipeline.executors.cluster import given_concurrency
 from harness.pipeline.preparation import BoundTask, bind_tasks
 from harness.pipeline.settings import OF_RAY, RunSettings
 from harness.pipeline.stage_context import StageContext
@@ -192,15 +193,12 @@ def check_node(
 
 def share_concurrency(models: Iterable[Model], order: WorkOrder, *, seat: int = 1) -> None:
     """Give the worker on this seat, from 1, its share of the requests that a server may get at the
-    same time, where a number was given; the first workers have the largest, and none has nothing.
-
-    Each engine has a worker's own.
-    """
+    same time, where a number was given; the first workers have the largest."""
     for model in models:
-        usual = model.concurrency == type(model).concurrency and order.settings.concurrency is None
-        if not usual and model.occupies is None:
-            share, rest = divmod(model.concurrency, order.workers)
-            model.concurrency = max(1, share + (seat <= rest))
+        given = given_concurrency(model, order.settings)
+        if given is not None:
+            share, rest = divmod(given, order.workers)
+            model.concurrency = share + (seat <= rest)
 
 
 @contextmanager

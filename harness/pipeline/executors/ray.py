@@ -12,18 +12,18 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ray.exceptions import RayActorError
+from ray.exceptions import RayError
 
 from harness.base.errors import HarnessError, ModelError
 from harness.calls.leases import WorkerGivenUp
 from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
 from harness.contracts.model import Reply
-from harness.pipeline.executors.cluster import head_problem, nodes
+from harness.pipeline.executors.cluster import LOOK_SECONDS, head_problem, nodes
 from harness.pipeline.executors.earlier_answers import EarlierAnswers
 from harness.pipeline.executors.lanes import lane_width
 from harness.pipeline.executors.planned import Executor, PlannedRun
-from harness.pipeline.executors.ray_keeper import reason_of
+from harness.pipeline.executors.ray_keeper import GONE, reason_of
 from harness.pipeline.executors.ray_workers import Workers
 from harness.pipeline.executors.shards import (
     COUNTED,
@@ -34,6 +34,7 @@ from harness.pipeline.executors.shards import (
     packed,
     shard_size,
 )
+from harness.pipeline.executors.shared_workers import ENDING_SECONDS
 from harness.pipeline.item_queue import ItemQueue, Job, JobText, Queue
 from harness.pipeline.plan import StageRun, State
 from harness.pipeline.progress import ClusterProgress
@@ -42,12 +43,6 @@ from harness.runs.journal_parts import next_part, part_path
 
 NEWS_SECONDS = 0.5
 """How often workers are asked for their news."""
-
-ENDING_SECONDS = 60.0
-"""How long a worker may take to end; then it is killed."""
-
-LOOK_SECONDS = 5.0
-"""How often this process looks whether the head of the cluster answers."""
 
 HEADLESS_SECONDS = 30.0
 """How long the head may not answer, as if it starts again; Ray ends this process after a minute."""
@@ -66,7 +61,7 @@ class _Worker:
     items: Counter[StageRun] = field(default_factory=Counter)
     engines: int = 0
     finished: bool = False
-    died: RayActorError | WorkerGivenUp | None = None
+    died: RayError | WorkerGivenUp | None = None
     more: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -227,7 +222,7 @@ class RayExecutor(Executor):
                     worker.actor.stop.remote(self._stopped_by, False)
                 await self._opener.checked.wait()
                 await self._feed(worker)
-            except (RayActorError, WorkerGivenUp) as error:
+            except (*GONE, WorkerGivenUp) as error:
                 deaths = 1 if worker is not None and worker.finished else deaths + 1
                 if worker is not None:
                     self._bury(worker)
@@ -279,7 +274,7 @@ class RayExecutor(Executor):
             await asyncio.sleep(NEWS_SECONDS)
             try:
                 self._hear(worker, await worker.actor.news.remote())
-            except RayActorError as error:
+            except GONE as error:
                 worker.died = error
                 worker.more.set()
 
@@ -338,7 +333,7 @@ class RayExecutor(Executor):
                 worker.finished = worker.finished or error is None
                 if isinstance(error, WorkerGivenUp):
                     raise error
-        except (RayActorError, WorkerGivenUp) as died:
+        except (*GONE, WorkerGivenUp) as died:
             served.lost, worker.died, error = True, died, None
         finally:
             worker.items[run] -= count
@@ -369,7 +364,7 @@ class RayExecutor(Executor):
         place = run.task, run.context.stage.name
         closed = (worker.actor.finish.remote(*place) for worker in writers)
         for error in await asyncio.gather(*closed, return_exceptions=True):
-            if isinstance(error, RayActorError):
+            if isinstance(error, GONE):
                 served.lost = True  # its seat finds out too
             elif error is not None:
                 raise error
@@ -405,7 +400,7 @@ class RayExecutor(Executor):
             well = error is None
             failed: HarnessError | None = error
             return failed
-        except (TimeoutError, RayActorError):
+        except (TimeoutError, *GONE):
             return None  # what it had recorded is on disk
         finally:
             self._opener.ended(worker.name, well=well)

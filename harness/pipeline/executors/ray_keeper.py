@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from ray.exceptions import ActorUnavailableError, RayActorError, RayError
+from ray.exceptions import ActorUnavailableError, ObjectLostError, RayActorError, RayError
 
 from harness.base.errors import HarnessError, StorageError, UsageError
 from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used, WorkerGivenUp
@@ -26,6 +26,9 @@ from harness.runs.atomic_files import RUNS
 from harness.runs.run_folder import LOCK, RunFolder
 
 T = TypeVar("T")
+
+GONE = (RayActorError, ObjectLostError)
+"""What Ray raises for an actor that has died, or a node with a reply of it that was large."""
 
 LONGEST_REASON = 200
 """Characters of Ray's account of a death that are shown."""
@@ -122,7 +125,7 @@ def distant_memory(keeper: Any) -> DistantMemory:
     def ask(method: Any, *given: Any) -> dict[str, Entry]:
         try:
             found: Any = _ASKING.submit(ray.get, method.remote(*given)).result()
-        except RayActorError as error:
+        except GONE as error:
             raise _lost(KEEPER, error) from error
         return dict(found)
 

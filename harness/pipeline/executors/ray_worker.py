@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from ray.exceptions import RayActorError
 
 from harness.base.errors import HarnessError, ModelError, StorageError, UsageError
 from harness.calls.batch_answers import DeferredToBatch
@@ -31,7 +30,13 @@ from harness.contracts.outcomes import Failure, tag_of
 from harness.contracts.stage import Item
 from harness.pipeline.executors.lanes import Lanes, ends_gently
 from harness.pipeline.executors.node_check import WorkOrder, check_node, decoded, share_concurrency
-from harness.pipeline.executors.ray_keeper import distant_memory, more_of, sent_answers, sent_file
+from harness.pipeline.executors.ray_keeper import (
+    GONE,
+    distant_memory,
+    more_of,
+    sent_answers,
+    sent_file,
+)
 from harness.pipeline.executors.run_keys import RunKeys, take_keys
 from harness.pipeline.executors.sent_files import SentFile
 from harness.pipeline.executors.shards import COUNTED, Counts, News, Shard, ShardDone, unpacked
@@ -401,7 +406,7 @@ class HarnessWorker:
         answer: Answer | None
         try:
             answer, error = await ask(self._others[owner])
-        except (RayActorError, KeyError) as lost:
+        except (*GONE, KeyError) as lost:
             raise OwnerLost(owner) from lost
         if error is not None:
             raise error

@@ -14,17 +14,14 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from harness.base.errors import HarnessError, ModelError
 from harness.calls.leases import Used
 from harness.calls.policy import Budget
-from harness.pipeline.executors.cluster import head_problem, nodes
+from harness.pipeline.executors.cluster import LOOK_SECONDS, head_problem, nodes, without_room
 from harness.pipeline.executors.node_check import WorkOrder, encoded
 from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
 from harness.pipeline.executors.run_keys import RunKeys
 from harness.pipeline.executors.shared_workers import SharedWorkers
 
-LOOK_SECONDS = 5.0
-"""How often this process looks whether the cluster is still there, while a worker starts."""
-
-PATIENCE_SECONDS = 30.0
+ROOM_SECONDS = 30.0
 """How long a worker waits for room on the cluster before a line says so."""
 
 AT_ONCE = 100_000
@@ -51,7 +48,9 @@ class Workers:
     _keeper: Any = None
     _purse: Any = None
     _living: dict[str, Any] = field(default_factory=dict)
-    _waited: set[str] = field(default_factory=set)
+    _late: set[str] = field(default_factory=set)
+    _waiting: set[str] = field(default_factory=set)
+    _announced: set[str] = field(default_factory=set)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def open(self, name: str) -> Any:
@@ -64,17 +63,23 @@ class Workers:
         began = asyncio.ensure_future(
             actor.begin.remote(name, encoded(self.order), self.keys, self._keeper, self._purse)
         )
+        began.add_done_callback(_retrieve)
         since = time.monotonic()
         try:
             while not began.done():
                 await asyncio.wait({began}, timeout=LOOK_SECONDS)
                 if not began.done():
                     # In a thread, as the head of the cluster may be slow to answer.
-                    await asyncio.to_thread(self._look_at_cluster, name, time.monotonic() - since)
+                    without = await asyncio.to_thread(self._look_at_cluster, name)
+                    if time.monotonic() - since >= ROOM_SECONDS:
+                        self._note_late(name, without)
                     self._count_checked()
         except asyncio.CancelledError:
             self._leave(actor, keep=again)
             raise
+        finally:
+            self._late.discard(name)
+            self._waiting.discard(name)
         node, error = began.result()
         if error is None:
             error = self._unseen(name, node)
@@ -128,7 +133,7 @@ class Workers:
             ray.kill(actor)
 
     def _count_checked(self) -> None:
-        if len(self._living.keys() | self._waited) >= self.order.workers:
+        if len(self._living.keys() | self._waiting) >= self.order.workers:
             self.checked.set()
 
     async def _introduce(self, name: str, actor: Any) -> None:
@@ -161,14 +166,14 @@ class Workers:
             placed = purse.options(num_cpus=0, scheduling_strategy=here)
             self._purse = placed.remote(settings.budget, order.workers, self.used)
 
-    def _look_at_cluster(self, name: str, waited: float) -> None:
-        """Say once that a worker waits for room.
+    def _look_at_cluster(self, name: str) -> int:
+        """The number of workers like this one that wait for room.
 
         ModelError if the node of this process has died: Ray then ends all workers of the run, and
         starts no others.
         """
         if head_problem() is not None:
-            return  # which ends the run, if it lasts
+            return 0  # it ends the run, if it lasts
         living = nodes()
         if not any(node.here for node in living):
             raise ModelError(
@@ -178,11 +183,20 @@ class Workers:
                 where=f"worker {name}",
                 hint="start Ray again; the same command continues the run",
             )
-        if name not in self._waited and waited >= PATIENCE_SECONDS:
-            self._waited.add(name)
+        return without_room(self.gpus)
+
+    def _note_late(self, name: str, without: int) -> None:
+        """Say once of each worker that it waits for room, if so many do as are late.
+
+        Where fewer do, a node starts one of them slowly, and Ray does not say which.
+        """
+        self._late.add(name)
+        self._waiting = {*self._late} if without >= len(self._late) else set()
+        for each in sorted(self._waiting - self._announced):
             needs = f"1 CPU and {self.gpus} GPUs" if self.gpus else "1 CPU"
-            line = f"worker {name} waits for a node with {needs} to spare: see `ray status`"
+            line = f"worker {each} waits for a node with {needs} to spare: see `ray status`"
             self.announce(line, problem=True)
+        self._announced |= self._waiting
 
     def _unseen(self, name: str, node: str) -> HarnessError | None:
         """The error for a worker whose files do not arrive in the run folder here."""
@@ -193,3 +207,9 @@ class Workers:
         except FileNotFoundError:
             return not_shared(self.order.folder, node)
         return None
+
+
+def _retrieve(began: asyncio.Future[Any]) -> None:
+    """Take the error of a worker that was left, which asyncio would print."""
+    if not began.cancelled():
+        began.exception()

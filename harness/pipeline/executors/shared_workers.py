@@ -15,7 +15,7 @@ from harness.pipeline.executors.cluster import engines_that_fit, nodes, workers_
 from harness.pipeline.settings import RunSettings
 
 ENDING_SECONDS = 60.0
-"""How long engines may take to close; then their worker is killed."""
+"""How long a worker may take to end, with its engines; then it is killed."""
 
 
 @dataclass(kw_only=True)
@@ -98,7 +98,7 @@ class SharedWorkers(SharedEngines):
             self.count, self.gpus, self.share = count, gpus, Fraction(count, max(1, most))
             await self.suite.take(self, announce)
         self.granted.set()
-        return self.count, self.gpus
+        return min(count, self.count), self.gpus
 
     async def close(self) -> None:
         """End the workers with their engines, and give their room back; raises the first error."""

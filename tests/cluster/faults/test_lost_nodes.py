@@ -101,13 +101,17 @@ def test_a_run_whose_own_node_dies_ends_and_goes_on_on_a_new_cluster(tmp_path, p
         goes_on_on_another(run, whole)
 
 
-@pytest.mark.parametrize("workers", [2, 6])  # six do not fit: some wait until the end
+@pytest.mark.parametrize("waits", [False, True])  # workers of a lost node, until the end
 def test_a_run_whose_head_dies_says_so_and_goes_on_on_a_new_cluster(
-    tmp_path, package, whole, workers
+    tmp_path, package, whole, waits
 ):
     with two_nodes() as nodes, watched(tmp_path, package, nodes.address) as run:
         run.server.latency = 5.0
-        run.start("--workers", str(workers))
+        run.start("--workers", "4")
+        run.wait_for(8)
+        if waits:
+            nodes.remove(nodes.other)
+            run.note_kill()
         run.wait_for(20)
         (head,) = nodes.cluster.head_node.all_processes["gcs_server"]
         with_signal(head.process.pid, signal.SIGKILL)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.base.errors import UsageError
+
 if TYPE_CHECKING:
     from harness.scoring.finished_task import FinishedTask
 
@@ -71,3 +73,13 @@ def changed_options(task: FinishedTask) -> dict[str, Any]:
         for field in msgspec.structs.fields(type(task.options))
         if (value := getattr(task.options, field.name)) != field.default
     }
+
+
+def check_several(found: Collection[Any], what: str, *, expected: str) -> None:
+    """Raise UsageError for an analysis of a setting that has one value alone in all tasks.
+
+    `check_several({100}, "window size", expected="runs that differ in the option window")`
+    """
+    if len(found) == 1:
+        only = ", ".join(map(str, found))
+        raise UsageError(f"all tasks have the same {what}", found=only, expected=expected)

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import fsum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -47,25 +46,20 @@ OWN_ORACLE = (
     "oracle, for recall of what can be found at all"
 )
 
-MEDIAN = partial(Metric, statistic="median")
+
+def _median(of_a_user: str, note: str = "") -> Metric:
+    """The median over users of what a metric is of each."""
+    return Metric(f"{of_a_user}; median over users", statistic="median", note=note)
+
+
 METRICS = {
-    "ig_f1": MEDIAN(
-        description="groundedness: harmonic mean of precision and recall; median over users",
-        note=OWN_ORACLE,
+    "ig_f1": _median("groundedness: harmonic mean of precision and recall", OWN_ORACLE),
+    "is": _median("specificity: evidence found again among distractors"),
+    "ig_p": _median("precision of groundedness: share of categories that evidence verifies"),
+    "ig_r": _median(
+        "recall of groundedness: share of the oracle's categories that were found", OWN_ORACLE
     ),
-    "is": MEDIAN(
-        description="specificity: evidence found again among distractors; median over users"
-    ),
-    "ig_p": MEDIAN(
-        description="precision of groundedness: share of categories that evidence verifies; "
-        "median over users"
-    ),
-    "ig_r": MEDIAN(
-        description="recall of groundedness: share of the oracle's categories that were found; "
-        "median over users",
-        note=OWN_ORACLE,
-    ),
-    "hm": MEDIAN(description="harmonic mean of ig_f1 and is; median over users", note=OWN_ORACLE),
+    "hm": _median("harmonic mean of ig_f1 and is", OWN_ORACLE),
     "verified": Metric(description="verified interests of a user, in any category or none"),
     "mean_ig_f1": Metric(of="ig_f1", description="mean of ig_f1 over users", note=OWN_ORACLE),
     "mean_is": Metric(of="is", description="mean of is over users"),

@@ -55,8 +55,16 @@ The user's average gives all users the same relative rating, and the item's rank
 average first.
 """
 
-BASELINES = ("random", *GUESSES, "higher_average_first", "lower_average_first")
-"""All rankings, in the order of the tables."""
+BASELINES = {
+    "random": "chance",
+    "user_average": "each user's average rating",
+    "item_average": "the item's average rating",
+    "both_averages": "each user's average plus the item's difference from all ratings",
+    "bm25_ratings": "each user's ratings of similar things, weighted by BM25",
+    "higher_average_first": "the users' average ratings, the highest first",
+    "lower_average_first": "the users' average ratings, the lowest first",
+}
+"""All rankings, in the order of the tables, and what each ranks by."""
 
 
 def guesses(members: Sequence[Member], overall: float | None) -> dict[str, tuple[float, ...]]:

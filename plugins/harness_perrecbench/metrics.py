@@ -35,7 +35,6 @@ T = TypeVar("T")
 Ratings: TypeAlias = tuple[float, ...]
 
 NO_PROFILE = "no_profile"
-
 AGREEMENT = ("ptc", "ptc_published", "tau_b", "exact")
 ERRORS = ("mae", "squared_error")
 UNREAD = "unreadable_comparisons"
@@ -43,23 +42,6 @@ READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsist
 """The columns that lose a part with each comparison that could not be read."""
 
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
-
-
-PREDICTED: Mapping[str, str] = {
-    "user_average": "each user's average rating",
-    "item_average": "the item's average rating",
-    "both_averages": "each user's average plus the item's difference from all ratings",
-    "bm25_ratings": "the mean of each user's ratings of similar things, weighted by BM25",
-}
-"""What each prediction without a model expects of a user."""
-
-ORDERED: Mapping[str, str] = {
-    "random": "a random ranking",
-    **{name: f"the ranking that follows from {what}" for name, what in PREDICTED.items()},
-    "higher_average_first": "the ranking by the users' average ratings, the highest first",
-    "lower_average_first": "the ranking by the users' average ratings, the lowest first",
-}
-"""How each baseline ranks."""
 
 
 def root_of_mean(squares: Any) -> float:
@@ -134,12 +116,12 @@ METRICS: dict[str, Metric] = {
         note="ptc and all other metrics that need the true order cover the labelled groups only; "
         "below 1, the data are partial and the results are not comparable to published numbers",
     ),
-    **{name: Metric(description=f"ptc of {ORDERED[name]}", baseline="ptc") for name in BASELINES},
+    **{name: Metric(f"ptc of a ranking by {by}", baseline="ptc") for name, by in BASELINES.items()},
     **{
         metric: made
         for name in GUESSES
         for metric, made in _error_metrics(
-            f"_{name}", f"predicting {PREDICTED[name]}", baseline=True
+            f"_{name}", f"predictions by {BASELINES[name]}", baseline=True
         ).items()
     },
 }

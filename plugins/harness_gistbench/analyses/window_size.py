@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from harness.analysis.percentages import mean, percent
-from harness.base.errors import UsageError
+from harness.analysis.task_setting import check_several
 from harness.contracts.report import Axis, Figure, Report, Sheet
 from harness_gistbench.analyses.compared_runs import (
     TITLES,
@@ -48,13 +48,8 @@ NOTES = (
 def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
-    windows = {run.options.window for run in runs}
-    if len(windows) == 1 and not options.published:
-        raise UsageError(
-            "all runs have the same window size",
-            found=", ".join(map(str, windows)),
-            expected="runs that differ in the option window",
-        )
+    if not options.published:
+        check_several({run.options.window for run in runs}, "window size", expected="several")
     by_size = sorted(runs, key=lambda run: run.options.window)
     sheets: list[Sheet] = []
     figures: list[Figure] = []

@@ -34,13 +34,6 @@ class SizeOptions(msgspec.Struct, frozen=True, kw_only=True):
 def by_size(tasks: Sequence[FinishedTask], options: SizeOptions) -> Report:
     """The report of `perrec-sizes`: a figure per mean and per model, a curve per way of asking."""
     found = rows_of(tasks, (OURS, COLUMN))
-    levels = {level for row in found for level, _ in row.tasks}
-    if len(levels) == 1 and not options.published:
-        raise UsageError(
-            "all groups have the same number of users",
-            found=", ".join(levels),
-            expected="tasks of two levels or more",
-        )
     series = {
         tau: [*means_of(found, tau), *((row.name, values_of(row, tau)) for row in found)]
         for tau in (OURS, COLUMN)

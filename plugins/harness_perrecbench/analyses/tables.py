@@ -10,7 +10,7 @@ import msgspec
 
 from harness.analysis.result_grid import Line
 from harness.analysis.score_columns import MOST_UNREADABLE, ScoreColumn
-from harness.base.errors import UsageError
+from harness.analysis.task_setting import check_several
 from harness.contracts.report import Report, Sheet
 from harness_perrecbench.analyses import grid
 from harness_perrecbench.analyses.grid import GRID, Row, rows_of
@@ -199,13 +199,8 @@ def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Repor
     """The report of `perrec-prompting`: a sheet per model and definition, methods as in Table 2."""
     sheets = []
     rows = rows_of(tasks, (OURS, COLUMN))
-    methods = {method for *_, method in (method_of(row.first) for row in rows)}
-    if len(methods) == 1 and not options.published:
-        raise UsageError(
-            "all tasks have the same method of prompting",
-            found=", ".join(methods),
-            expected="tasks of two methods or more",
-        )
+    if not options.published:
+        check_several({method_of(row.first)[-1] for row in rows}, "method", expected="several")
     for model, found in grid.by_model(rows).items():
         named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))
         for name in (OURS, COLUMN):

@@ -1,7 +1,10 @@
 """A report over ten runs of 5,000 samples, and how fast a browser opens and scrolls it.
 
-python benchmarks/report.py                    # about three minutes on two quiet cores
+A further one shows five benchmarks: it has few samples and many figures.
+
+python benchmarks/report.py                    # about five minutes on two quiet cores
 python benchmarks/report.py --samples 500      # a first look
+python benchmarks/report.py --only five        # five benchmarks alone
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import asyncio
 import csv
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +40,12 @@ TEXT = (
 WORDS = TEXT.split()
 TITLES = 100
 """Titles of a person: a prompt of more than 4 KB."""
+
+FIVE = "gist_synthetic,perrec_easy,usersum_movielens_all,behaviour_movies,horizon_text"
+"""Tasks of five benchmarks with bundled samples."""
+
+MODELS = 3
+"""The runs of five benchmarks in a report."""
 
 ANSWER = 80
 """Words that each run adds to each answer, so that no two runs answer alike."""
@@ -72,40 +82,60 @@ def make_runs(place: Path, *, runs: int, samples: int) -> list[Path]:
     return [first, *(copy_of(first, number) for number in range(1, runs))]
 
 
-def copy_of(first: Path, number: int) -> Path:
-    """A copy of a run under another name with other answers."""
+def make_five(place: Path) -> list[Path]:
+    """A run of the baseline on the samples of five benchmarks, and copies of it."""
+    first = harness.evaluate(
+        FIVE, model="baseline", judge="lexical", data="sample", output_path=place, no_store=True,
+        quiet=True,
+    ).folder  # fmt: skip
+    return [first, *(renamed(first, number) for number in range(1, MODELS))]
+
+
+def renamed(first: Path, number: int) -> Path:
+    """A copy of a run under another name."""
     run = first.with_name(f"{first.name}-{number}")
-    (run / "interests").mkdir(parents=True)
+    shutil.copytree(first, run)
     manifest = json.loads((first / "manifest.json").read_bytes())
     del manifest["crc32"]
     manifest |= {"run_id": run.name, "name": f"model-{number}"}
     (run / "manifest.json").write_bytes(sealed_file(manifest))
+    return run
+
+
+def copy_of(first: Path, number: int) -> Path:
+    """A copy of a run under another name with other answers."""
+    run = renamed(first, number)
     random = Random(number)
-    for file in (first / "interests").iterdir():
-        target = run / "interests" / file.name
-        if file.name != "1-name.jsonl":
-            target.write_bytes(file.read_bytes())
-            continue
-        with target.open("wb") as out:
-            for text in file.open("rb"):
-                line = msgspec.json.decode(text)
-                del line["crc32"]
-                for call in line["calls"]:
-                    call["text"] += " ".join(random.choices(WORDS, k=ANSWER))
-                out.write(sealed(msgspec.json.encode(line) + b"\n", LINE))
+    answers = Path("interests", "1-name.jsonl")
+    with (first / answers).open("rb") as lines, (run / answers).open("wb") as out:
+        for text in lines:
+            line = msgspec.json.decode(text)
+            del line["crc32"]
+            for call in line["calls"]:
+                call["text"] += " ".join(random.choices(WORDS, k=ANSWER))
+            out.write(sealed(msgspec.json.encode(line) + b"\n", LINE))
     return run
 
 
 def measured(place: Path, runs: list[Path], *more: str) -> tuple[dict[str, Any], Path]:
-    """The seconds and the peak memory of the command, and the page."""
+    """The seconds, processor time and peak memory of the command, and the page."""
     page = place / "report.html"
-    before = time.perf_counter()
+    before, spent = time.perf_counter(), children_seconds()
     command = [sys.executable, "-m", "harness", "report", *map(str, runs), "-o", str(page), *more]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - before
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     size = page.stat().st_size / 1_000_000
-    return {"seconds": round(seconds, 1), "peak_mib": round(peak), "page_mb": round(size, 1)}, page
+    return {
+        "seconds": round(seconds, 1), "cpu_s": round(children_seconds() - spent, 1),
+        "peak_mib": round(peak), "page_mb": round(size, 1),
+    }, page  # fmt: skip
+
+
+def children_seconds() -> float:
+    """The processor time of all commands so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 async def opened(page: Path) -> dict[str, Any]:
@@ -135,16 +165,22 @@ async def opened(page: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure the report at its default size, and one that holds every sample."""
+    """Measure the report at its default size, one with every sample, and one of five benchmarks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--samples", type=int, default=5_000)
+    parser.add_argument("--only", choices=("samples", "five"))
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        runs = make_runs(place, runs=given.runs, samples=given.samples)
-        every = ("--samples", str(given.runs * given.samples))
-        for name, more in (("default", ()), ("every sample", every)):
+        cases: list[tuple[str, list[Path], tuple[str, ...]]] = []
+        if given.only != "five":
+            runs = make_runs(place, runs=given.runs, samples=given.samples)
+            every = ("--samples", str(given.runs * given.samples))
+            cases += [("default", runs, ()), ("every sample", runs, every)]
+        if given.only != "samples":
+            cases.append(("five benchmarks", make_five(place / "five"), ()))
+        for name, runs, more in cases:
             found, page = measured(place, runs, *more)
             print(name, json.dumps(found | asyncio.run(opened(page))), flush=True)
 

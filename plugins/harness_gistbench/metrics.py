@@ -47,9 +47,9 @@ OWN_ORACLE = (
 )
 
 
-def _median(of_a_user: str, note: str = "") -> Metric:
-    """The median over users of what a metric is of each."""
-    return Metric(f"{of_a_user}; median over users", statistic="median", note=note)
+def _median(what: str, note: str = "") -> Metric:
+    """The median over users."""
+    return Metric(description=f"{what}; median over users", statistic="median", note=note)
 
 
 METRICS = {

@@ -64,7 +64,7 @@ BASELINES = {
     "higher_average_first": "the users' average ratings, the highest first",
     "lower_average_first": "the users' average ratings, the lowest first",
 }
-"""All rankings, in the order of the tables, and what each ranks by."""
+"""All rankings in the order of tables, and what each ranks by."""
 
 
 def guesses(members: Sequence[Member], overall: float | None) -> dict[str, tuple[float, ...]]:

@@ -33,14 +33,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ratings: TypeAlias = tuple[float, ...]
-
 NO_PROFILE = "no_profile"
 AGREEMENT = ("ptc", "ptc_published", "tau_b", "exact")
 ERRORS = ("mae", "squared_error")
 UNREAD = "unreadable_comparisons"
 READ_OF_PAIRS = (*AGREEMENT, "like_higher_average", "first_position", "inconsistent")
 """The columns that lose a part with each comparison that could not be read."""
-
 COMPARISONS = ("first_position", "inconsistent", "undecided", UNREAD)
 
 
@@ -116,7 +114,10 @@ METRICS: dict[str, Metric] = {
         note="ptc and all other metrics that need the true order cover the labelled groups only; "
         "below 1, the data are partial and the results are not comparable to published numbers",
     ),
-    **{name: Metric(f"ptc of a ranking by {by}", baseline="ptc") for name, by in BASELINES.items()},
+    **{
+        name: Metric(description=f"ptc of a ranking by {by}", baseline="ptc")
+        for name, by in BASELINES.items()
+    },
     **{
         metric: made
         for name in GUESSES

@@ -197,8 +197,7 @@ class PromptingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Report:
     """The report of `perrec-prompting`: a sheet per model and definition, methods as in Table 2."""
-    sheets = []
-    rows = rows_of(tasks, (OURS, COLUMN))
+    sheets, rows = [], rows_of(tasks, (OURS, COLUMN))
     if not options.published:
         check_several({method_of(row.first)[-1] for row in rows}, "method", expected="several")
     for model, found in grid.by_model(rows).items():

@@ -41,7 +41,7 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
 
 
 def test_one_window_size_shows_nothing_but_beside_the_published_ones(sizes):
-    with pytest.raises(UsageError, match="all runs have the same window size") as caught:
+    with pytest.raises(UsageError, match="all tasks have the same window size") as caught:
         run(sizes[:1], WindowOptions())
     assert caught.value.found == "100"
     assert run(sizes[:1], WindowOptions(published=True)).sheets

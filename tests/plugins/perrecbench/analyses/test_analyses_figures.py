@@ -91,14 +91,6 @@ def test_a_mean_is_of_one_method_on_the_same_data_and_counts_a_model_once(kept):
     assert sum(row[0].startswith("mean") for row in rows) == 1
 
 
-def test_groups_of_one_size_show_nothing_but_beside_the_numbers_of_the_text(kept):
-    tasks = [kept("ada", {"i1": 0.5}), kept("ben", {"i1": 0.5}, ask="listwise")]
-    with pytest.raises(UsageError, match="all groups have the same number of users") as caught:
-        curves.by_size(tasks, curves.SizeOptions())
-    assert caught.value.found == "easy"
-    assert curves.by_size(tasks, curves.SizeOptions(published=True)).sheets
-
-
 def test_the_numbers_of_the_text_can_stand_below(levels):
     report = curves.by_size(levels("ada", 0.5, 0.2, -0.1), curves.SizeOptions(published=True))
     assert ("pointwise at easy", 0.09, "appendix B") in report.sheets[2].rows

@@ -64,7 +64,7 @@ def test_a_column_sorts_by_keyboard_and_keeps_the_tasks_of_a_group(tmp_path):
     group = replace(make_line("all", old=0.5, new=0.6), tasks=frozenset({"a", "b"}))
     lines = [group, make_line("a", old=0.4, new=0.6), make_line("b", old=0.6, new=0.5),
              make_line("z", old=0.9, new=0.6)]  # fmt: skip
-    table = matrix_html([make_run("old"), make_run("new")], lines, {"z": ["a"]})
+    table = matrix_html([make_run("old"), make_run("new")], lines, {"z": [("new", "old")]})
     file = tmp_path / "table.html"
     file.write_text(page_html("Table", [element("div", table, class_="results")]), "utf-8")
 

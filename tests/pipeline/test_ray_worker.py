@@ -51,7 +51,7 @@ def test_a_worker_whose_reply_is_lost_counts_as_dead_and_its_items_as_lost(error
     worker = _Worker(name="1.1", actor=SimpleNamespace(work=SimpleNamespace(remote=raises(error))))
     worker.items[run] = 1
     item = JobText(key="k", item=b"{}", again=False, replaces="")
-    shard = Shard(task="toys", stage="say", part=2, rounds=False, items=(item,))
+    shard = Shard(task="toys", stage="say", part=2, rounds=False, items=(item,), begun=False)
 
     async def hand():
         executor = RayExecutor(

@@ -75,11 +75,14 @@ def changed_options(task: FinishedTask) -> dict[str, Any]:
     }
 
 
-def check_several(found: Collection[Any], what: str, *, expected: str) -> None:
+def check_several(found: Collection[Any], what: str) -> None:
     """Raise UsageError for an analysis of a setting that has one value alone in all tasks.
 
-    `check_several({100}, "window size", expected="runs that differ in the option window")`
+    `check_several({100}, "window size")`
     """
     if len(found) == 1:
-        only = ", ".join(map(str, found))
-        raise UsageError(f"all tasks have the same {what}", found=only, expected=expected)
+        raise UsageError(
+            f"all tasks have the same {what}",
+            found=", ".join(map(str, found)),
+            expected=f"tasks that differ in their {what}",
+        )

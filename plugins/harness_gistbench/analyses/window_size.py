@@ -49,7 +49,7 @@ def run(tasks: Sequence[FinishedTask], options: WindowOptions) -> Report:
     """A table and a figure for each model and dataset, a column a window size."""
     runs = runs_of(tasks)
     if not options.published:
-        check_several({run.options.window for run in runs}, "window size", expected="several")
+        check_several({run.options.window for run in runs}, "window size")
     by_size = sorted(runs, key=lambda run: run.options.window)
     sheets: list[Sheet] = []
     figures: list[Figure] = []

@@ -199,7 +199,7 @@ def prompting(tasks: Sequence[FinishedTask], options: PromptingOptions) -> Repor
     """The report of `perrec-prompting`: a sheet per model and definition, methods as in Table 2."""
     sheets, rows = [], rows_of(tasks, (OURS, COLUMN))
     if not options.published:
-        check_several({method_of(row.first)[-1] for row in rows}, "method", expected="several")
+        check_several({method_of(row.first)[-1] for row in rows}, "method")
     for model, found in grid.by_model(rows).items():
         named = sorted(((method_of(row.first), row) for row in found), key=itemgetter(0))
         for name in (OURS, COLUMN):

@@ -59,7 +59,11 @@ def nodes_without(folder):
 
     def start(*arguments, before=()):
         command = [*before, *RAY, "start", "--block", "--object-store-memory", str(80 * 1024**2)]
-        started.append(subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL))
+        # With it, gRPC may crash in the process that the head forks for a driver outside.
+        unforked = {**os.environ, "GRPC_ENABLE_FORK_SUPPORT": "0"}
+        started.append(
+            subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL, env=unforked)
+        )
 
     with ray_folder():
         try:

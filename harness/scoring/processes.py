@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import shutil
@@ -15,6 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, TypeVar
 
 from harness.runs.atomic_files import UNFINISHED
+
+_log = logging.getLogger(__name__)
 
 ShareT = TypeVar("ShareT")
 FoundT = TypeVar("FoundT")
@@ -34,7 +37,8 @@ def write_shares(
     """What `write(share, file)` returns for each share; `file` has them in their order.
 
     The first is written here, each other one by a process that ends with this one. What a process
-    fails at is done here, so that errors are those of one process. `folder` is for their files.
+    fails at is done here, with a warning, so that errors are those of one process. `folder` is for
+    their files.
     """
     first, *others = shares
     if not others:
@@ -55,6 +59,8 @@ def write_shares(
                     shutil.copyfileobj(written, file)
                 found.append(pickle.loads(job.read_bytes()))
             else:
+                ended = "could not start" if process is None else f"ended with {process.returncode}"
+                _log.warning("a process that was to score a part %s: this one scores it", ended)
                 found.append(write(share, file))
     return found
 

@@ -214,7 +214,7 @@ def test_an_error_of_a_benchmark_is_that_of_one_process(tmp_path, started):
     assert 1 in {process.returncode for process in started}
 
 
-def test_what_a_process_did_not_finish_is_scored_here(tmp_path, started):
+def test_what_a_process_did_not_finish_is_scored_here(tmp_path, started, caplog):
     folder = made_run(tmp_path / "run")
     whole = scored(folder, BENCHMARK, tmp_path, 1)
     last = msgspec.json.decode(whole[0].splitlines()[-1])["user"]
@@ -222,9 +222,11 @@ def test_what_a_process_did_not_finish_is_scored_here(tmp_path, started):
     scores, _ = scored(folder, BENCHMARK, tmp_path, 3)
     assert scores == whole[0]
     assert [process.returncode for process in started] == [0, 9]
+    said = "a process that was to score a part ended with 9: this one scores it"
+    assert caplog.messages == [said]
 
 
-def test_a_benchmark_that_no_other_process_can_import_is_scored_here(tmp_path, started):
+def test_a_benchmark_that_no_other_process_can_import_is_scored_here(tmp_path, started, caplog):
     folder = made_run(tmp_path / "run")
 
     def inner(records: Any, options: Any) -> Iterator[Score]:
@@ -234,6 +236,8 @@ def test_a_benchmark_that_no_other_process_can_import_is_scored_here(tmp_path, s
     one = scored(folder, local, tmp_path, 1)
     assert scored(folder, local, tmp_path, 3) == one
     assert not started
+    said = "a process that was to score a part could not start: this one scores it"
+    assert caplog.messages == [said, said]
 
 
 def test_a_benchmark_that_says_nothing_is_scored_by_one_process(tmp_path, started):

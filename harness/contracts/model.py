@@ -320,6 +320,10 @@ class Model(ABC):
     concurrency: int = 64
     """The most requests in flight that the model can use."""
 
+    limited: bool = False
+    """Whether all workers of a run on a cluster share `concurrency`, instead of having so many
+    each; also where the user gives a number: `self.limited = True`."""
+
     occupies: str | None = None
     """The resource that only one open model may hold at a time, such as "gpu"."""
 

@@ -406,6 +406,8 @@ class RoleBinder:
                     found=type(model).__name__,
                     expected="an instance of a subclass of harness.Model",
                 )
+            given = "concurrency" in spec.args or self._settings.concurrency is not None
+            model.limited = model.limited or given
             if model.occupies is not None:
                 self._engines.made[key] = model
             self._models[key] = self._of_one_engine(model, spec, role)

@@ -130,7 +130,9 @@ def served(name="m", *, concurrency=None, whole=None):
     """A model that has a server, with a concurrency in its SPEC or for the whole run."""
     args = {"model": name} | ({} if concurrency is None else {"concurrency": str(concurrency)})
     factory = load_plugins().model("openai").factory
-    return factory(ModelSettings(args=args, concurrency=whole))
+    model = factory(ModelSettings(args=args, concurrency=whole))
+    model.limited = concurrency is not None or whole is not None
+    return model
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,11 @@ def test_no_worker_opens_that_may_send_nothing(workers, whole, of_models, opened
 
 def test_engines_that_would_send_a_server_more_than_it_may_get(raised):
     engine = SimpleNamespace(
-        occupies="gpu", gpus=2, concurrency=8, identity=SimpleNamespace(label="vllm:e")
+        occupies="gpu",
+        gpus=2,
+        concurrency=8,
+        limited=True,
+        identity=SimpleNamespace(label="vllm:e"),
     )
     settings = RunSettings(tasks=(), model="")
     models = [engine, served(), served("judge", concurrency=3)]
@@ -211,6 +217,14 @@ to do: copy ~/.ray/auth_token from the head of the cluster to this machine, and 
 the cluster runs another version of Ray or Python
 expected: the same versions on all machines\
 """)
+    lines = (
+        "Traceback:\n  raise RuntimeError(\nRuntimeError: Starting Ray client server failed. See x"
+    )
+    crashed, found = ConnectionAbortedError(lines), "Starting Ray client server failed"
+    assert raised(ClusterError, failed, crashed, where=where, found=found) == snapshot("""\
+the head of the cluster could not start the process for this driver
+to do: repeat the command; where this happens often, start the head by `GRPC_ENABLE_FORK_SUPPORT=0 ray start --head`\
+""")  # noqa: E501
     full, found = OSError("no space"), "OSError: no space"
     assert raised(
         ClusterError, failed, full, None, where="--executor ray", found=found

@@ -157,6 +157,16 @@ def test_a_model_knows_the_hosts_that_the_command_names_and_no_others():
     assert seen == [{"mine:1"}] * 3
 
 
+@pytest.mark.parametrize(
+    ("own", "changes", "limited"),
+    [("", {}, False), (",concurrency=64", {}, True), ("", {"concurrency": 64}, True)],
+)
+def test_a_model_knows_whether_its_concurrency_was_asked_for(own, changes, limited):
+    bench = benchmark(("name", ("writer",), ()))
+    bound = bind(settings(roles={"writer": f"fake:model=m{own}"}, **changes), bench=bench)
+    assert bound["writer"].model.limited is limited
+
+
 @pytest.mark.parametrize("changes", [{"use_store": False}, {"store": Path("calls.sqlite")}])
 def test_a_model_that_asks_others_knows_the_store_of_the_run(changes):
     seen = []

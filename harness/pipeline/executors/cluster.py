@@ -26,6 +26,10 @@ INSTALL = "pip install 'user-understanding-harness[ray]'"
 OPTION = "--ray_address"
 ADDRESS = re.compile(r"(?:ray://)?(?P<host>\[[^\]\s]+\]|[^:/\s]+):(?P<port>\d{1,5})")
 FORMS = "auto, HOST:PORT or ray://HOST:PORT"
+RAY_CLIENT = "Starting Ray client server failed"
+"""What a head says whose process for a driver outside the cluster has crashed, as gRPC can where it
+forks; without its support of forks, nothing of it runs in the new process."""
+
 JOIN = "run `ray start --head` on one machine, and on each other `ray start --address=HOST:6379`"
 
 SECONDS = 10
@@ -270,7 +274,7 @@ def workers_of(
     workers or engines than fit, or engines whose workers would send a server more requests than it
     may get.
     """
-    given = {one: many for one in models if (many := given_concurrency(one, settings)) is not None}
+    given = {one: many for one in models if (many := shared_concurrency(one)) is not None}
     narrow = min(given, key=lambda one: given[one], default=None)
     engines = [one for one in models if one.occupies is not None]
     if not engines:
@@ -292,13 +296,10 @@ def workers_of(
     return opened, largest.gpus
 
 
-def given_concurrency(model: Model, settings: RunSettings) -> int | None:
-    """The requests that the workers of a run together may send to a model at the same time, where
-    a number was given. Each engine has a worker's own."""
-    if model.occupies is not None:
-        return None
-    usual = model.concurrency == type(model).concurrency and settings.concurrency is None
-    return None if usual else model.concurrency
+def shared_concurrency(model: Model) -> int | None:
+    """The requests that the workers of a run together may send to a model at the same time; None
+    where each may send as many as the model can use. Each engine has a worker's own."""
+    return model.concurrency if model.limited and model.occupies is None else None
 
 
 def check_models(models: Sequence[Model], settings: RunSettings) -> None:
@@ -503,6 +504,14 @@ def _error_of(error: Exception, address: str | None) -> HarnessError:
             expected="the token of the cluster",
             hint="copy ~/.ray/auth_token from the head of the cluster to this machine, and set "
             "RAY_AUTH_MODE to token",
+        )
+    if RAY_CLIENT in found:
+        return ClusterError(
+            "the head of the cluster could not start the process for this driver",
+            where=where,
+            found=RAY_CLIENT,
+            hint="repeat the command; where this happens often, start the head by "
+            "`GRPC_ENABLE_FORK_SUPPORT=0 ray start --head`",
         )
     if address is None:
         return ClusterError("Ray cannot be started on this machine", where=where, found=found)

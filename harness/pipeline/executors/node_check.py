@@ -15,7 +15,7 @@ import msgspec
 from harness.base.errors import HarnessError, UsageError
 from harness.calls.engines import SharedEngines
 from harness.contracts.model import Model
-from harness.pipeline.executors.cluster import given_concurrency
+from harness.pipeline.executors.cluster import shared_concurrency
 from harness.pipeline.preparation import BoundTask, bind_tasks
 from harness.pipeline.settings import OF_RAY, RunSettings
 from harness.pipeline.stage_context import StageContext
@@ -195,7 +195,7 @@ def share_concurrency(models: Iterable[Model], order: WorkOrder, *, seat: int = 
     """Give the worker on this seat, from 1, its share of the requests that a server may get at the
     same time, where a number was given; the first workers have the largest."""
     for model in models:
-        given = given_concurrency(model, order.settings)
+        given = shared_concurrency(model)
         if given is not None:
             share, rest = divmod(given, order.workers)
             model.concurrency = share + (seat <= rest)

@@ -35,6 +35,7 @@ from harness import (
 )
 
 HERE = Path(__file__).parent
+slow = False
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -59,7 +60,14 @@ def words(upstreams, data, options):
 
 
 async def say(item, desk):
+    global slow
     kind = item.word.partition(" ")[0]
+    if (HERE / "slow").exists():
+        (HERE / "slow").unlink()
+        slow = True
+    for _ in range(600 if slow else 0):
+        if not (HERE / "go").exists():
+            await asyncio.sleep(0.05)
     if kind == "break" and not (HERE / "mended").exists():
         raise KeyError("shelf")
     if kind == "peek":

@@ -9,6 +9,7 @@ import pytest
 from builders.clusters import living_workers
 from builders.toys import current_lines, outcomes
 
+from harness.runs.journal_parts import journal_parts
 from harness.testing import faults
 
 ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
@@ -102,6 +103,27 @@ def test_a_memo_has_one_value_for_all_workers(runs, serve):
     other = runs.run("local")
     assert other.folder != done.folder
     assert outcomes(current_lines(other.folder, "judge")) == held
+
+
+def test_items_that_a_slow_worker_has_not_begun_are_worked_by_another(runs, serve):
+    """One worker waits until all items are done that it has not begun: 1 + 32 of 300."""
+
+    def go(asked):
+        if asked.number == 300 - 33 - 1:
+            (runs.package / "go").touch()
+
+    server = serve(faults=go)
+    runs.words(*(f"w {number}" for number in range(300)))
+    (runs.package / "slow").touch()
+    try:
+        done = runs.run("ray", workers=2, concurrency=2)
+    finally:
+        (runs.package / "go").unlink(missing_ok=True)
+    assert done.status == "done", done.errors
+    assert sorted(asked(server)) == sorted(["judge w", *(f"say w {n}" for n in range(300))])
+    parts = journal_parts(done.folder / "toys" / "1-say.jsonl")
+    assert sorted(len(part.read_text().splitlines()) for part in parts)[-2:] == [33, 267]
+    assert len(current_lines(done.folder, "say")) == 300
 
 
 def test_each_worker_gets_its_share_of_a_small_stage(runs, serve):

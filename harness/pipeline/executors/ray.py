@@ -69,13 +69,15 @@ class _Worker:
 class _Served:
     """A stage whose items are handed out. `lost`: a worker died that may have had some of them.
 
-    `first` is its first item, until there are workers.
+    `first` is its first item, until there are workers. `busy` are workers that have begun all the
+    items that they have in hand, once no others are left.
     """
 
     queue: ItemQueue
     rounds: bool
     earlier: EarlierAnswers
     first: tuple[JobText, ...] = ()
+    busy: set[_Worker] = field(default_factory=set)
     lost: bool = False
     ending: bool = False
     taking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -287,7 +289,8 @@ class RayExecutor(Executor):
             self._announce(line, problem=problem)
 
     async def _next_shard(self, worker: _Worker) -> tuple[_Served, Shard] | None:
-        """The next items for a worker, from the first stage that has some left."""
+        """The next items for a worker, from the first stage that has some left, or else from a
+        worker that is behind."""
         for served in list(self._served.values()) if worker.died is None else ():
             run, queue = served.queue.run, served.queue
             if self.over or run.state is not State.RUNNING or queue.exhausted:
@@ -303,18 +306,55 @@ class RayExecutor(Executor):
                 items = served.first + await _take(queue, size - len(served.first))
                 served.first = ()
             if items:
-                worker.items[run] += len(items)
-                return served, Shard(
-                    task=run.task,
-                    stage=run.context.stage.name,
-                    part=self._part(worker, run),
-                    rounds=served.rounds,
-                    begun=self._opener.order.session > 1 or self._seen.lost > 0,
-                    items=items,
-                    replies=_replies(served, items),
-                )
+                return served, self._shard(worker, served, items)
             self.worked(queue, None)
+        if worker.died is None and not worker.items.total():
+            return await self._taken_over(worker)
         return None
+
+    async def _taken_over(self, worker: _Worker) -> tuple[_Served, Shard] | None:
+        """Items for an idle worker that another one has not begun, of a stage without others."""
+        for served in list(self._served.values()):
+            run, width = served.queue.run, lane_width(served.queue.run, rounds=served.rounds)
+            for other in list(self._workers):
+                if self.over or run.state is not State.RUNNING or not served.queue.exhausted:
+                    break
+                if other in served.busy or other.items[run] <= width:
+                    continue
+                if items := await self._handed_back(other, served):
+                    return served, self._shard(worker, served, items)
+        return None
+
+    async def _handed_back(self, other: _Worker, served: _Served) -> tuple[JobText, ...]:
+        """What a worker that is behind hands back; the items count as in flight from now on."""
+        run = served.queue.run
+        items: tuple[JobText, ...] = ()
+        run.progress.in_flight += 1  # The stage must not end while items are on their way.
+        try:
+            items = await other.actor.hand_back.remote(run.task, run.context.stage.name)
+        except GONE as died:
+            served.lost, other.died = True, died
+            other.more.set()
+        finally:
+            run.progress.in_flight += len(items) - 1
+        if not items:
+            served.busy.add(other)
+            self.worked(served.queue, None)
+        return items
+
+    def _shard(self, worker: _Worker, served: _Served, items: tuple[JobText, ...]) -> Shard:
+        """The shard of these items, which the worker has in hand from now on."""
+        run = served.queue.run
+        worker.items[run] += len(items)
+        return Shard(
+            task=run.task,
+            stage=run.context.stage.name,
+            part=self._part(worker, run),
+            rounds=served.rounds,
+            begun=self._opener.order.session > 1 or self._seen.lost > 0,
+            items=items,
+            replies=_replies(served, items),
+        )
 
     def _part(self, worker: _Worker, run: StageRun) -> int:
         if run not in worker.parts:
@@ -372,6 +412,7 @@ class RayExecutor(Executor):
             queue.writer.flush()
             queue.rewind(recorded(run.journal, run.context.key))
             served.lost = served.ending = False
+            served.busy.clear()
             self._wake()
         else:
             super().worked(queue, None)

@@ -93,11 +93,19 @@ class ShardQueue:
 
     def give_up(self) -> None:
         """Leave the items that no lane has taken."""
-        self._taken -= len(self._jobs)
-        self._jobs.clear()
-        self.left = 0
-        self._waiting = deque((min(many, self._taken), room) for many, room in self._waiting)
+        self._leave(len(self._jobs))
+
+    def hand_back(self) -> tuple[JobText, ...]:
+        """The later half of the items that no lane has taken, which are not worked here."""
+        return self._leave(-(-len(self._jobs) // 2))
+
+    def _leave(self, many: int) -> tuple[JobText, ...]:
+        items = [self._jobs.pop() for _ in range(many)]
+        self.left = len(self._jobs)
+        self._taken -= many
+        self._waiting = deque((min(up_to, self._taken), room) for up_to, room in self._waiting)
         self._make_room()
+        return tuple(reversed(items))
 
     def _make_room(self) -> None:
         while self._waiting and self._waiting[0][0] <= self._done:
@@ -258,6 +266,11 @@ class HarnessWorker:
         """Begin no further item of a stage."""
         if (queue := self._queues.get((task, stage))) is not None:
             queue.give_up()
+
+    async def hand_back(self, task: str, stage: str) -> tuple[JobText, ...]:
+        """Half of the items of a stage that the worker has not begun, for another worker."""
+        queue = self._queues.get((task, stage))
+        return () if queue is None or self._stopped is not None else queue.hand_back()
 
     async def finish(self, task: str, stage: str) -> HarnessError | None:
         """Write the worker's part of a stage durably to disk."""

@@ -12,8 +12,9 @@ from harness.base.errors import HarnessError
 from harness.contracts.model import Reply
 from harness.pipeline.item_queue import JobText
 
-LARGEST = 64
-"""The most items of a shard: few enough that a worker which dies loses little time."""
+LARGEST = 128
+"""The most items of a shard: few enough that failures are soon compared with their limits, and so
+many that what Ray takes for a call is little for each of them."""
 
 PER_WORKER = 4
 """Shards that a stage has for each worker at least, if it has the items, so that none idles."""
@@ -103,7 +104,7 @@ def shard_size(items: int, workers: int, *, rounds: bool) -> int:
     A stage in rounds opens engines by turns, so each worker gets its items at once.
 
     >>> shard_size(20, 2, rounds=False), shard_size(100_000, 2, rounds=False)
-    (3, 64)
+    (3, 128)
     """
     if rounds:
         return -(-items // workers)

@@ -39,6 +39,7 @@ class MadeUpWorker:
     def __init__(self) -> None:
         self.work, self.news = Method(self._work), Method(self._news)
         self.finish, self.close = Method(self._nothing), Method(self._close)
+        self.hand_back = Method(self._nothing_left)
         self.stop = Method(lambda error, at_once: None)
 
     async def _work(self, *packed: bytes) -> ShardDone:
@@ -49,22 +50,33 @@ class MadeUpWorker:
     async def _news(self) -> News:
         return News({}, {}, (), 0)
 
-    async def _close(self) -> tuple[News, None]:
+    async def _close(self, keep: bool) -> tuple[News, None]:
         return News({}, {}, (), 0), None
 
     async def _nothing(self, task: str, stage: str) -> None:
         return None
 
+    async def _nothing_left(self, task: str, stage: str) -> tuple[()]:
+        return ()
+
 
 class MadeUpWorkers:
-    """Opens workers at once."""
+    """Opens workers at once, in the first session of a run."""
+
+    keeps = False
+    order = SimpleNamespace(session=1)
+
+    def __init__(self) -> None:
+        self.checked = asyncio.Event()
+        self.checked.set()
 
     async def open(self, name: str) -> MadeUpWorker:
         return MadeUpWorker()
 
     def lost(self, name: str) -> None: ...
 
-    def ended(self, name: str) -> None: ...
+    def ended(self, name: str, *, well: bool) -> None:
+        assert well, name
 
 
 def run_stage(count: int, folder: Path) -> dict[str, Any]:

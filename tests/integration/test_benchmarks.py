@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 SCORED_OVER_HTTP = """
@@ -25,10 +27,11 @@ with chat_server(by_rule=True) as url:
 """
 
 
-def test_the_server_that_answers_by_rule_is_asked_all_of_gistbench(tmp_path: Path) -> None:
+def python(*arguments: str) -> None:
+    """Run Python as a benchmark runs it."""
     paths = (BENCHMARKS, BENCHMARKS / "contenders", BENCHMARKS / "plugin")
     ended = subprocess.run(
-        [sys.executable, "-c", SCORED_OVER_HTTP, str(tmp_path)],
+        [sys.executable, *arguments],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
         capture_output=True,
         text=True,
@@ -36,6 +39,17 @@ def test_the_server_that_answers_by_rule_is_asked_all_of_gistbench(tmp_path: Pat
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_command_hands_all_items_to_workers_that_only_count(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    driver = BENCHMARKS / "contenders" / "harness_driver.py"
+    python(str(driver), "--count", "1000", "--folder", str(tmp_path))
+    assert json.loads((tmp_path / "driver.json").read_text())["items"] == 1000
+
+
+def test_the_server_that_answers_by_rule_is_asked_all_of_gistbench(tmp_path: Path) -> None:
+    python("-c", SCORED_OVER_HTTP, str(tmp_path))
     # Two windows a user with one interest each; all interests fit into one question of taxonomy.
     assert json.loads((tmp_path / "calls.json").read_text()) == {
         "predict": 4,

@@ -295,9 +295,10 @@ class RayExecutor(Executor):
             run, queue = served.queue.run, served.queue
             if self.over or run.state is not State.RUNNING or queue.exhausted:
                 continue
-            size = shard_size(run.progress.total or 0, self._count, rounds=served.rounds)
+            total, width = run.progress.total or 0, lane_width(run, rounds=served.rounds)
+            size = shard_size(total, self._count, width=width, rounds=served.rounds)
             # The worker says that items are done when they make up a shard.
-            if worker.items.total() >= lane_width(run, rounds=served.rounds) + size:
+            if worker.items.total() >= width + size:
                 return None
             outstanding = queue.left + run.progress.in_flight
             if worker.items[run] >= fair_share(outstanding, self._count):

@@ -22,7 +22,7 @@ from harness.pipeline.executors.run_keys import RunKeys
 from harness.pipeline.executors.shared_workers import SharedWorkers
 
 ROOM_SECONDS = 30.0
-"""How long a worker waits for room on the cluster before a line says so."""
+"""How long a worker may take to begin, or wait for room on the cluster, before a line says so."""
 
 AT_ONCE = 100_000
 """The most calls of a worker's methods at a time: more than the items that it may have in hand."""
@@ -186,17 +186,21 @@ class Workers:
         return without_room(self.gpus)
 
     def _note_late(self, name: str, without: int) -> None:
-        """Say once of each worker that it waits for room, if so many do as are late.
+        """Say once of each worker that it is late: it waits for room, if so many do as are late.
 
         Where fewer do, a node starts one of them slowly, and Ray does not say which.
         """
         self._late.add(name)
         self._waiting = {*self._late} if without >= len(self._late) else set()
-        for each in sorted(self._waiting - self._announced):
-            needs = f"1 CPU and {self.gpus} GPUs" if self.gpus else "1 CPU"
-            line = f"worker {each} waits for a node with {needs} to spare: see `ray status`"
-            self.announce(line, problem=True)
-        self._announced |= self._waiting
+        needs = f"1 CPU and {self.gpus} GPUs" if self.gpus else "1 CPU"
+        waits = (
+            f"waits for a node with {needs} to spare: see `ray status`"
+            if self._waiting
+            else "has not begun yet, and the others wait for it: its node starts it slowly"
+        )
+        for each in sorted(self._late - self._announced):
+            self.announce(f"worker {each} {waits}", problem=True)
+        self._announced |= self._late
 
     def _unseen(self, name: str, node: str) -> HarnessError | None:
         """The error for a worker whose files do not arrive in the run folder here."""

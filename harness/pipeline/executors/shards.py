@@ -12,9 +12,8 @@ from harness.base.errors import HarnessError
 from harness.contracts.model import Reply
 from harness.pipeline.item_queue import JobText
 
-LARGEST = 128
-"""The most items of a shard: few enough that failures are soon compared with their limits, and so
-many that what Ray takes for a call is little for each of them."""
+LARGEST = 256
+"""The most items of a shard: few enough that failures are soon compared with their limits."""
 
 PER_WORKER = 4
 """Shards that a stage has for each worker at least, if it has the items, so that none idles."""
@@ -98,17 +97,19 @@ class News(NamedTuple):
     engines: int
 
 
-def shard_size(items: int, workers: int, *, rounds: bool) -> int:
-    """The items of a shard, of so many items in all and workers.
+def shard_size(items: int, workers: int, *, width: int, rounds: bool) -> int:
+    """The items of a shard, of so many items in all and workers that work `width` at once.
 
-    A stage in rounds opens engines by turns, so each worker gets its items at once.
+    A worker says that a shard is done after about two answers' time: often enough for the user, and
+    so rarely that what Ray takes for a call is little for each item. A stage in rounds opens
+    engines by turns, so each worker gets its items at once.
 
-    >>> shard_size(20, 2, rounds=False), shard_size(100_000, 2, rounds=False)
-    (3, 128)
+    >>> [shard_size(items, 2, width=40, rounds=False) for items in (20, 100_000)]
+    [3, 80]
     """
     if rounds:
         return -(-items // workers)
-    return min(LARGEST, -(-items // (workers * PER_WORKER)) or 1)
+    return min(LARGEST, 2 * width, -(-items // (workers * PER_WORKER)) or 1)
 
 
 def fair_share(outstanding: int, workers: int) -> int:

@@ -166,6 +166,7 @@ def test_workers_have_together_what_was_given(whole, of_model, workers, shares):
     for seat in range(1, workers + 1):
         given = ModelSettings(args=args, concurrency=whole)
         model = load_plugins().model("openai").factory(given)
+        model.limited = whole is not None or of_model is not None
         share_concurrency([model], order, seat=seat)
         found.append(model.concurrency)
     assert found == shares

@@ -14,12 +14,13 @@ from harness.pipeline.settings import RunSettings
 
 def engine(gpus):
     return SimpleNamespace(
-        occupies="gpu", gpus=gpus, identity=SimpleNamespace(label=f"on {gpus} GPUs")
+        occupies="gpu", limited=False, gpus=gpus, identity=SimpleNamespace(label=f"on {gpus} GPUs")
     )
 
 
 class Served:
     concurrency = 64
+    limited = False
     occupies = None
     identity = SimpleNamespace(label="served")
 

@@ -128,7 +128,7 @@ def test_every_prompt_of_every_task_with_a_sample_renders(tmp_path, catalogue, p
     result = subprocess.run(
         [
             sys.executable, "-m", "harness", "--dry_run", "--json", "--data", "sample",
-            "--tasks", ",".join(sorted(tasks)), "--model", "baseline",
+            "--limit", "20", "--tasks", ",".join(sorted(tasks)), "--model", "baseline",
             "--judge", "openai:model=m,base_url=http://127.0.0.1:9/v1",
             *(part for role in sorted(others) for part in ("--role", f"{role}=baseline")),
         ],

@@ -23,7 +23,7 @@ PEOPLE = 40
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 1024**2}
 """Room for one worker."""
 
-SMALL = {"max_num_seqs": "1", "gpu_memory_utilization": "0.1"}
+SMALL = {"max_num_seqs": "1", "gpu_memory_utilization": "0.02"}
 """An engine that leaves memory to another one, and is slow enough to be disturbed."""
 
 ENDING = 60.0
@@ -77,9 +77,10 @@ class OnNodes:
         """Each server that runs, and the worker that started it."""
         found = self.command.engine_processes()
         return {
-            pid: parent_of(parent_of(pid))
+            pid: worker
             for pid, words in found.items()
-            if "api_server" in words and "keeper.py" not in words and parent_of(pid) in found
+            if "api_server" in words and "keeper.py" not in words
+            for worker in self.workers().intersection(above(pid))
         }
 
     def workers(self) -> set[int]:
@@ -93,6 +94,14 @@ def parent_of(pid: int) -> int:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
         return 0
+
+
+def above(pid: int) -> list[int]:
+    """The parent of a process, its parent, and so on."""
+    found = []
+    while pid := parent_of(pid):
+        found.append(pid)
+    return found
 
 
 @pytest.fixture

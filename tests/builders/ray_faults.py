@@ -64,6 +64,13 @@ class Nodes:
         """Kill a node with all its processes."""
         self.cluster.remove_node(node, allow_graceful=False)
 
+    def kill_raylet(self) -> None:
+        """Kill the process that starts and ends the workers of the other node."""
+        raylet = self.other.all_processes["raylet"][0].process
+        raylet.kill()
+        # Its workers end with it, but not before somebody has waited for it: a zombie lives to Ray.
+        raylet.wait()
+
     def mend(self) -> None:
         """Have two living nodes again."""
         for node in list(self.cluster.worker_nodes):

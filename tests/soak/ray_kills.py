@@ -16,7 +16,7 @@ from random import Random
 
 import pytest
 from builders.clusters import with_signal
-from builders.ray_faults import QUESTIONS, raylet_of, two_nodes, watched, whole_scores
+from builders.ray_faults import QUESTIONS, two_nodes, watched, whole_scores
 from builders.toys import toys_installed
 
 KILLS = int(os.environ.get("HARNESS_SOAK_KILLS", "20"))
@@ -31,7 +31,7 @@ def strike(kind, run, nodes, draw):
         run.note_kill()
         run.start()
     elif kind == "raylet":
-        with_signal(raylet_of(nodes.other), signal.SIGKILL)
+        nodes.kill_raylet()
         run.note_kill()
         nodes.mend()
     elif there := nodes.workers():
@@ -92,9 +92,10 @@ def test_kills_that_end_the_cluster(tmp_path, kind):
                         nodes.kill()
                         run.kill()
                         run.note_kill()
-                with two_nodes() as nodes:
-                    run.runs.address = nodes.address
-                    run.start()
-                    run.ended()
-                    nodes.check_empty()
+                if run.process.returncode != 0:  # without a head, a short rest ends well
+                    with two_nodes() as nodes:
+                        run.runs.address = nodes.address
+                        run.start()
+                        run.ended()
+                        nodes.check_empty()
                 run.check(whole)

@@ -7,7 +7,7 @@ import time
 from random import Random
 
 from builders.clusters import with_signal
-from builders.ray_faults import moments, raylet_of, two_nodes, watched
+from builders.ray_faults import moments, two_nodes, watched
 
 
 def test_killed_workers_are_replaced_and_their_items_asked_again(run, nodes, whole):
@@ -27,7 +27,7 @@ def test_a_run_goes_on_when_the_raylets_of_nodes_are_killed(run, nodes, whole):
     run.start()
     for moment in moments("raylets"):
         run.wait_for(moment)
-        with_signal(raylet_of(nodes.other), signal.SIGKILL)
+        nodes.kill_raylet()
         run.note_kill()
         nodes.mend()
     run.ended()

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -16,6 +18,14 @@ def lives(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
     except FileNotFoundError:
         return sys.platform != "linux"
+
+
+def wait_until(true: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until this is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
 
 
 def run_python(code: str, *arguments: object, **environment: str) -> str:

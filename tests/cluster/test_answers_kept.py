@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import signal
 import sqlite3
-import time
 from collections import Counter
 
 import pytest
 from builders.clusters import living_workers, with_signal
+from builders.processes import wait_until
 from builders.toys import current_lines, outcomes
 
 from harness.testing import faults
@@ -16,13 +16,6 @@ from harness.testing import faults
 
 def asked(server):
     return [body["messages"][-1]["content"] for body in server.requests]
-
-
-def wait_until(true, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 def kept(runs):

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 
 import pytest
+from builders.processes import wait_until
 from builders.toys import current_lines, outcomes
 
 from harness.base.errors import PluginError
@@ -44,13 +45,6 @@ def ending_in(number, fault):
         return fault if question.startswith("say") and question.endswith(number) else None
 
     return rule
-
-
-def wait_until(true, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 @BOTH

@@ -9,9 +9,11 @@ from collections import Counter
 
 import pytest
 from builders.clusters import NODE, living_actors, living_workers, with_signal
+from builders.processes import lives, wait_until
 from builders.toys import current_lines, outcomes
 from ray.exceptions import ActorUnavailableError, RayError
 
+from harness.pipeline.executors import ray as ray_executor
 from harness.pipeline.executors import ray_keeper
 from harness.pipeline.executors.ray_keeper import patiently, reason_of
 from harness.pipeline.executors.ray_workers import Workers
@@ -60,6 +62,27 @@ def test_a_worker_that_dies_at_an_item_is_replaced_and_nothing_is_lost(runs, ser
     }
     # What the dead worker had in flight or had not written is asked again, and nothing else.
     assert server.count < 2 * len(words)
+
+
+def test_a_worker_that_hangs_is_killed_and_replaced(runs, serve, monkeypatch):
+    monkeypatch.setattr(ray_executor, "SILENT_SECONDS", 3.0)
+    hung = []
+
+    def hang(asked):
+        if asked.number == 12:
+            hung.append(min(living_workers()))
+            with_signal(hung[0], signal.SIGSTOP)
+
+    server = serve(faults=hang, latency=0.3)
+    runs.words(*WORDS)
+    done = runs.run("ray", workers=2, concurrency=6)
+    assert done.status == "done", done.errors
+    assert [line for line in runs.problems if "has not answered for 3 s" in line]
+    wait_until(lambda: not lives(hung[0]))
+    assert outcomes(current_lines(done.folder, "say")) == {
+        f"{number:03}": word for number, word in enumerate(WORDS)
+    }
+    assert sum(count - 1 for count in Counter(questions(server)).values()) <= 6
 
 
 def test_a_place_in_which_every_worker_dies_ends_the_run(runs, serve):

@@ -9,13 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from builders.clusters import living_actors, living_workers, ray_folder
+from builders.processes import wait_until
 from builders.toys import Runs, current_lines, outcomes
 
 from harness.pipeline.executors.ray_keeper import HarnessKeeper
@@ -99,13 +99,6 @@ def count_nodes(port):
     from ray._raylet import GcsClient
 
     return len(GcsClient(address=f"127.0.0.1:{port}").get_all_node_info())
-
-
-def wait_until(true, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")

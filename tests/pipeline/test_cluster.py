@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from builders.clusters import processes_of, ray_cluster, ray_folder
-from builders.processes import run_python
+from builders.processes import run_python, wait_until
 from inline_snapshot import snapshot
 
 from harness.base.errors import UsageError
@@ -326,21 +326,14 @@ def test_a_node_whose_gpus_are_taken_and_that_is_lost(running, capfd):
     connect(running.address)
     engine = Engine.remote()
     place = ray.get(engine.place.remote())
-    assert wait_for(lambda: {one.id: one.gpus_free for one in nodes()}[place] == 1.0)
+    wait_until(lambda: {one.id: one.gpus_free for one in nodes()}[place] == 1.0)
     assert engines_that_fit(nodes(), 2) == 0
     (lost,) = running.worker_nodes
     running.remove_node(lost, allow_graceful=False)
-    assert wait_for(lambda: len(nodes()) == 1)
+    wait_until(lambda: len(nodes()) == 1)
     time.sleep(1.0)  # Ray prints what it has to say in a thread
     disconnect()
     assert capfd.readouterr().out == ""
-
-
-def wait_for(true, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not true() and time.monotonic() < end:
-        time.sleep(0.05)
-    return true()
 
 
 SECRET = "sk-proj-Zb81nQ0xkW4tRv7LmP2d"
@@ -392,7 +385,7 @@ def test_a_ray_of_our_own_keeps_secrets_and_leaves_nothing(tmp_path):
         assert int(many.split()[0]) > 10 and int(many.split()[1]) > 1000 and many.endswith("True")
         assert secrets == ["False"] * 4
         assert left == "[] False"
-        assert wait_for(lambda: processes_of(folder) == [])
+        wait_until(lambda: processes_of(folder) == [])
     assert [one.name for one in tmp_path.iterdir()] == [".ray"]
     assert (tmp_path / ".ray" / "auth_token").read_text() == held
 

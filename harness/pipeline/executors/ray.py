@@ -44,6 +44,9 @@ from harness.runs.journal_parts import next_part, part_path
 NEWS_SECONDS = 0.5
 """How often workers are asked for their news."""
 
+SILENT_SECONDS = 300.0
+"""How long a worker may give no news, as if its process hangs; then it is killed."""
+
 HEADLESS_SECONDS = 30.0
 """How long the head may not answer, as if it starts again; Ray ends this process after a minute."""
 
@@ -271,11 +274,17 @@ class RayExecutor(Executor):
             listening.cancel()
 
     async def _listen(self, worker: _Worker) -> None:
-        """Ask a worker for its news until it dies."""
+        """Ask a worker for its news until it dies; a worker that gives none for long is killed."""
         while worker.died is None:
             await asyncio.sleep(NEWS_SECONDS)
             try:
-                self._hear(worker, await worker.actor.news.remote())
+                async with asyncio.timeout(SILENT_SECONDS):
+                    news = await worker.actor.news.remote()
+                self._hear(worker, news)
+            except TimeoutError:
+                silent = f"has not answered for {SILENT_SECONDS:.0f} s and is killed"
+                self._announce(f"worker {worker.name} {silent}", problem=True)
+                self._opener.kill(worker.name)
             except GONE as error:
                 worker.died = error
                 worker.more.set()

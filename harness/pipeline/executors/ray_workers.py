@@ -93,6 +93,10 @@ class Workers:
         self._count_checked()
         return actor
 
+    def kill(self, name: str) -> None:
+        """Kill a worker; whoever waits for it learns that it died."""
+        ray.kill(self._living[name])
+
     def lost(self, name: str) -> None:
         """Forget a worker that died."""
         ray.kill(self._living.pop(name))

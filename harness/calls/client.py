@@ -23,7 +23,7 @@ from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Limiter
-from harness.calls.own_answers import Answer, Earlier, OwnAnswers
+from harness.calls.own_answers import Answer, Earlier, OwnAnswer, OwnAnswers
 from harness.calls.owners import Owners, Question
 from harness.calls.policy import Budget, Patience
 from harness.calls.retry import delay_before_retry, may_retry
@@ -98,8 +98,8 @@ class Client:
     themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
     leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
     answers that came in batches, and may put questions off for the next batch. `owners` ask the
-    worker that owns a call. The calls of the candidate are always made here: no other worker has
-    the same.
+    worker that owns a call. The calls of the candidate are always made here: other workers hardly
+    ever have the same.
     """
 
     def __init__(
@@ -201,17 +201,14 @@ class Client:
             return await self._call(model, question, use)
         own = await self._own.earlier(key)
         if own is not None and own.asker == asker:
-            use.from_store += 1
-            use.save(own.answer.reply)
-            # From now on as in the session that asked: its next question is answered by the store.
-            self._own.keep(asker, own.answer)
-            return own.answer
+            return self._again(own, asker, use)
         if not refresh and (answer := self._from_store(key, use)) is not None:
             return answer
         if not refresh and (answer := self._from_batch(key, use, asker)) is not None:
             return answer
-        known = self._known.get(key) if own is None else own.answer.reply
-        if known is not None and not refresh:
+        if own is not None and not refresh:
+            return self._again(own, asker, use)
+        if not refresh and (known := self._known.get(key)) is not None:
             use.shared += 1
             use.save(known)
             return Answer(reply=known, key=key, source="shared")
@@ -222,6 +219,16 @@ class Client:
         if (answer := await self._from_flight(key, use)) is not None:
             return answer
         return await self._fly(model, question, use, owners)
+
+    def _again(self, own: OwnAnswer, asker: str, use: Use) -> Answer:
+        """An answer that the run has kept; whoever it was made for gets it with what it cost."""
+        if own.asker != asker:
+            return _shared(own.answer, use, 0.0)
+        use.from_store += 1
+        use.save(own.answer.reply)
+        # From now on as in the session that asked: its next question is answered by the store.
+        self._own.keep(asker, own.answer)
+        return own.answer
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:
         """The key of a request's answer in this run."""
@@ -336,7 +343,12 @@ class Client:
             return None
         if self._stopped is not None:
             raise self._stopped.with_traceback(None)
-        answer = await owners(model, question)
+
+        async def kept() -> Answer | None:
+            own = await self._own.earlier(question.key)
+            return None if own is None else self._again(own, question.asker, use)
+
+        answer = await owners(model, question, kept)
         if answer is None:
             began = time.monotonic()
             flight.owned = True

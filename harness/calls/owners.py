@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -34,7 +34,8 @@ class Owners:
     `name` is this worker's name, `workers` gives the names of all that live, and `ask` asks one of
     them by name: over there, `Client.answer` answers. `known` asks one of them what it knows of a
     key: there, `Client.known` answers. Both raise OwnerLost if the worker is gone, and otherwise
-    what the other client raised. `asked`: this worker has owned a call.
+    what the other client raised. `asked`: this worker has owned a call. What a worker that is gone
+    was answered may be kept.
 
     A worker that comes later owns calls which others may have made before: it asks these first.
     They must know of it before it is asked anything, so that they make no such call any more.
@@ -60,7 +61,9 @@ class Owners:
         """Come after these workers, in the order in which they came; some have owned calls."""
         self._before, self._owned = before, owned
 
-    async def __call__(self, model: Model, question: Question) -> Answer | None:
+    async def __call__(
+        self, model: Model, question: Question, kept: Callable[[], Awaitable[Answer | None]]
+    ) -> Answer | None:
         """The answer of the worker that owns the call; None if this worker does."""
         lost: set[str] = set()
         while True:
@@ -74,6 +77,8 @@ class Owners:
                 return await self._ask(owner, model, question)
             except OwnerLost:
                 lost.add(owner)
+                if (answer := await kept()) is not None:
+                    return answer
 
     async def earlier(self, key: str) -> Answer | None:
         """The answer of those who owned a call before this worker came; None if they have none."""

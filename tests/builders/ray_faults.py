@@ -96,6 +96,8 @@ class Nodes:
         """Fail if processes of runs are left after so many seconds."""
         end = time.monotonic() + seconds
         while left := self.of_runs():
+            for node in self.cluster.list_all_nodes():
+                node.all_processes["raylet"][0].process.poll()
             assert time.monotonic() < end, [title_of(one) for one in left]
             time.sleep(0.1)
 

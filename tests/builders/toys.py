@@ -25,6 +25,7 @@ PLUGIN = '''
 import asyncio
 import os
 import signal
+import time
 from pathlib import Path
 
 import msgspec
@@ -36,6 +37,13 @@ from harness import (
 
 HERE = Path(__file__).parent
 slow = False
+
+try:
+    (HERE / "hangs").unlink()
+except FileNotFoundError:
+    pass  # another worker hangs where it begins, or none does
+else:
+    time.sleep(600)
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,13 +6,14 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from builders.requests import make_request
 
 from harness.base.errors import Interrupted, ModelError
 from harness.calls.budget import Meter
 from harness.calls.client import Client
-from harness.calls.own_answers import Answer, OwnAnswers
+from harness.calls.own_answers import Answer, OwnAnswer, OwnAnswers
 from harness.calls.owners import OwnerLost, Owners, Question, owner_of
 from harness.calls.policy import Budget, Patience
 from harness.calls.store import Store
@@ -50,6 +51,20 @@ class Judge(Model):
         if self.fails is not None:
             raise self.fails
         return Reply(text=self.worker, usage=USAGE)
+
+
+class Kept:
+    """What a worker keeps of the run's answers, and finds there once it has lost an owner."""
+
+    def __init__(self, answers: dict[str, OwnAnswer]) -> None:
+        self.answers = answers
+        self.looks = False
+
+    def keep(self, asker: str, answer: Answer) -> None:
+        self.answers[answer.key] = OwnAnswer(session=1, asker=asker, answer=answer)
+
+    async def earlier(self, key: str) -> OwnAnswer | None:
+        return self.answers.get(key) if self.looks else None
 
 
 class House:
@@ -98,6 +113,8 @@ class House:
 
     async def asked_of(self, owner: str, question: Question) -> Answer:
         if self.dies[owner].is_set():
+            for client in self.clients.values():
+                client._own.looks = True
             raise OwnerLost(owner)
         answers = asyncio.create_task(self.clients[owner].answer(self.models[owner], question))
         died = asyncio.create_task(self.dies[owner].wait())
@@ -214,6 +231,27 @@ async def test_when_the_owner_dies_in_flight_the_next_one_asks():
     assert [answer.reply.text for answer in answers] == [following] * 2
     assert house.asked() == {owner: 1, following: 1}
     assert sorted(house.sent) == sorted([(following, owner), (last, owner), (last, following)])
+
+
+async def test_what_an_owner_that_died_was_answered_is_not_asked_again():
+    house = House()
+    owner, following, last = house.ranked()
+    answers: dict[str, OwnAnswer] = {}
+    for client in house.clients.values():
+        client._own = Kept(answers)
+    assert (await house.ask(following)).source == "model"
+    house.dies[owner].set()
+    shared = await house.ask(last)
+    assert (shared.reply.text, shared.source, shared.attempts) == (owner, "shared", 0)
+    # The item that it was asked for has it in its record, with what it cost.
+    answers[shared.key] = msgspec.structs.replace(answers[shared.key], asker="item of last")
+    house.clients[last]._own.looks = False
+    again = await house.ask(last, asker="item of last")
+    assert (again.reply.text, again.source, again.attempts) == (owner, "model", 1)
+    assert house.sent == [(following, owner), (last, owner), (last, owner)]
+    assert house.asked() == {owner: 1}
+    counted = {name: house.usage()[name] for name in ("calls", "asked", "from_store", "shared")}
+    assert counted == {"calls": 3, "asked": 1, "from_store": 1, "shared": 1}
 
 
 async def test_a_worker_whose_colleagues_are_all_lost_asks_itself():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
@@ -13,8 +14,9 @@ from builders.processes import lives, wait_until
 from builders.toys import current_lines, outcomes
 from ray.exceptions import ActorUnavailableError, RayError
 
+from harness.base.errors import ModelError
 from harness.pipeline.executors import ray as ray_executor
-from harness.pipeline.executors import ray_keeper
+from harness.pipeline.executors import ray_keeper, ray_workers
 from harness.pipeline.executors.ray_keeper import patiently, reason_of
 from harness.pipeline.executors.ray_workers import Workers
 
@@ -83,6 +85,36 @@ def test_a_worker_that_hangs_is_killed_and_replaced(runs, serve, monkeypatch):
         f"{number:03}": word for number, word in enumerate(WORDS)
     }
     assert sum(count - 1 for count in Counter(questions(server)).values()) <= 6
+
+
+def test_a_worker_that_hangs_where_it_begins_is_killed_and_replaced(runs, serve, monkeypatch):
+    monkeypatch.setattr(ray_workers, "BEGIN_SECONDS", 10.0)
+    serve()
+    runs.words(*WORDS[:10])
+    (runs.package / "hangs").touch()
+    done = runs.run("ray", workers=2)
+    assert done.status == "done", done.errors
+    assert [line for line in runs.problems if "died" in line]
+    assert len(runs.records(done.folder, "say")) == 10
+
+
+def test_a_worker_that_is_not_introduced_any_more_is_killed(runs, serve, monkeypatch):
+    """The run ends while one worker waits for the turn of another."""
+
+    async def fails(workers, name, actor):
+        await asyncio.to_thread(wait_until, lambda: len(living_workers()) == 2)
+        await asyncio.sleep(3.0)
+        raise ModelError("no")
+
+    opened = []  # Ray itself ends an actor that nobody knows any more
+    monkeypatch.setattr(Workers, "_introduce", fails)
+    new = Workers._new
+    monkeypatch.setattr(Workers, "_new", lambda self: opened.append(new(self)) or opened[-1])
+    serve()
+    runs.words("w 1")
+    done = runs.run("ray", workers=2)
+    assert str(done.errors[0]).startswith("no") and len(opened) == 2
+    wait_until(lambda: not living_workers())
 
 
 def test_a_place_in_which_every_worker_dies_ends_the_run(runs, serve):

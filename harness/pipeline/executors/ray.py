@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,8 +45,9 @@ from harness.runs.journal_parts import next_part, part_path
 NEWS_SECONDS = 0.5
 """How often workers are asked for their news."""
 
-SILENT_SECONDS = 300.0
-"""How long a worker may give no news, as if its process hangs; then it is killed."""
+SILENT_LOOKS, SILENT_SECONDS = 30, 300.0
+"""How long a worker may give no news, as if its process hangs, and how often this is looked at
+meanwhile; then it is killed."""
 
 HEADLESS_SECONDS = 30.0
 """How long the head may not answer, as if it starts again; Ray ends this process after a minute."""
@@ -189,8 +191,8 @@ class RayExecutor(Executor):
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=ENDING_SECONDS)
         workers, self._workers = self._workers, []
-        for error in await asyncio.gather(*map(self._close, workers)):
-            self._stopped_by = self._stopped_by or error
+        for error in await asyncio.gather(*map(self._close, workers), return_exceptions=True):
+            self.worker_ended(error)
 
     def _wake(self) -> None:
         for worker in self._workers:
@@ -222,7 +224,7 @@ class RayExecutor(Executor):
                     self._seen.opening -= 1
                 worker = _Worker(name=name, actor=actor)
                 self._workers.append(worker)
-                self._look()
+                self._seen.workers = len(self._workers)
                 if self._stopped_by is not None:
                     worker.actor.stop.remote(self._stopped_by, False)
                 await self._opener.checked.wait()
@@ -245,15 +247,17 @@ class RayExecutor(Executor):
                 self._announce(line, problem=True)
 
     async def _watch_head(self) -> None:
-        """Raise an error if the head of the cluster does not answer for long."""
+        """Count the nodes; raise an error if the head of the cluster does not answer for long."""
         answered = time.monotonic()
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
             problem = await asyncio.to_thread(head_problem)
             if problem is None:
                 answered = time.monotonic()
+                with suppress(RayError):
+                    self._seen.nodes = len(await asyncio.to_thread(nodes))
             elif time.monotonic() - answered > HEADLESS_SECONDS:
                 raise problem
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def _feed(self, worker: _Worker) -> None:
         """Hand shards to a worker, as many as it has room for; raises why it died."""
@@ -278,13 +282,13 @@ class RayExecutor(Executor):
         while worker.died is None:
             await asyncio.sleep(NEWS_SECONDS)
             try:
-                async with asyncio.timeout(SILENT_SECONDS):
-                    news = await worker.actor.news.remote()
-                self._hear(worker, news)
-            except TimeoutError:
-                silent = f"has not answered for {SILENT_SECONDS:.0f} s and is killed"
-                self._announce(f"worker {worker.name} {silent}", problem=True)
-                self._opener.kill(worker.name)
+                news = await news_of(worker.actor)
+                if news is None:
+                    silent = f"has not answered for {SILENT_SECONDS:.0f} s and is killed"
+                    self._announce(f"worker {worker.name} {silent}", problem=True)
+                    self._opener.kill(worker.name)
+                else:
+                    self._hear(worker, news)
             except GONE as error:
                 worker.died = error
                 worker.more.set()
@@ -434,12 +438,7 @@ class RayExecutor(Executor):
             self._served[run].lost = True
         self._opener.lost(worker.name)
         self._seen.lost += 1
-        self._look()
-
-    def _look(self) -> None:
-        """Count what is used of the cluster."""
         self._seen.workers = len(self._workers)
-        self._seen.nodes = len(nodes())
 
     async def _close(self, worker: _Worker) -> HarnessError | None:
         """End a worker with its engines; its error, if it has one."""
@@ -451,10 +450,26 @@ class RayExecutor(Executor):
             well = error is None
             failed: HarnessError | None = error
             return failed
-        except (TimeoutError, *GONE):
-            return None  # what it had recorded is on disk
+        except (TimeoutError, *GONE):  # what it had recorded is on disk
+            line = f"worker {worker.name} did not end by itself: it is killed with its engine"
+            self._announce(line, problem=True)
+            return None
         finally:
             self._opener.ended(worker.name, well=well)
+
+
+async def news_of(actor: Any) -> News | None:
+    """The news of a worker; None if it gives none for long, while this process stood not still."""
+    asked = asyncio.ensure_future(actor.news.remote())
+    try:
+        for _ in range(SILENT_LOOKS):
+            await asyncio.wait({asked}, timeout=SILENT_SECONDS / SILENT_LOOKS)
+            if asked.done():
+                news: News = asked.result()
+                return news
+        return None
+    finally:
+        asked.cancel()
 
 
 async def _take(queue: ItemQueue, size: int) -> tuple[JobText, ...]:

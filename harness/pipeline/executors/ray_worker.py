@@ -298,6 +298,8 @@ class HarnessWorker:
 
         Returns whether this worker has owned any so far.
         """
+        if not self._others.keys() <= workers.keys():
+            self._own.look()  # one is gone, and what it was answered is kept
         self._others = dict(workers)
         return self._owners.asked
 
@@ -420,6 +422,7 @@ class HarnessWorker:
         try:
             answer, error = await ask(self._others[owner])
         except (*GONE, KeyError) as lost:
+            self._own.look()
             raise OwnerLost(owner) from lost
         if error is not None:
             raise error

@@ -24,8 +24,11 @@ from harness.pipeline.executors.shared_workers import SharedWorkers
 ROOM_SECONDS = 30.0
 """How long a worker may take to begin, or wait for room on the cluster, before a line says so."""
 
-AT_ONCE = 100_000
-"""The most calls of a worker's methods at a time: more than the items that it may have in hand."""
+BEGIN_SECONDS = 600.0
+"""How long a worker that has room may take to begin, as if its process hangs; then it is killed."""
+
+AT_ONCE = 1_000_000
+"""The most calls of a worker's methods at a time: more than others may ask of what it owns."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -64,32 +67,27 @@ class Workers:
             actor.begin.remote(name, encoded(self.order), self.keys, self._keeper, self._purse)
         )
         began.add_done_callback(_retrieve)
-        since = time.monotonic()
         try:
-            while not began.done():
-                await asyncio.wait({began}, timeout=LOOK_SECONDS)
-                if not began.done():
-                    # In a thread, as the head of the cluster may be slow to answer.
-                    without = await asyncio.to_thread(self._look_at_cluster, name)
-                    if time.monotonic() - since >= ROOM_SECONDS:
-                        self._note_late(name, without)
-                    self._count_checked()
+            await self._wait_for(began, name, actor)
         except asyncio.CancelledError:
             self._leave(actor, keep=again)
             raise
         finally:
             self._late.discard(name)
             self._waiting.discard(name)
-        node, error = began.result()
-        if error is None:
-            error = self._unseen(name, node)
-        if error is not None:
+        try:
+            node, error = began.result()
+            if error is None:
+                error = self._unseen(name, node)
+            if error is not None:
+                raise error
+            if self._purse is not None:
+                self._purse.know.remote(name, actor)
+            async with self._opening:
+                await self._introduce(name, actor)
+        except BaseException:
             ray.kill(actor)
-            raise error
-        if self._purse is not None:
-            self._purse.know.remote(name, actor)
-        async with self._opening:
-            await self._introduce(name, actor)
+            raise
         self._count_checked()
         return actor
 
@@ -130,6 +128,23 @@ class Workers:
         )
         return placed.remote()
 
+    async def _wait_for(self, began: asyncio.Future[Any], name: str, actor: Any) -> None:
+        """Wait until a worker has begun, or died; one that has room and does neither is killed."""
+        since = placed = time.monotonic()
+        while not began.done():
+            await asyncio.wait({began}, timeout=LOOK_SECONDS)
+            if not began.done():
+                # In a thread, as the head of the cluster may be slow to answer.
+                without = await asyncio.to_thread(self._look_at_cluster, name)
+                now = time.monotonic()
+                if now - since >= ROOM_SECONDS:
+                    self._note_late(name, without)
+                if name in self._waiting:
+                    placed = now
+                elif now - placed >= BEGIN_SECONDS:
+                    ray.kill(actor)
+                self._count_checked()
+
     def _leave(self, actor: Any, *, keep: bool) -> None:
         if self.shared is not None and keep:
             self.shared.idle.append(actor)
@@ -161,9 +176,13 @@ class Workers:
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         kind: Any = ray.remote(HarnessKeeper)
         keeper = kind.options(num_cpus=0, scheduling_strategy=here).remote()
-        if error := await keeper.begin.remote(order.run_folder, order.lock, settings.store_file):
+        try:
+            begun = keeper.begin.remote(order.run_folder, order.lock, settings.store_file)
+            if error := await begun:
+                raise error
+        except BaseException:
             ray.kill(keeper)
-            raise error
+            raise
         self._keeper = keeper
         if settings.budget != Budget():
             purse: Any = ray.remote(HarnessPurse)

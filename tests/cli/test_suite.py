@@ -162,10 +162,13 @@ def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number):
         "options: {data: sample}"
     )
     script = f"""if True:
-        import os, sys
+        import os, signal, sys
         from harness.cli.main import main
         from harness.testing import ScriptedModel
         from harness.testing.scripted import offered
+
+        # Jobs in the background have none.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
         class Stopped(ScriptedModel):
             occupies = "gpu"

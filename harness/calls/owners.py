@@ -34,8 +34,7 @@ class Owners:
     `name` is this worker's name, `workers` gives the names of all that live, and `ask` asks one of
     them by name: over there, `Client.answer` answers. `known` asks one of them what it knows of a
     key: there, `Client.known` answers. Both raise OwnerLost if the worker is gone, and otherwise
-    what the other client raised. `asked`: this worker has owned a call. What a worker that is gone
-    was answered may be kept.
+    what the other client raised. `asked`: this worker has owned a call.
 
     A worker that comes later owns calls which others may have made before: it asks these first.
     They must know of it before it is asked anything, so that they make no such call any more.
@@ -64,7 +63,10 @@ class Owners:
     async def __call__(
         self, model: Model, question: Question, kept: Callable[[], Awaitable[Answer | None]]
     ) -> Answer | None:
-        """The answer of the worker that owns the call; None if this worker does."""
+        """The answer of the worker that owns the call; None if this worker does.
+
+        When an owner is gone, `kept` gives what it was answered, if the run has kept that.
+        """
         lost: set[str] = set()
         while True:
             # With this worker, whatever the list says: so no two workers wait for each other.

@@ -66,7 +66,7 @@ class Nodes:
 
     def kill_raylet(self) -> None:
         """Kill the process that starts and ends the workers of the other node."""
-        raylet = self.other.all_processes["raylet"][0].process
+        raylet = _raylet(self.other)
         raylet.kill()
         # Its workers end with it, but not before somebody has waited for it: a zombie lives to Ray.
         raylet.wait()
@@ -97,7 +97,7 @@ class Nodes:
         end = time.monotonic() + seconds
         while left := self.of_runs():
             for node in self.cluster.list_all_nodes():
-                node.all_processes["raylet"][0].process.poll()
+                _raylet(node).poll()
             assert time.monotonic() < end, [title_of(one) for one in left]
             time.sleep(0.1)
 
@@ -123,7 +123,12 @@ def title_of(process: int) -> str:
 
 def raylet_of(node: Any) -> int:
     """The process that starts and ends the workers of a node."""
-    return int(node.all_processes["raylet"][0].process.pid)
+    return _raylet(node).pid
+
+
+def _raylet(node: Any) -> subprocess.Popen[bytes]:
+    process: subprocess.Popen[bytes] = node.all_processes["raylet"][0].process
+    return process
 
 
 def answer(body: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from harness.pipeline.executors.cluster import (
     check_counts,
     clients_to_open,
     connect,
+    count_nodes,
     disconnect,
     engines_that_fit,
     engines_to_open,
@@ -328,9 +329,11 @@ def test_a_node_whose_gpus_are_taken_and_that_is_lost(running, capfd):
     place = ray.get(engine.place.remote())
     wait_until(lambda: {one.id: one.gpus_free for one in nodes()}[place] == 1.0)
     assert engines_that_fit(nodes(), 2) == 0
+    assert count_nodes() == 2
     (lost,) = running.worker_nodes
     running.remove_node(lost, allow_graceful=False)
     wait_until(lambda: len(nodes()) == 1)
+    assert count_nodes() == 1
     time.sleep(1.0)  # Ray prints what it has to say in a thread
     disconnect()
     assert capfd.readouterr().out == ""

@@ -173,6 +173,11 @@ def nodes() -> tuple[Node, ...]:
     return tuple(sorted(found, key=lambda one: (not one.here, one.name, one.id)))
 
 
+def count_nodes() -> int:
+    """The number of the cluster's nodes that are alive."""
+    return sum(each["Alive"] for each in _ray().nodes())
+
+
 def head_problem() -> ModelError | None:
     """Why the head of the cluster does not answer; None if it does.
 

@@ -20,7 +20,7 @@ from harness.calls.leases import WorkerGivenUp
 from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
 from harness.contracts.model import Reply
-from harness.pipeline.executors.cluster import LOOK_SECONDS, head_problem, nodes
+from harness.pipeline.executors.cluster import LOOK_SECONDS, count_nodes, head_problem
 from harness.pipeline.executors.earlier_answers import EarlierAnswers
 from harness.pipeline.executors.lanes import lane_width
 from harness.pipeline.executors.planned import Executor, PlannedRun
@@ -254,7 +254,7 @@ class RayExecutor(Executor):
             if problem is None:
                 answered = time.monotonic()
                 with suppress(RayError):
-                    self._seen.nodes = len(await asyncio.to_thread(nodes))
+                    self._seen.nodes = await asyncio.to_thread(count_nodes)
             elif time.monotonic() - answered > HEADLESS_SECONDS:
                 raise problem
             await asyncio.sleep(LOOK_SECONDS)
@@ -459,7 +459,10 @@ class RayExecutor(Executor):
 
 
 async def news_of(actor: Any) -> News | None:
-    """The news of a worker; None if it gives none for long, while this process stood not still."""
+    """The news of a worker; None if it gives none for long.
+
+    Time in which this process stood still does not count, as replies may wait in it.
+    """
     asked = asyncio.ensure_future(actor.news.remote())
     try:
         for _ in range(SILENT_LOOKS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -328,6 +329,13 @@ class Runs:
     def records(self, run: Path, stage: str, task: str = "toys") -> dict[str, Any]:
         """The current record of each item of a stage by the item's id."""
         return {line["id"]: line for line in current_lines(run, stage, task)}
+
+    def kept(self) -> list[str]:
+        """The texts of the replies that the only run has on disk, with or without a record."""
+        [folder] = [one for one in self.place.iterdir() if one.is_dir()]
+        with sqlite3.connect(f"file:{folder}/answers.sqlite?mode=ro", uri=True) as opened:
+            rows = opened.execute("SELECT value FROM replies").fetchall()
+        return [json.loads(value)["answer"]["reply"]["text"] for (value,) in rows]
 
 
 def current_lines(run: Path, stage: str, task: str = "toys") -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
 from collections import Counter
 
 import pytest
@@ -18,13 +17,6 @@ def asked(server):
     return [body["messages"][-1]["content"] for body in server.requests]
 
 
-def kept(runs):
-    """How many answers are in the file of the only run."""
-    [folder] = [one for one in runs.place.iterdir() if one.is_dir()]
-    with sqlite3.connect(f"file:{folder}/answers.sqlite?mode=ro", uri=True) as opened:
-        return opened.execute("SELECT count(*) FROM replies").fetchone()[0]
-
-
 @pytest.mark.parametrize("killed", ["workers", "driver"])
 def test_an_item_whose_worker_is_killed_between_its_questions_asks_none_again(runs, serve, killed):
     def second(request):
@@ -35,7 +27,7 @@ def test_an_item_whose_worker_is_killed_between_its_questions_asks_none_again(ru
     words = [f"twice {number}" for number in range(12)]
     runs.words(*words)
     process = runs.start("ray", "--no_store")
-    wait_until(lambda: server.count == 24 and kept(runs) == 12)
+    wait_until(lambda: server.count == 24 and len(runs.kept()) == 12)
     server.faults = ()
     if killed == "driver":
         process.kill()

@@ -23,6 +23,12 @@ from harness.pipeline.executors.ray_workers import Workers
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
 
+def process_of(actor):
+    import ray
+
+    return ray._private.state.actors()[actor._actor_id.hex()]["Pid"]
+
+
 def questions(server):
     return [body["messages"][-1]["content"] for body in server.requests]
 
@@ -96,6 +102,32 @@ def test_a_worker_that_hangs_where_it_begins_is_killed_and_replaced(runs, serve,
     assert done.status == "done", done.errors
     assert [line for line in runs.problems if "died" in line]
     assert len(runs.records(done.folder, "say")) == 10
+
+
+@pytest.mark.parametrize("hung", ["one of before", "the new one"])
+def test_a_worker_that_hangs_as_another_one_comes_is_killed_and_replaced(
+    runs, serve, monkeypatch, hung
+):
+    introduce = Workers._introduce
+    stopped = []
+
+    async def hangs(workers, name, actor):
+        if workers._living and not stopped:
+            monkeypatch.setattr(ray_executor, "SILENT_SECONDS", 3.0)
+            monkeypatch.setattr(ray_workers, "BEGIN_SECONDS", 3.0)
+            stopped.append(actor if hung == "the new one" else next(iter(workers._living.values())))
+            with_signal(process_of(stopped[0]), signal.SIGSTOP)
+        await introduce(workers, name, actor)
+        monkeypatch.setattr(ray_workers, "BEGIN_SECONDS", 600.0)
+
+    monkeypatch.setattr(Workers, "_introduce", hangs)
+    server = serve()
+    runs.words(*WORDS[:10])
+    done = runs.run("ray", workers=2)
+    assert done.status == "done", done.errors
+    assert stopped and [line for line in runs.problems if "died" in line]
+    assert len(runs.records(done.folder, "say")) == 10
+    assert max(Counter(questions(server)).values()) == 1
 
 
 def test_a_worker_that_is_not_introduced_any_more_is_killed(runs, serve, monkeypatch):

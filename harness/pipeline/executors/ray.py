@@ -227,7 +227,6 @@ class RayExecutor(Executor):
                 self._seen.workers = len(self._workers)
                 if self._stopped_by is not None:
                     worker.actor.stop.remote(self._stopped_by, False)
-                await self._opener.checked.wait()
                 await self._feed(worker)
             except (*GONE, WorkerGivenUp) as error:
                 deaths = 1 if worker is not None and worker.finished else deaths + 1
@@ -265,6 +264,7 @@ class RayExecutor(Executor):
         listening.add_done_callback(self._task_ended)
         hands: list[asyncio.Task[None]] = []
         try:
+            await self._opener.checked.wait()
             while worker.died is None:
                 worker.more.clear()
                 while (chosen := await self._next_shard(worker)) is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -20,6 +20,8 @@ from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
 from harness.pipeline.executors.run_keys import RunKeys
 from harness.pipeline.executors.shared_workers import SharedWorkers
+
+T = TypeVar("T")
 
 ROOM_SECONDS = 30.0
 """How long a worker may take to begin, or wait for room on the cluster, before a line says so."""
@@ -58,25 +60,20 @@ class Workers:
 
     async def open(self, name: str) -> Any:
         """A worker that is ready to work; HarnessError if its node cannot work on this run."""
-        async with self._opening:
-            await self._open_shared()
         idle = [] if self.shared is None else self.shared.idle
         again = bool(idle)
         actor = idle.pop(0) if again else self._new()
-        began = asyncio.ensure_future(
-            actor.begin.remote(name, encoded(self.order), self.keys, self._keeper, self._purse)
-        )
-        began.add_done_callback(_retrieve)
         try:
-            await self._wait_for(began, name, actor)
-        except asyncio.CancelledError:
-            self._leave(actor, keep=again)
+            async with self._opening:
+                await self._open_shared()
+            begun = actor.begin.remote(
+                name, encoded(self.order), self.keys, self._keeper, self._purse
+            )
+            node, error = await self._answer(begun, name, actor)
+        except BaseException as failure:
+            self._leave(actor, keep=again and isinstance(failure, asyncio.CancelledError))
             raise
-        finally:
-            self._late.discard(name)
-            self._waiting.discard(name)
         try:
-            node, error = began.result()
             if error is None:
                 error = self._unseen(name, node)
             if error is not None:
@@ -128,22 +125,29 @@ class Workers:
         )
         return placed.remote()
 
-    async def _wait_for(self, began: asyncio.Future[Any], name: str, actor: Any) -> None:
-        """Wait until a worker has begun, or died; one that has room and does neither is killed."""
+    async def _answer(self, asked: Awaitable[T], name: str, actor: Any) -> T:
+        """What a new worker answers; one that has room and does not answer for long is killed."""
+        answer = asyncio.ensure_future(asked)
+        answer.add_done_callback(_retrieve)
         since = placed = time.monotonic()
-        while not began.done():
-            await asyncio.wait({began}, timeout=LOOK_SECONDS)
-            if not began.done():
-                # In a thread, as the head of the cluster may be slow to answer.
-                without = await asyncio.to_thread(self._look_at_cluster, name)
-                now = time.monotonic()
-                if now - since >= ROOM_SECONDS:
-                    self._note_late(name, without)
-                if name in self._waiting:
-                    placed = now
-                elif now - placed >= BEGIN_SECONDS:
-                    ray.kill(actor)
-                self._count_checked()
+        try:
+            while not answer.done():
+                await asyncio.wait({answer}, timeout=LOOK_SECONDS)
+                if not answer.done():
+                    # In a thread, as the head of the cluster may be slow to answer.
+                    without = await asyncio.to_thread(self._look_at_cluster, name)
+                    now = time.monotonic()
+                    if now - since >= ROOM_SECONDS:
+                        self._note_late(name, without)
+                    if name in self._waiting:
+                        placed = now
+                    elif now - placed >= BEGIN_SECONDS:
+                        ray.kill(actor)
+                    self._count_checked()
+        finally:
+            self._late.discard(name)
+            self._waiting.discard(name)
+        return answer.result()
 
     def _leave(self, actor: Any, *, keep: bool) -> None:
         if self.shared is not None and keep:
@@ -163,7 +167,7 @@ class Workers:
             known = [each.know.remote(self._living) for each in before.values()]
             found = await asyncio.gather(*known, return_exceptions=True)
             owned = [each for each, asked in zip(before, found, strict=True) if asked is True]
-            await actor.join.remote(before, owned)
+            await self._answer(actor.join.remote(before, owned), name, actor)
         except BaseException:
             self.lost(name)
             raise
@@ -236,7 +240,7 @@ class Workers:
         return None
 
 
-def _retrieve(began: asyncio.Future[Any]) -> None:
+def _retrieve(answer: asyncio.Future[Any]) -> None:
     """Take the error of a worker that was left, which asyncio would print."""
-    if not began.cancelled():
-        began.exception()
+    if not answer.cancelled():
+        answer.exception()

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled"}
-"""No usage is reported, and no token is read or made."""
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "RAY_worker_niceness": "0"
+}  # fmt: skip
+"""No usage is reported, no token is read or made, and workers do not wait for all other tests."""
 
 NODE = {"num_cpus": 8, "object_store_memory": 80 * 1024**2}
 """A small node on which several workers have room."""
@@ -31,7 +33,7 @@ def ray_folder() -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("RAY_ADDRESS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
             patch.delenv(name, raising=False)
-        for name, value in {**QUIET, "RAY_TMPDIR": str(folder)}.items():
+        for name, value in {**SETTINGS, "RAY_TMPDIR": str(folder)}.items():
             patch.setenv(name, value)
         try:
             yield folder

@@ -60,6 +60,12 @@ def after(event: asyncio.Event, step: Reply | Exception) -> Callable[[], Any]:
     return wait
 
 
+async def all_wait() -> None:
+    """Let the event loop run until each task waits for an event or for time."""
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
 def retryable(cause: str, **more: Any) -> CallError:
     return CallError(cause, "for now", retryable=True, **more)
 
@@ -199,7 +205,7 @@ async def test_identical_requests_in_flight_are_made_once():
     model = Script(after(landed, Reply(text="one", usage=Usage(prompt_tokens=5))))
     to = client()
     asks = [asyncio.create_task(ask(to, model)) for _ in range(3)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     landed.set()
     answers = await asyncio.gather(*asks)
     assert [answer.source for answer in answers] == ["model", "shared", "shared"]
@@ -224,7 +230,7 @@ async def test_who_shares_a_call_shares_its_failure():
     model = Script(after(landed, CallError("bad_request", "no")))
     to = client()
     asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     landed.set()
     answers = await asyncio.gather(*asks)
     assert [answer.failure for answer in answers] == [CallFailed("bad_request", "no")] * 2
@@ -237,7 +243,7 @@ async def test_who_shares_a_call_shares_what_it_raised():
     model = Script(after(landed, ZeroDivisionError("a fault of the model's code")))
     to = client()
     asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     landed.set()
     results = await asyncio.gather(*asks, return_exceptions=True)
     assert [type(result) for result in results] == [ZeroDivisionError] * 2
@@ -247,7 +253,7 @@ async def test_when_the_first_is_cancelled_another_makes_the_call():
     model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
     to = client()
     first, second, third = [asyncio.create_task(ask(to, model)) for _ in range(3)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     first.cancel()
     answers = await asyncio.gather(second, third)
     assert [(answer.source, answer.reply.text) for answer in answers] == [
@@ -262,7 +268,7 @@ async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
     model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
     to = client()
     first, second, third = [asyncio.create_task(ask(to, model)) for _ in range(3)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     first.cancel()
     await asyncio.sleep(0)
     second.cancel()  # told by now, and not run yet
@@ -276,10 +282,10 @@ async def test_when_all_are_cancelled_the_next_makes_the_call():
     model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
     to = client()
     asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     for task in asks:
         task.cancel()
-    await asyncio.sleep(0.01)
+    await all_wait()
     async with asyncio.timeout(1):
         assert (await ask(to, model)).reply == Reply(text="second")
 
@@ -289,7 +295,7 @@ async def test_who_is_cancelled_while_sharing_leaves_the_call_alone():
     model = Script(after(landed, Reply(text="one")))
     to = client()
     first, second = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     second.cancel()
     await asyncio.sleep(0)
     landed.set()
@@ -301,7 +307,7 @@ async def test_a_cancelled_call_gives_its_place_back():
     model = Script(after(asyncio.Event(), Reply(text="never")), concurrency=1)
     to = client()
     task = asyncio.create_task(ask(to, model))
-    await asyncio.sleep(0.01)
+    await all_wait()
     task.cancel()
     await asyncio.sleep(0)
     async with asyncio.timeout(1):
@@ -322,7 +328,7 @@ async def test_after_a_burst_of_answers_requests_that_waited_go_first():
         used_after.append(len(model.requests))
 
     tasks = [asyncio.create_task(use(number)) for number in range(2 * places)]
-    await asyncio.sleep(0.01)
+    await all_wait()
     burst.set()
     await asyncio.gather(*tasks[:places])
     assert used_after[-1] == 2 * places
@@ -338,10 +344,10 @@ async def test_an_answer_is_kept_though_its_asker_gives_up_while_others_go_first
     to = client(store)
     asking = asyncio.create_task(ask(to, model, make_request("first")))
     other = asyncio.create_task(ask(to, model, make_request("other")))
-    await asyncio.sleep(0.01)
+    await all_wait()
     to._turns.wait = never.wait  # others go first for ever
     answered.set()
-    await asyncio.sleep(0.01)
+    await all_wait()
     assert not asking.done()
     for task in (asking, other):
         task.cancel()
@@ -405,7 +411,7 @@ async def test_a_fatal_error_ends_the_waits_of_others():
     )
     to = client(patience=Patience())
     asks = [asyncio.create_task(ask(to, model, make_request(text))) for text in ("a", "b", "c")]
-    await asyncio.sleep(0.02)
+    await all_wait()
     landed.set()
     async with asyncio.timeout(5):
         for task in asks:
@@ -525,7 +531,7 @@ async def test_who_waits_for_money_ends_with_the_run():
     to = client(meter=Meter(Budget(cost=1.5 * DEAREST), PRICES))
     first = asyncio.create_task(ask(to, model, make_request("a", max_tokens=100)))
     second = asyncio.create_task(ask(to, model, make_request("b", max_tokens=100)))
-    await asyncio.sleep(0.01)
+    await all_wait()
     assert len(model.requests) == 1
     to.stop(Interrupted("interrupted"))
     with pytest.raises(Interrupted):
@@ -577,7 +583,7 @@ async def test_a_spent_budget_ends_all_waits():
     model = Script(retryable("rate_limited", retry_after=50.0))
     to = client(patience=Patience(), meter=Meter(Budget(calls=1)))
     waits = asyncio.create_task(ask(to, model))
-    await asyncio.sleep(0.01)
+    await all_wait()
     with pytest.raises(BudgetSpent):
         await ask(to, model, make_request("other"))
     async with asyncio.timeout(5):
@@ -672,7 +678,7 @@ async def test_stopping_lets_the_attempt_in_the_air_finish_and_ends_all_waits():
     flying, backing_off, queued = [
         asyncio.create_task(ask(to, model, make_request(text))) for text in ("a", "b", "c")
     ]
-    await asyncio.sleep(0.02)
+    await all_wait()
     to.stop(Interrupted("stopped"))
     landed.set()
     async with asyncio.timeout(5):

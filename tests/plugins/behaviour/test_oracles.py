@@ -68,7 +68,13 @@ def at_least(chance, needed):
     return has[:, needed:].sum(axis=1)
 
 
-@pytest.fixture(scope="module", params=PROXIES)
+# The tests of a domain share its runs, in one process.
+DOMAINS = [
+    pytest.param(domain, marks=pytest.mark.xdist_group(f"oracles-{domain}")) for domain in PROXIES
+]
+
+
+@pytest.fixture(scope="module", params=DOMAINS)
 def results(request, tmp_path_factory):
     """The runs of the three oracles on the same prompts of setting a."""
     from harness.testing.running import run_tasks

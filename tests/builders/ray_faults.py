@@ -197,8 +197,7 @@ class Watched:
     @property
     def folder(self) -> Path:
         """The run folder: the command has gone on in it each time."""
-        (folder,) = (one for one in self.runs.place.iterdir() if one.is_dir())
-        return folder
+        return self.runs.only
 
     def on_disk(self) -> set[str]:
         """The questions of which all items are recorded."""

@@ -267,6 +267,12 @@ class Runs:
         """The folder of the runs."""
         return self.folder / "runs"
 
+    @property
+    def only(self) -> Path:
+        """The folder of the only run."""
+        [found] = [one for one in self.place.iterdir() if one.is_dir()]
+        return found
+
     def words(self, *words: str) -> Path:
         """The data: one item for each word, which belongs to one of five users."""
         rows = (
@@ -332,8 +338,7 @@ class Runs:
 
     def kept(self) -> list[str]:
         """The texts of the replies that the only run has on disk, with or without a record."""
-        [folder] = [one for one in self.place.iterdir() if one.is_dir()]
-        with sqlite3.connect(f"file:{folder}/answers.sqlite?mode=ro", uri=True) as opened:
+        with sqlite3.connect(f"file:{self.only}/answers.sqlite?mode=ro", uri=True) as opened:
             rows = opened.execute("SELECT value FROM replies").fetchall()
         return [json.loads(value)["answer"]["reply"]["text"] for (value,) in rows]
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.loops import all_wait
 from builders.requests import make_request
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUnreported
@@ -58,12 +59,6 @@ def after(event: asyncio.Event, step: Reply | Exception) -> Callable[[], Any]:
         return step
 
     return wait
-
-
-async def all_wait() -> None:
-    """Let the event loop run until each task waits for an event or for time."""
-    for _ in range(200):
-        await asyncio.sleep(0)
 
 
 def retryable(cause: str, **more: Any) -> CallError:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from builders.loops import all_wait
 from builders.requests import make_request
 from hypothesis import given
 from hypothesis import strategies as st
@@ -256,8 +257,7 @@ async def test_money_that_others_have_in_flight_is_waited_for():
     house = House(Budget(cost=2.5 * DEAREST), names="ab", prices=PRICES)
     one, two = await house.claim("a"), await house.claim("b")
     third = asyncio.create_task(house.claim("b"))
-    for _ in range(50):
-        await asyncio.sleep(0)
+    await all_wait()
     assert not third.done()
     assert house.said == [
         "what is left of --max_cost pays for 2 calls at the highest possible cost: no more are "
@@ -278,8 +278,7 @@ async def test_who_has_money_in_flight_itself_waits_for_it_when_nobody_else_has_
     house = House(Budget(cost=1.5 * DEAREST), names="ab", prices=PRICES)
     first = await house.claim("a")
     second = asyncio.create_task(house.claim("a"))
-    for _ in range(50):
-        await asyncio.sleep(0)
+    await all_wait()
     assert not second.done()
     assert house.said == [
         "what is left of --max_cost pays for 1 call at the highest possible cost: no more are "

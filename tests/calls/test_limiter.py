@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from builders.loops import all_wait
 
 from harness.calls.limiter import KEPT_CHANGES, Limiter, limits_of_workers
 
@@ -27,20 +28,15 @@ def granted(tasks: list[asyncio.Task[None]]) -> list[bool]:
     return [task.done() for task in tasks]
 
 
-async def settle() -> None:
-    for _ in range(3):
-        await asyncio.sleep(0)
-
-
 async def test_no_more_than_the_ceiling_and_first_come_first_served(clock):
     limiter = Limiter(2, clock=clock)
     tasks = await waiting(limiter, 4)
     assert granted(tasks) == [True, True, False, False]
     limiter.release()
-    await settle()
+    await all_wait()
     assert granted(tasks) == [True, True, True, False]
     limiter.release()
-    await settle()
+    await all_wait()
     assert granted(tasks) == [True] * 4
     assert limiter.busy == 2
 
@@ -99,7 +95,7 @@ async def test_growth_admits_those_who_wait(clock):
     assert granted(tasks) == [True, False]
     clock.now = 102.0
     limiter.succeeded()
-    await settle()
+    await all_wait()
     assert granted(tasks) == [True, True]
 
 
@@ -154,9 +150,9 @@ async def test_who_is_cancelled_while_waiting_takes_no_place(clock):
     await limiter.acquire()
     first, second = await waiting(limiter, 2)
     first.cancel()
-    await settle()
+    await all_wait()
     limiter.release()
-    await settle()
+    await all_wait()
     assert second.done()
     assert limiter.busy == 1
 
@@ -167,7 +163,7 @@ async def test_who_is_cancelled_with_a_place_just_granted_gives_it_back(clock):
     first, second = await waiting(limiter, 2)
     limiter.release()  # grants the place to the first, which has not run yet
     first.cancel()
-    await settle()
+    await all_wait()
     assert first.cancelled()
     assert second.done()
     assert limiter.busy == 1
@@ -192,7 +188,7 @@ async def test_who_is_cancelled_when_just_dismissed_gives_no_place_back(clock):
     (task,) = await waiting(limiter, 1)
     limiter.dismiss(ValueError("over"))
     task.cancel()
-    await settle()
+    await all_wait()
     assert limiter.busy == 1
 
 

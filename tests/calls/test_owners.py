@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.loops import all_wait
 from builders.requests import make_request
 
 from harness.base.errors import Interrupted, ModelError
@@ -320,8 +321,7 @@ async def test_a_worker_that_comes_later_asks_no_call_that_another_is_making():
     for name in (following, owner):
         house.join(name)
     later = [asyncio.create_task(house.ask(name)) for name in NAMES]
-    for _ in range(100):
-        await asyncio.sleep(0)
+    await all_wait()
     house.models[last].may.set()
     answers = await asyncio.gather(first, *later)
     assert [answer.reply.text for answer in answers] == [last] * 4
@@ -376,8 +376,7 @@ async def test_an_earlier_owner_whose_call_is_cancelled_leaves_it_to_the_one_tha
     await until(house.models[last])
     house.join(owner)
     later = asyncio.create_task(house.ask(owner))
-    for _ in range(100):
-        await asyncio.sleep(0)
+    await all_wait()
     first.cancel()
     assert (await later).reply.text == owner
     assert not house.clients[last]._flights

@@ -42,8 +42,7 @@ def test_an_item_whose_worker_is_killed_between_its_questions_asks_none_again(ru
     assert {text: counted[text] for text in counted if text.startswith("say first")} == {
         f"say first {word}": 1 for word in words
     }
-    [folder] = [one for one in runs.place.iterdir() if one.is_dir()]
-    lines = current_lines(folder, "say")
+    lines = current_lines(runs.only, "say")
     assert outcomes(lines) == {f"{number:03}": word for number, word in enumerate(words)}
     # What it cost is in the record of the item that asked, as if nothing had happened.
     assert {line["calls"][0].get("source", "model") for line in lines} == {"model"}

@@ -265,12 +265,11 @@ def test_a_purse_that_dies_ends_the_run_and_the_same_command_goes_on(runs, serve
     assert process.returncode == 1, said
     assert "the process that divides the budget for the workers cannot be reached" in said
     assert "repeat the same command: it continues where it stopped" in said
-    [folder] = [one for one in runs.place.iterdir() if one.is_dir()]
-    lines = current_lines(folder, "say")
+    lines = current_lines(runs.only, "say")
     assert 0 < len(lines) < 150 and {line["outcome"]["type"] for line in lines} == {"done"}
     done = runs.run("ray", max_calls=1000, concurrency=4)
-    assert done.status == "done" and done.folder == folder, done.errors
-    assert len(current_lines(folder, "say")) == 150
+    assert done.status == "done" and done.folder == runs.only, done.errors
+    assert len(current_lines(runs.only, "say")) == 150
 
 
 async def test_a_question_to_an_actor_is_repeated_while_it_may_live(monkeypatch):

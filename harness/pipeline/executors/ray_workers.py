@@ -16,7 +16,7 @@ from harness.calls.leases import Used
 from harness.calls.policy import Budget
 from harness.pipeline.executors.cluster import LOOK_SECONDS, head_problem, nodes, without_room
 from harness.pipeline.executors.node_check import WorkOrder, encoded
-from harness.pipeline.executors.ray_keeper import HarnessKeeper, HarnessPurse
+from harness.pipeline.executors.ray_keeper import GONE, HarnessKeeper, HarnessPurse
 from harness.pipeline.executors.ray_worker import HarnessWorker, not_shared, seen_file
 from harness.pipeline.executors.run_keys import RunKeys
 from harness.pipeline.executors.shared_workers import SharedWorkers
@@ -71,7 +71,7 @@ class Workers:
             )
             node, error = await self._answer(begun, name, actor)
         except BaseException as failure:
-            self._leave(actor, keep=again and isinstance(failure, asyncio.CancelledError))
+            self._leave(actor, keep=again and not isinstance(failure, GONE))
             raise
         try:
             if error is None:

@@ -181,15 +181,17 @@ class Columns:
 
 
 def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
-    """A unit's number in a column if what is missing counts as worst; NaN if it does not count."""
-    if column in score.worst:
-        return score.worst[column]
+    """A unit's number in a column if what is missing counts as worst; NaN if it does not count.
+
+    It is never better than the unit's value: a `worst` of 0 is no loss to a correlation of -0.5.
+    """
     lowest = math.nan if metric.worst is None else metric.worst
-    if column in score.missing:
-        return lowest
-    value = score.values.get(column, math.nan)
-    lost = lost_of(score, column)
-    return value if metric.worst is None or not lost else (1 - lost) * value + lost * lowest
+    if column not in score.values:
+        return score.worst.get(column, lowest if column in score.missing else math.nan)
+    value, lost = score.values[column], lost_of(score, column)
+    mixed = (1 - lost) * value + lost * lowest if lost and metric.worst is not None else value
+    counted = score.worst.get(column, mixed)
+    return min(counted, value) if metric.higher_is_better else max(counted, value)
 
 
 def lost_of(score: Score[Any], column: str) -> float:

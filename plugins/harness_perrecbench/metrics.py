@@ -106,7 +106,8 @@ METRICS: dict[str, Metric] = {
         worst=None,
         higher_is_better=False,
         note="such a comparison is no preference in a group's order, and a part of the group that "
-        "is missing: ptc counts the pair as 0, and shows no value if too much is missing",
+        "is missing: ptc counts the pair as 0 unless the order has it wrong, and shows no value if "
+        "too much is missing",
     ),
     "labelled": Metric(
         description="share of groups with a complete true order in the data",
@@ -281,7 +282,7 @@ def _group_score(
         if ranking.lost:
             lost = {name: ranking.lost for name in READ_OF_PAIRS if name in values}
         if ranking.unread and result.truth:
-            worst = {"ptc": ptc(ranking.ranks, result.truth, without=ranking.unread)}
+            worst = {"ptc": ptc(ranking.ranks, result.truth, unread=ranking.unread)}
     else:
         columns = ("like_higher_average", *agreement, *own)
         missing = dict.fromkeys(columns, cause_of(ranking, stage))

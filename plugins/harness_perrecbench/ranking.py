@@ -32,16 +32,16 @@ DIGITS = 9
 
 
 def ptc(
-    ranks: Sequence[float], truth: Sequence[float], *, without: Collection[tuple[int, int]] = ()
+    ranks: Sequence[float], truth: Sequence[float], *, unread: Collection[tuple[int, int]] = ()
 ) -> float:
     """Concordant minus discordant pairs of users, as a share of all pairs.
 
-    A pair with a tie in either ranking is neither, and so is a pair of users' numbers in `without`.
-    Without ties this is Kendall's tau.
+    A pair with a tie in either ranking is neither. A pair of users' numbers in `unread` is never
+    concordant, whatever other comparisons make of it. Without ties this is Kendall's tau.
     """
     pairs = list(combinations(range(1, len(ranks) + 1), 2))
     signs = zip(pairs, _signs(ranks, truth), strict=True)
-    return sum(sign for pair, sign in signs if pair not in without) / len(pairs)
+    return sum(min(sign, 0) if pair in unread else sign for pair, sign in signs) / len(pairs)
 
 
 def tau_b(ranks: Sequence[float], truth: Sequence[float]) -> float | None:
@@ -205,7 +205,10 @@ def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
 
 
 def notes(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[str]:
-    """The ptc by all three rules, if more than a tenth of the comparisons are undecided."""
+    """The ptc by all three rules, if more than a tenth of the comparisons are undecided.
+
+    Only groups of which every pair was compared have it; few of them would speak for easy groups.
+    """
     made = undecided = groups = 0
     found: dict[str, list[float]] = {rule: [] for rule in RULES}
     for group, compared in records["compare"].values() if "compare" in records else ():
@@ -216,12 +219,15 @@ def notes(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
             found[rule].append(value)
     if made and undecided / made > MANY:
         whole = len(found[options.comparing])
-        means = ", ".join(f"{rule} {fmean(values):.3f}" for rule, values in found.items() if values)
+        said = f"in {whole:,} of {groups:,} groups every pair was compared"
+        if whole >= groups / 2:
+            means = ", ".join(f"{rule} {fmean(values):.3f}" for rule, values in found.items())
+            said += f", and ptc of these is: {means}"
+        else:
+            said += ", too few to compare the rules: comparing=all_pairs compares every pair"
         yield (
             f"{undecided / made:.0%} of the comparisons are undecided, so that ptc depends on the "
-            f"rule for them (option `comparing`, here {options.comparing}); in {whole:,} of "
-            f"{groups:,} groups every pair was compared"
-            + (f", and ptc of these is: {means}" if means else "")
+            f"rule for them (option `comparing`, here {options.comparing}); {said}"
         )
 
 

@@ -227,6 +227,23 @@ def test_a_unit_may_say_what_it_counts_at_worst() -> None:
     assert found.counted_as_worst == (0.5 + 0.5 + 0.25 + 0.0) / 4
 
 
+@pytest.mark.parametrize(
+    ("higher", "values", "worst"),
+    [(True, (-0.5, 0.5), (0.0, 0.25)), (False, (0.5, -0.5), (0.0, -0.25))],
+)
+def test_what_is_missing_of_a_unit_counts_no_better_than_the_unit(higher, values, worst):
+    # Of each unit one half is missing and counts 0: the first unit's -0.5 would become -0.25, and
+    # its own figure 0.0 would be better still. Both are replaced by the value.
+    first, second = values
+    for own in ({}, {"tau": worst[0]}):
+        found = results(
+            {"tau": Metric(description="", higher_is_better=higher)},
+            Score(id="1", user="ann", values={"tau": first}, lost={"tau": 0.5}, worst=own),
+            Score(id="2", user="bob", values={"tau": second}, lost={"tau": 0.5}),
+        )["tau"]
+        assert found.counted_as_worst == (first + worst[1]) / 2
+
+
 def test_a_value_over_too_few_is_not_shown_but_told() -> None:
     scores = (
         Score(id="1", user="ann", values={"right": 0.5}),

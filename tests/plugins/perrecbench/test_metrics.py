@@ -211,6 +211,26 @@ def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
     )  # fmt: skip
 
 
+def test_an_unreadable_comparison_counts_no_better_than_the_order_that_stands():
+    # True order: ben, ada, cleo. Of the order cleo, ada, ben each pair is wrong: ptc -1. The
+    # comparison of ada and cleo could not be read; counted as 0 it would give -2/3.
+    value = Compared(
+        order=(3, 1, 2),
+        ranks=(2, 3, 1),
+        comparisons=(
+            Comparison(first=1, second=2, forth="A", back="B"),
+            Comparison(first=2, second=3, forth="B", back="A"),
+            Comparison(first=1, second=3, forth="B", back=None),
+        ),
+    )
+    records = {"compare": recorded((group(ADA, BEN, CLEO), value))}
+
+    assert only(records).worst == {"ptc": -1.0}
+    # A third of the comparisons is missing; the other taus are -1 too, and none becomes better.
+    for name in ("ptc", "tau_b"):
+        assert summary(records)[name].counted_as_worst == -1.0, name
+
+
 @pytest.mark.parametrize(
     ("failure", "values", "missing"),
     [

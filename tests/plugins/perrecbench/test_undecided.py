@@ -37,6 +37,19 @@ def test_the_three_rules_stand_side_by_side_where_many_are_undecided():
     )
 
 
+def test_the_rules_are_not_compared_over_a_minority_of_the_groups():
+    whole = compared("a", 1, 0, 0, ranks=(1, 2, 2))
+    parts = [compared(item, 1, 0, ranks=(1, 2, 3)) for item in ("b", "c")]
+
+    (note,) = notes(records(whole, *parts), Options(comparing="heapsort"))
+
+    assert note.endswith(
+        "in 1 of 3 groups every pair was compared, too few to compare the rules: "
+        "comparing=all_pairs compares every pair"
+    )
+    assert "published" not in note
+
+
 def test_a_tenth_of_undecided_comparisons_is_not_worth_a_note():
     decided = [compared(str(n), 1, 1, 1, ranks=(1, 2, 3)) for n in range(3)]
 

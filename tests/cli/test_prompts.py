@@ -66,10 +66,30 @@ def test_the_nearest_prompt_is_named(printed):
     assert "did you mean 'name.candidate'?" in printed("prompts", "nam.candidate", code=2).err
 
 
-@pytest.mark.parametrize("text", ["- a\n- b\n", "word: [1]\n", "ask.candidate: text\n", "{"])
-def test_a_file_of_variables_that_cannot_be_used_is_named(tmp_path, text):
+MAPPING = "a mapping of variables to meanings"
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "found", "expected"),
+    [
+        ("- a\n- b\n", "'the file' cannot be used", "['a', 'b']", MAPPING),
+        ("word: [1]\n", "'word' cannot be used", "[1]", "its meaning as text"),
+        ("ask.candidate: text\n", "'ask.candidate' cannot be used", "'text'", MAPPING),
+        ("ask.candidate: {word: 7}\n", "'word' cannot be used", "7", "its meaning as text"),
+    ],
+)  # fmt: skip
+def test_a_file_of_variables_that_cannot_be_used_is_named(tmp_path, text, says, found, expected):
     (tmp_path / "variables.yaml").write_text(text)
-    with pytest.raises(PromptError) as caught:
+    with pytest.raises(PromptError, match=says) as caught:
+        meanings(tmp_path / "ask.candidate.j2", ["word"])
+    assert caught.value.where == str(tmp_path / "variables.yaml")
+    assert (caught.value.found, caught.value.expected) == (found, expected)
+
+
+@pytest.mark.parametrize("text", [b"{", b"\xff"])
+def test_a_file_of_variables_that_cannot_be_read_is_named(tmp_path, text):
+    (tmp_path / "variables.yaml").write_bytes(text)
+    with pytest.raises(PromptError, match="the file of variables cannot be read") as caught:
         meanings(tmp_path / "ask.candidate.j2", ["word"])
     assert caught.value.where == str(tmp_path / "variables.yaml")
 

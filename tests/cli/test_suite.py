@@ -15,7 +15,6 @@ from inline_snapshot import snapshot
 from harness.base.errors import TaskError, UsageError
 from harness.cli.main import main
 from harness.pipeline.suite_file import read_suite
-from harness.pipeline.suite_runs import exit_code_of
 from harness.runs.run_folder import RunFolder
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
@@ -129,13 +128,6 @@ def test_too_many_failures_are_the_exit_code_where_nothing_worse_happened(suite)
         asked = poor.count
         assert suite([{"name": "poor", "spec": poor.spec}, BASE])[0] == 3
     assert poor.count == asked
-
-
-def test_the_exit_code_of_a_suite():
-    assert exit_code_of([]) == exit_code_of([0, 0]) == 0
-    assert exit_code_of([0, 4]) == 4
-    assert exit_code_of([4, 3, 0]) == 3
-    assert exit_code_of([3, 4, 1]) == exit_code_of([3, 2]) == 1
 
 
 def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):

@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 import pytest_asyncio
 from harness_models.vllm import make
@@ -65,10 +66,10 @@ async def test_an_answer_is_held_to_its_schema(engine):
     replies = await asyncio.gather(
         *(engine.ask(question(f"Item {n}", tokens=512, schema=SCHEMA)) for n in range(8))
     )
-    found = [json.loads(one.text) for one in replies if one.finish == "stop"]
-    assert len(found) > 0
-    assert all({"interest", "item"} <= one.keys() for one in found)
-    assert all(type(one["item"]) is int for one in found)
+    ended = [json.loads(one.text) for one in replies if one.finish == "stop"]
+    assert ended
+    for one in ended:
+        jsonschema.validate(one, SCHEMA)
 
 
 async def test_tokens_of_a_shared_beginning_are_counted_as_cached(engine):

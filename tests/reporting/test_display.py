@@ -187,17 +187,27 @@ def test_names_cannot_steer_the_terminal(clock, stage, progress):
     assert "\x07" not in stream.getvalue()
 
 
-def test_stopping_twice_or_unstarted_is_harmless(clock, progress):
+def test_a_display_that_stops_twice_shows_a_stopped_stage_once(clock, progress, stage):
     stream, threads = io.StringIO(), set(threading.enumerate())
     display = PlainDisplay(stream, clock=clock)
 
-    display.stop()
     display.start(progress)
+    display.stage_started(stage)
+    stage.done = 1
     display.stop()
+    once = lines(stream)
     display.stop()
 
-    assert lines(stream) == ["openai:gpt: 1 stage in runs/x"]
+    assert once[0] == "openai:gpt: 1 stage in runs/x"
+    assert [line.partition(":")[0] for line in once[1:]] == [stage.label]
+    assert lines(stream) == once
     assert set(threading.enumerate()) == threads
+
+
+def test_a_display_that_never_started_stops_without_a_line(clock):
+    stream = io.StringIO()
+    PlainDisplay(stream, clock=clock).stop()
+    assert stream.getvalue() == ""
 
 
 def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):

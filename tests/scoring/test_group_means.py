@@ -27,7 +27,9 @@ from harness.scoring.stats import Interval, NoInterval, Part, interval_together
 
 EASY = {"ann": 1.0, "bob": 0.0, "cid": 0.5, "dan": 0.5}
 HARD = {"ann": 0.0, "bob": 1.0, "cid": 0.5, "dan": 0.5}
-BENCHMARK = make_benchmark(metrics={"hits": Metric(description=""), "fame": Metric(description="")})
+BENCHMARK = make_benchmark(
+    metrics={name: Metric(description="") for name in ("hits", "fame", "luck")}
+)
 
 
 class Stored:
@@ -121,6 +123,28 @@ def test_each_main_metric_that_tasks_share_has_a_mean(tmp_path):
     hits, fame = stored.means()
     assert (hits.metric, hits.value) == ("hits", 0.5)
     assert (fame.metric, fame.value) == ("fame", 2.0)
+
+
+def test_a_later_main_metric_that_one_task_lacks_has_no_mean(tmp_path):
+    stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
+    easy, hard = stored.summaries
+    hits = easy.metrics["hits"]
+    wide = changed(
+        easy, main=("hits", "fame", "luck"), metrics=dict.fromkeys(("hits", "fame", "luck"), hits)
+    )
+    narrow = changed(hard, main=("hits", "luck"), metrics=dict.fromkeys(("hits", "luck"), hits))
+    stored.summaries = [wide, narrow]
+    assert [each.metric for each in stored.means()] == ["hits", "luck"]
+
+
+def test_the_interval_weighs_repeats_by_their_number_as_the_value_does(tmp_path):
+    # The first task has two repeats and the second one, so that a repeat of the first weighs a
+    # quarter and the second task a half: every user has 1/4 * (0 + 1) + 1/2 * 1 = 0.75.
+    low, high = dict.fromkeys(EASY, 0.0), dict.fromkeys(EASY, 1.0)
+    tasks = {"easy": low, "hard": high, "easy@2": high}
+    both, easy = Stored(tmp_path, tasks, both=("easy", "hard")).means()
+    assert (both.name, both.value, both.interval) == ("both", 0.75, (0.75, 0.75))
+    assert (easy.name, easy.value, easy.interval) == ("easy", 0.5, (0.5, 0.5))
 
 
 def test_scores_that_cannot_be_had_leave_the_mean_without_an_interval(tmp_path):

@@ -70,9 +70,10 @@ def test_what_is_the_same_in_all_is_shared():
     assert one.values["data"] is other.values["data"]
 
 
-def test_a_file_without_a_matrix_makes_itself():
-    document = load_text("task: a_{b}", file=Path("a.yaml"))
-    assert expand(document) == (document,)
+def test_a_file_without_a_matrix_is_one_task_with_its_braces_as_they_stand():
+    document = load_text("task: a_{b}\noptions: {say: '{b}'}", file=Path("a.yaml"))
+    (found,) = expand(document)
+    assert found.values == {"task": "a_{b}", "options": {"say": "{b}"}}
 
 
 def test_a_made_task_is_the_same_as_one_written_out(catalogue):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from harness_behaviour import music
 from harness_behaviour.music import continent_of, read_profiles
 
 from harness.base.errors import DataError
@@ -35,10 +39,22 @@ NINE = {
 
 def test_the_continents_are_those_of_the_method():
     continents = continent_of()
-    assert continents["Turkey"] == "Asia"
-    assert continents["Russian Federation"] == "Europe"
-    assert continents["United Kingdom"] == "United Kingdom"
-    assert continents["Mexico"] == "North America"
+    assert {name: continents[name] for name in (
+        "Turkey", "Russian Federation", "United Kingdom", "Mexico", "Panama", "Colombia", "Cyprus",
+        "Ireland", "Trinidad and Tobago", "Guyana", "New Zealand", "Egypt", "Antarctica",
+    )} == {
+        "Turkey": "Asia", "Russian Federation": "Europe", "United Kingdom": "United Kingdom",
+        "Mexico": "North America", "Panama": "North America", "Colombia": "South America",
+        "Cyprus": "Asia", "Ireland": "Europe", "Trinidad and Tobago": "North America",
+        "Guyana": "South America", "New Zealand": "Oceania", "Egypt": "Africa",
+        "Antarctica": "Antarctica",
+    }  # fmt: skip
+
+
+def test_no_country_is_on_two_continents():
+    listed = json.loads(Path(music.__file__).with_name("continents.json").read_text("utf-8"))
+    countries = [country for each in listed.values() for country in each]
+    assert len(countries) == len(set(countries)) == len(continent_of())
 
 
 def test_users_of_other_continents_and_with_few_plays_are_left_out(read_log, write_music):

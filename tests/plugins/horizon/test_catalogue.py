@@ -28,7 +28,9 @@ LONG = "x" * 9_990 + " " + "y" * 20
 
 def test_the_examples_hold() -> None:
     for module in (merging, titles, room):
-        assert doctest.testmod(module).failed == 0
+        found = doctest.testmod(module)
+        assert found.failed == 0, module
+        assert found.attempted > 0, module
 
 
 @pytest.mark.parametrize(

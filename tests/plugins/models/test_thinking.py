@@ -81,8 +81,15 @@ def test_weights_think_if_their_template_does(weights, files, read):
     assert weights_think(off, commit=None) is False
 
 
-def test_without_a_template_nobody_knows(weights):
-    assert weights_think(weights(), commit=None) is None
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"tokenizer_config.json": '{"model_max_length": 4096}'},
+    ],
+)
+def test_of_weights_without_a_template_for_chats_nobody_knows(weights, files):
+    assert weights_think(weights(files), commit=None) is None
 
 
 def test_a_given_template_comes_before_the_checkpoints(weights, tmp_path):

@@ -1,0 +1,131 @@
+"""Which files of a folder hold a task's tables, and which folder is meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.base.errors import DataError
+from harness.contracts.task import TableSpec
+from harness.data.files import check_inside, files_of, find_tables, holder_of, no_table, patterns
+
+SEEN = TableSpec(files=("seen.csv", "seen-*.csv"))
+FILMS = TableSpec(files=("films.csv",))
+OPTIONAL = TableSpec(files=("notes.csv",), required=False)
+
+
+def write(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+def names(paths: tuple[Path, ...]) -> list[str]:
+    return [path.name for path in paths]
+
+
+def test_the_first_pattern_that_finds_a_file_decides(tmp_path: Path) -> None:
+    write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
+    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == [
+        "seen-1.csv", "seen-10.csv", "seen-2.csv",
+    ]  # fmt: skip
+    write(tmp_path, "seen.csv")
+    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
+
+
+def test_packed_files_count_only_where_there_is_no_plain_one(tmp_path: Path) -> None:
+    write(tmp_path, "seen.csv.gz", "seen-1.csv")
+    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv.gz"]
+    write(tmp_path, "seen.csv")
+    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
+
+
+def test_hidden_files_and_folders_are_no_data(tmp_path: Path) -> None:
+    table = TableSpec(files=("**/*.csv",))
+    write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
+    assert names(files_of(tmp_path, "seen", table, task="t")) == ["e.csv"]
+
+
+def test_a_table_without_names_is_looked_for_by_its_own_in_every_format() -> None:
+    assert patterns("seen", FILMS) == ("films.csv",)
+    assert {"seen.csv", "seen.jsonl", "seen.parquet"} <= {*patterns("seen", TableSpec())}
+    assert patterns("seen", TableSpec(rows_at=("rows",))) == ("seen.json",)
+    assert patterns("seen", TableSpec(entries=("user", "items"))) == ("seen.json",)
+
+
+@pytest.mark.parametrize("name", ["../seen.csv", "/etc/seen.csv"])
+def test_a_pattern_never_leaves_its_folder(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataError, match="looks for files outside its folder") as caught:
+        files_of(tmp_path, "seen", TableSpec(files=(name,)), task="t")
+    assert caught.value.found == f"'{name}'"
+
+
+def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+    write(tmp_path, "sen.csv")
+    with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
+        find_tables(tmp_path, {"seen": SEEN}, task="t")
+    assert caught.value.where == str(tmp_path)
+    assert caught.value.found == "a folder with sen.csv"
+    assert caught.value.hint == "'sen.csv' is the nearest name"
+
+
+def test_an_optional_table_without_a_file_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path, "seen.csv")
+    assert find_tables(tmp_path, {"seen": SEEN, "notes": OPTIONAL}, task="t") == {
+        "seen": (tmp_path / "seen.csv",)
+    }
+
+
+def test_one_file_serves_a_task_of_one_table_and_no_other(tmp_path: Path) -> None:
+    file = write(tmp_path, "any.name") / "any.name"
+    assert find_tables(file, {"seen": SEEN}, task="t") == {"seen": (file,)}
+    assert holder_of(file, {"seen": SEEN}, task="t") == file
+    assert holder_of(file, {"seen": SEEN, "films": FILMS}, task="t") is None
+    with pytest.raises(DataError, match="one file was given, but task 't' has 2 tables"):
+        find_tables(file, {"seen": SEEN, "films": FILMS}, task="t")
+
+
+def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+    write(tmp_path, "films/a.csv")
+    with pytest.raises(DataError, match="does not exist") as caught:
+        find_tables(tmp_path / "filmz", {"seen": SEEN}, task="t")
+    assert caught.value.hint == f"'{tmp_path / 'films'}' is the nearest name"
+    with pytest.raises(DataError, match="does not exist") as caught:
+        find_tables(tmp_path / "x" / "y", {"seen": SEEN}, task="t")
+    assert caught.value.found == f"'{tmp_path / 'x'}' does not exist either"
+
+
+def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_path: Path) -> None:
+    tables = {"seen": SEEN, "films": FILMS}
+    write(tmp_path, "ml/seen.csv", "ml/films.csv", "part/seen.csv", ".hidden/seen.csv")
+    assert holder_of(tmp_path, tables, task="t") == tmp_path / "ml"
+    write(tmp_path, "other/seen.csv", "other/films.csv")
+    assert holder_of(tmp_path, tables, task="t") is None
+    write(tmp_path, "films.csv")
+    assert holder_of(tmp_path, tables, task="t") == tmp_path
+
+
+def test_a_glob_alone_does_not_make_a_folder_the_one_that_is_meant(tmp_path: Path) -> None:
+    write(tmp_path, "logs/seen-1.csv")
+    assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
+
+
+def test_the_error_for_an_empty_place_leads_to_the_folder_with_the_tables(tmp_path: Path) -> None:
+    write(tmp_path, "ml/films.csv", "ml/deep/x.txt")
+    above = no_table(tmp_path, {"films": FILMS}, task="t")
+    assert above.hint == f"such files are in {tmp_path / 'ml'}: give that folder"
+    below = no_table(tmp_path / "ml" / "deep", {"films": FILMS}, task="t")
+    assert below.hint == (
+        f"such files are in the folder above, {tmp_path / 'ml'}: give that folder"
+    )
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, "data/seen.csv", "secret.csv")
+    (tmp_path / "data" / "films.csv").symlink_to(tmp_path / "secret.csv")
+    check_inside(tmp_path / "data", {"seen": (tmp_path / "data" / "seen.csv",)})
+    with pytest.raises(DataError, match="a link to a place outside its folder") as caught:
+        check_inside(tmp_path / "data", {"films": (tmp_path / "data" / "films.csv",)})
+    assert caught.value.found == str(tmp_path / "secret.csv")

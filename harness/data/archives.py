@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import re
 import stat
@@ -10,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -19,6 +21,20 @@ from harness.runs.atomic_files import storage_error
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 PACKED = (".gz", ".zst")
+
+MOST_GROWTH, ALWAYS_ROOM = 200, 1 << 26
+"""How many times its own size an archive may unpack to, and the bytes that each may. Tables of text
+shrink to a twentieth; some bytes made to fill a disk unpack to a million times as many."""
+
+_BAD_NAMES = {
+    errno.ENAMETOOLONG,
+    errno.EISDIR,
+    errno.ENOTDIR,
+    errno.EEXIST,
+    errno.EINVAL,
+    errno.EILSEQ,
+}
+"""What a disk says of names that no room makes possible."""
 
 _DAMAGES = (zipfile.BadZipFile, tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError)
 _UNREADABLE = RuntimeError
@@ -33,18 +49,21 @@ def is_archive(name: str) -> bool:
 def unpack(archive: Path, folder: Path, *, option: str) -> None:
     """Unpack an archive, by the end of its name, into a folder that exists.
 
-    DataError for a damaged one, and for members that are links or devices or would lie outside.
-    StorageError if a file cannot be written; `option` is what chose the place.
+    DataError for a damaged or empty one, for members that are links or devices or would lie
+    outside, and for one that grows too much. StorageError if a file cannot be written; `option` is
+    what chose the place.
     """
+    most = max(ALWAYS_ROOM, MOST_GROWTH * archive.stat().st_size)
+    unpacking = _Unpacking(archive, folder, option, most)
     name = archive.name.lower()
     try:
         if name.endswith(".zip"):
-            _unpack_zip(archive, folder, option)
+            unpacking.zip()
         elif name.endswith(TARS):
-            _unpack_tar(archive, folder, option)
+            unpacking.tar()
         else:
             with unpacked(archive) as packed:
-                _write(packed, folder / archive.stem, option)
+                unpacking.write(packed, archive.stem)
     except (*_DAMAGES, _UNREADABLE) as error:
         raise DataError(
             "the archive cannot be unpacked",
@@ -52,28 +71,86 @@ def unpack(archive: Path, folder: Path, *, option: str) -> None:
             found=str(error) or type(error).__name__,
             expected="a whole archive of the format that its name says, without a password",
         ) from error
+    if not any(folder.iterdir()):
+        raise unpacking.refused("no file at all")
 
 
-def _unpack_zip(archive: Path, folder: Path, option: str) -> None:
-    with zipfile.ZipFile(archive) as opened:
-        for member in opened.infolist():
-            place = _inside(archive, folder, member.filename)
-            if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise _refused(archive, member.filename, "a link or a device")
-            if not member.is_dir():
-                with opened.open(member) as packed:
-                    _write(packed, place, option)
+@dataclass
+class _Unpacking:
+    """An archive on its way into a folder, which may still get `left` bytes."""
 
+    archive: Path
+    folder: Path
+    option: str
+    left: int
 
-def _unpack_tar(archive: Path, folder: Path, option: str) -> None:
-    with _tar_stream(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as opened:
-        for member in opened:
-            place = _inside(archive, folder, member.name)
-            if not (member.isreg() or member.isdir()):
-                raise _refused(archive, member.name, "a link or a device")
-            packed = opened.extractfile(member)
-            if packed is not None:
-                _write(packed, place, option)
+    def zip(self) -> None:
+        with zipfile.ZipFile(self.archive) as opened:
+            for member in opened.infolist():
+                if stat.S_IFMT(member.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                    raise self.refused(f"the member {member.filename!r}, a link or a device")
+                if not member.is_dir():
+                    with opened.open(member) as packed:
+                        self.write(packed, member.filename)
+
+    def tar(self) -> None:
+        with _tar_stream(self.archive) as stream, tarfile.open(fileobj=stream, mode="r|") as opened:
+            for member in opened:
+                if not (member.isreg() or member.isdir()) or member.issparse():
+                    raise self.refused(
+                        f"the member {member.name!r}, a link, a device or a file with holes"
+                    )
+                packed = opened.extractfile(member)
+                if packed is not None:
+                    self.write(packed, member.name)
+
+    def write(self, packed: IO[bytes], member: str) -> None:
+        """Write a file; only its own errors become a StorageError, not those of reading."""
+        place = self._inside(member)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            written = place.open("wb", buffering=0)
+        except OSError as error:
+            if error.errno in _BAD_NAMES:
+                raise self.refused(f"the member {member[:200]!r}: {error.strerror}") from error
+            raise storage_error(place, error, option=self.option) from error
+        with written:
+            while chunk := memoryview(packed.read(CHUNK)):
+                self.left -= len(chunk)
+                if self.left < 0:
+                    raise self.refused(
+                        f"the member {member!r}, with which it unpacks to more than {MOST_GROWTH} "
+                        f"times its {self.archive.stat().st_size:,} bytes"
+                    )
+                try:
+                    while chunk:
+                        chunk = chunk[written.write(chunk) :]
+                except OSError as error:
+                    raise storage_error(place, error, option=self.option) from error
+
+    def _inside(self, member: str) -> Path:
+        """The place of a member in the folder; DataError for a place outside it."""
+        parts = PurePosixPath(member).parts
+        if (
+            member.startswith("/")
+            or ".." in parts
+            or "\\" in member
+            or re.match("[A-Za-z]:", member)
+        ):
+            raise self.refused(
+                f"the member {member!r}, a name that leads out of the folder of the archive"
+            )
+        return self.folder.joinpath(*parts)
+
+    def refused(self, found: str) -> DataError:
+        return DataError(
+            "the archive is refused: nothing of it is used",
+            where=str(self.archive),
+            found=found,
+            expected="ordinary files with names inside the archive's folder",
+            hint="look at the archive before you trust it; then unpack it yourself and give the "
+            "folder with --data DIR",
+        )
 
 
 @contextmanager
@@ -84,38 +161,3 @@ def _tar_stream(archive: Path) -> Iterator[IO[bytes]]:
     else:
         with unpacked(archive) as stream:
             yield stream
-
-
-def _inside(archive: Path, folder: Path, member: str) -> Path:
-    """The place of a member in the folder; DataError for a place outside it."""
-    parts = PurePosixPath(member).parts
-    if member.startswith("/") or ".." in parts or "\\" in member or re.match("[A-Za-z]:", member):
-        raise _refused(archive, member, "a name that leads out of the folder of the archive")
-    return folder.joinpath(*parts)
-
-
-def _refused(archive: Path, member: str, why: str) -> DataError:
-    return DataError(
-        "the archive is refused: nothing of it is unpacked",
-        where=str(archive),
-        found=f"the member {member!r}, {why}",
-        expected="ordinary files with names inside the archive's folder",
-        hint="look at the archive before you trust it; then unpack it yourself and give the folder "
-        "with --data DIR",
-    )
-
-
-def _write(packed: IO[bytes], place: Path, option: str) -> None:
-    """Write a file; only its own errors become a StorageError, not those of reading."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        written = place.open("wb", buffering=0)
-    except OSError as error:
-        raise storage_error(place, error, option=option) from error
-    with written:
-        while chunk := memoryview(packed.read(CHUNK)):
-            try:
-                while chunk:
-                    chunk = chunk[written.write(chunk) :]
-            except OSError as error:
-                raise storage_error(place, error, option=option) from error

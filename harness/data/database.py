@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import shutil
+import stat
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
@@ -203,7 +204,7 @@ def _new_folder() -> tuple[Path, IO[str]]:
     Folders of processes that were killed are removed.
     """
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
-        with suppress(OSError), left.open() as lock:
+        with suppress(OSError), open(left, opener=_own_file) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(left.parent)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -211,6 +212,16 @@ def _new_folder() -> tuple[Path, IO[str]]:
     fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "locked").rename(folder / "lock")  # found by others only when it is locked
     return folder, lock
+
+
+def _own_file(path: str, flags: int) -> int:
+    """Open a plain file of this user; others may have put anything there, such as a pipe."""
+    opened = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW)
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+        os.close(opened)
+        raise PermissionError(path)
+    return opened
 
 
 def _remove(connection: duckdb.DuckDBPyConnection, folder: Path, lock: IO[str]) -> None:

@@ -28,6 +28,26 @@ def page_instead(address: str) -> Unavailable:
     )
 
 
+def unsized(address: str, length: str | None) -> Unavailable:
+    """The error for a server that does not say how long a file is, so that its end may be cut."""
+    return Unavailable(
+        "the server does not say how long the file is: a part could not be told from the whole",
+        where=address,
+        found="no Content-Length" if length is None else f"Content-Length: {length}",
+        hint="give the file's `digest` in the task's `data.sources`; or fetch it yourself, and "
+        + FOLDER,
+    )
+
+
+def empty(address: str) -> Unavailable:
+    """The error for a file without a byte."""
+    return Unavailable(
+        "the server sent an empty file",
+        where=address,
+        hint=f"open the address in a browser and look at what it gives; then {FOLDER}",
+    )
+
+
 def not_given(address: str, says: str) -> Unavailable:
     """The error for a page of Google Drive in place of the file; `says` is what it says."""
     if "quota" in says.lower() or "too many" in says.lower():

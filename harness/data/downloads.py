@@ -26,7 +26,7 @@ from harness.base.hashing import digest
 from harness.base.home import expanded, user_cache
 from harness.base.redaction import without_query
 from harness.contracts.task import DriveSpec, UrlSpec
-from harness.data.download_errors import another_file, not_fetched
+from harness.data.download_errors import another_file, empty, not_fetched
 from harness.data.download_watch import Watch
 from harness.data.fetching import Fetching
 from harness.runs.atomic_files import atomic_write, make_folder, storage_error
@@ -136,11 +136,15 @@ class _Cache:
             if isinstance(remote, DriveSpec):
                 fetch_drive_file(remote, part, watch)
             else:
-                WebFile(remote.address, part, watch).fetch()
+                checked = self._known() is not None
+                WebFile(remote.address, part, watch, checked=checked).fetch()
         except OSError as error:
             if error.errno in _FULL:
                 self._forget()
             raise storage_error(part, error, option=VARIABLE) from error
+        if not part.stat().st_size:
+            self._forget()
+            raise empty(self.address)
 
     def _checked(self, part: Path) -> Seen:
         """What was fetched, with its digest; DataError, and nothing kept, if it is another one."""

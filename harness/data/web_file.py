@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from harness.base.redaction import without_query
-from harness.data.download_errors import page_instead, refused, unreachable
+from harness.data.download_errors import page_instead, refused, unreachable, unsized
 
 TIMEOUT = (15, 60)
 """Seconds to wait for a connection, and for the next bytes."""
@@ -31,14 +31,18 @@ _NO_SUCH_RANGE = 416
 
 
 class WebFile:
-    """A download of `address` into the file `part`, whose validator is kept next to it."""
+    """A download of `address` into the file `part`, whose validator is kept next to it.
 
-    def __init__(self, address: str, part: Path, watch: Watched) -> None:
+    `checked` says that a digest will show whether the file is whole.
+    """
+
+    def __init__(self, address: str, part: Path, watch: Watched, *, checked: bool) -> None:
         self._address = address
         self._shown = without_query(address)
         self._part = part
         self._validator = part.with_name(f"{part.name}.validator")
         self._watch = watch
+        self._checked = checked
         self._written = 0
         self._total: int | None = None
         self._file: BinaryIO
@@ -83,8 +87,10 @@ class WebFile:
 
     def _answered(self, response: Any, **_: Any) -> None:
         """Look at an answer before its bytes are read: are they the rest, or all from the start?"""
-        if response.is_redirect or not response.ok:
+        if response.is_redirect or response.status_code >= 400:
             return
+        if response.status_code not in (200, 206):
+            raise refused(self._shown, response.status_code)
         headers = response.headers
         rest = str(headers.get("content-range", "")).startswith(f"bytes {self._written}-")
         if response.status_code != 206 or not rest:
@@ -97,8 +103,16 @@ class WebFile:
         response.raw.headers.pop("content-encoding", None)
         if str(headers.get("content-type", "")).startswith("text/html"):
             raise page_instead(self._shown)
-        length = headers.get("content-length")
-        self._total = None if length is None else self._written + int(length)
+        lengths = {one.strip() for one in str(headers.get("content-length", "")).split(",")} - {""}
+        chunked = "chunked" in str(headers.get("transfer-encoding", "")).lower()
+        if not all(map(str.isdecimal, lengths)) or len(lengths) > 1:
+            raise unsized(self._shown, ", ".join(sorted(lengths)))
+        if not (lengths or chunked or self._checked):
+            raise unsized(self._shown, None)
+        self._total = None
+        for length in lengths:
+            headers["content-length"] = length  # `pooch` reads it too
+            self._total = self._written + int(length)
         self._watch(self._written, self._total)
 
     def write(self, chunk: bytes) -> None:

@@ -7,8 +7,10 @@ import gzip
 import hashlib
 import itertools
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from builders.processes import run_python
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
 from harness.data import Table, TaskData, open_dataset
-from harness.data.database import Database
+from harness.data.database import Database, _new_folder
 from harness.data.fingerprint import stamp_of
 from harness.data.source import FileSource
 
@@ -404,6 +406,21 @@ def test_the_files_of_a_database_go_with_it(
     del database
     gc.collect()
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_pipe_in_the_place_of_a_lock_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "harness-tables-other"
+    folder.mkdir()
+    os.mkfifo(folder / "lock")  # opening it waits for a writer, without end
+    (tmp_path / "harness-tables-link").mkdir()
+    (tmp_path / "harness-tables-link" / "lock").symlink_to(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    made, lock = _new_folder()
+    lock.close()
+    assert made.parent == tmp_path
+    assert folder.is_dir()
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(

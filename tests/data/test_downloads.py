@@ -240,6 +240,37 @@ def test_a_refusal_is_an_error_at_once(web: Web, status: int) -> None:
     assert len(web.asked) == 1
 
 
+def test_an_answer_that_leads_nowhere_is_a_refusal(web: Web, cache: Path) -> None:
+    web.pages["/people.csv"] = Page(CSV, status=302)
+    assert "refuses the file with status 302" in str(refused(spec(f"{web.url}/people.csv")))
+    assert not list(cache.glob("sha256-*"))
+
+
+def test_an_empty_file_is_an_error_and_the_next_command_asks_again(web: Web, cache: Path) -> None:
+    given = spec(f"{web.url}/people.csv")
+    web.pages["/people.csv"] = Page(b"")
+    assert "the server sent an empty file" in str(refused(given))
+    assert not list(cache.glob("sha256-*"))
+    web.pages["/people.csv"] = Page(CSV)
+    assert users(opened(given)) == ["u1", "u2"]
+
+
+def test_a_file_without_a_length_counts_as_whole_only_by_its_digest(web: Web, cache: Path) -> None:
+    web.pages["/people.csv"] = Page(CSV, length=False, cuts=[12])
+    error = str(refused(spec(f"{web.url}/people.csv")))
+    assert "does not say how long the file is" in error
+    assert "`digest`" in error
+    assert not list(cache.glob("sha256-*"))
+    web.pages["/people.csv"] = Page(CSV, length=False)
+    assert users(opened(spec(f"{web.url}/people.csv", digest=sha256(CSV)))) == ["u1", "u2"]
+
+
+@pytest.mark.parametrize("length", ["17, 17", "17", " 17 ,17"])
+def test_a_length_that_is_said_twice_is_one_length(web: Web, length: str) -> None:
+    web.pages["/people.csv"] = Page(CSV, length=False, headers={"content-length": length})
+    assert users(opened(spec(f"{web.url}/people.csv"))) == ["u1", "u2"]
+
+
 def test_a_busy_server_is_asked_again(web: Web) -> None:
     web.pages["/people.csv"] = Page(b"", status=503)
     assert "503" in str(refused(spec(f"{web.url}/people.csv")))
@@ -267,6 +298,18 @@ def zip_with_link() -> bytes:
     return packed.getvalue()
 
 
+def tar_with_holes() -> bytes:
+    """A tar with one member of a few bytes that GNU tar would unpack to a gigabyte of zeros."""
+    member = tarfile.TarInfo("people.csv")
+    member.type = tarfile.GNUTYPE_SPARSE
+    header = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    header[386:410] = b"00000000000\0" + b"00000000000\0"  # one piece of 0 bytes at 0
+    header[483:495] = b"%011o\0" % (1 << 30)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + bytes(1024)
+
+
 @pytest.mark.parametrize(
     ("name", "body"),
     [
@@ -279,10 +322,15 @@ def zip_with_link() -> bytes:
         ("a.tar", tarred(link("people.csv", "/etc/hostname", tarfile.SYMTYPE))),
         ("a.tar", tarred(link("people.csv", "../x", tarfile.LNKTYPE))),
         ("a.tar", tarred(link("pipe", "", tarfile.FIFOTYPE))),
+        ("a.tar", tar_with_holes()),
+        ("a.tar", tarred((tarfile.TarInfo("a"), CSV), (tarfile.TarInfo("a/b.csv"), CSV))),
+        ("a.zip", zipped(**{"n" * 300: CSV})),
+        ("a.zip", zipped()),
+        ("bomb.csv.gz", gzip.compress(bytes(100_000_000))),
     ],
     ids=names,
 )
-def test_a_member_that_leads_out_is_refused(
+def test_an_archive_that_cannot_be_trusted_is_refused(
     web: Web, cache: Path, tmp_path: Path, name: str, body: bytes
 ) -> None:
     web.pages[f"/{name}"] = Page(body)
@@ -418,7 +466,7 @@ def test_a_large_file_must_be_asked_for(
 ) -> None:
     monkeypatch.setattr(download_watch, "LARGE", 1000)
     web.pages["/people.csv"] = Page(LONG, length=length)
-    given = spec(f"{web.url}/people.csv")
+    given = spec(f"{web.url}/people.csv", digest=sha256(LONG))
     error = refused(given)
     assert isinstance(error, UsageError)
     assert "--download" in str(error)

@@ -80,6 +80,10 @@ class Stage:
     roles: tuple[str, ...] = ()
     """The roles that `work` asks with `desk.ask`."""
 
+    scored: bool = True
+    """Whether the answers of these roles are scored. Those of roles that only help, such as a
+    profiler, may be unreadable no more often than a judge's."""
+
     judges: tuple[str, ...] = ()
     """The roles that `work` asks with `desk.judge`."""
 
@@ -104,11 +108,6 @@ class Stage:
 
     role_hint: str = ""
     """What to do if a role of this stage has no model."""
-
-    @property
-    def asks_candidate(self) -> bool:
-        """Whether the stage asks the model that is evaluated."""
-        return CANDIDATE in self.roles
 
     @property
     def templates(self) -> tuple[str, ...]:

@@ -45,13 +45,12 @@ def how_to_ask_again(causes: Mapping[str, int]) -> str:
 class FailureWatch:
     """Counts a stage's failures by family and cause, and compares them with the limits.
 
-    Unreadable answers of a stage that does not ask the candidate count with those of judges: tasks
-    that allow a candidate any number of them do not allow a judge or a profiler as many.
+    Unreadable answers that are not `scored`, as of a profiler, count with those of judges.
     """
 
     limits: FailureLimits
     total: int
-    asks_candidate: bool = True
+    scored: bool = True
     families: Counter[str] = field(default_factory=Counter)
     causes: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
@@ -59,7 +58,7 @@ class FailureWatch:
     def failed(self, tag: str, cause: str, detail: str = "") -> None:
         """Count one failure by its record's tag; the first detail of each family is kept."""
         family = FAMILIES[tag]
-        if family == "parsing" and not self.asks_candidate:
+        if family == "parsing" and not self.scored:
             family = "judging"
         self.families[family] += 1
         self.causes[cause] += 1

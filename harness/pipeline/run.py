@@ -61,7 +61,7 @@ def identical_repeats_warning(
         context
         for each in contexts
         for context in each
-        if settings.num_repeats > 1 and context.stage.asks_candidate
+        if settings.num_repeats > 1 and CANDIDATE in context.stage.roles
     ]
     # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]

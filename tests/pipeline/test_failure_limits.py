@@ -88,10 +88,10 @@ def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
     )
 
 
-def test_an_unreadable_answer_of_another_role_counts_as_a_judge_s() -> None:
+def test_an_unreadable_answer_that_is_not_scored_counts_as_a_judge_s() -> None:
     limits = FailureLimits(parsing=1.0, judging=0.2)
     candidate = FailureWatch(limits=limits, total=4)
-    profiler = FailureWatch(limits=limits, total=4, asks_candidate=False)
+    profiler = FailureWatch(limits=limits, total=4, scored=False)
     for watch in (candidate, profiler):
         for _ in range(2):
             watch.failed("unreadable", "empty", "no text")

@@ -166,7 +166,7 @@ class Executor(ABC):
             watch=FailureWatch(
                 limits=limits_of(run.context.task, self._planned.limits),
                 total=run.progress.total,
-                asks_candidate=run.context.stage.asks_candidate,
+                scored=run.context.stage.scored and bool(run.context.stage.roles),
             ),
             retry_failures=self._planned.retry_failures,
             yield_to_loop=self._yield_to_loop,

@@ -81,8 +81,7 @@ class Stage:
     """The roles that `work` asks with `desk.ask`."""
 
     scored: bool = True
-    """Whether the answers of these roles are scored. Those of roles that only help, such as a
-    profiler, may be unreadable no more often than a judge's."""
+    """False for roles that only help: their answers may be unreadable as seldom as a judge's."""
 
     judges: tuple[str, ...] = ()
     """The roles that `work` asks with `desk.judge`."""

@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.base.errors import TooManyFailures
-from harness.contracts.outcomes import FAMILIES, problem_in
+from harness.contracts.outcomes import FAMILIES, NO_ANSWER, problem_in
 from harness.contracts.task import Task
 from harness.pipeline.settings import FailureLimits
 
 FEWEST = 2
 """Failures that it takes to exceed a limit: one bad item never ends a run."""
-
-TRUNCATED = "truncated"
-"""The cause of a reply that its limit of tokens cut."""
 
 FEWEST_TO_STOP_EARLY = 20
 """Failures that it takes to stop a stage before its last item."""
@@ -33,12 +30,13 @@ def how_to_ask_again(causes: Mapping[str, int]) -> str:
     'most answers would be cut again at the sam'
     """
     shown = "`harness show RUN --failures` lists the failures"
-    if causes and max(causes, key=causes.__getitem__) == TRUNCATED:
+    if causes and max(causes, key=causes.__getitem__) == "truncated":
         return (
             f"most answers would be cut again at the same limit: {shown} and how to raise it for "
             "the next command"
         )
-    return f"{shown}; to ask again, repeat the command with --retry_failures"
+    plain = f"as it is where no answer came ({', '.join(sorted(NO_ANSWER))})"
+    return f"{shown}; to ask again, repeat the command: {plain}, with --retry_failures for the rest"
 
 
 @dataclass(kw_only=True)
@@ -65,11 +63,6 @@ class FailureWatch:
         if detail:
             self.first.setdefault(family, problem_in(detail))
 
-    def forget(self) -> None:
-        """Count from the beginning."""
-        self.families.clear()
-        self.causes.clear()
-
     def too_many(self) -> bool:
         """Whether a family's share of all items exceeds its limit."""
         return self._over(FEWEST) is not None
@@ -89,7 +82,7 @@ class FailureWatch:
             found=f"{self.families[family]} of {self.total} by {family} ({causes})"
             + (f"; the first: {first}" if (first := self.first.get(family)) else ""),
             expected=f"at most {limit:.0%} (--max_failures {family}={limit:g})",
-            hint=f"all records are kept; {how_to_ask_again(self.causes)}, or repeat it with a "
+            hint=f"all records are kept; {how_to_ask_again(self.causes)}, or with a "
             "larger --max_failures to accept them",
         )
 

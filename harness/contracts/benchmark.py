@@ -12,7 +12,7 @@ from harness.contracts.dataset import Dataset
 from harness.contracts.identity import Identity
 from harness.contracts.published import PublishedResult
 from harness.contracts.records import Records, Score
-from harness.contracts.stage import Stage
+from harness.contracts.stage import CANDIDATE, Stage
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -191,7 +191,7 @@ class Benchmark:
     @property
     def stages_of_others(self) -> frozenset[str]:
         """The stages that do not ask the candidate: their failures are not the candidate's."""
-        return frozenset(each.name for each in self.stages if not each.asks_candidate)
+        return frozenset(each.name for each in self.stages if CANDIDATE not in each.roles)
 
     @property
     def roles(self) -> frozenset[str]:

@@ -94,6 +94,9 @@ CAUSES = {
 }
 """What the causes mean that any benchmark may have; `Benchmark.words` has those of its own."""
 
+NO_ANSWER = frozenset({"connection", "timeout", "server_error", "rate_limited"})
+"""The causes of calls that got no answer: the command of an unfinished run asks these again."""
+
 FAMILIES = {
     "unreadable": "parsing",
     "call_failed": "calls",

@@ -80,6 +80,9 @@ class Stage:
     roles: tuple[str, ...] = ()
     """The roles that `work` asks with `desk.ask`."""
 
+    scored: bool = True
+    """False for roles that only help: their answers may be unreadable as seldom as a judge's."""
+
     judges: tuple[str, ...] = ()
     """The roles that `work` asks with `desk.judge`."""
 
@@ -104,11 +107,6 @@ class Stage:
 
     role_hint: str = ""
     """What to do if a role of this stage has no model."""
-
-    @property
-    def asks_candidate(self) -> bool:
-        """Whether the stage asks the model that is evaluated."""
-        return CANDIDATE in self.roles
 
     @property
     def templates(self) -> tuple[str, ...]:

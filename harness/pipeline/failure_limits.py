@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harness.base.errors import TooManyFailures
-from harness.contracts.outcomes import FAMILIES, problem_in
+from harness.contracts.outcomes import FAMILIES, NO_ANSWER, problem_in
 from harness.contracts.task import Task
 from harness.pipeline.settings import FailureLimits
 
 FEWEST = 2
 """Failures that it takes to exceed a limit: one bad item never ends a run."""
-
-TRUNCATED = "truncated"
-"""The cause of a reply that its limit of tokens cut."""
 
 FEWEST_TO_STOP_EARLY = 20
 """Failures that it takes to stop a stage before its last item."""
@@ -33,25 +30,25 @@ def how_to_ask_again(causes: Mapping[str, int]) -> str:
     'most answers would be cut again at the sam'
     """
     shown = "`harness show RUN --failures` lists the failures"
-    if causes and max(causes, key=causes.__getitem__) == TRUNCATED:
+    if causes and max(causes, key=causes.__getitem__) == "truncated":
         return (
             f"most answers would be cut again at the same limit: {shown} and how to raise it for "
             "the next command"
         )
-    return f"{shown}; to ask again, repeat the command with --retry_failures"
+    plain = f"as it is where no answer came ({', '.join(sorted(NO_ANSWER))})"
+    return f"{shown}; to ask again, repeat the command: {plain}, with --retry_failures for the rest"
 
 
 @dataclass(kw_only=True)
 class FailureWatch:
     """Counts a stage's failures by family and cause, and compares them with the limits.
 
-    Unreadable answers of a stage that does not ask the candidate count with those of judges: tasks
-    that allow a candidate any number of them do not allow a judge or a profiler as many.
+    Unreadable answers that are not `scored`, as of a profiler, count with those of judges.
     """
 
     limits: FailureLimits
     total: int
-    asks_candidate: bool = True
+    scored: bool = True
     families: Counter[str] = field(default_factory=Counter)
     causes: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
@@ -59,17 +56,12 @@ class FailureWatch:
     def failed(self, tag: str, cause: str, detail: str = "") -> None:
         """Count one failure by its record's tag; the first detail of each family is kept."""
         family = FAMILIES[tag]
-        if family == "parsing" and not self.asks_candidate:
+        if family == "parsing" and not self.scored:
             family = "judging"
         self.families[family] += 1
         self.causes[cause] += 1
         if detail:
             self.first.setdefault(family, problem_in(detail))
-
-    def forget(self) -> None:
-        """Count from the beginning."""
-        self.families.clear()
-        self.causes.clear()
 
     def too_many(self) -> bool:
         """Whether a family's share of all items exceeds its limit."""
@@ -90,7 +82,7 @@ class FailureWatch:
             found=f"{self.families[family]} of {self.total} by {family} ({causes})"
             + (f"; the first: {first}" if (first := self.first.get(family)) else ""),
             expected=f"at most {limit:.0%} (--max_failures {family}={limit:g})",
-            hint=f"all records are kept; {how_to_ask_again(self.causes)}, or repeat it with a "
+            hint=f"all records are kept; {how_to_ask_again(self.causes)}, or with a "
             "larger --max_failures to accept them",
         )
 

@@ -26,7 +26,7 @@ from harness.contracts.stage import Item
 from harness.pipeline.failure_limits import FailureWatch
 from harness.pipeline.plan import StageRun
 from harness.runs.atomic_files import storage_error
-from harness.runs.journal import FailedRecord, JournalWriter
+from harness.runs.journal import JournalWriter, LackingRecord
 
 YieldToLoop = Callable[[], Awaitable[None]]
 """Yields to the event loop from time to time."""
@@ -300,17 +300,19 @@ def job_of(queue: Queue, text: JobText, decode: Callable[[bytes], Item]) -> Job:
 
 @dataclass(eq=False, kw_only=True)
 class ItemQueue:
-    """The items of a running stage that have no record yet, and the writer of their records.
+    """The items of a running stage that are left, and the writer of their records.
 
-    `decode_value` reads a value back from JSON as the type that the stage declares.
+    These have no record or broke; with `ask_unanswered` also those that lack a model's answer, and
+    with `retry_failures` all that failed. `decode_value` reads a value of the stage from JSON.
     """
 
     run: StageRun
     item_file: ItemFile
-    recorded: dict[bytes, FailedRecord | None]
+    recorded: dict[bytes, LackingRecord | None]
     writer: JournalWriter
     watch: FailureWatch
     retry_failures: bool
+    ask_unanswered: bool
     yield_to_loop: YieldToLoop
     decode_value: Callable[[bytes], Any]
     left: int = field(init=False)
@@ -323,7 +325,7 @@ class ItemQueue:
         self.left = len(self.item_file)
         self._items = self.item_file.take()
 
-    def rewind(self, recorded: dict[bytes, FailedRecord | None]) -> None:
+    def rewind(self, recorded: dict[bytes, LackingRecord | None]) -> None:
         """Begin once more with what is recorded by now, as items were lost on their way.
 
         Failures that were recorded since the first pass are not asked again.
@@ -331,7 +333,8 @@ class ItemQueue:
         progress = self.run.progress
         progress.done = 0
         progress.failures.clear()
-        self.watch.forget()
+        self.watch.families.clear()
+        self.watch.causes.clear()
         self.recorded = recorded
         self.left = len(self.item_file)
         self._items = self.item_file.take()
@@ -349,16 +352,16 @@ class ItemQueue:
             self.left -= 1
             if key not in self.recorded:
                 return JobText(key=key.hex(), item=item, again=False, replaces="")
-            failure = self.recorded.pop(key)
-            if failure is not None and self._asks_again(key, failure):
-                self._replaced[key] = failure.checksum
+            lacking = self.recorded.pop(key)
+            if lacking is not None and self._asks_again(key, lacking):
+                self._replaced[key] = lacking.checksum
                 return JobText(
                     key=key.hex(),
                     item=item,
-                    again=self.retry_failures,
-                    replaces=failure.checksum,
+                    again=self.retry_failures and lacking.failed,
+                    replaces=lacking.checksum,
                 )
-            self._take_over(failure)
+            self._take_over(lacking)
             await self.yield_to_loop()
         if not self.exhausted:
             self.exhausted = True
@@ -371,15 +374,16 @@ class ItemQueue:
         self.item_file.close()
         self.writer.close()
 
-    def _asks_again(self, key: bytes, failure: FailedRecord) -> bool:
+    def _asks_again(self, key: bytes, lacking: LackingRecord) -> bool:
         if self._rewound:
-            return self._replaced.get(key) == failure.checksum
-        return self.retry_failures or failure.type == BROKEN
+            return self._replaced.get(key) == lacking.checksum
+        unanswered = self.ask_unanswered and lacking.unanswered
+        return unanswered or lacking.type == BROKEN or (self.retry_failures and lacking.failed)
 
-    def _take_over(self, failure: FailedRecord | None) -> None:
+    def _take_over(self, lacking: LackingRecord | None) -> None:
         progress = self.run.progress
         progress.resumed += not self._rewound
         progress.done += 1
-        if failure is not None:
-            progress.failures[failure.cause] += 1
-            self.watch.failed(failure.type, failure.cause)
+        if lacking is not None and lacking.failed:
+            progress.failures[lacking.cause] += 1
+            self.watch.failed(lacking.type, lacking.cause)

@@ -29,7 +29,7 @@ from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import Spec
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.thinking import said_before
-from harness.runs.journal import recorded
+from harness.runs.journal import has_value, recorded
 from harness.runs.manifest import (
     Manifest,
     RoleEntry,
@@ -56,11 +56,12 @@ PLAYERS = {"model_args", "roles"}
 
 @dataclass(kw_only=True)
 class LockedFolder:
-    """A locked run folder with its manifest; `save` writes changes of the manifest."""
+    """A locked run folder with its manifest; a run that was `done` asks nothing again by itself."""
 
     folder: RunFolder
     manifest: Manifest
     resumed: bool
+    done: bool = False
 
     @property
     def run_id(self) -> str:
@@ -75,23 +76,26 @@ class LockedFolder:
     def unrecorded(
         self, settings: RunSettings, contexts: Mapping[str, Sequence[StageContext]]
     ) -> list[StageContext]:
-        """The stages that an earlier session has not recorded in full; call it before `begin`."""
+        """The stages that this session may ask for; call it before `begin`."""
         left = []
         for task, stages in contexts.items():
-            known = self.manifest.tasks.get(task)
-            finished = (
-                {one.key for one in known.stages if one.items is not None} if known else set()
-            )
+            known = self.manifest.tasks[task].stages if task in self.manifest.tasks else ()
+            finished = {one.key for one in known if one.items is not None}
             open_stages: set[str] = set()
             for context in stages:
                 if (
                     settings.retry_failures
                     or context.key not in finished
                     or open_stages.intersection(context.stage.after)
+                    or (not self.done and self._lacks_answers(context))
                 ):
                     open_stages.add(context.stage.name)
                     left.append(context)
         return left
+
+    def _lacks_answers(self, context: StageContext) -> bool:
+        journal = self.folder.journal(context.task.name, context.number, context.stage.name)
+        return any(one and one.unanswered for one in recorded(journal, context.key).values())
 
     def delivered(self) -> None:
         """Keep that the result of the run was delivered; its own answers are in its records."""
@@ -150,7 +154,11 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
     run_key = digest(settings.asked())
     model, name = _candidate(settings, prepared)
     found = _folder_to_resume(settings, prepared, run_key, model, display)
-    _show_notes(prepared, display)
+    for note in prepared.notes:
+        display.show_line(note)
+    for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
+        for fact in dataset.noted:
+            display.show_line(f"{dataset.task}: {fact}")
     if found is not None:
         found.lock()
         manifest = found.manifest()
@@ -166,7 +174,8 @@ def lock_folder(settings: RunSettings, prepared: Prepared, *, display: Display) 
                 name=settings.name or manifest.name,
                 tags={**manifest.tags, **settings.tags},
             )
-            return LockedFolder(folder=found, manifest=manifest, resumed=True)
+            done = manifest.status == "done"
+            return LockedFolder(folder=found, manifest=manifest, resumed=True, done=done)
         found.unlock()
     elif settings.resume is None:
         _show_moved(settings, model, display)
@@ -196,15 +205,6 @@ def _candidate(settings: RunSettings, prepared: Prepared) -> tuple[str, str]:
     if found is None:
         return spec.label, spec.shown
     return found.label, found.shown or found.label
-
-
-def _show_notes(prepared: Prepared, display: Display) -> None:
-    """Show once which roles share a model, and the notes of each dataset."""
-    for note in prepared.notes:
-        display.show_line(note)
-    for dataset in dict.fromkeys(each.dataset for each in prepared.tasks):
-        for fact in dataset.noted:
-            display.show_line(f"{dataset.task}: {fact}")
 
 
 def _folder_to_resume(
@@ -282,7 +282,12 @@ def _show_moved(settings: RunSettings, label: str, display: Display) -> None:
         try:
             manifest = folder.manifest()
             way = _way_back(_differences(manifest, settings))
-            if manifest.status == "done" or way is None or not _has_answers(folder, manifest):
+            answered = (
+                has_value(folder.task(name) / stage.file, stage.key)
+                for name, task in manifest.tasks.items()
+                for stage in task.stages
+            )
+            if manifest.status == "done" or way is None or not any(answered):
                 continue
             folder.lock()
         except HarnessError:
@@ -308,14 +313,6 @@ def _way_back(different: Mapping[str, tuple[Any, Any]]) -> str | None:
         url for then, now in texts for url in ADDRESS.findall(then) if url not in now
     )
     return f"make the server answer at {' and '.join(before)} and repeat the first command"
-
-
-def _has_answers(folder: RunFolder, manifest: Manifest) -> bool:
-    return any(
-        None in recorded(folder.task(name) / stage.file, stage.key).values()
-        for name, task in manifest.tasks.items()
-        for stage in task.stages
-    )
 
 
 def _unlike(
@@ -364,7 +361,7 @@ def _answers_stay(folder: RunFolder, manifest: Manifest, prepared: Prepared) -> 
         keys = {context.stage.name: context.key for context in each.contexts(run_id, thinking)}
         for entry in manifest.tasks[name].stages if name in manifest.tasks else ():
             changed = keys.get(entry.name) != entry.key
-            if changed and None in recorded(folder.task(name) / entry.file, entry.key).values():
+            if changed and has_value(folder.task(name) / entry.file, entry.key):
                 return False
     return True
 

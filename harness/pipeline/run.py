@@ -61,7 +61,7 @@ def identical_repeats_warning(
         context
         for each in contexts
         for context in each
-        if settings.num_repeats > 1 and context.stage.asks_candidate
+        if settings.num_repeats > 1 and CANDIDATE in context.stage.roles
     ]
     # A model that answers by rule draws from the seed, whatever the temperature.
     drawn = [each for each in asking if each.model(CANDIDATE).identity.scope != "call"]
@@ -222,12 +222,11 @@ def _stage_runs(
     prepared: Prepared, taken: LockedFolder, contexts: Mapping[str, Sequence[StageContext]]
 ) -> list[StageRun]:
     """The stages of all tasks in order."""
-    journal = taken.folder.journal
     return [
         stage_run
         for each in prepared.tasks
         for stage_run in stage_runs(
-            each, contexts[each.task.name], functools.partial(journal, each.task.name)
+            each, contexts[each.task.name], functools.partial(taken.folder.journal, each.task.name)
         )
     ]
 
@@ -270,12 +269,13 @@ async def _start(
     if engines is not None:
         await engines.make_room(asked, models)
     still = engines.open if engines is not None else []
+    # Nodes of a cluster look themselves at what the engines need that start there.
     look = functools.partial(
         preflight,
         {
             m: players
             for m, players in models.items()
-            if m in asked and m not in still and not _elsewhere(m, settings)
+            if m in asked and m not in still and not (m.occupies and settings.executor == "ray")
         },
         settings,
         show=display.show_line,
@@ -295,11 +295,6 @@ async def _start(
         problem = error
     keep_thinking(unknown, store, warn)
     return Start(asked=asked, thinks=thinks | unknown, client=client, look=None, problem=problem)
-
-
-def _elsewhere(model: Model, settings: RunSettings) -> bool:
-    """Whether a model's engine starts on nodes of a cluster, which look at what it needs."""
-    return settings.executor == "ray" and model.occupies is not None
 
 
 async def _carry_out(run: Session, runs: list[StageRun], *, handle_signals: bool) -> RunResult:

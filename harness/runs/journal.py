@@ -163,28 +163,40 @@ def open_journal(path: Path) -> JournalWriter:
     return JournalWriter(path) if number == 1 else JournalWriter(part_path(path, number), new=True)
 
 
-class FailedRecord(NamedTuple):
-    """The failure of a record: its kind, its cause, and the checksum of its line."""
+class LackingRecord(NamedTuple):
+    """A record that lacks its value or a model's answer: its outcome, and its line's checksum."""
 
     type: str
     cause: str
     checksum: str
+    unanswered: bool
+
+    @property
+    def failed(self) -> bool:
+        """Whether it has no value."""
+        return self.type != "done"
 
 
-def recorded(path: Path, stage_key: str) -> dict[bytes, FailedRecord | None]:
-    """The keys with a current record in a stage's journal, each with its failure or None."""
-    found: dict[bytes, FailedRecord | None] = {}
+def recorded(path: Path, stage_key: str) -> dict[bytes, LackingRecord | None]:
+    """The keys with a current record in a stage's journal, each with what it lacks or None."""
+    found: dict[bytes, LackingRecord | None] = {}
     for _, _, head in scan(path, OutcomeHead):
         if head.stage != stage_key:
             continue
         key = bytes.fromhex(head.key)
         if head.dropped:
             found.pop(key, None)
-        elif head.outcome is None or head.outcome.type == "done":
+        elif head.outcome is None or (head.outcome.type == "done" and not head.unanswered):
             found[key] = None
         else:
-            found[key] = FailedRecord(head.outcome.type, head.outcome.cause, head.crc32)
+            outcome = head.outcome
+            found[key] = LackingRecord(outcome.type, outcome.cause, head.crc32, head.unanswered)
     return found
+
+
+def has_value(path: Path, stage_key: str) -> bool:
+    """Whether a current record in a stage's journal has a value."""
+    return any(one is None or not one.failed for one in recorded(path, stage_key).values())
 
 
 def holds_non_finite(value: Any) -> bool:

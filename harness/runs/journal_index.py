@@ -17,6 +17,7 @@ import msgspec
 from harness.base.checksums import LINE, damage
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
+from harness.contracts.outcomes import NO_ANSWER
 from harness.contracts.records import Done, Record, record_type
 from harness.runs.journal_parts import (
     FILE_SPAN,
@@ -54,6 +55,12 @@ class OutcomeTag(msgspec.Struct, frozen=True, gc=False):
     cause: str = ""
 
 
+class CallTag(msgspec.Struct, frozen=True, gc=False):
+    """The failure of a call, if it has one."""
+
+    failure: OutcomeTag | None = None
+
+
 class OutcomeHead(msgspec.Struct, frozen=True, gc=False):
     """The head of a line with the kind of its outcome; None if the line drops a record."""
 
@@ -61,7 +68,15 @@ class OutcomeHead(msgspec.Struct, frozen=True, gc=False):
     stage: str
     dropped: bool = False
     outcome: OutcomeTag | None = None
+    calls: tuple[CallTag, ...] = ()
     crc32: str = ""
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether a question ended without an answer, even if the item has a value."""
+        ends = (self.outcome, *(call.failure for call in self.calls))
+        kinds = ("call_failed", "no_verdict")
+        return any(one and one.type in kinds and one.cause in NO_ANSWER for one in ends)
 
 
 HeadT = TypeVar("HeadT", Head, OutcomeHead)

@@ -54,13 +54,12 @@ class Unfinished(HarnessError):
 
 
 def how_to_finish(manifest: Manifest) -> str:
-    """The hint how to finish a run's tasks; after too many failures a plain resume stops again."""
+    """The hint how to finish a run's tasks, also after too many failures."""
+    again = "repeat the run's command: it continues where it stopped"
     if manifest.status == "too_many_failures":
-        return (
-            "`harness show RUN --failures` lists the failures; repeat the run's command with "
-            "--retry_failures to ask again, or with a larger --max_failures to continue"
-        )
-    return "repeat the run's command: it continues where it stopped"
+        again += " and asks again what got no answer; add --retry_failures to ask again what else "
+        again += "failed (`harness show RUN --failures`), or a larger --max_failures to accept it"
+    return again
 
 
 class _Outcome(msgspec.Struct, frozen=True, gc=False):

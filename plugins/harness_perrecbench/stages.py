@@ -180,12 +180,12 @@ def _with_profiles(items: Iterable[Asked], upstreams: Upstreams) -> Iterator[Ask
 
 PROFILE = Stage(
     name="profile",
-    version=1,
     item=Person,
     value=str,
     items=lambda _, data, __: data.people,
     work=write_profile,
     roles=("profiler",),
+    scored=False,
     options=("tries",),
     when=lambda data, _: bool(data.people),
     role_hint="some users have no profile that the task may show: `--role profiler=SPEC` lets a "

@@ -11,6 +11,7 @@ from builders.processes import wait_until
 from builders.toys import current_lines, outcomes
 
 from harness.base.errors import PluginError
+from harness.calls.policy import Patience
 from harness.runs.journal_parts import journal_parts
 from harness.testing import faults
 
@@ -175,6 +176,21 @@ def test_failures_that_one_executor_recorded_are_asked_again_by_the_other(runs, 
     begun = runs.run(first, max_failures=ANY_NUMBER)
     server.faults = ()
     done = runs.run(then, max_failures=ANY_NUMBER, retry_failures=True, resume=begun.folder)
+    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
+    check_paid(server, 40 + 4)
+
+
+@pytest.mark.parametrize("then", EXECUTORS)
+@pytest.mark.parametrize("first", EXECUTORS)
+def test_what_ended_without_an_answer_is_asked_again_by_the_same_command(runs, serve, first, then):
+    server = serve(faults=ending_in("3", faults.status(500)))
+    runs.words(*WORDS)
+    limits = {"patience": Patience(attempts=1), "max_failures": {"calls": 0.05}}
+    begun = runs.run(first, **limits)
+    assert (begun.status, server.count) == ("too_many_failures", 40)
+    server.faults = ()
+    done = runs.run(then, **limits)
+    assert (done.status, done.folder) == ("done", begun.folder)
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
     check_paid(server, 40 + 4)
 

@@ -185,6 +185,21 @@ def test_what_failed_in_passing_is_asked_again_and_what_failed_for_good_is_recor
     assert causes == ["overflow", "refused", "truncated"]
 
 
+def test_what_a_live_run_got_no_answer_to_goes_into_the_next_file(batched, serve):
+    server = serve(batched, faults=lambda asked: faults.status(500) if asked.number < 5 else None)
+    assert live(batched, "--attempts", "1", "--concurrency", "1").code == 3
+    one_by_one = [*server.requests[:5]]
+    server.faults = ()
+    assert requests(batched, "one.jsonl").json["requests"][0]["stages"] == {"interests/name": 5}
+    assert [line["body"] for line in lines_of(batched.folder / "one.jsonl")] == one_by_one
+    service(batched, server, "one.jsonl", "one.out")
+    replies(batched, "one.out")
+    asked = server.count
+    done = live(batched).ok()
+    assert done.summary()["stages"]["name"]["failures"] == {}
+    assert {body["model"] for body in server.requests[asked:]} == {"judge-model"}
+
+
 def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_in_a_live_run(batched, serve):
     requests(batched, "one.jsonl", limit=2)
     service(batched, serve(answer=lambda body: "no idea"), "one.jsonl", "one.out")

@@ -189,6 +189,60 @@ def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
     assert len(asked) == 20
 
 
+def test_after_a_server_died_the_same_command_finishes_and_asks_nothing_twice(
+    harness, serve, clean
+):
+    server = serve(harness)
+    died = []
+
+    def fault(asked):
+        if asked.number == 10 and not died:
+            died.append(True)
+            server._loop.create_task(server._hang_up())
+
+    server.faults = fault
+    one_by_one = ("--attempts", "1", "--concurrency", "1")
+    done = harness.run(*one_by_one)
+    assert done.code == 3
+    records = harness.records("name")
+    lost = [one["outcome"]["cause"] for one in records if one["outcome"]["type"] != "done"]
+    assert set(lost) == {"connection"} and len(lost) >= 20
+    assert "repeat the command: as it is where no answer came (connection, " in done.err
+    kept = [one["calls"][0]["messages"] for one in records if one["outcome"]["type"] == "done"]
+    assert len(kept) >= 10
+
+    server.faults = ()
+    server.revive()
+    before = server.count
+    done = harness.run(*one_by_one).ok()
+    assert done.summary()["metrics"] == clean
+    assert done.summary()["stages"]["name"]["failures"] == {}
+    again = [one["messages"] for one in server.requests[before:] if one["model"] != JUDGE]
+    assert len(again) == PEOPLE - len(kept)
+    assert not [one for one in again if one in kept]
+
+
+@pytest.mark.parametrize("accepted", [True, False], ids=["done", "not done"])
+def test_what_got_no_answer_is_asked_again_only_in_a_run_that_is_not_done(harness, serve, accepted):
+    lost = [faults.status(500), faults.status(429), faults.RESET]
+    server = serve(harness, faults=lambda asked: lost[asked.number] if asked.number < 3 else None)
+    options = ("--attempts", "1", "--concurrency", "1")
+    options += () if accepted else ("--max_failures", "calls=0")
+    assert harness.run(*options).code == (0 if accepted else 3)
+    failed = [one["item"] for one in harness.records("name") if one["outcome"]["type"] != "done"]
+    assert len(failed) == 3
+    before = server.count
+    done = harness.run(*options, "--resume", str(harness.folders[0])).ok()
+    again = [one for one in server.requests[before:] if one["model"] != JUDGE]
+    failures = done.summary()["stages"]["name"]["failures"]
+    if accepted:
+        assert server.count == before
+        assert failures == {"server_error": 1, "rate_limited": 1, "connection": 1}
+    else:
+        assert len(again) == 3 and failures == {}
+        assert [one["item"] for one in harness.records("name")[-3:]] == failed
+
+
 LIMITED = """
 import os, resource, sys
 most = int(sys.argv[1])

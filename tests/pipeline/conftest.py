@@ -99,7 +99,7 @@ class House:
     async def run(
         self, stages, models, *, judges=None, data=None, store=True, budget=UNBOUNDED,
         limits=ANY_NUMBER, one_at_a_time=False,
-        retry_failures=False,
+        retry_failures=False, ask_unanswered=False,
     ):  # fmt: skip
         benchmark, task, contexts = self.contexts(stages, models, judges)
 
@@ -119,6 +119,7 @@ class House:
                 plan=Plan(runs=runs, resource=room.resource),
                 limits=limits,
                 retry_failures=retry_failures,
+                ask_unanswered=ask_unanswered,
                 on_stage_start=lambda run: None,
                 on_stage_end=lambda run: self.ended.append(run.context.stage.name),
             ),

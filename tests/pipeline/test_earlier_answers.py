@@ -1,10 +1,10 @@
-"""The answers in the records of broken items."""
+"""The answers in the records of items that are worked again."""
 
 import pytest
 from builders.runs import make_line, write_journal
 
 from harness.contracts.model import Reply, TokenLogprob, Usage
-from harness.contracts.outcomes import Broken, Unreadable
+from harness.contracts.outcomes import Broken, CallFailed, Unreadable
 from harness.contracts.records import CallRecord, Done
 from harness.pipeline.desk import _answer_and_reasoning
 from harness.pipeline.executors.earlier_answers import EarlierAnswers, replies_in
@@ -50,10 +50,10 @@ def test_what_cannot_be_read_again_as_it_was_is_left_out():
     assert replies_in([failed, refused, half]) == {}
 
 
-def test_only_records_of_broken_items_are_looked_up_in_all_parts(tmp_path):
+def test_only_records_of_items_that_are_worked_again_are_looked_up_in_all_parts(tmp_path):
     journal = tmp_path / "1-a.jsonl"
-    outcomes = [Broken("KeyError"), Unreadable("no_json"), Done(1)]
-    for part, start in ((0, 1), (2, 4)):
+    outcomes = [Broken("KeyError"), Unreadable("no_json"), Done(1), CallFailed("timeout")]
+    for part, start in ((0, 1), (2, 5)):
         lines = (
             make_line(
                 number, {"id": str(number), "user": "u"}, outcome, stage=STAGE,
@@ -64,6 +64,7 @@ def test_only_records_of_broken_items_are_looked_up_in_all_parts(tmp_path):
         write_journal(part_path(journal, part), *lines)
     earlier = EarlierAnswers(journal, STAGE)
     found = [earlier.of(head.crc32) for _, _, head in scan(journal, OutcomeHead)]
-    assert found == [{"k1": Reply(text="1")}, {}, {}, {"k4": Reply(text="4")}, {}, {}]
+    replies = [{f"k{number}": Reply(text=f"{number}")} for number in range(9)]
+    assert found == [replies[1], {}, {}, replies[4], replies[5], {}, {}, replies[8]]
     assert earlier.of("none") == {}
     assert EarlierAnswers(journal, "6" * 32).of("none") == {}

@@ -146,6 +146,112 @@ async def test_retrying_failures_asks_those_only(house, scripted):
     assert outcomes(records["say"]) == {"a": Done("fine"), "b": Done("fine")}
 
 
+@pytest.mark.parametrize(
+    ("cause", "again"),
+    [
+        ("connection", True), ("timeout", True), ("server_error", True), ("rate_limited", True),
+        ("bad_request", False), ("overflow", False), ("no_content", False),
+        ("bad_response", False), ("not_recorded", False),
+    ],
+)  # fmt: skip
+async def test_what_ended_without_an_answer_is_asked_again_in_an_unfinished_run(
+    house, scripted, cause, again
+):
+    house.prompts = SAY
+    lost = True
+
+    def sometimes(request):
+        if lost and request.messages[0].content == "say b":
+            raise CallError(cause, "no")
+        return "fine"
+
+    model = scripted("m", sometimes)
+    few = [stage(words("a", "b", "c"))]
+    await house.run(few, {"candidate": model}, store=False)
+    assert house.progress["say"].failures == {cause: 1}
+    asked = len(model.asked)
+    lost = False
+    await house.run(few, {"candidate": model}, store=False)  # a run that was done
+    assert len(model.asked) == asked
+    records = await house.run(few, {"candidate": model}, store=False, ask_unanswered=True)
+    assert [request.messages[0].content for request in model.asked[asked:]] == ["say b"] * again
+    assert house.progress["say"].resumed == 3 - again
+    assert house.progress["say"].failures == ({} if again else {cause: 1})
+    assert isinstance(outcomes(records["say"])["b"], Done) == again
+
+
+@pytest.mark.parametrize("reply", ["", "cut", "refused"])
+async def test_what_was_answered_badly_is_not_asked_again_by_itself(house, scripted, reply):
+    house.prompts = SAY
+    finish = {"cut": "length", "refused": "refused"}.get(reply, "stop")
+    model = scripted("m", lambda request: reply)
+    model.finish = finish
+    await house.run([stage(words("a"))], {"candidate": model}, store=False)
+    asked = len(model.asked)
+    await house.run([stage(words("a"))], {"candidate": model}, store=False, ask_unanswered=True)
+    assert len(model.asked) == asked
+    assert house.progress["say"].failures.total() == 1
+
+
+async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_a_session(
+    house, scripted
+):
+    house.prompts = SAY
+    lost = "abcdef"
+
+    def sometimes(request):
+        word = request.messages[0].content[-1]
+        if word == "a":
+            raise CallError("bad_request", "no")
+        if word in lost:
+            raise CallError("server_error", "HTTP 500")
+        return "fine"
+
+    model = scripted("m", sometimes)
+    ten = [stage(words(*"abcdefghij"))]
+    limits = {"calls": 0.2}
+    await house.run(ten, {"candidate": model}, limits=limits)
+    assert "6 of 10 by calls" in str(house.halted[0])
+    asked = len(model.asked)
+    lost = "b"
+    await house.run(ten, {"candidate": model}, limits=limits, ask_unanswered=True)
+    assert not house.halted
+    assert house.progress["say"].failures == {"bad_request": 1, "server_error": 1}
+    again = sorted(request.messages[0].content for request in model.asked[asked:])
+    assert again == [f"say {word}" for word in "bcdef"]
+
+
+async def test_an_item_with_a_value_that_lacks_an_answer_is_asked_again(house, scripted):
+    house.prompts = SAY
+    house.prompts["say.second"] = "tell {{ word }}"
+    lost = True
+
+    async def of_two(item, desk):
+        said = [
+            await desk.ask(role, "say", {"word": item.word}, read=TextReader())
+            for role in ("candidate", "second")
+        ]
+        return " ".join(one.value for one in said if isinstance(one, Parsed))
+
+    def sometimes(request):
+        if lost:
+            raise CallError("timeout", "late")
+        return "also"
+
+    first, second = scripted("m"), scripted("n", sometimes)
+    both = [stage(words("a", "b"), of_two, roles=("candidate", "second"))]
+    models = {"candidate": first, "second": second}
+    await house.run(both, models)
+    lost = False
+    await house.run(both, models)
+    assert len(second.asked) == 2
+    records = await house.run(both, models, ask_unanswered=True)
+    assert (len(first.asked), len(second.asked)) == (2, 4)
+    assert outcomes(records["say"]) == {"a": Done("ok also"), "b": Done("ok also")}
+    await house.run(both, models, ask_unanswered=True)
+    assert (len(first.asked), len(second.asked)) == (2, 4)
+
+
 async def test_records_of_items_that_are_gone_are_taken_back(house, scripted):
     house.prompts = SAY
     model = scripted("m")

@@ -43,7 +43,8 @@ def test_the_error_names_causes_the_limit_and_both_ways_on():
     assert "t/name: too many items failed" in text
     assert "7 of 10 by parsing (no_json 6, schema 1)" in text
     assert "at most 50% (--max_failures parsing=0.5)" in text
-    assert "--retry_failures" in text
+    assert "repeat the command: as it is where no answer came" in text
+    assert "with --retry_failures for the rest, or with a larger --max_failures" in text
 
 
 def test_what_was_mostly_cut_is_not_to_be_asked_again_at_the_same_limit():
@@ -61,7 +62,7 @@ def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_li
     }
     cut, wrong = nothing_read(make_summary("t", stages=stages))
     assert "would be cut again" in cut.hint and "--retry_failures" not in cut.hint
-    assert wrong.hint.endswith("to ask again, repeat the command with --retry_failures")
+    assert wrong.hint.endswith("with --retry_failures for the rest")
 
 
 def test_of_an_error_in_several_lines_the_first_is_shown():
@@ -88,10 +89,10 @@ def test_the_command_goes_before_the_task_and_the_task_before_what_is_usual():
     )
 
 
-def test_an_unreadable_answer_of_another_role_counts_as_a_judge_s() -> None:
+def test_an_unreadable_answer_that_is_not_scored_counts_as_a_judge_s() -> None:
     limits = FailureLimits(parsing=1.0, judging=0.2)
     candidate = FailureWatch(limits=limits, total=4)
-    profiler = FailureWatch(limits=limits, total=4, asks_candidate=False)
+    profiler = FailureWatch(limits=limits, total=4, scored=False)
     for watch in (candidate, profiler):
         for _ in range(2):
             watch.failed("unreadable", "empty", "no text")

@@ -299,12 +299,13 @@ PINNED = {**SERVED, "model_args": "base_url=http://127.0.0.1:9/v1,revision=a"}
 JUDGES = "openai:one,base_url=http://127.0.0.1:9/v1", "openai:two,base_url=http://127.0.0.1:9/v1"
 
 
-def recorded(taken, number, stage, outcome="done"):
+def recorded(taken, number, stage, outcome="done", cause="x", *, calls=()):
     """A record of the stage, as the run writes it."""
     key = next(one.key for one in taken.manifest.tasks["interests"].stages if one.name == stage)
     path = taken.folder.journal("interests", number, stage)
     path.parent.mkdir(exist_ok=True)
-    line = {"key": "ab" * 16, "stage": key, "outcome": {"type": outcome, "cause": "x"}}
+    line = {"key": "ab" * 16, "stage": key, "outcome": {"type": outcome, "cause": cause}}
+    line["calls"] = [{"failure": {"type": "call_failed", "cause": one}} for one in calls]
     path.write_bytes(sealed(json.dumps(line).encode() + b"\n", LINE))
 
 
@@ -329,9 +330,10 @@ def test_a_stage_without_an_answer_may_have_another_judge(take, resume):
     assert take(**corrected).folder.path != path
 
 
-def test_a_stage_with_answers_keeps_its_judge(take):
+@pytest.mark.parametrize("calls", [(), ["connection"]], ids=["whole", "of a part of a panel"])
+def test_a_stage_with_answers_keeps_its_judge(take, calls):
     before = take(**PINNED, roles={"judge": JUDGES[0]})
-    recorded(before, 2, "support")
+    recorded(before, 2, "support", calls=calls)
     path = left(before)
     with pytest.raises(UsageError, match="settings differ from the run's") as caught:
         take(**PINNED, roles={"judge": JUDGES[1]}, resume=path)
@@ -409,21 +411,30 @@ def test_a_run_at_work_and_a_damaged_one_are_not_corrected(take):
 
 def test_finished_stages_are_known_before_the_manifest_is_written_anew(take):
     before = take(**PINNED)
-    before.manifest = stage_finished(before.manifest, "interests", "name", items=2)
+    for stage in ("name", "support"):
+        before.manifest = stage_finished(before.manifest, "interests", stage, items=1)
     path = left(before)
 
-    def unrecorded(**given):
+    def unrecorded(done=False, **given):
         settings = make_settings({
             "tasks": "interests", "roles": {"judge": "lexical"}, "data": "sample", "limit": 2,
             **PINNED, **given,
         })  # fmt: skip
         prepared = prepare(settings, load_plugins())
         folder = RunFolder(path)
-        taken = LockedFolder(folder=folder, manifest=folder.manifest(), resumed=True)
+        manifest = folder.manifest()
+        taken = LockedFolder(folder=folder, manifest=manifest, resumed=True, done=done)
         contexts = {each.task.name: each.contexts(taken.run_id) for each in prepared.tasks}
         return [context.stage.name for context in taken.unrecorded(settings, contexts)]
 
+    recorded(before, 1, "name")
+    recorded(before, 2, "support", "call_failed", "bad_request")
+    assert unrecorded() == []
+    recorded(before, 2, "support", calls=["timeout"])
     assert unrecorded() == ["support"]
+    recorded(before, 1, "name", "call_failed", "connection")
+    assert unrecorded() == ["name", "support"]
+    assert unrecorded(done=True) == []
     assert unrecorded(retry_failures=True) == ["name", "support"]
     assert unrecorded(seed=1) == ["name", "support"]
 

@@ -11,9 +11,9 @@ from builders.runs import make_line, write_journal
 from harness.base.errors import DataError, StorageError
 from harness.base.hashing import stable_int
 from harness.contracts.model import TokenLogprob
-from harness.contracts.outcomes import Broken, Unreadable
+from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal import FailedRecord, JournalWriter, holds_non_finite, recorded
+from harness.runs.journal import JournalWriter, LackingRecord, holds_non_finite, recorded
 from harness.runs.journal_index import JournalRecords
 
 STAGE = "5" * 32
@@ -121,11 +121,38 @@ def test_what_is_recorded_distinguishes_failures_from_values(tmp_path: Path) -> 
         record(4, "u", "d", stage=OTHER),
     )
     second, fourth = (
-        FailedRecord("unreadable", "schema", json.loads(line)["crc32"])
+        LackingRecord("unreadable", "schema", json.loads(line)["crc32"], unanswered=False)
         for line in (tmp_path / "j").read_text().splitlines()
         if "unreadable" in line
     )
     assert recorded(tmp_path / "j", STAGE) == {one: None, two: second, three: fourth}
+
+
+def test_what_is_recorded_distinguishes_what_ended_without_an_answer(tmp_path: Path) -> None:
+    def asked(*failures: Any) -> Any:
+        return [CallRecord(role="r", prompt="p", key="k", failure=each) for each in failures]
+
+    panel = NoVerdict("no_quorum", "1 of 3 answered", behind=("schema", "timeout"))
+    for number, outcome, calls in (
+        (1, CallFailed("connection"), asked(CallFailed("connection"))),
+        (2, CallFailed("overflow"), asked(CallFailed("overflow"))),
+        (3, panel, asked(None, Unreadable("schema"), CallFailed("timeout"))),
+        (4, Done(1), asked(None, CallFailed("rate_limited"), None)),
+        (5, NoVerdict("server_error"), ()),  # of a judge that asks no model of the harness
+        (6, Unreadable("timeout"), asked(Unreadable("timeout"))),  # a cause of the benchmark's own
+        (7, Done({"type": "call_failed", "cause": "timeout"}), asked(None)),
+    ):
+        line = msgspec.structs.replace(record(number, "u", "a", outcome=outcome), calls=(*calls,))
+        write_journal(tmp_path / str(number), line)
+    found = {
+        number: one and (one.failed, one.unanswered)
+        for number in range(1, 8)
+        for one in recorded(tmp_path / str(number), STAGE).values()
+    }
+    assert found == {
+        1: (True, True), 2: (True, False), 3: (True, True), 4: (False, True), 5: (True, True),
+        6: (True, False), 7: None,
+    }  # fmt: skip
 
 
 def test_a_journal_that_is_not_there_holds_nothing(tmp_path: Path) -> None:

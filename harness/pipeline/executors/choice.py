@@ -67,6 +67,7 @@ async def open_executor(
         plan=plan,
         limits=run.settings.max_failures,
         retry_failures=run.settings.retry_failures,
+        ask_unanswered=not run.taken.done,
         on_stage_start=lambda stage: run.display.stage_started(stage.progress),
         on_stage_end=on_stage_end,
     )

@@ -1,4 +1,4 @@
-"""The answers in the records of broken items, for the workers that work these items again."""
+"""The answers in the records of items that are worked again, for the workers that do this."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Calls(msgspec.Struct, frozen=True):
 
 
 class EarlierAnswers:
-    """The replies in a stage's records of broken items, read when the first is asked for."""
+    """The replies in the records of items that broke or lack an answer, read on first use."""
 
     def __init__(self, journal: Path, stage_key: str) -> None:
         self._journal = journal
@@ -35,7 +35,8 @@ class EarlierAnswers:
             self._places = {
                 head.crc32: (place, length)
                 for place, length, head in scan(self._journal, OutcomeHead)
-                if head.stage == self._stage_key and head.outcome and head.outcome.type == BROKEN
+                if head.stage == self._stage_key
+                and ((head.outcome and head.outcome.type == BROKEN) or head.unanswered)
             }
         if checksum not in self._places:
             return {}

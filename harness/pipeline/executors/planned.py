@@ -24,8 +24,8 @@ from harness.runs.journal import JournalWriter, open_journal, recorded
 class PlannedRun:
     """What an executor is to run, and who hears of the stages.
 
-    `limits` are the command's limits of failures by family. `retry_failures` asks the questions of
-    failed items again, past the store.
+    `limits` are the command's limits of failures by family. `ask_unanswered` asks again what ended
+    without an answer, and `retry_failures` all questions of failed items, past the store.
     """
 
     plan: Plan
@@ -33,6 +33,7 @@ class PlannedRun:
     on_stage_start: Callable[[StageRun], None]
     on_stage_end: Callable[[StageRun], None]
     retry_failures: bool = False
+    ask_unanswered: bool = False
 
 
 class Executor(ABC):
@@ -166,9 +167,10 @@ class Executor(ABC):
             watch=FailureWatch(
                 limits=limits_of(run.context.task, self._planned.limits),
                 total=run.progress.total,
-                asks_candidate=run.context.stage.asks_candidate,
+                scored=run.context.stage.scored and bool(run.context.stage.roles),
             ),
             retry_failures=self._planned.retry_failures,
+            ask_unanswered=self._planned.ask_unanswered,
             yield_to_loop=self._yield_to_loop,
             decode_value=msgspec.json.Decoder(run.context.stage.value).decode,
         )

@@ -139,7 +139,7 @@ GENERATE = Stage(
 )  # fmt: skip
 RETRIEVE = Stage(
     "retrieve", item=Search, value=Hits, items=searches, work=retrieve, roles=("retriever",),
-    options=("merge",), after=("generate",),
+    scored=False, options=("merge",), after=("generate",),
     role_hint="--role retriever=catalogue:INDEX, which `harness horizon index` builds",
 )  # fmt: skip
 

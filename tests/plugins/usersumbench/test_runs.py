@@ -18,7 +18,7 @@ from harness.registry import load_plugins
 from harness.testing import ScriptedModel
 
 HC = "usersum_movielens_hc"
-FEW = {"limit": 4, "max_failures": 1.0}
+FEW = {"limit": 4}
 
 
 def answer(request):
@@ -157,6 +157,26 @@ def test_a_predictor_that_answers_nothing_leaves_every_user_missing(harness_run)
     metrics = result.summaries[0].metrics
     assert (metrics["qm"].n, metrics["qm"].missing) == (0, {"predict/empty": 4})
     assert (metrics["unreadable"].value, metrics["ifm"].value) == (1.0, 1.0)
+
+
+def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(harness_run):
+    def half(request):
+        unread = request.topic.variables.get("asked") == "category"
+        return "I cannot say." if unread else answer(request)
+
+    measured = harness_run("usersum_movielens", model=ScriptedModel(half), **FEW)
+    assert measured.exit_code == 0
+    # Two of the four tasks ask for a category, three times each of four users.
+    assert sum(measured.summaries[0].stages["predict"].failures.values()) == 24
+    assert measured.summaries[0].metrics["unreadable"].value == 0.5
+
+    judged = harness_run(
+        "usersum_movielens", model=ScriptedModel(half), judge=ScriptedModel("Good.", name="judge"),
+        set={"autoeval": True}, **FEW,
+    )  # fmt: skip
+    assert judged.exit_code == 3
+    [error] = judged.errors
+    assert error.where == "usersum_movielens/rate" and error.found.startswith("4 of 4 by judging")
 
 
 def test_summaries_that_are_shown_to_another_user_are_paid_for_once(harness_run):

@@ -167,6 +167,7 @@ class Executor(ABC):
                 limits=limits_of(run.context.task, self._planned.limits),
                 total=run.progress.total,
                 asks_candidate=run.context.stage.asks_candidate,
+                asks=bool(run.context.stage.roles or run.context.stage.judges),
             ),
             retry_failures=self._planned.retry_failures,
             yield_to_loop=self._yield_to_loop,

@@ -22,14 +22,15 @@ ENTITIES = "entities"
 
 SEGMENT_NOTES = (
     "flagged: a check found the summary inconsistent with the query or with an activity; fixed: "
-    "flagged before, and not in the last check; left: flagged in the last check",
+    "flagged before, and found consistent in the last check; left: flagged in the last check; "
+    "undecided: flagged by nothing in a last check that could not be read in full",
     "asked again: how often a segment's summary was regenerated on average",
 )
 ROUND_NOTES = (
     "a round is one check of a segment's summary; the check after the last regeneration is for the "
     "record alone",
     "no verdict: pairs without a judgement, for which nothing is regenerated; unread: checks with "
-    "an answer that could not be read",
+    "an answer that could not be read; a check with either is undecided unless it flags something",
 )
 
 
@@ -60,10 +61,11 @@ def rounds(tasks: Sequence[FinishedTask], options: object) -> Report:
             Sheet(
                 title="Segments by what the verifier said",
                 columns=("model", "task", "segments", "failed", "consistent at once", "flagged",
-                         "by query", "by facts", "fixed", "left", "left %", "asked again"),
+                         "by query", "by facts", "fixed", "left", "undecided", "left %",
+                         "asked again"),
                 rows=tuple(segments),
                 notes=SEGMENT_NOTES,
-                digits=(*(1 for _ in range(11)), 2),
+                digits=(*(1 for _ in range(12)), 2),
             ),
             Sheet(
                 title="Checks by round",
@@ -77,19 +79,18 @@ def rounds(tasks: Sequence[FinishedTask], options: object) -> Report:
 
 
 def segment_cells(refined: Sequence[Refined]) -> tuple[Cell, ...]:
-    """How many segments were consistent at once, flagged, fixed and left."""
-    counts: Counter[str] = Counter()
-    for one in refined:
-        counts["flagged"] += one.flagged
-        counts["query"] += any(check.fits_query is False for check in one.rounds)
-        pairs = [pair for check in one.rounds for pair in check.pairs]
-        counts["facts"] += any(pair.consistent is False for pair in pairs)
-        counts["left"] += one.left
-        counts["again"] += len(one.rounds) - 1
-    many, flagged, left = len(refined), counts["flagged"], counts["left"]
+    """How many segments were consistent at once, flagged, fixed, left and undecided."""
+    outcomes = Counter(one.outcome for one in refined)
+    checks = [one.rounds for one in refined]
+    query = sum(any(check.fits_query is False for check in of) for of in checks)
+    facts = sum(
+        any(pair.consistent is False for check in of for pair in check.pairs) for of in checks
+    )
+    many, left, again = len(refined), outcomes["left"], sum(map(len, checks)) - len(checks)
     return (
-        *(many - flagged, flagged, counts["query"], counts["facts"], flagged - left, left),
-        *(100 * left / many if many else None, counts["again"] / many if many else None),
+        *(outcomes["consistent at once"], sum(one.flagged for one in refined), query, facts),
+        *(outcomes["fixed"], left, outcomes["undecided"]),
+        *(100 * left / many if many else None, again / many if many else None),
     )
 
 

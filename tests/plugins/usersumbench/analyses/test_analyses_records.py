@@ -37,8 +37,9 @@ def refined(kept, user):
 def test_what_was_flagged_fixed_and_left_by_hand(refined):
     segments, _ = rounds([refined], None).sheets
     # Of seven one failed, two were flagged: one was missed and wrong, and fixed; one was left.
+    # Nothing flagged three whose query, pair or entities nobody could read.
     assert segments.rows == (
-        ("ada", "usersum_movielens_hierarchy_critique", 7, 1, 4, 2, 1, 2, 1, 1,
+        ("ada", "usersum_movielens_hierarchy_critique", 7, 1, 1, 2, 1, 2, 1, 1, 3,
          pytest.approx(100 / 6), pytest.approx(3 / 6)),
     )  # fmt: skip
 
@@ -53,6 +54,15 @@ def test_the_checks_of_each_round_by_hand(refined):
     ]
 
 
+def test_a_summary_is_not_fixed_by_a_check_that_could_not_be_read(kept, user):
+    last = (NO_ENTITY, NO_VERDICT, UNREAD_ENTITIES, Round("s", True, ("Art",), (FINE, SILENT)))
+    flagged = tuple(Refined("s", (INCONSISTENT, one)) for one in (*last, CONSISTENT))
+    task = kept("ada", {"u1": user(("1111",), rounds=flagged)}, method="hierarchy_critique")
+    segments, _ = rounds([task], None).sheets
+    # Segments, failed, consistent at once, flagged, by query, by facts, fixed, left, undecided.
+    assert segments.rows[0][2:11] == (5, 0, 0, 5, 0, 5, 1, 0, 4)
+
+
 def test_tasks_without_a_verifier_are_left_out(refined, kept, user):
     single = kept("ben", {"u1": user(("1111",))})
     assert len(rounds([single, refined], None).sheets[0].rows) == 1
@@ -64,7 +74,7 @@ def test_tasks_without_a_verifier_are_left_out(refined, kept, user):
 def test_segments_that_all_failed_have_no_shares(kept, user):
     failed = kept("ada", {"u1": user(("1111",), rounds=(None,))}, method="hierarchy_critique")
     segments, checks = rounds([failed], None).sheets
-    assert segments.rows[0][2:] == (1, 1, 0, 0, 0, 0, 0, 0, None, None)
+    assert segments.rows[0][2:] == (1, 1, 0, 0, 0, 0, 0, 0, 0, None, None)
     assert checks.rows == ()
 
 

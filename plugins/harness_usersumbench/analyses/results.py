@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.analysis.result_grid import GridRow, ResultGrid
 from harness.analysis.task_setting import TaskSetting
 from harness_usersumbench.metrics import run_values
 from harness_usersumbench.paper import DATASETS
-from harness_usersumbench.records import Method
+from harness_usersumbench.records import TASKS, Method
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -67,6 +67,28 @@ def table_values(task: FinishedTask) -> Values:
         "qm": _mean_sd(one.qm for one in runs),
         "ifm": (ifm.value if ifm else None, None),
         "idm": _mean_sd(one.idm for one in runs),
+    }
+
+
+class Answered(NamedTuple):
+    """The users who were asked a question, and in per cent the right and the unread answers."""
+
+    users: int
+    right: float | None
+    unread: float | None
+
+
+def answered(task: FinishedTask) -> dict[str, Answered]:
+    """How each question was answered, as the mean over users; who has no summary is not asked."""
+    asked = [runs for score in task.scores() if score.details and (runs := score.details.right)]
+
+    def share(place: int, answer: bool | None) -> float | None:
+        found = [fmean(run[place] is answer for run in runs) for runs in asked]
+        return 100 * fmean(found) if found else None
+
+    return {
+        name: Answered(len(asked), share(place, True), share(place, None))
+        for place, name in enumerate(TASKS)
     }
 
 

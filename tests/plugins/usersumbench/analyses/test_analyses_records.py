@@ -93,7 +93,15 @@ def test_accuracy_of_users_who_differ_in_what_was_read(kept, user):
     users = {"u1": user(("1111",)), "u2": user(("1?11",)), "u3": user(("0111",))}
     accuracy, _ = questions([kept("ada", users)], None).sheets
     found = {row[1]: (row[2], row[3], row[4], row[7]) for row in accuracy.rows}
-    assert found["t2"] == (2, pytest.approx(200 / 3), 100.0, pytest.approx(100 / 3))
+    assert found["t2"] == (3, pytest.approx(200 / 3), 100.0, pytest.approx(100 / 3))
+
+
+def test_users_without_a_summary_are_neither_wrong_nor_unread(kept, user):
+    users = {"u1": user(("1?11",)), "u2": user(("1111",)), "u3": user(summary=None)}
+    report = questions([kept("ada", users)], None)
+    found = {row[1]: (row[2], row[3], row[7]) for row in report.sheets[0].rows}
+    assert found == {**dict.fromkeys(("t1", "t3", "t4"), (2, 100.0, 0.0)), "t2": (2, 50.0, 50.0)}
+    assert report.figures[0].marks[0].values == (100.0,)
 
 
 def test_positions_by_hand(kept, user):

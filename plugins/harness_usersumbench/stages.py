@@ -228,6 +228,7 @@ SUMMARISE = Stage(
 
 SEGMENT = Stage(
     "segment",
+    version=2,
     item=Segment,
     value=Refined,
     items=segments,

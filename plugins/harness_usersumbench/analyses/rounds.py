@@ -55,6 +55,7 @@ def rounds(tasks: Sequence[FinishedTask], options: object) -> Report:
             "no task has a verifier",
             found=", ".join(task.task.name for task in tasks),
             expected="a task that summarises with method: hierarchy_critique",
+            hint="name a run of a task that ends in _hc",
         )
     return Report(
         sheets=(

@@ -142,9 +142,11 @@ async def test_only_pairs_that_were_judged_wrong_are_corrected():
     assert "Which genre?" not in correction
 
 
-async def test_an_inconsistent_pair_without_an_answer_is_shown_with_none():
-    assert shown([Pair("q", "a", False)], with_references=True) == (
-        '[Question#1: "q", Answer#1: "a", ReferenceAnswer#1: "none"]'
+@pytest.mark.parametrize("reference", [None, "none", "None."])
+async def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
+    assert shown([Pair("q", "a", False, reference)], with_references=True) == (
+        '[Question#1: "q", Answer#1: "a", '
+        'ReferenceAnswer#1: "nothing in my activities supports an answer"]'
     )
 
 

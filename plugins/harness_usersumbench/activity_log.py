@@ -104,8 +104,7 @@ def _check_described(database: Database, name: str, *, unknown: int, where: str)
             where=where,
             found=f"{unknown:,} of {timed:,} activities with an object that it does not describe",
             expected="the objects of at least half of the activities",
-            hint="give the objects that belong to these activities: without them, most of each "
-            "past is left out",
+            hint="give the objects of these activities: most of each past is left out without",
         )
 
 

@@ -84,7 +84,7 @@ def test_data_that_describes_less_than_half_of_what_users_had_is_an_error(
     ) == snapshot("""\
 the data describes too few of the objects that users had
 expected: the objects of at least half of the activities
-to do: give the objects that belong to these activities: without them, most of each past is left out\
+to do: give the objects of these activities: most of each past is left out without\
 """)
 
 

@@ -48,6 +48,7 @@ USERSUMBENCH = Benchmark(
     stages=STAGES,
     options=Options,
     scored_with=("threshold", "max_words"),
+    adding=("autoeval",),
     load=load,
     score=score,
     metrics=METRICS,

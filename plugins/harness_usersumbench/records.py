@@ -136,8 +136,9 @@ class Question(Item, frozen=True, kw_only=True):
     """Item of the stage "predict": a question about a user's future, asked in one run.
 
     `history` is the number of past activities. `summary` is None where the method shows none, and
-    `shown` are the activities in the prompt. `right` and `popular` are positions in `options`: the
-    right answer, and the option that the data has most often. `words` are those of the summary.
+    `shown` are the activities in the prompt, where a record has them alone. `right` and `popular`
+    are positions in `options`: the right answer, and the option that the data has most often.
+    `words` are those of the summary.
     """
 
     task: Task

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from harness import Calls, Classified, Classify, Done, Failure, NoVerdict, Parsed, Stage
 from harness_usersumbench import loop
 from harness_usersumbench.parsing import LETTERS, OptionReader, SummaryReader
@@ -266,7 +268,9 @@ COMBINE = Stage(
 
 PREDICT = Stage(
     "predict",
+    version=2,
     item=Question,
+    recorded=lambda item: replace(item, shown=()),
     value=int,
     items=questions,
     work=predict,

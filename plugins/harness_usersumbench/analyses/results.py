@@ -31,7 +31,7 @@ TITLES = {source: title for title, source in DATASETS.items()}
 """The paper's name of each source of data."""
 
 SETTING = TaskSetting(
-    passed_over={"source", "method", "query", "thing", "category", "verb"},
+    passed_over={"source", "method", "query", "thing", "category", "verb", "autoeval"},
     sampling={"temperature": 0.7, "max_tokens": 2048},
 )
 

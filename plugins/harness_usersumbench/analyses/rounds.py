@@ -30,7 +30,8 @@ ROUND_NOTES = (
     "a round is one check of a segment's summary; the check after the last regeneration is for the "
     "record alone",
     "no verdict: pairs without a judgement, for which nothing is regenerated; unread: checks with "
-    "an answer that could not be read; a check with either is undecided unless it flags something",
+    "such a pair, or with an answer that could not be read; it is undecided unless it flags "
+    "something",
 )
 
 
@@ -105,5 +106,5 @@ def round_cells(checks: Sequence[Round]) -> tuple[Cell, ...]:
         sum(one.fits_query is False for one in checks),
         sum(ENTITIES not in one.unread for one in empty),
         *(judged.total(), judged[False], judged[None]),
-        sum(bool(one.unread) for one in checks),
+        sum(not one.read for one in checks),
     )

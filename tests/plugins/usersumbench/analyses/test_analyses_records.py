@@ -63,6 +63,16 @@ def test_a_summary_is_not_fixed_by_a_check_that_could_not_be_read(kept, user):
     assert segments.rows[0][2:11] == (5, 0, 0, 5, 0, 5, 1, 0, 4)
 
 
+def test_a_check_with_a_pair_without_a_judgement_is_unread(kept, user):
+    half = (
+        Refined("s", (Round("s", True, ("Art",), (FINE, SILENT)),)),
+        Refined("s", (CONSISTENT,)),
+    )
+    task = kept("ada", {"u1": user(("1111",), rounds=half)}, method="hierarchy_critique")
+    # Pairs, inconsistent ones, those without a verdict; unread checks.
+    assert rounds([task], None).sheets[1].rows[0][8:] == (3, 0, 1, 1)
+
+
 def test_tasks_without_a_verifier_are_left_out(refined, kept, user):
     single = kept("ben", {"u1": user(("1111",))})
     assert len(rounds([single, refined], None).sheets[0].rows) == 1

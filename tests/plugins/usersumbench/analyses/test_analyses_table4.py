@@ -1,7 +1,9 @@
 """Table 4 from runs written by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from harness_usersumbench.analyses.results import SETTING, by_data, table_values
 from harness_usersumbench.analyses.table4 import increment, main
@@ -153,6 +155,13 @@ def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept, user):
     # Four of five users have a summary: t3 is right for u1 and u4, unread for u3 and u5.
     assert questions[:5] == pytest.approx((4, 75.0, 75.0, 50.0, 25.0))
     assert questions[5] == pytest.approx(100 * 3 / 16)
+
+
+def test_what_a_run_notes_of_a_method_stands_below_its_row(single):
+    note = "2 of 3 summaries have fewer than ten words: the fewer, the higher is IDM"
+    task = single()
+    noted = replace(task, summary=msgspec.structs.replace(task.summary, notes=(note,)))
+    assert sheet_of(main([noted], None), "Table 4").notes[-1] == f"single_step: {note}"
 
 
 def test_a_qm_that_is_another_number_in_the_results_says_why(kept, user, single):

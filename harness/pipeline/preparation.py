@@ -117,11 +117,8 @@ class PreparedTask(BoundTask):
         if self.own_columns:
             reasons.append(f"read with {', '.join(self.own_columns)}")
         adding = self.benchmark.adding
-        if changed := {
-            name: value
-            for name, value in self.changes.items()
-            if name.rpartition(".")[2] not in adding
-        }:
+        kept = (name for name in self.changes if name.rpartition(".")[2] not in adding)
+        if changed := {name: self.changes[name] for name in kept}:
             reasons.append(f"changed by --set: {format_changes(changed)}")
         if self.settings.sampling:
             reasons.append("changed by --gen_kwargs")

@@ -61,7 +61,15 @@ def read_log(activities: Table, objects: Table, kept: Kept) -> Log:
     notes = layouts_of(source, activities, database)
     name = f"usersum_{digest([kept.source, kept.least, kept.most, kept.last, kept.seed])[:12]}"
     notes |= _clean(database, name, kept.source)
-    _check_described(database, name, unknown=notes[UNKNOWN], where=objects.where)
+    [(timed,)] = database.sql(f"SELECT count(time) FROM {name}_events").fetchall()
+    if 2 * notes[UNKNOWN] > timed:
+        raise DataError(
+            "the data describes too few of the objects that users had",
+            where=objects.where,
+            found=f"{notes[UNKNOWN]:,} of {timed:,} activities with an object without description",
+            expected="the objects of at least half of the activities",
+            hint="give the objects of these activities: most of each past is left out without",
+        )
     counts = database.sql(f"SELECT sum(uses) FROM {name}_things GROUP BY named ORDER BY named")
     names = Pool([count for (count,) in counts.fetchall()])
     categories = database.sql(f"""
@@ -91,21 +99,6 @@ def read_log(activities: Table, objects: Table, kept: Kept) -> Log:
         categories=tuple(category for category, _ in categories),
         category_pool=Pool([count for _, count in categories]),
     )
-
-
-def _check_described(database: Database, name: str, *, unknown: int, where: str) -> None:
-    """Raise DataError if the data describes the objects of less than half of the activities."""
-    [(timed,)] = database.sql(
-        f"SELECT count(*) FROM {name}_events WHERE time IS NOT NULL"
-    ).fetchall()
-    if 2 * unknown > timed:
-        raise DataError(
-            "the data describes too few of the objects that users had",
-            where=where,
-            found=f"{unknown:,} of {timed:,} activities with an object that it does not describe",
-            expected="the objects of at least half of the activities",
-            hint="give the objects of these activities: most of each past is left out without",
-        )
 
 
 def _listed(notes: Mapping[str, int]) -> str:

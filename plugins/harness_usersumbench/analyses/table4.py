@@ -49,13 +49,11 @@ SHOWN = 0.0005
 LIMIT_UNKNOWN = "limit unknown"
 
 MAIN_NOTE = (
+    "±: standard deviation (n - 1) over the runs of the predictor, not over users; runs differ in "
+    "the order of options alone, unless the predictor has a temperature above 0, and so a seed; "
     f"increment: in per cent of {REFERENCE}, over the users in common, who have all values of both"
 )
 UNREAD_NOTE = "unread %: the verifier's checks of summaries that could not be read in full"
-SPREAD_NOTE = (
-    "±: standard deviation (n - 1) over the runs of the predictor, not over users; runs differ in "
-    "the order of options "
-)
 RUNS_NOTE = (
     "QM here is the mean of the runs, each over users whose Q_s it decides; the metric qm is the "
     "mean of the users, each over the runs that decide Q_s. Questions without a readable answer "
@@ -99,7 +97,7 @@ def main(tasks: Sequence[FinishedTask], options: object) -> Report:
 def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
     """The three metrics of each method, with their spread over runs and their increment."""
     lines: list[tuple[Cell, ...]] = []
-    remarks = [spread_note(row), MAIN_NOTE]
+    remarks = [MAIN_NOTE]
     for method, of_method in values.items():
         task = row.tasks[method]
         known = REFERENCE in row.tasks and method != REFERENCE
@@ -140,18 +138,6 @@ def runs_note(row: Row, values: Mapping[Method, Values]) -> Iterator[str]:
             differ.append(f"{method} {number(result)}")
     if differ:
         yield RUNS_NOTE + ", ".join(differ)
-
-
-def spread_note(row: Row) -> str:
-    """What deviations are over, and whether the predictor's requests had a seed."""
-    roles = (
-        stage.components.get("roles", {}).get("predictor", {})
-        for task in row.tasks.values()
-        for stage in task.entry.stages
-    )
-    if any(role.get("sampling", {}).get("temperature") for role in roles):
-        return f"{SPREAD_NOTE}and in the seed"
-    return f"{SPREAD_NOTE}alone, as requests at temperature 0 have no seed"
 
 
 def unread_checks(task: FinishedTask) -> float | None:

@@ -80,7 +80,7 @@ def test_data_that_describes_less_than_half_of_what_users_had_is_an_error(
         DataError,
         lambda: load_people("movielens", less, min_activities=4),
         where="table 'movies', DIR/data/movies.dat",
-        found="5 of 9 activities with an object that it does not describe",
+        found="5 of 9 activities with an object without description",
     ) == snapshot("""\
 the data describes too few of the objects that users had
 expected: the objects of at least half of the activities

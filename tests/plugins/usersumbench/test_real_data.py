@@ -181,7 +181,7 @@ def test_every_review_and_business_of_yelp_is_read(load_people, real_data):
     with pytest.raises(DataError, match="the data describes too few of the objects") as caught:
         load_people("yelp", folder)
     # Of 999 reviews, 77 are of these businesses.
-    assert caught.value.found == "922 of 999 activities with an object that it does not describe"
+    assert caught.value.found == "922 of 999 activities with an object without description"
 
 
 def test_every_review_and_product_of_amazon_is_read(load_people, real_data):

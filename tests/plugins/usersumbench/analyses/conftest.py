@@ -87,7 +87,7 @@ def kept(tmp_path):
 
     `uses` are by stage what its roles used, `roles` the models of other roles than the candidate,
     `because` says why it is not comparable, `units` is how many units it says to have. `read` is
-    how many of how many checks of the verifier could be read, `sampling` that of the predictor.
+    how many of how many checks of the verifier could be read.
     """
 
     def make(
@@ -101,7 +101,6 @@ def kept(tmp_path):
         because: tuple[str, ...] = (),
         units: int | None = None,
         read: tuple[int, int] | None = None,
-        sampling: Mapping[str, Any] | None = None,
         label: str | None = None,
         **more: Any,
     ) -> FinishedTask:
@@ -117,12 +116,9 @@ def kept(tmp_path):
         folder = RunFolder(tmp_path / f"run-of-{model}")
         stages = stages_of(users, options)
         entries = tuple(
-            StageEntry(
-                name=stage, key=stage[0] * 32, file=f"{stage}.jsonl", items=len(lines),
-                components={"roles": {"predictor": {"sampling": sampling or {"temperature": 0.0}}}},
-            )
+            StageEntry(name=stage, key=stage[0] * 32, file=f"{stage}.jsonl", items=len(lines))
             for stage, lines in stages.items()
-        )  # fmt: skip
+        )
         entry = make_entry(definition, *entries)
         for one in entries:
             lines = (

@@ -62,11 +62,10 @@ def table_values(task: FinishedTask) -> Values:
     """
     results = (score.details for score in task.scores() if score.details is not None)
     runs = run_values(results, task.options.threshold)
-    ifm = task.summary.metrics.get("ifm")
+    metrics = task.summary.metrics
+    spread = {"qm": _spread(one.qm for one in runs), "idm": _spread(one.idm for one in runs)}
     return {
-        "qm": _mean_sd(one.qm for one in runs),
-        "ifm": (ifm.value if ifm else None, None),
-        "idm": _mean_sd(one.idm for one in runs),
+        name: (metrics[name].value if name in metrics else None, spread.get(name)) for name in HEADS
     }
 
 
@@ -97,6 +96,6 @@ def percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _mean_sd(values: Iterable[float | None]) -> tuple[float | None, float | None]:
+def _spread(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return fmean(known) if known else None, stdev(known) if len(known) > 1 else None
+    return stdev(known) if len(known) > 1 else None

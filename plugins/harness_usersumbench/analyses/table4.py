@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness.contracts.report import Report, Sheet
-from harness.reporting.text import number
 from harness.reporting.text import reasons as counted
 from harness.scoring.paired_differences import differences_of
 from harness_usersumbench.analyses.examples import FINAL
@@ -43,9 +42,6 @@ PLAYED = ("verifier", "predictor")
 MAKING = ("summarise", "segment", "combine")
 """The stages that make summaries."""
 
-SHOWN = 0.0005
-"""Values of three digits that differ by less may look the same."""
-
 LIMIT_UNKNOWN = "limit unknown"
 
 MAIN_NOTE = (
@@ -54,11 +50,6 @@ MAIN_NOTE = (
     f"increment: in per cent of {REFERENCE}, over the users in common, who have all values of both"
 )
 UNREAD_NOTE = "unread %: the verifier's checks of summaries that could not be read in full"
-RUNS_NOTE = (
-    "QM here is the mean of the runs, each over users whose Q_s it decides; the metric qm is the "
-    "mean of the users, each over the runs that decide Q_s. Questions without a readable answer "
-    "make the two differ; qm: "
-)
 COST_NOTE = (
     "t1 to t4: right answers in %, with unread ones as wrong, over the users who were asked; calls "
     "and tokens: of the stages that make summaries, also of answers from the store; good: the sum "
@@ -114,7 +105,7 @@ def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
         for name in BASELINES
         if name in metrics
     ]
-    remarks += [*runs_note(row, values), roles_note(row)]
+    remarks.append(roles_note(row))
     for method, task in row.tasks.items():
         remarks += [f"{method}: {note}" for note in task.summary.notes or ()]
         if missing := task.summary.metrics["qm"].missing:
@@ -127,17 +118,6 @@ def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
         notes=tuple(remarks),
         digits=(0, 0, 3, 3, 2, 3, 2, 3, 3, 2, 0, 1),
     )  # fmt: skip
-
-
-def runs_note(row: Row, values: Mapping[Method, Values]) -> Iterator[str]:
-    """The methods whose QM is another number in the results, with that number."""
-    differ = []
-    for method, of_method in values.items():
-        ours, result = of_method["qm"][0], row.tasks[method].summary.metrics["qm"].value
-        if ours is not None and result is not None and abs(ours - result) >= SHOWN:
-            differ.append(f"{method} {number(result)}")
-    if differ:
-        yield RUNS_NOTE + ", ".join(differ)
 
 
 def unread_checks(task: FinishedTask) -> float | None:

@@ -160,18 +160,13 @@ def test_what_a_run_notes_of_a_method_stands_below_its_row(single):
     assert sheet_of(main([noted], None), "Table 4").notes[-1] == f"single_step: {note}"
 
 
-def test_a_qm_that_is_another_number_in_the_results_says_why(kept, user, single):
-    # u1 has Q_s 1 in one run, the others undecided; u2 has 0, 0 and 1.
-    undecided = kept(
-        "ada", {"u1": user(("1110", "11??", "11??")), "u2": user(("0000", "0000", "1110"))}
-    )
-    report = main([undecided], None)
-    # The runs have 1/2, 0 and 1; the users 1 and 1/3.
-    assert rows(report, "Table 4")["single_step"][1] == pytest.approx(1 / 2)
-    (note,) = [one for one in sheet_of(report, "Table 4").notes if one.startswith("QM here is")]
-    assert note.endswith("make the two differ; qm: single_step 0.667")
-    notes = sheet_of(main([single()], None), "Table 4").notes
-    assert not any(one.startswith("QM here is") for one in notes)
+def test_qm_is_the_number_of_the_results_where_unread_answers_decide(kept, user):
+    # u1 has Q_s 1 in one run, the others undecided; u2 has 0, 0 and 1: the users have 1 and 1/3.
+    answers = {"u1": ("1110", "11??", "11??"), "u2": ("0000", "0000", "1110")}
+    task = kept("ada", {name: user(given) for name, given in answers.items()})
+    # The runs have 1/2, 0 and 1.
+    assert rows(main([task], None), "Table 4")["single_step"][1:3] == pytest.approx((2 / 3, 0.5))
+    assert task.summary.metrics["qm"].value == pytest.approx(2 / 3)
 
 
 def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined, use):

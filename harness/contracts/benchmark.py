@@ -143,6 +143,10 @@ class Benchmark:
     """The only options that the numbers depend on; they can be changed without asking any model
     again."""
 
+    adding: tuple[str, ...] = ()
+    """The options that only ask for more: other results do not depend on them, and so stay
+    comparable with published ones."""
+
     scored_by_user: Collection[str] = ()
     """The stages of which the scores of a user need that user's records alone. If there are any,
     `score` is a function of a module and yields scores in the order of users: of a large task,

@@ -89,6 +89,10 @@ class Stage:
     prompts: tuple[str, ...] = ()
     """The templates that it may use; its own name if empty."""
 
+    recorded: Callable[[Any], Item] | None = None
+    """The item as its record holds it, without what the record's calls hold anyway; the record's
+    key is that of the whole item."""
+
     options: tuple[str, ...] = ()
     """The options that `items` and `work` may read; no others enter the stage's key."""
 

@@ -23,13 +23,15 @@ def limits_of(task: Task, given: Mapping[str, float]) -> FailureLimits:
     return FailureLimits(**{**task.max_failures, **given})
 
 
-def how_to_ask_again(causes: Mapping[str, int]) -> str:
-    """What a user can do about failures of these causes.
+def how_to_ask_again(causes: Mapping[str, int], *, asks: bool = True) -> str:
+    """What a user can do about failures of these causes, in a stage that asks somebody or nobody.
 
     >>> how_to_ask_again({"truncated": 8, "schema": 1})[:42]
     'most answers would be cut again at the sam'
     """
     shown = "`harness show RUN --failures` lists the failures"
+    if not asks:
+        return f"{shown}; repeat the command with another model in the role that answered"
     if causes and max(causes, key=causes.__getitem__) == "truncated":
         return (
             f"most answers would be cut again at the same limit: {shown} and how to raise it for "
@@ -49,6 +51,7 @@ class FailureWatch:
     limits: FailureLimits
     total: int
     scored: bool = True
+    asks: bool = True
     families: Counter[str] = field(default_factory=Counter)
     causes: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
@@ -76,14 +79,14 @@ class FailureWatch:
         family = self._over(FEWEST) or "errors"
         causes = ", ".join(f"{cause} {count}" for cause, count in self.causes.most_common())
         limit = getattr(self.limits, family)
+        again = how_to_ask_again(self.causes, asks=self.asks)
         return TooManyFailures(
             "too many items failed",
             where=label,
             found=f"{self.families[family]} of {self.total} by {family} ({causes})"
             + (f"; the first: {first}" if (first := self.first.get(family)) else ""),
             expected=f"at most {limit:.0%} (--max_failures {family}={limit:g})",
-            hint=f"all records are kept; {how_to_ask_again(self.causes)}, or with a "
-            "larger --max_failures to accept them",
+            hint=f"all records are kept; {again}, or with a larger --max_failures to accept them",
         )
 
     def _over(self, fewest: int) -> str | None:

@@ -116,8 +116,10 @@ class PreparedTask(BoundTask):
             reasons.append(f"--limit {self.settings.limit}")
         if self.own_columns:
             reasons.append(f"read with {', '.join(self.own_columns)}")
-        if self.changes:
-            reasons.append(f"changed by --set: {format_changes(self.changes)}")
+        adding = self.benchmark.adding
+        kept = (name for name in self.changes if name.rpartition(".")[2] not in adding)
+        if changed := {name: self.changes[name] for name in kept}:
+            reasons.append(f"changed by --set: {format_changes(changed)}")
         if self.settings.sampling:
             reasons.append("changed by --gen_kwargs")
         if self.task.prompts:

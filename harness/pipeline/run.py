@@ -449,7 +449,7 @@ def nothing_read(summary: TaskSummary) -> Iterator[TooManyFailures]:
                 found=f"{stage.items} without one: "
                 + ", ".join(f"{cause} {count}" for cause, count in stage.failures.items()),
                 expected="a value of at least one item: these results measure nothing",
-                hint=how_to_ask_again(stage.failures),
+                hint=how_to_ask_again(stage.failures, asks=bool(stage.roles)),
             )
 
 

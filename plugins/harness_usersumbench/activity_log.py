@@ -15,6 +15,7 @@ from harness_usersumbench.sources import SOURCES, check_times, layouts_of
 if TYPE_CHECKING:
     from harness.contracts.dataset import Database, Table
 
+UNKNOWN = "activities with an object that the data does not describe, left out"
 LONGEST_NAME = 300
 """A longer name is cut, so that no object fills a prompt."""
 
@@ -60,6 +61,15 @@ def read_log(activities: Table, objects: Table, kept: Kept) -> Log:
     notes = layouts_of(source, activities, database)
     name = f"usersum_{digest([kept.source, kept.least, kept.most, kept.last, kept.seed])[:12]}"
     notes |= _clean(database, name, kept.source)
+    [(timed,)] = database.sql(f"SELECT count(time) FROM {name}_events").fetchall()
+    if 2 * notes[UNKNOWN] > timed:
+        raise DataError(
+            "the data describes too few of the objects that users had",
+            where=objects.where,
+            found=f"{notes[UNKNOWN]:,} of {timed:,} activities with an object without description",
+            expected="the objects of at least half of the activities",
+            hint="give the objects of these activities: most of each past is left out without",
+        )
     counts = database.sql(f"SELECT sum(uses) FROM {name}_things GROUP BY named ORDER BY named")
     names = Pool([count for (count,) in counts.fetchall()])
     categories = database.sql(f"""
@@ -74,6 +84,7 @@ def read_log(activities: Table, objects: Table, kept: Kept) -> Log:
                 where=objects.where,
                 found=f"{number} {what}" + _listed(notes),
                 expected=f"at least five {what}",
+                hint="give the whole data: wrong options are drawn from all of it",
             )
     notes |= _cut(database, name, kept, notes, where=activities.where)
     users, fewer = _askable(database, name, names=len(names.counts), categories=len(categories))
@@ -149,7 +160,7 @@ def _clean(database: Database, name: str, source: str) -> dict[str, int]:
     ).fetchall()
     return {
         "activities without a time, left out": untimed,
-        "activities with an object that the data does not describe, left out": unknown,
+        UNKNOWN: unknown,
         "activities with an object without a name or category, left out": bare,
         "descriptions of objects that an earlier row describes, left out": again,
         f"objects with a name that was cut to {LONGEST_NAME} characters": cut,
@@ -176,7 +187,9 @@ def _cut(
             where=where,
             found=f"{users:,} users; the most activities of one are {largest:,}" + _listed(earlier),
             expected=f"a user with at least {kept.least} activities that can be used",
-            hint=f"--set min_activities={largest}" if largest > 1 else None,
+            hint=f"--set min_activities={largest}"
+            if largest > 1
+            else "give data in which somebody has done more",
         )
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_recent AS

@@ -6,7 +6,7 @@ from harness import Benchmark
 from harness.base.named_functions import function_digest
 from harness_usersumbench.data import load
 from harness_usersumbench.loop import EXTRACTOR
-from harness_usersumbench.metrics import METRICS, counts, score
+from harness_usersumbench.metrics import METRICS, counts, notes, score
 from harness_usersumbench.paper import results
 from harness_usersumbench.records import Options, UserResult
 from harness_usersumbench.stages import STAGES
@@ -35,6 +35,7 @@ WORDS = {
     "no_pairs": "the reply holds no questions with their answers",
     "no_judgements": "the reply judges none of the pairs",
     "no_single_verdict": "the reply says neither consistent nor inconsistent, or both",
+    "unread_check": "a check of the verifier could not be read in full",
     "not_in_summary": "the reply names nothing that the summary holds",
 }
 
@@ -47,6 +48,7 @@ USERSUMBENCH = Benchmark(
     stages=STAGES,
     options=Options,
     scored_with=("threshold", "max_words"),
+    adding=("autoeval",),
     load=load,
     score=score,
     metrics=METRICS,
@@ -54,6 +56,7 @@ USERSUMBENCH = Benchmark(
     words=WORDS,
     details=UserResult,
     counts=counts,
+    notes=notes,
     contents=contents,
     published=results,
 )

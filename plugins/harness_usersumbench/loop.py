@@ -31,6 +31,10 @@ T = TypeVar("T")
 
 EXTRACTOR = "extractor"
 MOST_ENTITIES = 10
+UNSUPPORTED = "nothing in my activities supports an answer"
+"""What the candidate reads where the verifier contradicts an answer and has none of its own: the
+word "none" would be taken for the answer."""
+
 PROMPTS = ("segment", "revise", "fits_query", "entities", "questions", "judgements")
 OPTIONS = ("query", "max_words", "verb", "max_iterations", "extractor")
 """The prompts and options that the loop uses."""
@@ -194,7 +198,9 @@ def shown(pairs: Iterable[Pair], *, with_references: bool = False) -> str:
     def line(number: int, pair: Pair) -> str:
         parts = [f'Question#{number}: "{pair.question}"', f'Answer#{number}: "{pair.answer}"']
         if with_references:
-            parts.append(f'ReferenceAnswer#{number}: "{pair.reference or NO_REFERENCE}"')
+            none = (pair.reference or NO_REFERENCE).casefold().strip(" .") == NO_REFERENCE
+            reference = UNSUPPORTED if none else pair.reference
+            parts.append(f'ReferenceAnswer#{number}: "{reference}"')
         return f"[{', '.join(parts)}]"
 
     return "\n".join(line(number, pair) for number, pair in enumerate(pairs, start=1))

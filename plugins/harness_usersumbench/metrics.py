@@ -20,6 +20,7 @@ from harness_usersumbench.records import (
     Task,
     UserResult,
 )
+from harness_usersumbench.words import count_words
 
 if TYPE_CHECKING:
     from harness import Record, Records
@@ -33,6 +34,9 @@ PER_MILLE = 1000
 """IDM is given in units of 0.1%, as the paper prints it."""
 
 HISTORY_STEP = 50
+FEW_WORDS = 10
+"""A summary of fewer says next to nothing."""
+
 OURS = (
     "the paper does not print its limit of words, so that this cannot be compared with its numbers"
 )
@@ -158,12 +162,35 @@ def score(records: Stored, options: Options) -> Iterator[Score[UserResult]]:
 def counts(records: Stored, options: Options) -> dict[str, int]:
     """What happened to summaries and segments in the run, without what is 0."""
     found: Counter[str] = Counter()
-    for stage in ("summarise", "combine"):
-        for _, summary in records[stage].values() if stage in records else ():
-            found["empty summaries"] += not summary.text
+    for words in _lengths(records):
+        found["empty summaries"] += words == 0
+        found["summaries of fewer than ten words"] += words < FEW_WORDS
     for _, segment in records["segment"].values() if "segment" in records else ():
         found.update(_events(segment))
     return {what: int(number) for what, number in found.items() if number}
+
+
+def notes(records: Stored, options: Options) -> Iterator[str]:
+    """How many checks could not be read, and how many summaries are too short to be one."""
+    checks = [isinstance(one.outcome, Done) for one in records.get("verify", ())]
+    if unread := checks.count(False):
+        yield (
+            f"{unread:,} of the verifier's {len(checks):,} checks of summaries could not be read "
+            "in full"
+        )
+    lengths = list(_lengths(records))
+    if short := sum(words < FEW_WORDS for words in lengths):
+        yield (
+            f"{short:,} of {len(lengths):,} summaries have fewer than ten words: the fewer, the "
+            "higher is IDM"
+        )
+
+
+def _lengths(records: Stored) -> Iterator[int]:
+    """The words of each summary."""
+    for stage in ("summarise", "combine"):
+        for _, summary in records[stage].values() if stage in records else ():
+            yield count_words(summary.text)
 
 
 def _events(segment: Refined) -> Counter[str]:
@@ -176,8 +203,9 @@ def _events(segment: Refined) -> Counter[str]:
             "segments": 1,
             "checks of segments": len(rounds),
             "segments flagged": segment.flagged,
-            "segments flagged and fixed": segment.flagged and not segment.left,
-            "segments flagged and left": segment.left,
+            "segments flagged and fixed": segment.outcome == "fixed",
+            "segments flagged and left": segment.outcome == "left",
+            "segments undecided": segment.outcome == "undecided",
             "checks that found the query missed": sum(one.fits_query is False for one in rounds),
             "checks that found no entity": sum(
                 one.fits_query is not False and not one.entities and "entities" not in one.unread

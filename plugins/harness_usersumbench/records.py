@@ -117,6 +117,14 @@ class Segment(Item, frozen=True, kw_only=True):
     activities: tuple[Activity, ...]
 
 
+class Check(Item, frozen=True, kw_only=True):
+    """Item of the stage "verify": what could not be read of one check of a segment's summary."""
+
+    flagged: bool
+    unread: tuple[str, ...]
+    unjudged: int
+
+
 class Segments(Item, frozen=True, kw_only=True):
     """Item of the stage "combine": the refined summaries of a user, with their time ranges."""
 
@@ -128,8 +136,9 @@ class Question(Item, frozen=True, kw_only=True):
     """Item of the stage "predict": a question about a user's future, asked in one run.
 
     `history` is the number of past activities. `summary` is None where the method shows none, and
-    `shown` are the activities in the prompt. `right` and `popular` are positions in `options`: the
-    right answer, and the option that the data has most often. `words` are those of the summary.
+    `shown` are the activities in the prompt, where a record has them alone. `right` and `popular`
+    are positions in `options`: the right answer, and the option that the data has most often.
+    `words` are those of the summary.
     """
 
     task: Task
@@ -183,6 +192,11 @@ class Round(msgspec.Struct, frozen=True):
         """Whether the check asks for another summary."""
         return self.fits_query is False or any(one.consistent is False for one in self.pairs)
 
+    @property
+    def read(self) -> bool:
+        """Whether the verifier's answers could be read, with a judgement of each pair."""
+        return not self.unread and all(one.consistent is not None for one in self.pairs)
+
 
 class Refined(msgspec.Struct, frozen=True):
     """A segment's summary after the last check, with all checks in their order."""
@@ -196,9 +210,14 @@ class Refined(msgspec.Struct, frozen=True):
         return any(one.flagged for one in self.rounds)
 
     @property
-    def left(self) -> bool:
-        """Whether the last check still asks for another summary."""
-        return self.rounds[-1].flagged
+    def outcome(self) -> Literal["consistent at once", "fixed", "left", "undecided"]:
+        """What the last check says; undecided if it flags nothing, but could not be read."""
+        last = self.rounds[-1]
+        if last.flagged:
+            return "left"
+        if not last.read:
+            return "undecided"
+        return "fixed" if self.flagged else "consistent at once"
 
 
 class Ratings(msgspec.Struct, frozen=True):

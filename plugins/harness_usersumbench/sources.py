@@ -145,5 +145,7 @@ def layouts_of(source: Source, table: Table, database: Database) -> dict[str, in
                 f"SELECT {', '.join(keys)} FROM {source.activities} WHERE row = {row}"
             ).fetchall()
             of_each = (f"{' and '.join(keys)} ({name})" for name, keys in source.layouts.items())
-            raise table.bad(row, keys[values.index(None)], None, " or ".join(of_each))
+            error = table.bad(row, keys[values.index(None)], None, " or ".join(of_each))
+            error.hint = "give whole rows of one of these layouts, or leave that row out"
+            raise error
     return {f"activities in the layout of {layout}": number for layout, number, _ in found}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from harness import Calls, Classified, Classify, Done, Failure, NoVerdict, Parsed, Stage
 from harness_usersumbench import loop
 from harness_usersumbench.parsing import LETTERS, OptionReader, SummaryReader
@@ -12,6 +14,7 @@ from harness_usersumbench.questions import ordered
 from harness_usersumbench.records import (
     TASKS,
     Activity,
+    Check,
     Method,
     Past,
     Person,
@@ -74,6 +77,32 @@ def segments(_upstreams: Upstreams, data: People, options: Any) -> Iterator[Segm
             )
 
 
+def checks(upstreams: Upstreams, _data: People, _options: Any) -> Iterator[Check]:
+    """One item per check of a segment's summary."""
+    for item, value in upstreams["segment"].values():
+        for number, one in enumerate(value.rounds, start=1):
+            yield Check(
+                id=f"{item.id}/{number}",
+                user=item.user,
+                flagged=one.flagged,
+                unread=one.unread,
+                unjudged=sum(pair.consistent is None for pair in one.pairs),
+            )
+
+
+async def verify(item: Check, _desk: Desk) -> bool | NoVerdict:
+    """Whether a check flags its summary; no verdict if it could not be read, whatever it flags.
+
+    So checks that could not be read have a limit, although summaries are made without them.
+    """
+    if not item.unread and not item.unjudged:
+        return item.flagged
+    answers = ", ".join(item.unread) or f"judgements ({item.unjudged} of the pairs)"
+    return NoVerdict(
+        "unread_check", f"the verifier's {answers}: name another with --role verifier=SPEC"
+    )
+
+
 def refined(upstreams: Upstreams, _data: People, _options: Any) -> Iterator[Segments]:
     """One item per user whose segments all have a summary, in the order of time."""
     for user, records in upstreams["segment"].by_user():
@@ -128,7 +157,7 @@ def questions(upstreams: Upstreams, data: People, options: Any) -> Iterator[Ques
 
 
 async def predict(item: Question, desk: Desk) -> int | Failure:
-    """The position of the option that the predictor chooses; each run has a seed of its own."""
+    """The position of the option that the predictor chooses."""
     variables = {
         "summary": item.summary,
         "user_activities": "\n".join(lines(item.shown, desk.options)),
@@ -201,6 +230,7 @@ SUMMARISE = Stage(
 
 SEGMENT = Stage(
     "segment",
+    version=2,
     item=Segment,
     value=Refined,
     items=segments,
@@ -213,6 +243,17 @@ SEGMENT = Stage(
     when=lambda _, options: options.method in SEGMENTED,
 )
 
+VERIFY = Stage(
+    "verify",
+    item=Check,
+    value=bool,
+    items=checks,
+    work=verify,
+    after=("segment",),
+    calls=Calls(least=0, most=0),
+    when=lambda _, options: options.method in SEGMENTED,
+)
+
 COMBINE = Stage(
     "combine",
     item=Segments,
@@ -221,13 +262,15 @@ COMBINE = Stage(
     work=combine,
     roles=("candidate",),
     options=("query", "max_words"),
-    after=("segment",),
+    after=("segment", "verify"),
     when=lambda _, options: options.method in SEGMENTED,
 )
 
 PREDICT = Stage(
     "predict",
+    version=2,
     item=Question,
+    recorded=lambda item: replace(item, shown=()),
     value=int,
     items=questions,
     work=predict,
@@ -250,4 +293,4 @@ RATE = Stage(
     role_hint="the option `autoeval` lets a judge rate the summaries: name one with --judge SPEC",
 )
 
-STAGES = (SUMMARISE, SEGMENT, COMBINE, PREDICT, RATE)
+STAGES = (SUMMARISE, SEGMENT, VERIFY, COMBINE, PREDICT, RATE)

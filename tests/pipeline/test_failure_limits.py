@@ -6,7 +6,7 @@ from harness.contracts.outcomes import Broken, CallFailed, Unreadable, tag_of
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.run import nothing_read
 from harness.pipeline.settings import FailureLimits
-from harness.scoring.summary import StageSummary
+from harness.scoring.summary import RoleUse, StageSummary
 
 
 def watch(total, failures, **limits):
@@ -56,13 +56,23 @@ def test_what_was_mostly_cut_is_not_to_be_asked_again_at_the_same_limit():
 
 
 def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_limit():
+    asked = RoleUse(
+        calls=8, from_store=0, failed=8, prompt_tokens=8, completion_tokens=8, cached_tokens=0,
+        reasoning_tokens=0, asked_schema=0, met_schema=0, rungs={},
+    )  # fmt: skip
     stages = {
-        name: StageSummary(items=8, done=0, failures=failures, roles={})
-        for name, failures in (("cut", {"truncated": 8}), ("wrong", {"schema": 8}))
+        name: StageSummary(items=8, done=0, failures=failures, roles=roles)
+        for name, failures, roles in (
+            ("cut", {"truncated": 8}, {"candidate": asked}),
+            ("wrong", {"schema": 8}, {"candidate": asked}),
+            ("silent", {"unread_check": 8}, {}),
+        )
     }
-    cut, wrong = nothing_read(make_summary("t", stages=stages))
+    cut, wrong, silent = nothing_read(make_summary("t", stages=stages))
     assert "would be cut again" in cut.hint and "--retry_failures" not in cut.hint
     assert wrong.hint.endswith("with --retry_failures for the rest")
+    # Nobody is asked in the third stage, so that its failures come from an earlier answer.
+    assert silent.hint.endswith("repeat the command with another model in the role that answered")
 
 
 def test_of_an_error_in_several_lines_the_first_is_shown():

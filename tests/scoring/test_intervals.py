@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, paired_interval
-from harness.scoring.stats.intervals import Measured, bca_interval
+from harness.scoring.stats.intervals import Measured, bca_interval, interval_of
 from harness.scoring.stats.statistic import without_each
 
 SKEWED = np.array([0.1, 0.4, 0.2, 3.0, 0.9, 0.3, 7.5, 1.1, 0.6, 0.2, 2.2, 0.5])
@@ -12,6 +12,15 @@ SKEWED = np.array([0.1, 0.4, 0.2, 3.0, 0.9, 0.3, 7.5, 1.1, 0.6, 0.2, 2.2, 0.5])
 def as_pair(found):
     assert isinstance(found, Interval)
     return found.low, found.high
+
+
+def test_draws_without_a_value_lie_beyond_both_bounds_by_hand():
+    # A twentieth of 41 draws lies below the third: here of nothing, 0 and 1.
+    assert as_pair(interval_of(np.array([np.nan, *range(40)]), 0.9, of="r")) == pytest.approx(
+        (1, 38)
+    )
+    few = interval_of(np.array([np.nan] * 3 + [*range(38)]), 0.9, of="r")
+    assert few == NoInterval("r has no value in 3 of 41 draws")
 
 
 @pytest.mark.parametrize("statistic", [np.mean, np.median, np.std])

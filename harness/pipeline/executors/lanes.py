@@ -241,6 +241,7 @@ class Lanes:
 
     def _record(self, job: Job, result: Any, desk: ItemDesk) -> None:
         queue, run = job.queue, job.queue.run
+        recorded = run.context.stage.recorded
         calls = tuple(desk.calls)
         outcome = result if isinstance(result, FAILURES) else _done(queue, result)
         record: JournalLine[Item, Any] = JournalLine(
@@ -248,7 +249,7 @@ class Lanes:
             stage=run.context.key,
             user=job.item.user,
             id=job.item.id,
-            item=job.item,
+            item=recorded(job.item) if recorded else job.item,
             outcome=outcome,
             calls=calls,
             judged=tuple(desk.judged) or msgspec.UNSET,

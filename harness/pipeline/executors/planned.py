@@ -168,6 +168,7 @@ class Executor(ABC):
                 limits=limits_of(run.context.task, self._planned.limits),
                 total=run.progress.total,
                 scored=run.context.stage.scored and bool(run.context.stage.roles),
+                asks=bool(run.context.stage.roles or run.context.stage.judges),
             ),
             retry_failures=self._planned.retry_failures,
             ask_unanswered=self._planned.ask_unanswered,

@@ -44,11 +44,18 @@ class Measured:
 
 
 def interval_of(drawn: Floats, confidence: float, *, of: str) -> Interval | NoInterval:
-    """The percentile interval of the draws; none if a draw has no value."""
-    if (reason := _undefined(drawn, of)) is not None:
-        return NoInterval(reason)
+    """The percentile interval of the draws; none if too many have no value.
+
+    A draw without a value counts as lower than all at one end, and as higher at the other.
+    """
     tail = (1.0 - confidence) / 2.0
-    return _between(drawn, tail, 1.0 - tail)
+    defined = np.isfinite(drawn)
+    with np.errstate(invalid="ignore"):
+        low = np.quantile(np.where(defined, drawn, -np.inf), tail)
+        high = np.quantile(np.where(defined, drawn, np.inf), 1.0 - tail)
+    if (reason := _undefined(drawn, of)) and not np.isfinite([low, high]).all():
+        return NoInterval(reason)
+    return Interval(float(low), float(high))
 
 
 def bca_interval(
@@ -75,7 +82,8 @@ def bca_interval(
     tail = (1.0 - confidence) / 2.0
     moved = bias + ndtri(np.array([tail, 1.0 - tail]))
     low, high = ndtr(bias + moved / (1.0 - acceleration * moved))
-    return _between(drawn, low, high)
+    first, last = np.quantile(drawn, [low, high])
+    return Interval(float(first), float(last))
 
 
 def bounds(
@@ -95,11 +103,6 @@ def bounds(
 def _undefined(drawn: Floats, of: str) -> str | None:
     missing = int(np.count_nonzero(~np.isfinite(drawn)))
     return f"{of} has no value in {missing} of {len(drawn)} draws" if missing else None
-
-
-def _between(drawn: Floats, low: float, high: float) -> Interval:
-    first, last = np.quantile(drawn, [low, high])
-    return Interval(float(first), float(last))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import msgspec
 from harness import Done
 from harness.contracts.report import Axis, Bars, Figure, Report, Sheet
 from harness_usersumbench.analyses.examples import FINAL
-from harness_usersumbench.analyses.results import HEADS, Row, by_data, percent
+from harness_usersumbench.analyses.results import HEADS, Row, answered, by_data, percent
 from harness_usersumbench.parsing import LETTERS
 from harness_usersumbench.records import TASKS
 
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 ACCURACY_NOTE = (
     "t1: next activity; t2: with the most recent activities; t3: its category; t4: with the most "
-    "recent activities; right: of all answers, one that cannot be read is wrong; of readable: "
-    "without these; low and high: its interval, a bootstrap over users; chance: 20%"
+    "recent activities; users: those who were asked, since they have a summary if the method makes "
+    "one; right: of all answers, one that cannot be read is wrong; of readable: without these; low "
+    "and high: its interval, a bootstrap over users; chance: 20%"
 )
 POSITION_NOTE = (
     "named: of the readable answers, those that name the option there; right: those for which it "
@@ -72,10 +73,10 @@ def sheets_of(row: Row, title: str) -> tuple[Sheet, Sheet]:
 
 def accuracy(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
     """The cells of each question of a task."""
-    for name in TASKS:
+    for name, (users, right, unread) in answered(task).items():
         found = task.summary.metrics[name]
-        shares = (found.value, *(found.interval or (None, None)), found.missing_share or 0.0)
-        yield (name, found.n, *map(percent, (found.counted_as_worst, *shares)))
+        shares = map(percent, (found.value, *(found.interval or (None, None))))
+        yield (name, users, right, *shares, unread)
 
 
 def positions(task: FinishedTask) -> Iterator[tuple[Cell, ...]]:
@@ -103,10 +104,7 @@ def contexts(found: Mapping[str, Sequence[Row]]) -> Iterator[Figure]:
     for data, rows in found.items():
         for name in TASKS[:2]:
             bars = {
-                row.name: {
-                    method: percent(task.summary.metrics[name].counted_as_worst)
-                    for method, task in row.tasks.items()
-                }
+                row.name: {method: answered(task)[name].right for method, task in row.tasks.items()}
                 for row in rows
             }
             title = f"{data}: accuracy of {name} by what the predictor is shown"

@@ -24,7 +24,7 @@ Values: TypeAlias = "Mapping[str, float] | Unavailable"
 
 NOTES = (
     "r: Pearson's, with the share of raters who call the summary good, over the rated examples; "
-    "low and high: bootstrap over users",
+    "low and high: bootstrap over users; a draw without r lies beyond both",
     "ROUGE-2 and ROUGE-L: F1 over stems; BLEU: of the summary as one smoothed sentence; the "
     "reference is the activities, joined by newlines; BERTScore cuts both to what its weights "
     "allow, mostly 512 tokens",

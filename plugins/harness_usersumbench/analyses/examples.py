@@ -63,6 +63,7 @@ def examples_of(
             "no task makes summaries",
             found=", ".join(task.task.name for task in every),
             expected=f"a task with method: {' or '.join(FINAL)}",
+            hint="name one with --task, or a run that has one",
         )
     return found
 

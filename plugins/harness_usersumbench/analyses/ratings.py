@@ -80,6 +80,7 @@ def rated_tasks(
             "nobody has rated anything",
             where=", ".join(options.ratings),
             expected="rows with an example, a rater, and good or bad",
+            hint="give the sheet of usersum-sheet once raters have filled in rater and rating",
         )
     every = examples_of(tasks, stop_share=options.stop_share)
     for task, _ in every:
@@ -89,6 +90,7 @@ def rated_tasks(
                 where="--asked_in",
                 found=str(options.asked_in),
                 expected=f"1 to {task.options.runs}",
+                hint="leave it out to take the first",
             )
     for row in labels.rows:
         if not any(row.item in examples for _, examples in every):

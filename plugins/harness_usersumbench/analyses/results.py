@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from harness.analysis.result_grid import GridRow, ResultGrid
 from harness.analysis.task_setting import TaskSetting
 from harness_usersumbench.metrics import run_values
 from harness_usersumbench.paper import DATASETS
-from harness_usersumbench.records import Method
+from harness_usersumbench.records import TASKS, Method
 
 if TYPE_CHECKING:
     from harness import FinishedTask
@@ -31,7 +31,7 @@ TITLES = {source: title for title, source in DATASETS.items()}
 """The paper's name of each source of data."""
 
 SETTING = TaskSetting(
-    passed_over={"source", "method", "query", "thing", "category", "verb"},
+    passed_over={"source", "method", "query", "thing", "category", "verb", "autoeval"},
     sampling={"temperature": 0.7, "max_tokens": 2048},
 )
 
@@ -62,11 +62,32 @@ def table_values(task: FinishedTask) -> Values:
     """
     results = (score.details for score in task.scores() if score.details is not None)
     runs = run_values(results, task.options.threshold)
-    ifm = task.summary.metrics.get("ifm")
+    metrics = task.summary.metrics
+    spread = {"qm": _spread(one.qm for one in runs), "idm": _spread(one.idm for one in runs)}
     return {
-        "qm": _mean_sd(one.qm for one in runs),
-        "ifm": (ifm.value if ifm else None, None),
-        "idm": _mean_sd(one.idm for one in runs),
+        name: (metrics[name].value if name in metrics else None, spread.get(name)) for name in HEADS
+    }
+
+
+class Answered(NamedTuple):
+    """The users who were asked a question, and in per cent the right and the unread answers."""
+
+    users: int
+    right: float | None
+    unread: float | None
+
+
+def answered(task: FinishedTask) -> dict[str, Answered]:
+    """How each question was answered, as the mean over users; who has no summary is not asked."""
+    asked = [runs for score in task.scores() if score.details and (runs := score.details.right)]
+
+    def share(place: int, answer: bool | None) -> float | None:
+        found = [fmean(run[place] is answer for run in runs) for runs in asked]
+        return 100 * fmean(found) if found else None
+
+    return {
+        name: Answered(len(asked), share(place, True), share(place, None))
+        for place, name in enumerate(TASKS)
     }
 
 
@@ -75,6 +96,6 @@ def percent(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _mean_sd(values: Iterable[float | None]) -> tuple[float | None, float | None]:
+def _spread(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return fmean(known) if known else None, stdev(known) if len(known) > 1 else None
+    return stdev(known) if len(known) > 1 else None

@@ -22,14 +22,16 @@ ENTITIES = "entities"
 
 SEGMENT_NOTES = (
     "flagged: a check found the summary inconsistent with the query or with an activity; fixed: "
-    "flagged before, and not in the last check; left: flagged in the last check",
+    "flagged before, and found consistent in the last check; left: flagged in the last check; "
+    "undecided: flagged by nothing in a last check that could not be read in full",
     "asked again: how often a segment's summary was regenerated on average",
 )
 ROUND_NOTES = (
     "a round is one check of a segment's summary; the check after the last regeneration is for the "
     "record alone",
     "no verdict: pairs without a judgement, for which nothing is regenerated; unread: checks with "
-    "an answer that could not be read",
+    "such a pair, or with an answer that could not be read; it is undecided unless it flags "
+    "something",
 )
 
 
@@ -54,16 +56,18 @@ def rounds(tasks: Sequence[FinishedTask], options: object) -> Report:
             "no task has a verifier",
             found=", ".join(task.task.name for task in tasks),
             expected="a task that summarises with method: hierarchy_critique",
+            hint="name a run of a task that ends in _hc",
         )
     return Report(
         sheets=(
             Sheet(
                 title="Segments by what the verifier said",
                 columns=("model", "task", "segments", "failed", "consistent at once", "flagged",
-                         "by query", "by facts", "fixed", "left", "left %", "asked again"),
+                         "by query", "by facts", "fixed", "left", "undecided", "left %",
+                         "asked again"),
                 rows=tuple(segments),
                 notes=SEGMENT_NOTES,
-                digits=(*(1 for _ in range(11)), 2),
+                digits=(*(1 for _ in range(12)), 2),
             ),
             Sheet(
                 title="Checks by round",
@@ -77,19 +81,18 @@ def rounds(tasks: Sequence[FinishedTask], options: object) -> Report:
 
 
 def segment_cells(refined: Sequence[Refined]) -> tuple[Cell, ...]:
-    """How many segments were consistent at once, flagged, fixed and left."""
-    counts: Counter[str] = Counter()
-    for one in refined:
-        counts["flagged"] += one.flagged
-        counts["query"] += any(check.fits_query is False for check in one.rounds)
-        pairs = [pair for check in one.rounds for pair in check.pairs]
-        counts["facts"] += any(pair.consistent is False for pair in pairs)
-        counts["left"] += one.left
-        counts["again"] += len(one.rounds) - 1
-    many, flagged, left = len(refined), counts["flagged"], counts["left"]
+    """How many segments were consistent at once, flagged, fixed, left and undecided."""
+    outcomes = Counter(one.outcome for one in refined)
+    checks = [one.rounds for one in refined]
+    query = sum(any(check.fits_query is False for check in of) for of in checks)
+    facts = sum(
+        any(pair.consistent is False for check in of for pair in check.pairs) for of in checks
+    )
+    many, left, again = len(refined), outcomes["left"], sum(map(len, checks)) - len(checks)
     return (
-        *(many - flagged, flagged, counts["query"], counts["facts"], flagged - left, left),
-        *(100 * left / many if many else None, counts["again"] / many if many else None),
+        *(outcomes["consistent at once"], sum(one.flagged for one in refined), query, facts),
+        *(outcomes["fixed"], left, outcomes["undecided"]),
+        *(100 * left / many if many else None, again / many if many else None),
     )
 
 
@@ -103,5 +106,5 @@ def round_cells(checks: Sequence[Round]) -> tuple[Cell, ...]:
         sum(one.fits_query is False for one in checks),
         sum(ENTITIES not in one.unread for one in empty),
         *(judged.total(), judged[False], judged[None]),
-        sum(bool(one.unread) for one in checks),
+        sum(not one.read for one in checks),
     )

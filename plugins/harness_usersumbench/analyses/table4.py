@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from harness.contracts.report import Report, Sheet
-from harness.reporting.text import number
 from harness.reporting.text import reasons as counted
 from harness.scoring.paired_differences import differences_of
 from harness_usersumbench.analyses.examples import FINAL
@@ -17,6 +17,7 @@ from harness_usersumbench.analyses.results import (
     SETTING,
     Row,
     Values,
+    answered,
     by_data,
     percent,
     table_values,
@@ -41,23 +42,18 @@ PLAYED = ("verifier", "predictor")
 MAKING = ("summarise", "segment", "combine")
 """The stages that make summaries."""
 
-SHOWN = 0.0005
-"""Values of three digits that differ by less may look the same."""
-
 LIMIT_UNKNOWN = "limit unknown"
 
 MAIN_NOTE = (
-    "± runs: standard deviation (n - 1) over the runs of the predictor, not over users; increment: "
-    f"in per cent of {REFERENCE}"
+    "±: standard deviation (n - 1) over the runs of the predictor, not over users; runs differ in "
+    "the order of options alone, unless the predictor has a temperature above 0, and so a seed; "
+    f"increment: in per cent of {REFERENCE}, over the users in common, who have all values of both"
 )
-RUNS_NOTE = (
-    "QM here is the mean of the runs, each over users whose Q_s it decides; the metric qm is the "
-    "mean of the users, each over the runs that decide Q_s. Questions without a readable answer "
-    "make the two differ; qm: "
-)
+UNREAD_NOTE = "unread %: the verifier's checks of summaries that could not be read in full"
 COST_NOTE = (
-    "t1 to t4: right answers in %, with unread ones as wrong; calls and tokens: of the stages that "
-    "make summaries, also of answers from the store; good: the sum of Q_s, as the mean over runs"
+    "t1 to t4: right answers in %, with unread ones as wrong, over the users who were asked; calls "
+    "and tokens: of the stages that make summaries, also of answers from the store; good: the sum "
+    "of Q_s, as the mean over runs"
 )
 DIFFERENCE_NOTE = (
     "over the users that both have; low and high: paired bootstrap over users, of each user's mean "
@@ -92,43 +88,56 @@ def main(tasks: Sequence[FinishedTask], options: object) -> Report:
 def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
     """The three metrics of each method, with their spread over runs and their increment."""
     lines: list[tuple[Cell, ...]] = []
+    remarks = [MAIN_NOTE]
     for method, of_method in values.items():
+        task = row.tasks[method]
+        known = REFERENCE in row.tasks and method != REFERENCE
+        more, common = increments(task, row.tasks[REFERENCE]) if known else ({}, None)
         cells: list[Cell] = []
         for name, (value, spread) in of_method.items():
-            known = REFERENCE in values and method != REFERENCE
-            more = increment(value, values[REFERENCE][name][0]) if known else None
-            cells += [value, more] if name == "ifm" else [value, spread, more]
-        lines.append((method, row.tasks[method].summary.metrics["qm"].n, *cells))
+            cells += [value, *([] if name == "ifm" else [spread]), more.get(name)]
+        unread = unread_checks(task)
+        lines.append((method, task.summary.metrics["qm"].n, *cells, common, unread))
+        remarks += [UNREAD_NOTE] if unread is not None else []
     metrics = row.first.summary.metrics
     lines += [
-        (f"{name}, no model", metrics[name].n, metrics[name].value, *(None for _ in range(7)))
+        (f"{name}, no model", metrics[name].n, metrics[name].value, *(None for _ in range(9)))
         for name in BASELINES
         if name in metrics
     ]
-    without = [
-        f"{method}: users without QM: {counted(found.missing)}"
-        for method, task in row.tasks.items()
-        if (found := task.summary.metrics["qm"]).missing
-    ]
+    remarks.append(roles_note(row))
+    for method, task in row.tasks.items():
+        remarks += [f"{method}: {note}" for note in task.summary.notes or ()]
+        if missing := task.summary.metrics["qm"].missing:
+            remarks.append(f"{method}: users without QM: {counted(missing)}")
     return Sheet(
         title=f"Table 4: {title}",
-        columns=("method", "users", "QM", "± runs", "increment %", "IFM", "increment %",
-                 "IDM ×0.1%", "± runs", "increment %"),
+        columns=("method", "users", "QM", "±", "increment %", "IFM", "increment %", "IDM ×0.1%",
+                 "±", "increment %", "in common", "unread %"),
         rows=tuple(lines),
-        notes=(MAIN_NOTE, *runs_note(row, values), roles_note(row), *without),
-        digits=(0, 0, 3, 3, 2, 3, 2, 3, 3, 2),
+        notes=tuple(remarks),
+        digits=(0, 0, 3, 3, 2, 3, 2, 3, 3, 2, 0, 1),
     )  # fmt: skip
 
 
-def runs_note(row: Row, values: Mapping[Method, Values]) -> Iterator[str]:
-    """The methods whose QM is another number in the results, with that number."""
-    differ = []
-    for method, of_method in values.items():
-        ours, result = of_method["qm"][0], row.tasks[method].summary.metrics["qm"].value
-        if ours is not None and result is not None and abs(ours - result) >= SHOWN:
-            differ.append(f"{method} {number(result)}")
-    if differ:
-        yield RUNS_NOTE + ", ".join(differ)
+def unread_checks(task: FinishedTask) -> float | None:
+    """The share in per cent of a verifier's checks that could not be read, None without any."""
+    verified = task.summary.stages.get("verify")
+    return 100 * (1 - verified.done / verified.items) if verified and verified.items else None
+
+
+def increments(task: FinishedTask, base: FinishedTask) -> tuple[dict[str, float | None], int]:
+    """The increments over another task, and the number of users who have all values of both."""
+    both = [{name: found for name in HEADS if (found := one.units(name))} for one in (task, base)]
+    names = [name for name in HEADS if all(name in values for values in both)]
+    having = [values[name].keys() for values in both for name in names]
+    users = set(having[0]).intersection(*having) if having else set()
+    means = {
+        name: [fmean(values[name][user][1] for user in sorted(users)) for values in both]
+        for name in names
+        if users
+    }
+    return {name: increment(*pair) for name, pair in means.items()}, len(users)
 
 
 def increment(value: float | None, base: float | None) -> float | None:
@@ -150,12 +159,13 @@ def cost_sheet(row: Row, title: str) -> Sheet:
     """The accuracy of the four questions, and what a good summary cost."""
     lines = []
     for method, task in row.tasks.items():
-        metrics = task.summary.metrics
-        right = (percent(metrics[name].counted_as_worst) for name in TASKS)
-        lines.append((method, *right, percent(metrics["unreadable"].value), *cost(task)))
+        found = answered(task)
+        right = (one.right for one in found.values())
+        unread = percent(task.summary.metrics["unreadable"].value)
+        lines.append((method, found["t1"].users, *right, unread, *cost(task)))
     return Sheet(
         title=f"Questions and cost: {title}",
-        columns=("method", *TASKS, "unread %", "calls", "tokens", "good summaries",
+        columns=("method", "users", *TASKS, "unread %", "calls", "tokens", "good summaries",
                  "calls a good one", "tokens a good one"),
         rows=tuple(lines),
         notes=(COST_NOTE,),

@@ -69,6 +69,25 @@ def test_what_cannot_be_used_is_left_out_and_counted(load_people, movielens):
     }
 
 
+def test_data_that_describes_less_than_half_of_what_users_had_is_an_error(
+    load_people, movielens, raised
+):
+    # Four of eight activities are of described films; one more without makes it less than half.
+    half = [*rated("u", 0, 1, 2, 3), *rated("v", 20, 21, 22, 23)]
+    assert len(load_people("movielens", movielens(half, NINE, "half"), min_activities=4).all) == 1
+    less = movielens([*half, *rated("w", 24)], NINE)
+    assert raised(
+        DataError,
+        lambda: load_people("movielens", less, min_activities=4),
+        where="table 'movies', DIR/data/movies.dat",
+        found="5 of 9 activities with an object without description",
+    ) == snapshot("""\
+the data describes too few of the objects that users had
+expected: the objects of at least half of the activities
+to do: give the objects of these activities: most of each past is left out without\
+""")
+
+
 def test_a_film_that_is_described_twice_is_the_first_and_counted(load_people, movielens):
     folder = movielens(BOTH, [*NINE, (0, "Again", "A"), (0, "And again", "B")])
     people = load_people("movielens", folder, min_activities=4)
@@ -143,7 +162,8 @@ def test_data_with_four_movies_or_four_genres_has_no_questions(load_people, movi
         "      activities with an object that the data does not describe, left out: 1",
     ) == snapshot("""\
 the data has too few objects: a question has five options
-expected: at least five objects\
+expected: at least five objects
+to do: give the whole data: wrong options are drawn from all of it\
 """)
     movies = [(number, f"M{number}", "A|B" if number < 5 else "C|D") for number in range(9)]
     few_genres = movielens(BOTH, movies, "few genres")
@@ -154,7 +174,8 @@ expected: at least five objects\
         found="4 categories",
     ) == snapshot("""\
 the data has too few categories: a question has five options
-expected: at least five categories\
+expected: at least five categories
+to do: give the whole data: wrong options are drawn from all of it\
 """)
 
 
@@ -215,7 +236,8 @@ def test_a_review_in_neither_layout_is_an_error(load_people, json_lines, raised,
         found="nothing",
     ) == snapshot("""\
 a value that cannot be used
-expected: user_id and parent_asin (2023) or reviewerID and asin (2018)\
+expected: user_id and parent_asin (2023) or reviewerID and asin (2018)
+to do: give whole rows of one of these layouts, or leave that row out\
 """)
 
 

@@ -46,7 +46,7 @@ async def test_a_summary_that_is_consistent_at_once_is_checked_once():
 
     assert worked.outcome == Refined(said("Crime"), (a_round("Crime"),))
     assert worked.asked == ["segment", *CHECK]
-    assert (worked.outcome.flagged, worked.outcome.left) == (False, False)
+    assert worked.outcome.outcome == "consistent at once"
 
 
 async def test_a_flagged_summary_is_corrected_with_its_wrong_pairs_and_checked_again():
@@ -59,7 +59,7 @@ async def test_a_flagged_summary_is_corrected_with_its_wrong_pairs_and_checked_a
     rounds = (a_round("Jazz", False, "Crime"), a_round("Crime"))
     assert worked.outcome == Refined(said("Crime"), rounds)
     assert worked.asked == ["segment", *CHECK, "revise#1", *CHECK]
-    assert (worked.outcome.flagged, worked.outcome.left) == (True, False)
+    assert worked.outcome.outcome == "fixed"
     [correction] = worked.shown("revise")
     assert said("Jazz") in correction
     assert (
@@ -88,7 +88,7 @@ async def test_a_summary_that_is_never_fixed_is_checked_once_more_and_left():
     ]
     assert len(worked.asked) == 20
     assert worked.outcome == Refined(said("Jazz"), (a_round("Jazz", False, "Crime"),) * 4)
-    assert (worked.outcome.flagged, worked.outcome.left) == (True, True)
+    assert worked.outcome.outcome == "left"
 
 
 async def test_the_option_bounds_the_regenerations():
@@ -129,7 +129,7 @@ async def test_a_pair_without_a_judgement_asks_for_no_other_summary():
     worked = await work(SEGMENT, segment(), [said("Jazz"), *checked("Jazz", one)])
 
     assert worked.outcome.rounds == (a_round("Jazz", None),)
-    assert not worked.outcome.flagged
+    assert worked.outcome.outcome == "undecided"
 
 
 async def test_only_pairs_that_were_judged_wrong_are_corrected():
@@ -142,9 +142,11 @@ async def test_only_pairs_that_were_judged_wrong_are_corrected():
     assert "Which genre?" not in correction
 
 
-async def test_an_inconsistent_pair_without_an_answer_is_shown_with_none():
-    assert shown([Pair("q", "a", False)], with_references=True) == (
-        '[Question#1: "q", Answer#1: "a", ReferenceAnswer#1: "none"]'
+@pytest.mark.parametrize("reference", [None, "none", "None."])
+async def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
+    assert shown([Pair("q", "a", False, reference)], with_references=True) == (
+        '[Question#1: "q", Answer#1: "a", '
+        'ReferenceAnswer#1: "nothing in my activities supports an answer"]'
     )
 
 
@@ -180,7 +182,7 @@ async def test_a_check_that_cannot_be_read_is_noted_and_asks_for_nothing(check):
     worked = await work(SEGMENT, segment(), [said("Crime"), *answers])
 
     assert worked.outcome == Refined(said("Crime"), (found,))
-    assert not worked.outcome.flagged
+    assert worked.outcome.outcome == "undecided"
 
 
 async def test_a_check_that_was_cut_or_refused_is_unreadable():

@@ -1,7 +1,5 @@
 """QM, IFM and IDM by hand, and the score of each user from stored records."""
 
-import json
-
 import pytest
 from builders.records import make_records
 from builders.usersumbench import activity, options, segment
@@ -9,6 +7,7 @@ from harness_usersumbench.metrics import (
     METRICS,
     counts,
     density,
+    notes,
     of_chance,
     quality,
     run_values,
@@ -16,6 +15,7 @@ from harness_usersumbench.metrics import (
 )
 from harness_usersumbench.records import (
     TASKS,
+    Check,
     Pair,
     Past,
     Question,
@@ -288,36 +288,57 @@ def test_what_the_verifier_did_is_counted():
     wrong = (Pair("q", "a", False, "b"), Pair("q", "c"), Pair("q", "d", True))
     fixed = Refined("s", (Round("x", False), Round("y", True, ("e",), wrong), Round("s", True)))
     left = Refined("s", (Round("s", None, unread=("fits_query",)), Round("s", False)))
+    unread = Refined("s", (Round("s", False), Round("s", None, unread=("fits_query",))))
+    found = [(segment(1, 3), fixed), (segment(2, 3), left), (segment(3, 3), unread)]
     records = {
-        "segment": make_records([(segment(1, 2), fixed), (segment(2, 2), left)]),
+        "segment": make_records(found),
         "combine": make_records(
             [(Segments(id="a", user="a", ranges=(), summaries=()), Summary(""))]
         ),
     }
     assert counts(records, options()) == {
         "empty summaries": 1,
-        "segments": 2,
-        "checks of segments": 5,
-        "segments flagged": 2,
+        "summaries of fewer than ten words": 1,
+        "segments": 3,
+        "checks of segments": 7,
+        "segments flagged": 3,
         "segments flagged and fixed": 1,
         "segments flagged and left": 1,
-        "checks that found the query missed": 2,
-        "checks that found no entity": 2,
+        "segments undecided": 1,
+        "checks that found the query missed": 3,
+        "checks that found no entity": 3,
         "question-answer pairs": 3,
         "pairs found inconsistent": 1,
         "pairs without a judgement": 1,
-        "unreadable checks: fits_query": 1,
+        "unreadable checks: fits_query": 2,
     }
 
 
-def test_what_is_true_of_a_segment_is_counted_as_a_number():
-    one = Refined("s", (Round("x", False), Round("s", True, ("e",))))
-    found = counts({"segment": make_records([(segment(), one)])}, options())
-    # `True == 1`: as JSON, a count must not become `true`.
-    assert json.dumps(found, sort_keys=True) == (
-        '{"checks of segments": 2, "checks that found the query missed": 1, "segments": 1, '
-        '"segments flagged": 1, "segments flagged and fixed": 1}'
-    )
+def test_checks_without_a_verdict_and_summaries_without_words_are_noted():
+    def check(number, **more):
+        fields = {"flagged": False, "unread": (), "unjudged": 0, **more}
+        return Check(id=f"a/{number}", user="a", **fields)
+
+    past = [Past(id=name, user=name, activities=()) for name in "abc"]
+    unread = check(2, unread=("entities",))
+    records = {
+        "verify": make_records(
+            [(check(1), True), (unread, NoVerdict("unread_check", "")), (check(3), False)]
+        ),
+        "summarise": make_records(
+            [
+                (past[0], Summary("Likes")),
+                (past[1], Summary("one two three four five six seven eight nine ten")),
+                (past[2], Summary("one two three four five six seven eight nine")),
+            ]
+        ),
+    }
+    assert list(notes(records, options())) == [
+        "1 of the verifier's 3 checks of summaries could not be read in full",
+        "2 of 3 summaries have fewer than ten words: the fewer, the higher is IDM",
+    ]
+    assert counts(records, options()) == {"summaries of fewer than ten words": 2}
+    assert list(notes({"predict": make_records([])}, options())) == []
 
 
 def test_nothing_is_counted_where_nothing_happened():

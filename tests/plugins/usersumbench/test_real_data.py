@@ -178,12 +178,10 @@ def test_every_review_and_business_of_yelp_is_read(load_people, real_data):
         (one["business_id"], one["name"], one["categories"] and one["categories"].split(","))
         for one in businesses
     ]
-    with pytest.raises(DataError, match="no user has 50 activities") as caught:
+    with pytest.raises(DataError, match="the data describes too few of the objects") as caught:
         load_people("yelp", folder)
-    assert caught.value.found == (  # of 999 reviews, 77 are of these businesses
-        "77 users; the most activities of one are 1\n"
-        "      activities with an object that the data does not describe, left out: 922"
-    )
+    # Of 999 reviews, 77 are of these businesses.
+    assert caught.value.found == "922 of 999 activities with an object without description"
 
 
 def test_every_review_and_product_of_amazon_is_read(load_people, real_data):

@@ -1,10 +1,11 @@
 """Lines of activity as in the paper's appendix A.6, and ranges of time."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
 from harness_usersumbench.records import Activity
-from harness_usersumbench.rendering import lines, time_range
+from harness_usersumbench.rendering import lines, month, time_range
 
 
 def activity(*when, name="Heat (1995)", categories=("Crime", "Drama")):
@@ -24,6 +25,19 @@ def activity(*when, name="Heat (1995)", categories=("Crime", "Drama")):
 def test_a_line_names_the_object_its_categories_and_the_hour_in_utc(options, when, moment):
     [line] = lines([activity(*when)], options())
     assert line == f'watched "Heat (1995)" [Crime, Drama] around {moment}'
+
+
+def test_a_line_is_the_same_wherever_the_computer_stands(options, monkeypatch):
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        [line] = lines([activity(2004, 5, 31, 23)], options())
+        assert line.endswith("around Mon 05/31/2004 11PM")
+        assert time_range([activity(2004, 5, 31, 23)]) == "05/31/2004"
+        assert month(int(datetime(2004, 5, 31, 23, tzinfo=UTC).timestamp())) == (2004, 5)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_the_verb_is_the_tasks(options):

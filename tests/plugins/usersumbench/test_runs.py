@@ -86,6 +86,51 @@ def test_every_segment_that_is_flagged_is_fixed_and_counted(harness_run):
     assert calls == {"candidate": 2 * counts["segments"], "verifier": 8 * counts["segments"]}
 
 
+RUBBISH = {"model": "baseline", "limit": 4, "roles": {"verifier": ScriptedModel("Lorem ipsum.")}}
+
+
+def test_a_verifier_of_rubbish_ends_the_task_before_its_summaries_are_used(harness_run):
+    result = harness_run(HC, **RUBBISH)
+
+    assert result.exit_code == 3
+    [error] = result.errors
+    assert error.where == f"{HC}/verify"
+    # Four users have ten segments, and nothing that is read flags any.
+    assert error.found == (
+        "10 of 10 by judging (unread_check 10); the first: the verifier's fits_query, entities: "
+        "name another with --role verifier=SPEC"
+    )
+    assert error.expected == "at most 20% (--max_failures judging=0.2)"
+    assert "--retry_failures" not in error.hint
+    assert list(records(result)) == ["2-segment.jsonl", "3-verify.jsonl"]
+
+
+def test_where_unread_checks_are_allowed_they_stand_next_to_the_numbers(harness_run, capsys):
+    def verify(request):
+        unread = "rum" in request.topic.variables.get("summary", "")
+        return "Lorem ipsum." if unread else answer(request)
+
+    roles = {"verifier": ScriptedModel(verify, name="verifier"), "predictor": "baseline"}
+    result = harness_run(
+        HC, model=ScriptedModel(answer), roles=roles, max_failures={"judging": 1.0}, **FEW
+    )
+
+    counts, verified = result.summaries[0].counts, result.summaries[0].stages["verify"]
+    # Each first summary is flagged, and nothing can be read of the check of each second one.
+    assert counts["segments undecided"] == counts["segments"] == verified.failures["unread_check"]
+    assert "segments flagged and fixed" not in counts
+    assert verified.items == 2 * counts["segments"]
+    said = f"{counts['segments']} of the verifier's {verified.items} checks of summaries"
+    assert result.summaries[0].notes[0] == f"{said} could not be read in full"
+    assert said in str(result)
+
+
+def test_a_verifier_of_rubbish_alone_measures_nothing_whatever_is_allowed(harness_run):
+    result = harness_run(HC, max_failures=1.0, **RUBBISH)
+    assert result.exit_code == 3
+    assert "these results measure nothing" in result.errors[0].expected
+
+
 def test_models_that_take_turns_leave_the_records_that_others_leave(harness_run, tmp_path):
     found, switches = [], []
     for folder, occupies in (("apart", None), ("together", "gpu")):
@@ -105,7 +150,7 @@ def test_models_that_take_turns_leave_the_records_that_others_leave(harness_run,
         found.append(records(result))
         switches.append(sum(one != other for one, other in pairwise(asked)))
     assert found[0] == found[1]
-    assert len(found[0]) == 3
+    assert len(found[0]) == 4
     assert switches[1] < switches[0]
 
 
@@ -138,6 +183,22 @@ def test_a_judge_rates_summaries_where_the_option_asks(harness_run):
     values = {name: one.value for name, one in result.summaries[0].metrics.items()}
     assert values == {**values, "coherence": 4.0, "relevance": 2.0, "autoeval": 3.0}
     assert list(values) == metrics
+    rated = harness_run(
+        "usersum_movielens", model=ScriptedModel(answer), judge=ScriptedModel(judge, name="judge"),
+        set={"autoeval": True}, limit=4,
+    )  # fmt: skip
+    # Marks change no other number.
+    assert rated.summaries[0].not_comparable_because == ("bundled sample data", "--limit 4")
+
+
+def test_a_record_has_the_activities_of_its_question_in_the_prompt_alone(harness_run):
+    result = harness_run("usersum_movielens_raw", model=ScriptedModel("A"), limit=2)
+    [journal] = (result.folder / "usersum_movielens_raw").glob("?-predict.jsonl")
+    for line in map(json.loads, journal.read_text().splitlines()):
+        [call] = line["calls"]
+        lines = [one for one in call["messages"][-1]["content"].splitlines() if "around" in one]
+        assert len(lines) == line["item"]["history"] >= 49
+        assert line["item"]["shown"] == []
 
 
 def test_without_a_judge_nothing_is_rated(harness_run):

@@ -24,6 +24,7 @@ from harness_usersumbench.stages import (
     SEGMENT,
     STAGES,
     SUMMARISE,
+    VERIFY,
     pasts,
     questions,
     rated,
@@ -43,7 +44,7 @@ METHODS = ("single_step", "hierarchy_critique", "raw_timeline", "none", "other")
     ("method", "stages"),
     [
         ("single_step", [SUMMARISE, PREDICT]),
-        ("hierarchy_critique", [SEGMENT, COMBINE, PREDICT]),
+        ("hierarchy_critique", [SEGMENT, VERIFY, COMBINE, PREDICT]),
         ("raw_timeline", [PREDICT]),
         ("none", [PREDICT]),
         ("other", [SUMMARISE, PREDICT]),

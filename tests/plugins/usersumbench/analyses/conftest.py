@@ -86,7 +86,8 @@ def kept(tmp_path):
     """A finished task from its users: journals are written, and scored as any run is.
 
     `uses` are by stage what its roles used, `roles` the models of other roles than the candidate,
-    `because` says why it is not comparable, `units` is how many units it says to have.
+    `because` says why it is not comparable, `units` is how many units it says to have. `read` is
+    how many of how many checks of the verifier could be read.
     """
 
     def make(
@@ -99,6 +100,7 @@ def kept(tmp_path):
         roles: Mapping[str, str] | None = None,
         because: tuple[str, ...] = (),
         units: int | None = None,
+        read: tuple[int, int] | None = None,
         label: str | None = None,
         **more: Any,
     ) -> FinishedTask:
@@ -150,6 +152,8 @@ def kept(tmp_path):
             )
             for stage, of in (uses or {}).items()
         }
+        if read:
+            used["verify"] = StageSummary(items=read[1], done=read[0], failures={}, roles={})
         columns = Columns(USERSUMBENCH.metrics, scores)
         summary = make_summary(
             name,

@@ -145,14 +145,14 @@ def test_baselines_are_worked_out_from_the_item():
 
 
 def test_no_baseline_counts_the_users_behind_the_prompt():
-    # Both users behind the prompt have the first ten, and all others of the group the last ten.
-    behind = (2,) * 10 + (1,) * 15 + (0,) * 25
-    others = (0,) * 40 + (9,) * 10
+    # All nine behind the prompt have the first ten, and both others of the group the last ten.
+    behind = (9,) * 10 + (1,) * 15 + (0,) * 25
+    others = (0,) * 40 + (2,) * 10
     group = tuple(map(sum, zip(behind, others, strict=True)))
-    prompt = a_prompt(counts=behind, users=2, popular=behind, popular_in_group=group)
+    prompt = a_prompt(counts=behind, users=9, popular=behind, popular_in_group=group)
     [one] = scored((prompt, ranking(*range(40, 50)))).values()
     assert one.values["gap_popular_in_group"] == one.values["gap"]
-    # Nobody but these two has a candidate, so that the first ten are those shown first.
+    # Nobody but these nine has a candidate, so that the first ten are those shown first.
     shuffled = a_prompt(counts=behind[::-1], popular=behind[::-1], popular_in_group=group[::-1])
     [one] = scored((shuffled, ranking(*range(10)))).values()
     assert one.values["gap_popular"] == one.values["gap"] > 0

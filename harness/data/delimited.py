@@ -133,7 +133,8 @@ def read_delimited(
         if len(cells) > width and written.surplus == "last":
             cells[width - 1 :] = [delimiter.join(cells[width - 1 :])]
         if len(cells) != width:
-            raise _ragged(path, cells, header, row=row, line=before + 1, quotes=written.quotes)
+            at = place(str(path), row=row, line=before + 1)
+            raise _ragged(cells, header, where=at, delimiter=delimiter, quotes=written.quotes)
         yield before + 1, {name: cells[position] for position, name in chosen}
 
 
@@ -197,13 +198,7 @@ def _malformed(path: Path, error: csv.Error, *, row: int | None, line: int, last
 
 
 def _ragged(
-    path: Path,
-    cells: list[str],
-    header: tuple[str, ...],
-    *,
-    row: int,
-    line: int,
-    quotes: bool,
+    cells: list[str], header: tuple[str, ...], *, where: str, delimiter: str, quotes: bool
 ) -> DataError:
     more = len(cells) > len(header)
     at = (
@@ -213,9 +208,9 @@ def _ragged(
     )
     return DataError(
         f"the row has {'more' if more else 'fewer'} cells than the header has columns",
-        where=place(str(path), row=row, line=line),
+        where=where,
         found=f"{len(cells)} cells; {at}",
-        expected=f"{len(header)} cells",
+        expected=f"{len(header)} cells, separated by {delimiter!r}",
         hint="put quotes around cells that hold the delimiter or a line end"
         if more and quotes
         else None,

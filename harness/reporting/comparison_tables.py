@@ -10,8 +10,7 @@ from rich.text import Text
 
 from harness.reporting.changed_lines import changed_lines
 from harness.reporting.tables import (
-    LEFT_OUT,
-    WORST,
+    MISSING,
     data_name,
     indented,
     interval_header,
@@ -216,7 +215,7 @@ def _by_metric(who: str, names: Mapping[str, str], *, numbers: Sequence[str]) ->
     table = plain_table("metric", who, numbers=())
     table.columns[1].min_width = max(len(word) for name in names.values() for word in name.split())
     for header in numbers:
-        table.add_column(header, justify="right", no_wrap=header not in (WORST, LEFT_OUT))
+        table.add_column(header, justify="right", no_wrap=not header.startswith(MISSING))
     return table
 
 

@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 120
 """The width of wide tables that go into a file or a pipe."""
 
-WORST, LEFT_OUT = "missing as worst", "missing left out"
-"""The columns for the value by the policy that a metric does not use."""
+MISSING, LEFT_OUT = "missing ", "missing left out"
+"""What the columns for the value by the policy that a metric does not use begin with, and the one
+of them for values without what is missing."""
 
 
 def result_console(stream: TextIO | None = None, *, width: int = PIPE_WIDTH) -> Console:
@@ -163,9 +164,14 @@ def other_policies(results: Iterable[MetricResult]) -> tuple[str, ...]:
     """The headers of the columns for the values by a policy that some metric does not use."""
     results = tuple(results)
     left_out = any(result.left_out is not None for result in results)
-    missing = any(missing_share(result) and result.left_out is None for result in results)
+    missing = {
+        result.counts_as or "worst"
+        for result in results
+        if missing_share(result) and result.left_out is None
+    }
+    counted = "counted" if len(missing) > 1 else f"as {next(iter(missing), 'worst')}"
     # If nothing is missing of any metric, one column shows that.
-    wanted = ((WORST, missing or not left_out), (LEFT_OUT, left_out))
+    wanted = ((f"{MISSING}{counted}", bool(missing) or not left_out), (LEFT_OUT, left_out))
     return tuple(header for header, shown in wanted if shown)
 
 
@@ -183,14 +189,12 @@ def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
     """
     missing = missing_share(result)
     counts = result.left_out is not None
-    cells = {
-        WORST: result.counted_as_worst if missing else None,
-        LEFT_OUT: result.left_out if counts else result.value if missing else None,
-    }
+    counted = result.counted_as_worst if missing else None
+    left_out = result.left_out if counts else result.value if missing else None
     return [
         Text(f"{result.units_behind:,}"),
         Text(missing_cell(result), style="yellow" if missing else "dim"),
-        *(Text(number(cells[other])) for other in others),
+        *(Text(number(left_out if other == LEFT_OUT else counted)) for other in others),
     ]
 
 
@@ -290,7 +294,7 @@ def plain_table(*names: str, numbers: Sequence[str]) -> Table:
     for name in names:
         table.add_column(name, overflow="fold")
     for header in numbers:
-        table.add_column(Text(header), justify="right", no_wrap=header not in (WORST, LEFT_OUT))
+        table.add_column(Text(header), justify="right", no_wrap=not header.startswith(MISSING))
     return table
 
 

@@ -177,6 +177,7 @@ class Columns:
             interval_method=interval.method,
             missing_share=(lost + missing.total()) / everything if lost or missing else UNSET,
             not_counted=not_counted if both and not_counted else UNSET,
+            counts_as=UNSET if metric.counts_as == "worst" else metric.counts_as,
         )
 
 

@@ -27,7 +27,8 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     is None if no unit or too few have a score; `undefined` is the reason. `interval` is the
     interval of `value`; if it is None, `no_interval` is the reason. `n` units of `users` users have
     a score; `missing` counts the others by cause. `interval_method` is how the interval's bounds
-    follow from the bootstrap's draws.
+    follow from the bootstrap's draws. `counts_as` is as what a missing unit counts in
+    `counted_as_worst` where that is not the worst value.
     """
 
     value: float | None
@@ -47,6 +48,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     interval_method: Literal["percentile", "bca"] = "percentile"
     missing_share: float | msgspec.UnsetType = msgspec.UNSET
     not_counted: int | msgspec.UnsetType = msgspec.UNSET
+    counts_as: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def units_behind(self) -> int:

@@ -1,24 +1,24 @@
 """The curve of cross-entropy over entropy, its lowest point, and resamples of both.
 
-The axis of entropy has 200 equal bins, the same for all models and resamples. The means of the bins
-that hold a prompt are smoothed by a moving mean over 30 of them, and a polynomial of order four is
-fitted to these. Its lowest point is the paper's inflection point. Imports numpy: import this module
-where it is used.
+The axis of entropy has 200 equal bins, the same for all models. The means of the bins that hold a
+prompt are smoothed by a moving mean over 30 of them, and a polynomial of order four is fitted to
+these. Its lowest point is the paper's inflection point. Imports numpy: import this module where it
+is used.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.scoring.stats.bootstrap import blocks_of_draws
-
 Floats: TypeAlias = NDArray[np.float64]
 Window: TypeAlias = Literal["centred", "trailing"]
-End: TypeAlias = Literal["left", "right"]
+Place: TypeAlias = Literal["left", "inside", "right"]
+"""Where a curve is lowest: at one of its ends, or between them."""
 
 BINS = 200
 WINDOW = 30
@@ -41,46 +41,66 @@ class NoCurve:
 class Curve:
     """A fitted curve: the moving means behind it, its course, and its lowest point.
 
-    The curve is lowest at `lowest`; if that is one of its ends, `end` says which, and `lowest` is
-    no more than a bound.
+    A lowest point at an end of the curve is no more than a bound.
     """
 
     bins: int
     means: tuple[Floats, Floats]
     course: tuple[Floats, Floats]
     lowest: float
-    end: End | None
+    place: Place
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resampled:
-    """The lowest points of resamples: their interval, and the shares of resamples at an end.
+    """The lowest points of resamples: their interval, and the share of them at each place.
 
-    An end counts as the lowest point of its resample. `without` is the share of resamples with too
-    few bins for a curve, which have no part in the rest. `tail` is the share of points beyond
-    either bound.
+    `confidence` is the share of points within the interval.
     """
 
     low: float
     high: float
-    left: float
-    right: float
-    without: float
-    tail: float
+    shares: dict[Place, float]
+    confidence: float
 
-    @property
-    def low_at_end(self) -> bool:
-        """Whether the lower bound is a left end, beyond which the point may lie."""
-        return self.left > self.tail
+    def agrees(self, curve: Curve) -> bool:
+        """Whether enough resamples are lowest where the curve is: left, inside or right."""
+        return self.shares[curve.place] >= self.confidence
 
-    @property
-    def high_at_end(self) -> bool:
-        """Whether the upper bound is a right end, beyond which the point may lie."""
-        return self.right > self.tail
 
-    def holds(self, point: float) -> bool:
-        """Whether a point lies within the interval."""
-        return self.low <= point <= self.high
+class Axis:
+    """The prompts that curves run through, by their entropies.
+
+    `bins` is the number of bins with a prompt; without enough of them, there is no curve. `steps`
+    are the entropies between the ends of a curve.
+    """
+
+    def __init__(self, entropy: Floats, edges: Floats, window: Window) -> None:
+        bins = np.clip(np.searchsorted(edges, entropy, side="right") - 1, 0, len(edges) - 2)
+        filled, self._bin_of = np.unique(bins, return_inverse=True)
+        self.bins = len(filled)
+        if self.bins < FEWEST:
+            return
+        centres = (edges[filled] + edges[filled + 1]) / 2.0
+        self.means = _moving(centres) if window == "centred" else centres[WINDOW - 1 :]
+        self.steps = np.linspace(self.means[0], self.means[-1], STEPS)
+        middle, scale = self.means.mean(), self.means.std()
+        powers, along = (
+            np.vander((of - middle) / scale, ORDER + 1) for of in (self.means, self.steps)
+        )
+        self._fit = along @ np.linalg.pinv(powers)
+
+    def moved(self, cross: Floats, weights: Floats | None = None) -> Floats:
+        """The moving means of the cross-entropies of the prompts, each with its weight."""
+        weights = np.ones_like(cross) if weights is None else weights
+        return _moving(
+            np.bincount(self._bin_of, weights * cross) / np.bincount(self._bin_of, weights)
+        )
+
+    def course(self, moved: Floats) -> Floats:
+        """The height of the polynomial through moving means at each step; a row for each row."""
+        height: Floats = moved @ self._fit.T
+        return height
 
 
 def edges_of(entropy: Floats) -> Floats:
@@ -92,19 +112,18 @@ def curve_of(
     entropy: Floats, cross: Floats, edges: Floats, *, window: Window = "centred"
 ) -> Curve | NoCurve:
     """The curve through some prompts."""
-    places, bins = _bins(entropy, edges)
-    if len(places) < FEWEST:
-        return NoCurve(bins=len(places))
-    counts, sums = np.bincount(bins), np.bincount(bins, weights=cross)
-    means = _moving(counts[None, :], sums[None, :], places, window)
-    x, y = _fitted(*means)
-    lowest = int(y[0].argmin())
+    axis = Axis(entropy, edges, window)
+    if axis.bins < FEWEST:
+        return NoCurve(bins=axis.bins)
+    moved = axis.moved(cross)
+    course = axis.course(moved)
+    lowest = int(course.argmin())
     return Curve(
-        bins=len(places),
-        means=(means[0][0], means[1][0]),
-        course=(x[0], y[0]),
-        lowest=float(x[0, lowest]),
-        end={0: "left", STEPS - 1: "right"}.get(lowest),  # type: ignore[arg-type]
+        bins=axis.bins,
+        means=(axis.means, moved),
+        course=(axis.steps, course),
+        lowest=float(axis.steps[lowest]),
+        place=_place(lowest),
     )
 
 
@@ -117,38 +136,24 @@ def resampled(
     seed: int,
     draws: int = 2000,
     confidence: float = 0.95,
-) -> Resampled | None:
-    """The lowest points of curves through as many prompts drawn with replacement, in the same bins.
+) -> Resampled:
+    """The lowest points of curves through the same prompts with random weights.
 
-    None if fewer than half of the resamples have a curve.
+    The weights are exponential, which makes this the Bayesian bootstrap: every prompt has a part in
+    every resample, so that bins, windows and ends are those of the curve itself.
     """
-    places, bins = _bins(entropy, edges)
+    axis = Axis(entropy, edges, window)
     random = np.random.Generator(np.random.PCG64(seed))
-    lowest, ends = [np.empty(0)], [np.empty(0, dtype=int)]
-    for drawn in blocks_of_draws(len(bins), draws, random, dtype=np.uint32):
-        rows, many = np.arange(len(drawn))[:, None], len(places)
-        cells = (rows * many + bins[drawn]).ravel()
-        shape = len(drawn), many
-        counts = np.bincount(cells, minlength=rows.size * many).reshape(shape)
-        sums = np.bincount(cells, weights=cross[drawn].ravel(), minlength=rows.size * many)
-        enough = (counts > 0).sum(axis=1) >= FEWEST
-        if enough.any():
-            x, y = _fitted(*_moving(counts[enough], sums.reshape(shape)[enough], places, window))
-            found = y.argmin(axis=1)
-            lowest.append(np.take_along_axis(x, found[:, None], axis=1)[:, 0])
-            ends.append(found)
-    points, at = np.concatenate(lowest), np.concatenate(ends)
-    if not len(points) or 2 * len(points) < draws:
-        return None
+    moved = [axis.moved(cross, random.standard_exponential(len(cross))) for _ in range(draws)]
+    lowest = axis.course(np.array(moved)).argmin(axis=1)
     tail = (1.0 - confidence) / 2.0
-    low, high = np.quantile(points, [tail, 1.0 - tail])
+    low, high = np.quantile(axis.steps[lowest], [tail, 1.0 - tail]).tolist()
+    places = Counter(map(_place, lowest.tolist()))
     return Resampled(
-        low=float(low),
-        high=float(high),
-        left=float((at == 0).mean()),
-        right=float((at == STEPS - 1).mean()),
-        without=1.0 - len(points) / draws,
-        tail=tail,
+        low=low,
+        high=high,
+        shares={place: places[place] / draws for place in get_args(Place)},
+        confidence=confidence,
     )
 
 
@@ -159,52 +164,11 @@ def slope_of(x: Floats, y: Floats) -> float:
     return float(apart @ y) / square if square else float("nan")
 
 
-def _bins(entropy: Floats, edges: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """The centres of the bins with a prompt, and the number of each prompt's bin among these."""
-    bins = np.clip(np.searchsorted(edges, entropy, side="right") - 1, 0, len(edges) - 2)
-    filled, numbers = np.unique(bins, return_inverse=True)
-    return (edges[filled] + edges[filled + 1]) / 2.0, numbers
+def _place(lowest: int) -> Place:
+    """Where a curve is, at a number of its steps."""
+    return "left" if lowest == 0 else "right" if lowest == STEPS - 1 else "inside"
 
 
-def _moving(
-    counts: NDArray[np.intp], sums: Floats, places: Floats, window: Window
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """The places and values of means over 30 bins with a prompt, and which means have all bins.
-
-    There is a row for each row of counts and sums by bin. A mean stands at the mean place of its
-    bins, a trailing one at the last of them.
-    """
-    empty = counts == 0
-    order = np.argsort(empty, axis=1, kind="stable")
-    means = np.where(empty, 0.0, sums / np.maximum(counts, 1))
-    x, y = places[order], np.take_along_axis(means, order, axis=1)
-    number = (~empty).sum(axis=1) - WINDOW + 1
-    there = np.arange(x.shape[1] - WINDOW + 1) < number[:, None]
-    at = _sums(x) / WINDOW if window == "centred" else x[:, WINDOW - 1 :]
-    return at, _sums(y) / WINDOW, there
-
-
-def _sums(values: Floats) -> Floats:
-    """The sums of 30 neighbours in each row."""
-    upto = np.pad(np.cumsum(values, axis=1), ((0, 0), (1, 0)))
-    return upto[:, WINDOW:] - upto[:, :-WINDOW]
-
-
-def _fitted(x: Floats, y: Floats, there: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """The course of the polynomial of each row, at equal steps between its first and last mean."""
-    many = there.sum(axis=1, keepdims=True)
-    middle = (x * there).sum(axis=1, keepdims=True) / many
-    apart = np.where(there, x - middle, 0.0)
-    scale = np.sqrt((apart**2).sum(axis=1, keepdims=True) / many)
-    powers = np.repeat((apart / scale)[:, :, None], ORDER + 1, axis=2)
-    powers[:, :, 0] = there
-    powers = np.multiply.accumulate(powers, axis=2)
-    factors = np.linalg.pinv(powers) @ np.where(there, y, 0.0)[:, :, None]
-    first = apart[:, :1]
-    last = np.take_along_axis(apart, many - 1, axis=1)
-    course = first + (last - first) * np.linspace(0.0, 1.0, STEPS)
-    scaled, height = course / scale, np.zeros_like(course)
-    for power in range(ORDER, -1, -1):
-        height *= scaled
-        height += factors[:, power]
-    return course + middle, height
+def _moving(values: Floats) -> Floats:
+    """The means of 30 neighbours."""
+    return np.convolve(values, np.full(WINDOW, 1.0 / WINDOW), mode="valid")

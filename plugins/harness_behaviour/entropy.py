@@ -48,11 +48,13 @@ class Crossed(NamedTuple):
 class Targets:
     """The true probabilities of prompts, a row for each, and the same in falling order.
 
-    `order` are the candidates in that order, and `places` the place of each candidate in it.
+    They are the shares of counts. `order` are the candidates in that order, and `places` the place
+    of each candidate in it.
     """
 
-    def __init__(self, rows: Iterable[Sequence[float]]) -> None:
-        self.rows: Floats = np.array(list(rows), dtype=np.float64)
+    def __init__(self, counts: Iterable[Sequence[float]]) -> None:
+        rows = np.array(list(counts), dtype=np.float64)
+        self.rows: Floats = rows / rows.sum(axis=1, keepdims=True)
         self.order: Places = np.argsort(-self.rows, axis=1, kind="stable")
         self.places: Places = np.argsort(self.order, axis=1)
         self.falling: Floats = np.take_along_axis(self.rows, self.order, axis=1)
@@ -126,9 +128,9 @@ def _own(targets: Targets, rankings: Places) -> Floats:
     return found
 
 
-def most_frequent(counts: Iterable[Sequence[int]], ranked: int) -> Places:
+def most_frequent(counts: Places, ranked: int) -> Places:
     """A ranking of each prompt by counts; of equal ones the candidate shown first."""
-    return np.argsort(-np.array(list(counts)), axis=1, kind="stable")[:, None, :ranked]
+    return np.argsort(-counts, axis=1, kind="stable")[:, None, :ranked]
 
 
 def drawn(ids: Sequence[str], fills: int, *, candidates: int, ranked: int) -> Places:

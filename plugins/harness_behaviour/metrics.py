@@ -25,7 +25,7 @@ AT_ONCE = 1024
 
 UNREAD = (
     "no gap is the worst there is, so that a prompt without a readable ranking counts in the "
-    "second value as the random ranking of that prompt"
+    "second value as the random ranking of that prompt, whose gap is gap_random"
 )
 OPTIMISTIC = (
     "the paper's filling, which rewards short lists: an empty one would be the ideal; "
@@ -42,7 +42,7 @@ GAIN = partial(Metric, worst=None, counts_as=AS_RANDOM)
 METRICS: dict[str, Metric] = {
     "gap": LOSS(
         description="generalisation gap: mean of cross-entropy minus entropy, with epsilon 1e-6; "
-        "0 is perfect, and a random ranking has about gap_random",
+        "0 is perfect, and gap_popular is the gap to beat",
         note=UNREAD,
     ),
     "gap_1e3": LOSS(description="the same with epsilon 1e-3", note=UNREAD),
@@ -61,15 +61,14 @@ METRICS: dict[str, Metric] = {
     "filled": LOSS(
         description="places of the ten that were filled at random",
         worst=float(RANKED),
-        counts_as="worst",
     ),
-    "gap_random": BASELINE(description="gap of random rankings, the paper's baseline"),
-    "gap_popular": BASELINE(description="gap of what most users have"),
-    # It counts the users that the target counts, so that it is no rule to beat.
-    "gap_popular_in_group": LOSS(
-        description="gap of what most users of the demography have",
-        baseline=True,
-        note="the ideal by construction in setting c: the target counts the same users",
+    "gap_random": BASELINE(description="gap of one random ranking a prompt, the paper's baseline"),
+    "gap_popular": BASELINE(
+        description="gap of what most users have, without those behind the prompt: the gap to beat"
+    ),
+    "gap_popular_in_group": BASELINE(
+        description="the same among users of the demography; in setting a alone, since b shows no "
+        "demography, and behind a prompt of c are all users of it"
     ),
 }
 OF_ANSWERS = ("gap", "gap_1e3", "displaced", "gap_optimistic", "ndcg", "seen", "filled")
@@ -137,7 +136,7 @@ def _parts(asked: Records[Any, Any]) -> Iterator[list[Record[Any, Any]]]:
 
 
 def _targets(part: Sequence[Record[Any, Any]]) -> Targets:
-    return Targets(one.item.probabilities for one in part)
+    return Targets(one.item.counts for one in part)
 
 
 def _scores(
@@ -147,21 +146,30 @@ def _scores(
     drawn = entropy.drawn([one.id for one in part], fills, candidates=CANDIDATES, ranked=RANKED)
     answered = _answered(part, targets, drawn)
     true = targets.entropies().tolist()
+    draws = entropy.crossed(targets, drawn).at(entropy.EPSILON).tolist()
+    # The counts of the users behind a prompt are the answer, so that no baseline has them.
+    behind, everybody, group = (
+        np.array([getattr(one.item, name) for one in part])
+        for name in ("counts", "popular", "popular_in_group")
+    )
+    others = (group > behind).any(axis=1)
     chance, popular, in_group = (
         Fits.of(targets, rankings).by_prompt()
         for rankings in (
-            drawn,
-            entropy.most_frequent((one.item.popular for one in part), RANKED),
-            entropy.most_frequent((one.item.popular_in_group for one in part), RANKED),
+            drawn[:, :1],
+            entropy.most_frequent(everybody - behind, RANKED),
+            entropy.most_frequent(group - behind, RANKED),
         )
     )
     for place, record in enumerate(part):
+        known = record.item.setting == "a" and others[place]
         yield _score(
             record,
             answered.get(place),
             true[place],
             cuts,
-            without_model=(chance[place], popular[place], in_group[place]),
+            draws=tuple(draws[place]),
+            without_model=(chance[place], popular[place], in_group[place] if known else None),
         )
 
 
@@ -198,7 +206,8 @@ def _score(
     true: float,
     cuts: tuple[float, float],
     *,
-    without_model: tuple[tuple[float, ...], ...],
+    draws: tuple[float, ...],
+    without_model: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...] | None],
 ) -> Score[Fit]:
     item: Asked = record.item
     chance, popular, in_group = without_model
@@ -211,17 +220,19 @@ def _score(
         true,
         *((None,) * 4 if answered is None else (*answered[:3], _empty(ranking))),
         *chance[:3],
+        draws,
         *popular[:3],
-        *in_group[:3],
+        *((None,) * 3 if in_group is None else in_group[:3]),
     )
-    counts = _counts(ranking)
+    counts = {} if answered is None else _counts(ranking)
     if item.setting == "none":
         return Score(id=record.id, user=record.user, counts=counts, details=fit)
     values = {
         "gap_random": chance[0] - true,
         "gap_popular": popular[0] - true,
-        "gap_popular_in_group": in_group[0] - true,
     }
+    if in_group is not None:
+        values["gap_popular_in_group"] = in_group[0] - true
     missing: dict[str, str] = {}
     worst: dict[str, float] = {}
     if answered is None:
@@ -264,4 +275,6 @@ def _counts(ranking: Ranking) -> dict[str, int]:
     found["titles unknown"] = ranking.unknown
     found["titles repeated"] = ranking.repeated
     found["titles after the tenth place"] = ranking.surplus
+    found["places filled at random"] = _empty(ranking)
+    found["answers without a candidate"] = int(not ranking.places)
     return {what: number for what, number in found.items() if number}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from harness import DataError
 from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Log, check_inventory, groups_of
 from harness_behaviour.records import PROXIES
@@ -70,6 +71,17 @@ def read(users: Table, ratings: Table, movies: Table, database: Database) -> Log
     pairs = database.sql('SELECT DISTINCT "user", movie FROM ratings ORDER BY ALL').fetchnumpy()
     [(rows,)] = database.sql("SELECT count(*) FROM ratings").fetchall()
     active = sorted(kept.keys() & set(pairs["user"].tolist()))
+    other = sum(own.occupation == OTHER for own in everybody.values())
+    small = len(everybody) - len(kept) - other
+    if not active:
+        raise DataError(
+            "no user is left to build prompts of",
+            where="the tables 'users' and 'ratings'",
+            found=f"{other:,} users of occupation '{OTHER}', {small:,} of combinations of age, "
+            f"gender and occupation below {LEAST_TOGETHER} users (the largest of all has "
+            f"{max(together.values(), default=0):,}), {len(kept):,} without a rating",
+            expected=f"a combination of {LEAST_TOGETHER} users: all of users.dat, not a part of it",
+        )
     numbers = {user: number for number, user in enumerate(active)}
     of_users = np.array([numbers.get(user, -1) for user in pairs["user"].tolist()], dtype=np.int64)
     of_items = np.array([inventory[movie] for movie in pairs["movie"].tolist()], dtype=np.int64)
@@ -88,7 +100,6 @@ def read(users: Table, ratings: Table, movies: Table, database: Database) -> Log
         "all": [tuple(one) for one in demography],
     }
     texts = tuple(titles.values())
-    other = sum(own.occupation == OTHER for own in everybody.values())
     return Log(
         domain="movies",
         had=had,
@@ -99,9 +110,7 @@ def read(users: Table, ratings: Table, movies: Table, database: Database) -> Log
         titles=lambda items: {item: texts[item] for item in items},
         notes={
             "users of occupation 'other', left out": other,
-            f"users of combinations below {LEAST_TOGETHER} users, left out": len(everybody)
-            - len(kept)
-            - other,
+            f"users of combinations below {LEAST_TOGETHER} users, left out": small,
             "users without a rating, left out": len(kept) - len(active),
             "repeated ratings of a movie by a user, counted once": rows - len(of_users),
         },
@@ -129,6 +138,9 @@ def titles_of(movies: Table) -> dict[str, str]:
     ids: dict[str, str] = {}
     for row, cells in movies.rows():
         title = " ".join(cells["title"].split())
+        if not title.isascii() and _is_utf8(cells["title"]):
+            raise movies.bad(row, "title", title, "a file in ISO-8859-1, as MovieLens 1M is, not "
+                             "in UTF-8: iconv -f UTF-8 -t ISO-8859-1 movies.dat")  # fmt: skip
         if cells["movie"] in found:
             raise movies.bad(row, "movie", cells["movie"], "each movie once")
         if title in ids:
@@ -136,6 +148,15 @@ def titles_of(movies: Table) -> dict[str, str]:
         found[cells["movie"]] = title
         ids[title] = cells["movie"]
     return {movie: found[movie] for movie in sorted(found)}
+
+
+def _is_utf8(title: str) -> bool:
+    """Whether the bytes that were read as ISO-8859-1 are UTF-8, which real titles never are."""
+    try:
+        title.encode("iso-8859-1").decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def check_known(ratings: Table, database: Database) -> None:

@@ -72,44 +72,40 @@ class Options(Recipe, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(description="how like a candidate an unknown title is at least to be read as it"),
     ] = 0.85
     fills: Annotated[
-        AtLeastOne, Meta(description="random orders that fill the places of a short ranking")
+        AtLeastOne,
+        Meta(description="random rankings that fill short ones and are the band of `random`"),
     ] = 20
     window: Annotated[
         Literal["centred", "trailing"], Meta(description="the moving mean behind the curve")
     ] = "centred"
 
 
-class Prompt(Item, frozen=True, kw_only=True):
-    """Item of the stage "recommend": one prompt, with what is true of its candidates.
+class Asked(Item, frozen=True, kw_only=True):
+    """What scores need to know of a prompt.
 
-    `group` are the values of the demography, as prompts say them and in the order of `all`;
-    `probabilities` of the candidates add up to 1. `users` is the number of users behind them.
-    `popular` and `popular_in_group` say of each candidate how many users have it, among all and
-    among those of the group.
+    `users` is the number of users behind it. `counts`, `popular` and `popular_in_group` say of each
+    candidate how many users have it: among those behind the prompt, whose shares are the true
+    probabilities, among all, and among those of the group.
     """
 
     setting: Setting
     proxy: Proxy
     length: int
+    users: int
+    counts: tuple[int, ...]
+    popular: tuple[int, ...]
+    popular_in_group: tuple[int, ...]
+
+
+class Prompt(Asked, frozen=True, kw_only=True):
+    """Item of the stage "recommend": one prompt, with what is true of its candidates.
+
+    `group` are the values of the demography, as prompts say them and in the order of `all`.
+    """
+
     group: tuple[str, ...]
     history: tuple[str, ...]
     candidates: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    users: int
-    popular: tuple[int, ...]
-    popular_in_group: tuple[int, ...]
-
-
-class Asked(Item, frozen=True, kw_only=True):
-    """What scores need to know of a prompt."""
-
-    setting: Setting
-    proxy: Proxy
-    length: int
-    probabilities: tuple[float, ...]
-    users: int
-    popular: tuple[int, ...]
-    popular_in_group: tuple[int, ...]
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -132,7 +128,9 @@ class Fit(msgspec.Struct, frozen=True):
     `entropy` is the true one. `cross` and `cross_1e3` are the cross-entropies at the two epsilons,
     and `displaced` is the true mass that the estimate rules out; they are None where no ranking
     could be read, and so is `filled`, the number of places that were filled. The rankings without
-    a model have the same three.
+    a model have the same three; what is popular in the group is None in settings b and c, and where
+    none of its other users has a candidate. `cross_draws` are the cross-entropies of several random
+    rankings, of which the first is that of `cross_random`.
     """
 
     setting: Setting
@@ -147,9 +145,10 @@ class Fit(msgspec.Struct, frozen=True):
     cross_random: float = 0.0
     cross_1e3_random: float = 0.0
     displaced_random: float = 0.0
+    cross_draws: tuple[float, ...] = ()
     cross_popular: float = 0.0
     cross_1e3_popular: float = 0.0
     displaced_popular: float = 0.0
-    cross_popular_in_group: float = 0.0
-    cross_1e3_popular_in_group: float = 0.0
-    displaced_popular_in_group: float = 0.0
+    cross_popular_in_group: float | None = None
+    cross_1e3_popular_in_group: float | None = None
+    displaced_popular_in_group: float | None = None

@@ -43,6 +43,7 @@ RECOMMEND = Stage(
     work=recommend,
     roles=("candidate",),
     options=("domain", "similarity"),
+    version=2,
 )
 
 STAGES = (RECOMMEND,)

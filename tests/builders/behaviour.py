@@ -24,29 +24,30 @@ def a_prompt(number: int = 0, **given: Any) -> Prompt:
         group=("25-34", "Male", "clerical/admin"),
         history=("Out of Sight (1998)", "Schindler's List (1993)"),
         candidates=tuple(f"Film {place}, The (19{place + 40})" for place in range(CANDIDATES)),
-        probabilities=tuple(one / sum(counts) for one in counts),
-        users=7,
-        popular=counts,
-        popular_in_group=counts,
+        users=25,
+        counts=counts,
+        popular=tuple(3 * one for one in counts),
+        popular_in_group=tuple(2 * one for one in counts),
     )
     return msgspec.structs.replace(prompt, **given)
 
 
 def random_prompts(many: int, *, seed: int = 0) -> list[Prompt]:
-    """Prompts with random counts; popularity follows them roughly."""
+    """Prompts with random counts; popularity follows them roughly, and less so in the group."""
     chance = Random(seed)
     found = []
     for number in range(many):
         outside = chance.choice((25, 25, 25, 10))
         had = [chance.randint(1, 6) for _ in range(CANDIDATES - outside)] + [0] * outside
         chance.shuffle(had)
-        popular = tuple(10 * one + chance.randint(0, 30) for one in had)
+        popular = tuple(11 * one + chance.randint(0, 30) for one in had)
+        group = tuple(one + chance.randint(0, 1) for one in had)
         found.append(
             a_prompt(
                 number,
-                probabilities=tuple(one / sum(had) for one in had),
+                counts=tuple(had),
                 popular=popular,
-                popular_in_group=tuple(had),
+                popular_in_group=group,
                 users=chance.choice((3, 4, 20, 100, 101)),
             )
         )

@@ -69,14 +69,14 @@ expected: a JSON object\
     ("a.csv", b"user,x\na,1,2\n"): ("DIR/a.csv, row 1 (line 2)", "3 cells; the first surplus cell: '2'",
         snapshot("""\
 the row has more cells than the header has columns
-expected: 2 cells
+expected: 2 cells, separated by ','
 to do: put quotes around cells that hold the delimiter or a line end\
 """)),
     ("a.csv", b"user,x\na\n"): (
         "DIR/a.csv, row 1 (line 2)", "1 cells; 'x' is the first column without a cell",
         snapshot("""\
 the row has fewer cells than the header has columns
-expected: 2 cells\
+expected: 2 cells, separated by ','\
 """)),
     ("a.csv", b'user,x\n"a,1\n'): ("DIR/a.csv, row 1 (line 2)", None, snapshot("""\
 a quoted cell is never closed

@@ -9,7 +9,12 @@ from inline_snapshot import snapshot
 from msgspec.structs import replace
 from rich.console import Console
 
-from harness.reporting.tables import PIPE_WIDTH, print_summaries, result_console
+from harness.reporting.tables import (
+    PIPE_WIDTH,
+    other_policies,
+    print_summaries,
+    result_console,
+)
 from harness.scoring.summary import RoleUse, StageSummary
 
 
@@ -433,3 +438,22 @@ def test_missing_units_that_are_not_the_candidate_s_are_not_among_those_counted(
         "  tau: 5 missing (profile/empty 3, rank/no_json 2); each counts as the worst score, "
         "except 3 that other roles lost"
     )
+
+
+@pytest.mark.parametrize(
+    ("counts", "head"),
+    [
+        ((None, None), "missing as worst"),
+        (("ranked at random", "ranked at random"), "missing as ranked at random"),
+        (("ranked at random", None), "missing counted"),
+    ],
+)
+def test_the_column_of_what_is_missing_says_as_what_it_counts(counts, head):
+    results = [
+        metric(0.5, (0.4, 0.6), 9, {"a/b": 1}, 0.45, **({"counts_as": each} if each else {}))
+        for each in counts
+    ]
+    assert other_policies(results) == (head,)
+    # Where nothing is missing, nothing counts as anything.
+    whole = [metric(0.5, (0.4, 0.6), 9, {}, None, counts_as="0"), metric(0.5, None, 9, {}, None)]
+    assert other_policies(whole) == ("missing as worst",)

@@ -5,13 +5,21 @@ Imports numpy; the hooks of the plugin import analyses when they are used.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from harness.contracts.report import Axis, Figure, Line, Panels, Points, Report, Sheet
-from harness_behaviour.analyses.results import SETTINGS, Page, Panel, Ranking, pages_of
+from harness_behaviour.analyses.results import (
+    SETTINGS,
+    Page,
+    Panel,
+    Ranking,
+    mean_of,
+    pages_of,
+)
 from harness_behaviour.curve import FEWEST, Curve, NoCurve, Resampled, curve_of, resampled
 
 if TYPE_CHECKING:
@@ -19,7 +27,10 @@ if TYPE_CHECKING:
     from harness.contracts.report import Cell
     from harness_behaviour.curve import Floats
 
-DRAWN = "dots: moving means; lines: fitted curves; diamonds: inflection points; dashed: the target"
+DRAWN = (
+    "dots: moving means, of random those of all its draws; lines: fitted curves; diamonds: "
+    "inflection points; dashed: the target"
+)
 DRAWN_STEPS = 100
 """The points of a curve that are drawn."""
 
@@ -32,27 +43,32 @@ TRAILING = (
     "the moving means are trailing (window=trailing): each stands at the largest H of its bins, "
     "so that points and curves lie to the right of where they belong, and X=Y does not bound them"
 )
-BOUNDS = {"left": "≤ {:.2f}, no inversion seen", "right": "≥ {:.2f}, inverted throughout"}
-"""What stands for the lowest point if it is an end of the curve."""
+VERDICTS = {
+    "left": "≤ {:.2f}, no inversion seen",
+    "inside": "{:.2f}",
+    "right": "≥ {:.2f}, inverted throughout",
+}
+"""What stands for a lowest point, by its place on the curve."""
 
-OUTSIDE = (
-    "the point or bound lies outside its own interval, since resamples leave bins empty, which "
-    "moves the curve and its ends; rely on neither the point nor the interval of"
-)
 NOTES = (
     "inflection: the H at which the curve is lowest; ≤: the curve is lowest at its left end, which "
-    "is best; ≥: at its right end, which is worst; either end is a bound and no number",
-    "interval: bootstrap over prompts in the same bins; left, right, none: the shares of resamples "
-    "with the lowest point at an end, and without a curve; no interval if half have none",
+    "is best; ≥: at its right end, which is worst; either end is a bound and no number; undecided: "
+    "fewer than {:.0%} of the resamples are lowest at the same end, or at none, as the curve is",
+    "interval: Bayesian bootstrap over prompts; left, right: the shares of resamples with the "
+    "lowest point at an end",
 )
 
 
 class Found(NamedTuple):
-    """The curve of a ranking, and the lowest points of its resamples if it has one."""
+    """The curve of a ranking and the lowest points of its resamples if it has one.
+
+    `band` are the curves of several random rankings, for `random` alone.
+    """
 
     ranking: Ranking
     curve: Curve | NoCurve
     drawn: Resampled | None
+    band: tuple[Curve, ...]
 
 
 def run(tasks: Sequence[FinishedTask], options: object) -> Report:
@@ -81,50 +97,64 @@ def curves_of(panel: Panel) -> list[Found]:
         how, window = one.task.task.interval, one.task.options.window
         prompts = *one.points, panel.edges
         curve = curve_of(*prompts, window=window)
-        drawn = None
-        if isinstance(curve, Curve):
-            drawn = resampled(
-                *prompts,
-                window=window,
-                seed=one.seed("curve"),
-                draws=how.draws,
-                confidence=how.confidence,
-            )
-        found.append(Found(one, curve, drawn))
+        if isinstance(curve, NoCurve):
+            found.append(Found(one, curve, None, ()))
+            continue
+        drawn = resampled(
+            *prompts,
+            window=window,
+            seed=one.seed("curve"),
+            draws=how.draws,
+            confidence=how.confidence,
+        )
+        curves = (
+            curve_of(one.prompts.entropy, draw, panel.edges, window=window) for draw in one.draws
+        )
+        band = tuple(each for each in curves if isinstance(each, Curve))
+        found.append(Found(one, curve, drawn, band))
     return found
 
 
 def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Found]]) -> Sheet:
-    """A sheet with the lowest point of each curve, its interval, and what makes it doubtful."""
+    """A sheet with the lowest point of each curve, its interval, and the resamples at an end."""
     rows: list[tuple[Cell, ...]] = []
-    outside: list[str] = []
+    bands: list[str] = []
     for panel, several in zip(panels, found, strict=True):
         for one in several:
-            name, curve = one.ranking.name, one.curve
-            rows.append((panel.setting, name, curve.bins, *_cells(curve, one.drawn)))
-            if isinstance(curve, Curve) and one.drawn and not one.drawn.holds(curve.lowest):
-                outside.append(f"{panel.setting} {name} {curve.lowest:.2f}")
-    doubts = [f"{OUTSIDE}: {', '.join(outside)}"] if outside else []
+            rows.append((panel.setting, one.ranking.name, one.curve.bins, *_cells(one)))
+            if one.band:
+                bands.append(f"{panel.setting} {_band(one.band)}")
+    confidence = panels[0].models[0].task.task.interval.confidence
     return Sheet(
         title=f"{page.title}: inflection points",
-        columns=("setting", "ranking", "bins", "inflection", "interval", "left %", "right %",
-                 "none %"),
+        columns=("setting", "ranking", "bins", "inflection", "interval", "left %", "right %"),
         rows=tuple(rows),
-        notes=(*doubts, *NOTES, *_window(panels), caution(panels)),
+        notes=(*([f"random draws, their own lowest points: {'; '.join(bands)}"] if bands else ()),
+               *(note.format(confidence) for note in NOTES), *_window(panels), caution(panels)),
     )  # fmt: skip
 
 
-def _cells(curve: Curve | NoCurve, drawn: Resampled | None) -> tuple[Cell, ...]:
-    """The lowest point in words, its interval, and the shares of resamples."""
-    if isinstance(curve, NoCurve):
-        return f"no curve: fewer than {FEWEST} bins", None, None, None, None
-    point = BOUNDS.get(curve.end or "", "{:.2f}").format(curve.lowest)
-    if drawn is None:
-        return point, None, None, None, None
-    low = f"≤ {drawn.low:.2f}" if drawn.low_at_end else f"{drawn.low:.2f}"
-    high = f"≥ {drawn.high:.2f}" if drawn.high_at_end else f"{drawn.high:.2f}"
-    shares = (100 * share for share in (drawn.left, drawn.right, drawn.without))
-    return point, f"{low} to {high}", *shares
+def _band(curves: Sequence[Curve]) -> str:
+    """Where the curves of random rankings are lowest."""
+    points = [one.lowest for one in curves]
+    places = Counter(one.place for one in curves)
+    return (
+        f"{min(points):.2f} to {max(points):.2f}, of {len(points)} draws {places['left']} at the "
+        f"left end and {places['right']} at the right"
+    )
+
+
+def _cells(found: Found) -> tuple[Cell, ...]:
+    """The lowest point in words, its interval, and the shares of resamples at an end."""
+    curve, drawn = found.curve, found.drawn
+    if isinstance(curve, NoCurve) or drawn is None:
+        return f"no curve: fewer than {FEWEST} bins", None, None, None
+    point = VERDICTS[curve.place].format(curve.lowest) if drawn.agrees(curve) else "undecided"
+    tail = (1 - drawn.confidence) / 2
+    left, right = drawn.shares["left"], drawn.shares["right"]
+    low = f"≤ {drawn.low:.2f}" if left > tail else f"{drawn.low:.2f}"
+    high = f"≥ {drawn.high:.2f}" if right > tail else f"{drawn.high:.2f}"
+    return point, f"{low} to {high}", 100 * left, 100 * right
 
 
 def _window(panels: Sequence[Panel]) -> Iterator[str]:
@@ -159,9 +189,8 @@ def means_of(panel: Panel) -> dict[str, dict[str, float]]:
 
 def by_group(panel: Panel, values: Floats) -> dict[str, float]:
     """The mean of the values that are there, by the number of users behind their prompts."""
-    known = np.isfinite(values)
-    parts = {name: part & known for name, part in panel.prompts.by("users").items()}
-    return {name: float(values[part].mean()) for name, part in parts.items() if part.any()}
+    means = {name: mean_of(values[part]) for name, part in panel.prompts.by("users").items()}
+    return {name: mean for name, mean in means.items() if mean is not None}
 
 
 def caution(panels: Iterable[Panel]) -> str:
@@ -193,13 +222,14 @@ def over_entropy(
 def _marks(found: Found) -> Iterator[Points | Line]:
     """The means, the curve and the lowest point of a ranking; without a curve its prompts."""
     ranking, curve = found.ranking, found.curve
-    if isinstance(curve, NoCurve):
+    if isinstance(curve, NoCurve) or found.drawn is None:
         x, y = (tuple(values.tolist()) for values in ranking.points)
         yield Points(label=ranking.name, x=x, y=y, faint=True)
         return
-    x, y = (tuple(values.tolist()) for values in curve.means)
+    each = [one.means for one in found.band or (curve,)]
+    x, y = (tuple(np.concatenate(values).tolist()) for values in zip(*each, strict=True))
     yield Points(label=ranking.name, x=x, y=y, faint=True)
-    if curve.end is None:
+    if curve.place == "inside" and found.drawn.agrees(curve):
         height = float(np.interp(curve.lowest, *curve.course))
         yield Points(label=ranking.name, x=(curve.lowest,), y=(height,), shape="diamond")
     x, y = (tuple(values[:: len(values) // DRAWN_STEPS].tolist()) for values in curve.course)

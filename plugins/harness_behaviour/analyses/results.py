@@ -125,6 +125,17 @@ class Ranking:
         return self.cross - self.prompts.entropy
 
     @property
+    def gap_1e3(self) -> Floats:
+        """The gap of each prompt at the larger epsilon."""
+        return self.column("cross_1e3") - self.prompts.entropy
+
+    @cached_property
+    def draws(self) -> Floats:
+        """The cross-entropies of several random rankings, a row each; of `random` alone."""
+        every = self.prompts.scores if self.baseline == "random" else ()
+        return np.array([score.details.cross_draws for score in every if score.details]).T
+
+    @property
     def read(self) -> Truths:
         """Whether the ranking of each prompt could be read."""
         return np.isfinite(self.cross)
@@ -156,6 +167,10 @@ class Panel:
     def rankings(self) -> tuple[Ranking, ...]:
         """The rankings of models, then those of baselines."""
         return *self.models, *self.baselines
+
+    def baseline(self, name: str) -> Ranking:
+        """One of the rankings without a model."""
+        return next(one for one in self.baselines if one.baseline == name)
 
     @cached_property
     def edges(self) -> Floats:
@@ -204,6 +219,7 @@ class Page:
                 baselines = [
                     replace(models[0], name=name, baseline=baseline)
                     for baseline, name in BASELINES.items()
+                    if baseline != "popular_in_group" or setting == "a"
                 ]
                 found.append(Panel(setting=setting, models=models, baselines=baselines))
         return found
@@ -243,6 +259,12 @@ def read_answers(task: FinishedTask) -> Answers:
     """The answers of a task from its scores."""
     scores = (score for score in task.scores() if score.details is not None)
     return Answers(sorted(scores, key=lambda score: stable_int(score.user)))
+
+
+def mean_of(values: Floats) -> float | None:
+    """The mean of the values that are there; None if none is."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def _fits(

@@ -109,7 +109,6 @@ def _prompts(
     for number, one in enumerate(drawn, 1):
         values, members = groups[one.group]
         having: Bits = log.had.bits[list(one.candidates)]
-        total = sum(one.counts)
         name = f"{log.domain}/{proxy}/{length}/{number:03}"
         yield Prompt(
             id=name,
@@ -120,8 +119,8 @@ def _prompts(
             group=values,
             history=tuple(titles[item] for item in one.history),
             candidates=tuple(titles[item] for item in one.candidates),
-            probabilities=tuple(count / total for count in one.counts),
             users=one.users,
+            counts=one.counts,
             popular=tuple(sizes(having).tolist()),
             popular_in_group=tuple(sizes(having & members).tolist()),
         )

@@ -41,11 +41,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def run(settings: Settings) -> Report:
     """Table 1 of built prompts, and with their log the entropy of groups and random users."""
-    record, _ = data.built_prompts(opened("movies", settings.data))  # the files of both are alike
+    record, _ = data.built_prompts(
+        opened("movies", settings.data, option="--data")  # the files of both domains are alike
+    )
     recipe = msgspec.convert(record.options, Recipe)
     sheets = [table1(record)]
     if settings.source is not None:
-        dataset = opened(recipe.domain, settings.source)
+        dataset = opened(recipe.domain, settings.source, option="--from")
         log = data.read_log(dataset, recipe)
         check_log(record, digests(dataset, recipe.domain), where=str(settings.source))
         sheets.append(check_of_proxies(log, draws=settings.random_sets, seed=recipe.seed))

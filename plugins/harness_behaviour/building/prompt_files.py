@@ -90,8 +90,7 @@ def write(folder: Path, built: Built, files: Mapping[str, str], *, option: str) 
         **dict.fromkeys(COLUMNS, pa.string()),
         **dict.fromkeys(("length", "users"), pa.int64()),
         **dict.fromkeys(("group", "history", "candidates"), texts),
-        **dict.fromkeys(("popular", "popular_in_group"), whole),
-        "probabilities": pa.list_(pa.float64()),
+        **dict.fromkeys(("counts", "popular", "popular_in_group"), whole),
     }
     rows = [{name: getattr(one, name) for name in COLUMNS} for one in built.prompts]
     table = pa.Table.from_pylist(rows, schema=pa.schema(list(kinds.items())))
@@ -140,4 +139,5 @@ def _prompts(table: Table, place: Path) -> Iterator[Prompt]:
                 where=str(place),
                 found=f"{error}, in the rows from {batch.first} on",
                 expected="prompts that `harness data behaviour-prompts` wrote",
+                hint="build them again of the same log; older prompts lack the column 'counts'",
             ) from None

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from harness.analysis.tool_report import check_empty
+from harness.base.errors import UsageError
 from harness.contracts.report import Report, Sheet
 from harness_behaviour import data
 from harness_behaviour.building import prompt_files
@@ -36,7 +37,7 @@ class Settings(Recipe, frozen=True, kw_only=True):
 def run(settings: Settings) -> Report:
     """Write the prompts of a log, and report what came of each cell."""
     check_empty(settings.out, "the folder for the prompts", option=OUT)
-    dataset = opened(settings.domain, settings.source)
+    dataset = opened(settings.domain, settings.source, option="--from")
     built = data.build(dataset, data.recipe_for(dataset, settings))
     files = digests(dataset, settings.domain)
     record = prompt_files.write(settings.out, built, files, option=OUT)
@@ -53,13 +54,19 @@ def digests(dataset: TaskData, domain: Domain) -> dict[str, str]:
     }
 
 
-def opened(domain: str, folder: Path) -> TaskData:
-    """The data in a folder, as the tasks of a domain read it."""
+def opened(domain: str, folder: Path, *, option: str) -> TaskData:
+    """The data in a folder that `option` named, as the tasks of a domain read it."""
     from harness.contracts.task import DataSpec
     from harness.data import open_dataset
     from harness.registry import load_plugins
     from harness.registry.task_catalogue import Catalogue
 
+    if not folder.exists() and folder != Path("sample"):
+        raise UsageError(
+            "the folder does not exist",
+            where=f"{option} {folder}",
+            expected="an existing folder, or `sample`",
+        )
     task = f"behaviourbench_{domain}"
     plugins = load_plugins()
     catalogue = Catalogue(plugins)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import isclose
 from pathlib import Path
 
 from harness_behaviour.records import LENGTHS, PROXIES, Domain, Prompt
@@ -193,12 +192,8 @@ def faults(logs: Logs, prompt: Prompt) -> Iterator[str]:
     none = len(logs.inventory - set(counts) - set(history))
     if sum(one not in counts for one in candidates) != min(25, none):
         yield "not 25 candidates that no user has, or all there are"
-    total = sum(counts[one] for one in candidates) or 1
-    expected = [counts[one] / total for one in candidates]
-    if len(prompt.probabilities) != len(expected) or not all(
-        map(isclose, prompt.probabilities, expected)
-    ):
-        yield "probabilities that are not the shares of the users"
+    if prompt.counts != tuple(counts[one] for one in candidates):
+        yield "counts that are not those of the users"
     everybody = logs.popular["none", ()]
     among = logs.popular[prompt.proxy, prompt.group]
     if prompt.popular != tuple(everybody[one] for one in candidates):

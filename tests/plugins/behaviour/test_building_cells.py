@@ -124,7 +124,8 @@ def test_popularity_counts_all_users_and_those_of_the_group(built, read_log, tmp
         assert prompt.popular[place] == len(having)
         assert prompt.popular_in_group[place] == len(having & {*men})
     assert prompt.popular_in_group != prompt.popular
-    assert sum(prompt.probabilities) == pytest.approx(1)
+    # All men are behind the prompt.
+    assert prompt.counts == prompt.popular_in_group
     assert prompt.users == len(men)
 
 
@@ -141,7 +142,7 @@ def test_few_items_of_nobody_are_all_taken_and_counted(built):
     made = built()
     [cell] = [one for one in made.cells if (one.proxy, one.length) == ("none", 0)]
     [prompt] = of(made, "none", 0)
-    assert prompt.probabilities.count(0) == 0
+    assert prompt.counts.count(0) == 0
     assert cell.short_of_outside == 1
     assert made.notes["prompts with fewer than 25 candidates that nobody has"] >= 1
 

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from harness_behaviour.building import describe
 from harness_behaviour.building.describe import check_of_proxies, cut, entropy
 from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Group, Log
@@ -69,6 +70,25 @@ def test_a_log_without_built_prompts_cannot_be_described(tool, write_movies):
     )
 
 
+def test_a_folder_that_does_not_exist_is_named_by_its_option(tool, tmp_path):
+    gone = tmp_path / "gone"
+    for name, option, more in (("prompts", "--from", ("--out", tmp_path / "out")),
+                               ("describe", "--data", ())):  # fmt: skip
+        assert tool(name, option, gone, *more, code=2).err == (
+            f"harness: {option} {gone}: the folder does not exist\n"
+            "  expected: an existing folder, or `sample`\n"
+        )
+
+
+def test_another_separator_is_named(tool, write_movies, tmp_path):
+    folder = write_movies()
+    users = folder / "users.dat"
+    users.write_text(users.read_text("utf-8").replace("::", "\t"), "utf-8")
+    failed = tool("prompts", "--from", folder, "--out", tmp_path / "out", code=1)
+    assert "users.dat, row 1 (line 1)" in failed.err
+    assert "expected: 5 cells, separated by '::'" in failed.err
+
+
 def test_a_folder_that_holds_something_is_not_overwritten(tool, write_movies):
     folder = write_movies()
     failed = tool("prompts", "--from", folder, "--out", folder, code=2)
@@ -117,6 +137,14 @@ def test_the_entropy_of_users_who_have_the_same_is_that_of_their_items(log):
 def test_random_users_are_cut_into_sets_of_the_sizes_of_the_groups():
     groups = [Group(values=(), users=tuple(range(size))) for size in (3, 1, 4)]
     assert cut([7, 1, 5, 0, 2, 6, 4, 3], groups) == [[7, 1, 5], [0], [2, 6, 4, 3]]
+
+
+def test_the_interval_of_the_check_of_proxies_has_95_percent_of_the_cuts(log, monkeypatch):
+    # The groups have an entropy of 0, and a hundred cuts have those from 1 to 100.
+    monkeypatch.setattr(describe, "mean_entropy", lambda had, sets: next(values))
+    values = iter(range(101))
+    [(*_, difference, low, high)] = check_of_proxies(log, draws=100, seed=0).rows
+    assert (difference, low, high) == pytest.approx((-50.5, -97.525, -3.475))
 
 
 def test_groups_of_one_taste_have_less_entropy_than_random_users(log):

@@ -114,7 +114,7 @@ def test_gain_and_share_seen_by_hand():
 
 
 def test_the_most_frequent_come_first_and_equals_as_they_are_shown():
-    assert most_frequent([(1, 5, 0, 5, 2)], 4).tolist() == [[[1, 3, 4, 0]]]
+    assert most_frequent(np.array([(1, 5, 0, 5, 2)]), 4).tolist() == [[[1, 3, 4, 0]]]
 
 
 def test_random_rankings_are_decided_by_the_id_alone():

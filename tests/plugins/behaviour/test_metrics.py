@@ -24,11 +24,13 @@ def scored(*pairs, **options):
 
 
 def ideal(prompt):
-    return sorted(range(CANDIDATES), key=lambda place: -prompt.probabilities[place])[:10]
+    return sorted(range(CANDIDATES), key=lambda place: -prompt.counts[place])[:10]
 
 
-def popular(prompt):
-    return sorted(range(CANDIDATES), key=lambda place: -prompt.popular[place])[:10]
+def popular(prompt, among="popular"):
+    """What most users have who are not behind the prompt."""
+    others = [all - own for all, own in zip(getattr(prompt, among), prompt.counts, strict=True)]
+    return sorted(range(CANDIDATES), key=lambda place: -others[place])[:10]
 
 
 def mean_gap(pairs, column="gap"):
@@ -53,7 +55,7 @@ def test_a_ranking_of_what_nobody_has_is_worked_out_by_hand():
     prompt = a_prompt()
     [one] = scored((prompt, ranking(*range(40, 50)))).values()
     # The ten largest go to candidates that nobody has, so that of the 25 the last ten get nothing.
-    assert one.values["displaced"] == pytest.approx(sum(prompt.probabilities[15:25]))
+    assert one.values["displaced"] == pytest.approx(sum(range(1, 11)) / sum(range(1, 26)))
     assert (one.values["ndcg"], one.values["seen"], one.values["filled"]) == (0.0, 0.0, 0.0)
     assert one.values["gap"] > one.values["gap_1e3"] > 1
     assert one.values["gap_optimistic"] == one.values["gap"]
@@ -82,14 +84,27 @@ def test_short_rankings_are_filled_at_random_and_not_in_the_true_order():
         assert abs(fmean(apart)) < 3 * stdev(apart) / sqrt(len(apart))
 
 
-def test_ten_unknown_titles_score_as_random_does_and_never_as_the_ideal():
+def test_ten_unknown_titles_score_as_random_draws_do_and_never_as_the_ideal():
     pairs = [(prompt, ranking(unknown=10)) for prompt in random_prompts(20)]
     for one in scored(*pairs).values():
-        assert one.values["gap"] == one.values["gap_random"] > 0
+        assert one.details.cross == pytest.approx(fmean(one.details.cross_draws))
+        assert one.values["gap"] > 0
         assert one.values["filled"] == 10
         assert one.values["gap_optimistic"] == 0
-        assert one.details.cross == one.details.cross_random
-        assert one.details.displaced == one.details.displaced_random
+        assert one.counts["answers without a candidate"] == 1
+    [alone] = scored(pairs[0], fills=1).values()
+    assert alone.values["gap"] == alone.values["gap_random"]
+
+
+def test_random_is_one_draw_of_ten_which_spreads_as_a_model_s_rankings_do():
+    prompts = random_prompts(400)
+    chance = [(one, ranking(*Random(one.id).sample(range(CANDIDATES), 10))) for one in prompts]
+    found = scored(*chance).values()
+    assert all(one.details.cross_draws[0] == one.details.cross_random for one in found)
+    assert {len(one.details.cross_draws) for one in found} == {20}
+    # A mean of 20 draws would have a spread of about a quarter of this.
+    model, random = (stdev(one.values[name] for one in found) for name in ("gap", "gap_random"))
+    assert random == pytest.approx(model, rel=0.15)
 
 
 def test_what_cannot_be_read_is_missing_and_counts_as_random_in_the_second_column():
@@ -103,11 +118,8 @@ def test_what_cannot_be_read_is_missing_and_counts_as_random_in_the_second_colum
     assert lost.missing == dict.fromkeys(OF_ANSWERS, "recommend/empty_list")
     assert found[third.id].missing["gap"] == "recommend/timeout"
     assert lost.values == {name: lost.values[name] for name in BASELINES}
-    as_random = scored((second, ranking(unknown=10)))[second.id]
-    assert {**lost.worst, "gap_optimistic": 0.0} == {
-        name: as_random.values[name] for name in OF_ANSWERS
-    }
-    assert lost.worst["gap_optimistic"] == lost.worst["gap"]
+    assert lost.worst["gap"] == lost.worst["gap_optimistic"] == lost.values["gap_random"]
+    assert (lost.worst["filled"], lost.counts) == (10, {})
     assert (lost.details.cross, lost.details.displaced, lost.details.filled) == (None,) * 3
     assert lost.details.cross_random > lost.details.entropy
     results = Columns(METRICS, map(sound, found.values())).results(
@@ -126,12 +138,35 @@ def test_baselines_are_worked_out_from_the_item():
     found = scored(*((prompt, ranking(*popular(prompt))) for prompt in prompts))
     for one in found.values():
         assert one.values["gap_popular"] == one.values["gap"]
-        # In these prompts the group's counts are the true ones.
-        assert one.values["gap_popular_in_group"] == 0
         assert one.details.cross_popular == one.details.cross
         assert one.details.cross_1e3_popular == one.details.cross_1e3
         assert one.details.displaced_popular == one.details.displaced
     assert all(one.values["gap_random"] > 0 for one in found.values())
+
+
+def test_no_baseline_counts_the_users_behind_the_prompt():
+    # All nine behind the prompt have the first ten, and both others of the group the last ten.
+    behind = (9,) * 10 + (1,) * 15 + (0,) * 25
+    others = (0,) * 40 + (2,) * 10
+    group = tuple(map(sum, zip(behind, others, strict=True)))
+    prompt = a_prompt(counts=behind, users=9, popular=behind, popular_in_group=group)
+    [one] = scored((prompt, ranking(*range(40, 50)))).values()
+    assert one.values["gap_popular_in_group"] == one.values["gap"]
+    # Nobody but these nine has a candidate, so that the first ten are those shown first.
+    shuffled = a_prompt(counts=behind[::-1], popular=behind[::-1], popular_in_group=group[::-1])
+    [one] = scored((shuffled, ranking(*range(10)))).values()
+    assert one.values["gap_popular"] == one.values["gap"] > 0
+
+
+@pytest.mark.parametrize(("setting", "there"), [("a", True), ("b", False), ("c", False)])
+def test_popular_in_group_is_a_baseline_of_setting_a_alone(setting, there):
+    prompt = a_prompt(setting=setting)
+    [one] = scored((prompt, ranking(*range(10)))).values()
+    assert ("gap_popular_in_group" in one.values) == there
+    assert (one.details.cross_popular_in_group is not None) == there
+    alone = a_prompt(popular_in_group=prompt.counts)
+    [one] = scored((alone, ranking(*range(10)))).values()
+    assert "gap_popular_in_group" not in one.values
 
 
 def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
@@ -191,14 +226,14 @@ def test_the_prompt_without_context_has_details_and_enters_no_column():
     results = Columns(METRICS, map(sound, found.values())).results(
         interval=IntervalSpec(draws=20), seed=0, task="t"
     )
-    assert {one.n for one in results.values()} == {1}
+    assert {name for name, one in results.items() if one.n != 1} == {"gap_popular_in_group"}
     assert scored((nothing, Unreadable("empty")))[nothing.id].details.cross is None
 
 
 def test_thirds_of_the_entropy_are_cut_without_prompts_of_no_setting():
     prompts = random_prompts(30)
     nothing = [
-        a_prompt(100 + number, setting="none", probabilities=(1.0, *(0.0,) * (CANDIDATES - 1)))
+        a_prompt(100 + number, setting="none", counts=(1, *(0,) * (CANDIDATES - 1)))
         for number in range(30)
     ]
     alone, beside = (
@@ -221,6 +256,7 @@ def test_titles_are_counted_by_how_they_were_found():
         "titles matched: closest": 1,
         "titles unknown": 2,
         "titles repeated": 1,
+        "places filled at random": 2,
     }
     [echo] = scored((a_prompt(), ranking(*range(10), surplus=40))).values()
     assert echo.counts["titles after the tenth place"] == 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from harness_behaviour.building.draws import members_of
+from harness_behaviour.movies import titles_of
 
 from harness.base.errors import DataError
 
@@ -136,5 +137,34 @@ def test_a_proxy_without_a_group_of_three_is_an_error(read_log, write_movies):
 
 
 def test_data_without_any_user_to_keep_is_an_error(read_log, write_movies):
-    with pytest.raises(DataError, match="no group of the proxy 'none' has three users"):
-        read_log("movies", write_movies(users=USERS, ratings=ratings(by=range(100, 140))))
+    rows = [*USERS[60:], "140::F::25::12::0"]
+    with pytest.raises(DataError) as raised:
+        read_log("movies", write_movies(users=rows, ratings=ratings(by=range(100, 140))))
+    assert str(raised.value) == (
+        "the tables 'users' and 'ratings': no user is left to build prompts of\n"
+        "  found:    40 users of occupation 'other', 30 of combinations of age, gender and "
+        "occupation below 30 users (the largest of all has 40), 0 without a rating\n"
+        "  expected: a combination of 30 users: all of users.dat, not a part of it"
+    )
+
+
+def test_titles_in_utf_8_are_an_error_and_not_read_as_latin_1(read_log, write_movies):
+    folder = write_movies()
+    file = folder / "movies.dat"
+    assert "ñ" in file.read_bytes().decode("iso-8859-1")
+    read_log("movies", folder)
+    file.write_bytes(file.read_bytes().decode("iso-8859-1").encode("utf-8"))
+    with pytest.raises(DataError, match="a value that cannot be used") as raised:
+        read_log("movies", folder)
+    assert raised.value.where.endswith("movies.dat, row 1 (line 1), column 'title'")
+    assert raised.value.expected == (
+        "a file in ISO-8859-1, as MovieLens 1M is, not in UTF-8: "
+        "iconv -f UTF-8 -t ISO-8859-1 movies.dat"
+    )
+
+
+@pytest.mark.real_data
+def test_no_real_title_is_taken_for_utf_8(real_data, open_data):
+    titles = titles_of(open_data("movies", real_data / "movielens-1m-part").table("movies"))
+    assert "Misérables, Les (1995)" in titles.values()
+    assert sum(not title.isascii() for title in titles.values()) == 50

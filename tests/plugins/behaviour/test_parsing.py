@@ -74,6 +74,32 @@ DAMAGED = {
         '[{"rank": 1, "title": "Heat (1995)"}, {"rank": 2, "title": "Matrix, The (1999)"}, '
         '{"rank": 3, "title": "Schindler\'s List (1993)"}]'
     ),
+    "objects with reasons in it": (
+        '[{"movie": "Heat (1995)", "reason": "8 1/2 (1963)"}, {"movie": "Matrix, The (1999)", '
+        '"reason": "like it"}, {"movie": "Schindler\'s List (1993)", "reason": "war"}]'
+    ),
+    "Python objects with reasons in it": (
+        "[{'Movie': 'Heat (1995)', 'Reason': '8 1/2 (1963)'}, {'Movie': 'Matrix, The (1999)', "
+        "'Reason': 'like it'}, {'Movie': 'Schindler's List (1993)', 'Reason': 'war'}]"
+    ),
+    "titles with ranks": (
+        '{"Matrix, The (1999)": 2, "Schindler\'s List (1993)": 3, "Heat (1995)": 1}'
+    ),
+    "titles with scores": (
+        '{"Heat (1995)": 9.5, "Matrix, The (1999)": 9, "Schindler\'s List (1993)": 2}'
+    ),
+    "titles with reasons": (
+        '{"Heat (1995)": "a", "The Matrix": "b", "Schindler\'s List (1993)": "c"}'
+    ),
+    "a negated list before it": f'I would not watch ["8 1/2 (1963)", "Big"], but {PUBLISHED}',
+    "negated titles in it": (
+        '{"recommended": ' + PUBLISHED + ', "not_recommended": ["8 1/2 (1963)"]}'
+    ),
+    "negated lines after it": (
+        "Recommended:\n1. Heat (1995)\n2. Matrix, The (1999)\n3. Schindler's List (1993)\n"
+        "**Not recommended:**\n1. 8 1/2 (1963)\n2. [Rec] (2007)"
+    ),
+    "a negation that is none": f"Movies that the user has not seen yet: {PUBLISHED}",
     "Python objects in it": (
         "[{'title': 'Heat (1995)'}, {'title': 'Matrix, The (1999)'}, "
         "{'title': 'Schindler's List (1993)'}]"
@@ -129,6 +155,44 @@ def test_how_a_title_is_found(title, place, how):
     assert (found.places, found.matched) == ((place,), (how,))
 
 
+SERIES = (
+    *(
+        "Hamlet (1990)",
+        "Toy Story 2 (1999)",
+        "Rocky II (1979)",
+        "Henry V (1989)",
+        "Raven, The (1963)",
+        "Alien (1979)",
+    ),
+    *FILMS[-44:],
+)
+
+
+@pytest.mark.parametrize(
+    ("title", "place"),
+    [
+        ("Hamlet (1996)", None),
+        ("Hamlett (1990)", 0),
+        ("Toy Story (1995)", None),
+        ("Toy Story", None),
+        ("Toy Story 3", None),
+        ("Toy Storry 2", 1),
+        ("Rocky III (1979)", None),
+        ("Rocky 2 (1979)", 2),
+        ("Henry IV", None),
+        ("Raven, The (1964)", None),
+        ("Alien: Resurrection (1997)", None),
+    ],
+)
+def test_another_year_or_part_of_a_series_is_no_match(title, place):
+    found = read(json.dumps([title]), candidates=SERIES).value
+    assert found.places == (() if place is None else (place,))
+    assert found.unknown == (place is None)
+    for listed in (f"[{title}, Henry V]", f"1. {title}\n2. Henry V", f"{title}: good\nHenry V"):
+        found = read(listed, candidates=SERIES)
+        assert isinstance(found, Unreadable) or set(found.value.places) <= {place, 3}
+
+
 def test_a_title_that_is_nearer_to_two_candidates_alike_is_neither():
     found = read('["Friday the 13th Part 4: 3D (198)", "Heat (1995)"]').value
     assert (found.places, found.unknown) == ((HEAT,), 1)
@@ -182,8 +246,29 @@ def test_ten_unknown_titles_are_a_ranking_without_a_place():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f"I would NOT recommend these: {PUBLISHED}",
+        f"I wouldn't recommend any of these:\n```json\n{PUBLISHED}\n```",
+        f"not_recommended = {PUBLISHED}",
+        f"All but the following are good. Avoid: {PUBLISHED}",
+        "You should never watch [Heat (1995), The Matrix].",
+        "Not recommended:\n1. Heat (1995)\n2. The Matrix",
+        "## What to avoid\nHeat (1995)\nThe Matrix",
+        'I would not recommend "Heat (1995)", "The Matrix"',
+        '{"not_recommended": ["Heat (1995)", "The Matrix"]}',
+    ],
+)
+def test_a_list_of_what_is_not_recommended_is_no_ranking(text):
+    found = read(text)
+    assert isinstance(found, Unreadable)
+    assert found.cause == "negated"
+
+
+@pytest.mark.parametrize(
     ("text", "cause"),
     [
+        ('{"Heat (1995)": 2.5, "The Matrix": 9}', "empty_list"),
         ("", "empty"),
         (" \n", "empty"),
         ("[]", "empty_list"),

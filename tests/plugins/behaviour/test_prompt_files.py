@@ -24,8 +24,8 @@ def prompt(number, **given):
         "group": ("25-34", "Male", "clerical/admin"),
         "history": ("Schindler's List (1993)", "À nous la liberté (1931)", "M"),
         "candidates": ("Heat (1995)", "Big (1988)"),
-        "probabilities": (1 / 3, 2 / 3),
         "users": 3,
+        "counts": (1, 2),
         "popular": (5, 2),
         "popular_in_group": (1, 2),
     }
@@ -76,7 +76,7 @@ def test_the_same_prompts_give_the_same_bytes(built, folder, tmp_path):
     [
         {"users": 4},
         {"candidates": ("Big (1988)", "Heat (1995)")},
-        {"probabilities": (1 / 3, 2 / 3 + 1e-15)},
+        {"counts": (1, 3)},
         {"popular_in_group": (1, 3)},
         {"group": ("25-34", "Male")},
     ],
@@ -88,7 +88,7 @@ def test_the_fingerprint_is_of_everything_in_a_prompt(change):
 
 
 def test_the_fingerprint_is_the_same_everywhere():
-    assert prompt_files.fingerprint((prompt(1),)) == "d58626f615b560a7e1040dc3eefa789a"
+    assert prompt_files.fingerprint((prompt(1),)) == "3c71036af0d1557f4a29a934af2f4528"
 
 
 def edited(folder, column, value):
@@ -128,6 +128,17 @@ def test_a_prompt_of_an_unknown_proxy_is_an_error(folder, load_prompts):
     with pytest.raises(DataError, match="a prompt cannot be used") as raised:
         load_prompts("movies", folder, seed=5)
     assert raised.value.found == "Invalid enum value 'height' - at `$.proxy`, in the rows from 1 on"
+
+
+def test_prompts_without_the_counts_of_those_behind_them_are_an_error(folder, load_prompts):
+    table = pq.read_table(folder / "prompts.parquet")
+    pq.write_table(table.drop_columns(["counts"]), folder / "prompts.parquet")
+    with pytest.raises(DataError, match="a prompt cannot be used") as raised:
+        load_prompts("movies", folder, seed=5)
+    assert raised.value.found.startswith("Expected `array`, got `null` - at `$.counts`")
+    assert raised.value.hint == (
+        "build them again of the same log; older prompts lack the column 'counts'"
+    )
 
 
 def test_a_record_that_cannot_be_used_is_an_error(folder, load_prompts):

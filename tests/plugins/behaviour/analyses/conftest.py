@@ -31,6 +31,7 @@ def prompt(entropy: float, gap: float | None = 1.0, **more: Any) -> Fit:
     """How a ranking fits a prompt, whose baselines have gaps of 2, 1.5 and 0.5."""
     usual: dict[str, Any] = {"setting": "a", "proxy": "age", "length": 3, "users": 4}
     baselines = {"random": 2.0, "popular": 1.5, "popular_in_group": 0.5}
+    usual["cross_draws"] = (entropy + 2, entropy + 1.8, entropy + 2.4)
     for name, value in baselines.items():
         usual[f"cross_{name}"] = entropy + value
         usual[f"cross_1e3_{name}"] = entropy + value / 2

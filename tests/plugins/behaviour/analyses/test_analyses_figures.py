@@ -34,7 +34,7 @@ def test_settings_stand_side_by_side_with_models_baselines_and_the_target(kept):
     curve, dots, users, _ = panels.figures
     [diagonal] = labelled(curve, "X=Y", Line)
     assert diagonal.dashed and diagonal.x == diagonal.y
-    for name in ("ada", "bob", "random", "popular", "popular in group"):
+    for name in ("ada", "bob", "random", "popular"):
         assert len(labelled(curve, name, Line)) == 1
         assert len(labelled(dots, name, Line)) == 0
         assert len(labelled(dots, name, Points)[0].x) == 20
@@ -42,7 +42,10 @@ def test_settings_stand_side_by_side_with_models_baselines_and_the_target(kept):
     [_, lowest] = labelled(curve, "ada", Points)
     assert lowest.shape == "diamond"
     assert lowest.x[0] == pytest.approx(2.0, abs=0.1)
-    assert len(labelled(curve, "random", Points)) == 1  # its lowest point is a bound
+    [band] = labelled(curve, "random", Points)  # its lowest point is a bound
+    assert len(band.x) == 3 * len(labelled(curve, "ada", Points)[0].x)  # a dot of each draw
+    assert len(labelled(curve, "popular in group", Line)) == 1
+    assert not labelled(dots, "popular in group", Points)
     [target] = labelled(users, "H", Line)
     assert target.dashed
     assert target.y[0] > target.y[-1]

@@ -12,13 +12,12 @@ from harness_behaviour.curve import (
     WINDOW,
     Curve,
     NoCurve,
+    Resampled,
     curve_of,
     edges_of,
     resampled,
     slope_of,
 )
-
-from harness.scoring.stats.bootstrap import blocks_of_draws
 
 
 def spread(many, *, low=0.2, high=3.6, seed=0):
@@ -81,7 +80,7 @@ def test_a_known_lowest_point_is_found(lowest):
     entropy = spread(2000)
     cross = bowl(entropy, lowest, noise=0.15)
     curve = curve_of(entropy, cross, edges_of(entropy))
-    assert curve.end is None
+    assert curve.place == "inside"
     assert curve.lowest == pytest.approx(lowest, abs=0.1)
 
 
@@ -100,10 +99,11 @@ def test_a_curve_that_only_rises_or_falls_is_lowest_at_an_end(sign, end, place):
     entropy = spread(2000)
     cross = 4 + sign * entropy
     curve = curve_of(entropy, cross, edges_of(entropy))
-    assert (curve.end, curve.lowest) == (end, pytest.approx(curve.means[0][place]))
+    assert (curve.place, curve.lowest) == (end, pytest.approx(curve.means[0][place]))
     drawn = resampled(entropy, cross, edges_of(entropy), seed=0, draws=50)
-    assert (drawn.left, drawn.right) == ((1.0, 0.0) if end == "left" else (0.0, 1.0))
-    assert (drawn.low_at_end, drawn.high_at_end) == (end == "left", end == "right")
+    assert drawn.shares == {"left": 0.0, "inside": 0.0, "right": 0.0, end: 1.0}
+    assert (drawn.low, drawn.high) == (curve.lowest, curve.lowest)
+    assert drawn.agrees(curve)
 
 
 def test_fewer_than_35_bins_have_no_curve():
@@ -115,47 +115,37 @@ def test_fewer_than_35_bins_have_no_curve():
     assert curve_of(np.empty(0), np.empty(0), edges_of(entropy)) == NoCurve(bins=0)
 
 
-def test_resamples_are_curves_through_what_is_drawn_in_bins_that_stay():
+def test_resamples_are_curves_through_the_prompts_with_exponential_weights():
     entropy = spread(400)
     cross = bowl(entropy, 2.0, noise=0.4)
     edges = edges_of(entropy)
     random = np.random.Generator(np.random.PCG64(7))
-    [drawn] = blocks_of_draws(len(entropy), 60, random, dtype=np.uint32)
-    curves = [curve_of(entropy[one], cross[one], edges) for one in drawn]
-    points = [curve.lowest for curve in curves]
+    # A prompt that counts twice is there twice: weights in thousandths are copies of prompts.
+    points = []
+    for _ in range(60):
+        copies = np.maximum((1000 * random.standard_exponential(400)).round().astype(int), 1)
+        points.append(curve_of(np.repeat(entropy, copies), np.repeat(cross, copies), edges).lowest)
     found = resampled(entropy, cross, edges, seed=7, draws=60)
-    assert [found.low, found.high] == pytest.approx(np.quantile(points, [0.025, 0.975]))
-    assert found.left == np.mean([curve.end == "left" for curve in curves])
-    assert found.without == 0
+    assert [found.low, found.high] == pytest.approx(np.quantile(points, [0.025, 0.975]), abs=0.01)
+    assert sum(found.shares.values()) == pytest.approx(1)
 
 
-def test_resamples_without_a_curve_are_counted_and_left_out():
-    entropy = np.repeat(in_bins(41), 2)
-    edges = edges_of(entropy)
-    random = np.random.Generator(np.random.PCG64(0))
-    [drawn] = blocks_of_draws(len(entropy), 400, random, dtype=np.uint32)
-    none = [isinstance(curve_of(entropy[one], entropy[one], edges), NoCurve) for one in drawn]
-    found = resampled(entropy, entropy, edges, seed=0, draws=400)
-    assert found.without == pytest.approx(np.mean(none))
-    assert 0 < found.without < 0.5
-
-
-def test_there_is_no_interval_where_most_resamples_have_no_curve():
-    few = np.repeat(in_bins(FEWEST + 2), 2)
-    assert resampled(few, few, edges_of(few), seed=0, draws=20) is None
-
-
-def test_an_interval_that_does_not_hold_its_own_point_is_known():
-    # Most of the bins at the left hold one prompt, which most resamples lack.
+def test_an_interval_holds_its_own_point_where_most_bins_hold_one_prompt():
     left, right = np.linspace(0, 1, 60), spread(3000, low=1.0, high=3.0)
     entropy = np.concatenate((left, right))
-    cross = 3 + entropy
-    edges = edges_of(entropy)
-    curve = curve_of(entropy, cross, edges)
-    drawn = resampled(entropy, cross, edges, seed=0, draws=500)
-    assert curve.end == "left"
-    assert not drawn.holds(curve.lowest)
-    assert drawn.holds((drawn.low + drawn.high) / 2)
+    for lowest in (0, 1.0, 1.5, 2.0):
+        cross = bowl(entropy, lowest, noise=0.2)
+        curve = curve_of(entropy, cross, edges_of(entropy))
+        drawn = resampled(entropy, cross, edges_of(entropy), seed=0, draws=300)
+        assert drawn.low <= curve.lowest <= drawn.high
+
+
+def test_a_verdict_needs_as_many_resamples_as_the_interval_holds():
+    curve = curve_of(spread(400), bowl(spread(400), 2.0), edges_of(spread(400)))
+    for inside, agrees in ((0.95, True), (0.949, False)):
+        shares = {"left": 1 - inside, "inside": inside, "right": 0.0}
+        drawn = Resampled(low=1.0, high=3.0, shares=shares, confidence=0.95)
+        assert drawn.agrees(curve) == agrees
 
 
 def test_a_slope_is_that_of_least_squares():

@@ -23,10 +23,10 @@ from harness_usersumbench.records import (
     Segments,
     Summary,
     Task,
+    count_words,
 )
 from harness_usersumbench.rendering import lines, time_range
 from harness_usersumbench.segments import segmented
-from harness_usersumbench.words import count_words
 
 if TYPE_CHECKING:
     from harness import Desk, Records
@@ -201,6 +201,7 @@ SUMMARISE = Stage(
 
 SEGMENT = Stage(
     "segment",
+    version=2,
     item=Segment,
     value=Refined,
     items=segments,
@@ -227,6 +228,7 @@ COMBINE = Stage(
 
 PREDICT = Stage(
     "predict",
+    version=2,
     item=Question,
     value=int,
     items=questions,

@@ -24,8 +24,8 @@ from harness_usersumbench.records import (
     Segments,
     Summary,
     UserResult,
+    count_words,
 )
-from harness_usersumbench.words import count_words
 
 from harness import CallFailed, NoVerdict, Unreadable
 

@@ -102,7 +102,7 @@ def test_no_activity_can_be_used(load_people, movielens):
     (folder / "ratings.dat").write_text("u::1::5::\nv::2::5::\n")
     with pytest.raises(DataError) as error:
         load_people("movielens", folder)
-    assert error.value.found.startswith("0 users; the most activities of one are 0")
+    assert error.value.found.startswith("0 objects")
     assert "activities without a time, left out: 2" in error.value.found
 
 
@@ -142,7 +142,7 @@ def test_data_with_four_movies_or_four_genres_has_no_questions(load_people, movi
         found="4 objects\n"
         "      activities with an object that the data does not describe, left out: 1",
     ) == snapshot("""\
-the data has too few objects: a question has five options
+the activities are of too few objects: a question has five options
 expected: at least five objects\
 """)
     movies = [(number, f"M{number}", "A|B" if number < 5 else "C|D") for number in range(9)]
@@ -153,7 +153,7 @@ expected: at least five objects\
         where="table 'movies', DIR/few genres/movies.dat",
         found="4 categories",
     ) == snapshot("""\
-the data has too few categories: a question has five options
+the activities are of too few categories: a question has five options
 expected: at least five categories\
 """)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,17 +36,17 @@ class Kept:
 class Log:
     """The activities of a source, in tables of a database whose names begin with `name`.
 
-    NAME_things holds all objects that can be used, NAME_log all activities with one, NAME_recent
-    the recent ones of users with enough of them, and NAME_future the last one of each user; `back`
-    is an activity's place among the user's, 1 for the latest. `users` can be asked about, `enough`
-    have enough activities, and `notes` are counts of what was kept and left out. The objects' names
-    have numbers, one for all names that differ in case only, and so have the categories, in the
-    order of the alphabet.
+    NAME_things holds all objects that can be used and that somebody used, NAME_log all activities
+    with one, NAME_recent the recent ones of users with enough of them, and NAME_future the last one
+    of each user; `back` is an activity's place among the user's, 1 for the latest. `users` can be
+    asked about, and have the categories of their next activity; `enough` have enough activities,
+    and `notes` are counts of what was kept and left out. The objects' names have numbers, one for
+    all names that differ in case only, and so have the categories, in the order of the alphabet.
     """
 
     database: Database
     name: str
-    users: tuple[str, ...]
+    users: Mapping[str, tuple[int, ...]]
     enough: int
     notes: Mapping[str, int]
     names: Pool
@@ -72,22 +72,23 @@ def read_log(activities: Table, objects: Table, kept: Kept) -> Log:
         )
     counts = database.sql(f"SELECT sum(uses) FROM {name}_things GROUP BY named ORDER BY named")
     names = Pool([count for (count,) in counts.fetchall()])
-    categories = database.sql(f"""
+    of_category = database.sql(f"""
         SELECT category, sum(uses) FROM (
             SELECT unnest(categories) AS category, uses FROM {name}_things
         ) GROUP BY category ORDER BY category
     """).fetchall()
+    categories = tuple(category for category, _ in of_category)
     for what, number in (("objects", len(names.counts)), ("categories", len(categories))):
         if number < OPTIONS_A_QUESTION:
             raise DataError(
-                f"the data has too few {what}: a question has five options",
+                f"the activities are of too few {what}: a question has five options",
                 where=objects.where,
                 found=f"{number} {what}" + _listed(notes),
                 expected=f"at least five {what}",
                 hint="give the whole data: wrong options are drawn from all of it",
             )
     notes |= _cut(database, name, kept, notes, where=activities.where)
-    users, fewer = _askable(database, name, names=len(names.counts), categories=len(categories))
+    users, fewer = _askable(database, name, names=len(names.counts), categories=categories)
     notes["users with fewer than four wrong options, left out"] = fewer
     return Log(
         database=database,
@@ -96,8 +97,8 @@ def read_log(activities: Table, objects: Table, kept: Kept) -> Log:
         enough=len(users) + fewer,
         notes=notes,
         names=names,
-        categories=tuple(category for category, _ in categories),
-        category_pool=Pool([count for _, count in categories]),
+        categories=categories,
+        category_pool=Pool([count for _, count in of_category]),
     )
 
 
@@ -129,7 +130,7 @@ def _clean(database: Database, name: str, source: str) -> dict[str, int]:
     """)
     database.sql(f"""
         CREATE OR REPLACE TABLE {name}_things AS
-        SELECT item, thing, cut, name, categories, coalesce(uses, 0) AS uses,
+        SELECT item, thing, cut, name, categories, uses,
             dense_rank() OVER (ORDER BY lower(name)) - 1 AS named
         FROM (
             SELECT item, row_number() OVER (ORDER BY item) - 1 AS thing,
@@ -137,7 +138,7 @@ def _clean(database: Database, name: str, source: str) -> dict[str, int]:
                 CASE WHEN cut THEN left(name, {LONGEST_NAME - 1}) || '…' ELSE name END AS name,
                 categories
             FROM {name}_described WHERE name <> '' AND len(categories) > 0
-        ) LEFT JOIN (
+        ) JOIN (
             SELECT item, count(*) AS uses FROM {name}_events WHERE time IS NOT NULL GROUP BY item
         ) USING (item)
     """)
@@ -218,14 +219,18 @@ def _cut(
 
 
 def _askable(
-    database: Database, name: str, *, names: int, categories: int
-) -> tuple[tuple[str, ...], int]:
+    database: Database, name: str, *, names: int, categories: Sequence[str]
+) -> tuple[dict[str, tuple[int, ...]], int]:
     """The users with four wrong options for each question, and the number of other users."""
     found = database.sql(f"""
-        SELECT user,
-            {names} - names >= {WRONG} AND {categories} - len(categories) >= {WRONG} AS askable
+        SELECT user, categories, {names} - names >= {WRONG}
         FROM {name}_users JOIN {name}_future USING (user) JOIN {name}_recent USING (user, back)
         JOIN {name}_things USING (thing) ORDER BY user
     """).fetchall()
-    users = tuple(user for user, askable in found if askable)
+    numbers = {category: number for number, category in enumerate(categories)}
+    users = {
+        user: tuple(numbers[category] for category in own)
+        for user, own, is_enough in found
+        if is_enough and len(numbers) - len(own) >= WRONG
+    }
     return users, len(found) - len(users)

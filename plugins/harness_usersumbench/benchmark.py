@@ -30,18 +30,18 @@ WORDS = {
     "_raw": "the activities themselves in place of a summary",
     "_none": "nothing in place of a summary",
     "_other": "the summary of another user, a control",
-    "none_named": "the reply names none of the options",
+    "no_plain_answer": "the reply is no letter, no option and no plain statement of one",
     "several_named": "the reply names several options",
     "no_pairs": "the reply holds no questions with their answers",
     "no_judgements": "the reply judges none of the pairs",
-    "no_single_verdict": "the reply says neither consistent nor inconsistent, or both",
+    "no_single_verdict": "the reply is no plain consistent or inconsistent",
     "unread_check": "a check of the verifier could not be read in full",
     "not_in_summary": "the reply names nothing that the summary holds",
 }
 
 USERSUMBENCH = Benchmark(
     name="usersumbench",
-    version=2,
+    version=3,
     description="Summarise what a user did, and predict from the summary what the user does next.",
     paper="https://arxiv.org/abs/2408.16966",
     licence="MovieLens: research only, not to be passed on; Yelp and Amazon: see their owners",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.hashing import stable_int
-from harness.base.seeded_random import picked
+from harness.base.seeded_random import picked, shuffled
 from harness_usersumbench.activity_log import Kept, read_log
 from harness_usersumbench.questions import derangement
 from harness_usersumbench.records import Activity, Drawn, Person
@@ -78,23 +77,22 @@ def _people(
     things = _things(log, chosen)
     parts = (chosen[start : start + TOGETHER] for start in range(0, len(chosen), TOGETHER))
     timelines = {one.user: one for part in parts for one in _timelines(log, part)}
-    drawn: dict[str, tuple[list[int], Drawn]] = {}
-    for user in chosen:
-        chance = Random(stable_int("usersumbench question", seed, user))
-        drawn[user] = _draw(
-            log, timelines[user], things, chance, by_popularity=distractors == "popularity"
-        )
+    drawn = _draw(log, timelines, things, distractors, seed)
     texts = _names(log, {number for numbers, _ in drawn.values() for number in numbers})
     people = []
     for user in chosen:
-        numbers, category = drawn[user]
+        names, categories = drawn[user]
         *past, future = (
             Activity(time=time, name=things[thing].name, categories=things[thing].categories)
             for thing, time in timelines.pop(user).activities
         )
         activity = Drawn(
-            options=(future.name, *(texts[number] for number in numbers[1:])),
-            counts=tuple(log.names.counts[number] for number in numbers),
+            options=(future.name, *(texts[number] for number in names[1:])),
+            counts=tuple(log.names.counts[number] for number in names),
+        )
+        category = Drawn(
+            options=tuple(log.categories[number] for number in categories),
+            counts=tuple(log.category_pool.counts[number] for number in categories),
         )
         people.append(
             Person(id=user, past=tuple(past), future=future, activity=activity, category=category)
@@ -123,25 +121,35 @@ class _Timeline(NamedTuple):
 
 def _draw(
     log: Log,
-    timeline: _Timeline,
+    timelines: Mapping[str, _Timeline],
     things: Mapping[int, _Thing],
-    chance: Random,
-    *,
-    by_popularity: bool,
-) -> tuple[list[int], Drawn]:
-    """The numbers of the names in a user's first two questions, and the options of the others."""
-    future = things[timeline.activities[-1][0]]
-    own = [bisect_left(log.categories, category) for category in future.categories]
-    category = picked(chance, own)
-    activities = log.names.wrong(
-        chance, future.named, never=timeline.had, by_popularity=by_popularity
-    )
-    others = log.category_pool.wrong(chance, category, never=own, by_popularity=by_popularity)
-    categories = [category, *others]
-    return [future.named, *activities], Drawn(
-        options=tuple(log.categories[number] for number in categories),
-        counts=tuple(log.category_pool.counts[number] for number in categories),
-    )
+    distractors: str,
+    seed: int,
+) -> dict[str, tuple[list[int], list[int]]]:
+    """The numbers of the names, and of the categories, in each user's questions.
+
+    By popularity, the categories of all users of the data are drawn, whoever is chosen, so that the
+    right one is equally often at each place.
+    """
+    near: dict[str, list[int]] = {}
+    if distractors == "popularity":
+        often: Counter[int] = Counter()
+        chance = Random(stable_int("usersumbench categories", seed))
+        for user in shuffled(chance, sorted(log.users)):
+            own = log.users[user]
+            near[user] = log.category_pool.by_popularity(chance, own, never=own, often=often)
+    drawn = {}
+    for user, timeline in timelines.items():
+        named, own = things[timeline.activities[-1][0]].named, log.users[user]
+        chance = Random(stable_int("usersumbench question", seed, user))
+        if near:
+            names = log.names.by_popularity(chance, [named], never=timeline.had, often=Counter())
+            drawn[user] = names, near[user]
+        else:
+            category = picked(chance, own)
+            names = log.names.by_chance(chance, named, never=timeline.had)
+            drawn[user] = names, log.category_pool.by_chance(chance, category, never=own)
+    return drawn
 
 
 def _things(log: Log, users: Sequence[str]) -> dict[int, _Thing]:

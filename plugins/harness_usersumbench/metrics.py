@@ -19,8 +19,8 @@ from harness_usersumbench.records import (
     Refined,
     Task,
     UserResult,
+    count_words,
 )
-from harness_usersumbench.words import count_words
 
 if TYPE_CHECKING:
     from harness import Record, Records

@@ -7,22 +7,37 @@ brackets, quotation marks and other decorations may be missing or of another kin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeVar
 
 from harness import Parsed, TextReader, Unreadable
 from harness_usersumbench.records import Pair, Summary
+
+T = TypeVar("T")
 
 LETTERS = "ABCDE"
 """The letters of the options of a question."""
 
 QUOTES = "\"'“”„«»‘’‹›"
 EMPHASIS = "*_`"
+DECORATIONS = f" \t\r\n{QUOTES}{EMPHASIS}()[]{{}}<>.,;:!#"
+SPACED = str.maketrans(dict.fromkeys(f"{QUOTES}{EMPHASIS}()[]{{}}<>.,;:：–—-", " "))
 NO_REFERENCE = "none"
 
-VERDICT = re.compile(r"(?<![\w-])(?P<negated>not\s++)?(?P<word>(?:in)?consistent)(?![\w-])", re.I)
+VERDICT = re.compile(
+    r"(?:(?:(?:the|this) )?(?:summary|answer|verdict|status|result|it) (?:is )?)?"
+    r"(?P<word>(?:in)?consistent)(?: with the query)?"
+)
+STATEMENT = re.compile(
+    r"\A(?:(?:so|thus|hence|therefore|the|my|final|best|correct|right|most|likely|single|letter) )"
+    r"*+(?:answer|option|choice) (?:is )?(?:option )?"
+)
+"""Plain statements in folded texts: of consistency, and what may stand before an option."""
+
+YEAR = re.compile(r"\s*+\(\d{4}\)$")
 
 LABEL = r"""
     (?P<opens> (?:^|[\[({{,;|\]"'“”*_`]) [ \t]{{0,9}}+ [\[({{"'“”*_`]{{0,9}}+ )?
@@ -39,21 +54,6 @@ CLOSED = re.compile(rf"[{QUOTES}][\s{EMPHASIS}]*+[\])}}]")
 
 BULLET = re.compile(r"^(?:[-*•]|\d{1,3}[.)])\s++")
 
-LETTER = r"(?:[B-E](?!\w)|A(?!\w)(?!\s++(?!(?:or|and|as|because|but|is|since)\b)\w))"
-"""A letter in prose; an `A` before a word is mostly an article."""
-
-ANSWER_IS = re.compile(
-    r"(?i:\banswer|\boption|\bchoice|\bchoose)(?i:\s++is)?[\s:*_`\"'“(\[]*+"
-    rf"(?P<one>{LETTER})(?:[\s)\]*]*+(?:or|and|/|,)[\s(\[*]*+(?P<other>{LETTER}))?"
-)
-ALONE = re.compile(rf"(?<![\w'’]){LETTER}(?!['’]\w)")
-INTRODUCED = re.compile(
-    r"(?i)\A(?:the\s++)?(?:final\s++|correct\s++|best\s++)?answer(?:\s++is)?\s*+:?"
-)
-LETTERED = re.compile(
-    rf"[(\[{EMPHASIS}]*+(?P<letter>[A-Ea-e])[{EMPHASIS}]*+\s*+[)\].:–-]+[{EMPHASIS}]*+\s*+(?P<rest>\S.*+)"
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryReader:
@@ -67,28 +67,35 @@ class SummaryReader:
         return Parsed(Summary(found.value if isinstance(found, Parsed) else ""), "text")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConsistencyReader:
-    """Reads whether a summary fits its query: one of the whole words consistent and inconsistent.
-
-    A text with both or neither of them is unreadable, and so is "not consistent".
-    """
+class _WordsReader(Generic[T]):
+    """Reads a reply that is not empty."""
 
     schema: None = None
 
-    def __call__(self, text: str) -> Parsed[bool] | Unreadable:
-        """Whether the reply says consistent, or why it is unreadable."""
+    def __call__(self, text: str) -> Parsed[T] | Unreadable:
         found = TextReader[str]()(text)
-        if isinstance(found, Unreadable):
-            return found
-        verdict = _verdict(found.value)
+        return self.read(found.value) if isinstance(found, Parsed) else found
+
+    @abstractmethod
+    def read(self, text: str) -> Parsed[T] | Unreadable:
+        """The value of a text without blanks around it, or why it is unreadable."""
+
+
+class ConsistencyReader(_WordsReader[bool]):
+    """Reads whether a summary fits its query: the word consistent or inconsistent, or a plain
+    statement such as "The summary is consistent with the query."; any other text is unreadable.
+    """
+
+    def read(self, text: str) -> Parsed[bool] | Unreadable:
+        """Whether the reply says consistent, or why it is unreadable."""
+        verdict = _verdict(text)
         if verdict is None:
-            return Unreadable("no_single_verdict", _preview(found.value))
-        return Parsed(verdict, "text" if found.value.isalpha() else "regex")
+            return Unreadable("no_single_verdict", _preview(text))
+        return Parsed(verdict, "text")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntityReader:
+class EntityReader(_WordsReader[tuple[str, ...]]):
     """Reads the entities of a summary, one a line or separated by commas; NONE means none.
 
     Only entities that the summary contains count, whatever their case.
@@ -96,14 +103,10 @@ class EntityReader:
 
     summary: str
     most: int
-    schema: None = None
 
-    def __call__(self, text: str) -> Parsed[tuple[str, ...]] | Unreadable:
+    def read(self, text: str) -> Parsed[tuple[str, ...]] | Unreadable:
         """The entities in a reply, each once, or why it is unreadable."""
-        found = TextReader[str]()(text)
-        if isinstance(found, Unreadable):
-            return found
-        named = [name for line in found.value.splitlines() if (name := _bare(BULLET.sub("", line)))]
+        named = [name for line in text.splitlines() if (name := _bare(BULLET.sub("", line)))]
         if [name.casefold() for name in named] == [NO_REFERENCE]:
             return Parsed((), "text")
         summary = _folded(self.summary)
@@ -111,27 +114,21 @@ class EntityReader:
         for one in (part for line in named for part in _in_summary(line, summary)):
             known.setdefault(_folded(one), one)
         if not known:
-            return Unreadable("not_in_summary", _preview(found.value))
+            return Unreadable("not_in_summary", _preview(text))
         return Parsed(tuple(known.values())[: self.most], "text")
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairReader:
+class PairReader(_WordsReader[tuple[Pair, ...]]):
     """Reads question–answer pairs: `[Question#1: "…", Answer#1: "…"]`.
 
     A question belongs to the one answer that follows it, whatever their numbers; without an answer,
     or with several that differ, it makes no pair.
     """
 
-    schema: None = None
-
-    def __call__(self, text: str) -> Parsed[tuple[Pair, ...]] | Unreadable:
+    def read(self, text: str) -> Parsed[tuple[Pair, ...]] | Unreadable:
         """The pairs in a reply, in its order, or why there are none."""
-        found = TextReader[str]()(text)
-        if isinstance(found, Unreadable):
-            return found
         pairs = []
-        for first, rest in _groups(_labelled(found.value, PAIRS), "question"):
+        for first, *rest in _labelled(text, PAIRS, "question"):
             answers = {one.value for one in rest if one.name == "answer" and one.value}
             if first.value and len(answers) == 1:
                 pairs.append(Pair(first.value, answers.pop()))
@@ -146,7 +143,7 @@ class Judgement(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgementReader:
+class JudgementReader(_WordsReader[tuple[Judgement, ...]]):
     """Reads the judgements of so many pairs: `[Status#1: "…", ReferenceAnswer#1: "…"]`.
 
     A judgement belongs to the pair of its number. If the numbers are none of the pairs', or occur
@@ -155,15 +152,11 @@ class JudgementReader:
     """
 
     count: int
-    schema: None = None
 
-    def __call__(self, text: str) -> Parsed[tuple[Judgement, ...]] | Unreadable:
+    def read(self, text: str) -> Parsed[tuple[Judgement, ...]] | Unreadable:
         """The judgement of each pair, or why there is none."""
-        found = TextReader[str]()(text)
-        if isinstance(found, Unreadable):
-            return found
         numbers, given = [], []
-        for first, rest in _groups(_labelled(found.value, JUDGEMENTS), "status"):
+        for first, *rest in _labelled(text, JUDGEMENTS, "status"):
             references = [one.value for one in rest if one.name != "status"]
             verdict = _verdict(first.value)
             reference = references[0] if verdict is False and references else ""
@@ -193,77 +186,43 @@ class JudgementReader:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionReader:
-    """Reads which option an answer names: its letter, its text, or both.
+class OptionReader(_WordsReader[int]):
+    """Reads which option an answer names: its letter, its text, or both, alone or in one plain
+    statement such as "My answer is B".
 
-    The letter may be in brackets or emphasis. In longer answers, a letter on a line of its own or
-    after "answer is" counts first, then any letter, then any option's text that is not part of a
-    longer option's. An answer that names two options is unreadable.
+    A longer answer counts if its last line is such an answer, and no other line is one for another
+    option. The year at the end of an option's text may be missing.
     """
 
     options: tuple[str, ...]
-    schema: None = None
 
-    def __call__(self, text: str) -> Parsed[int] | Unreadable:
+    def read(self, text: str) -> Parsed[int] | Unreadable:
         """The position of the option in a reply, or why it is unreadable."""
-        found = TextReader[str]()(text)
-        if isinstance(found, Unreadable):
-            return found
-        text = found.value
-        whole = self._of_line(text)
-        if whole:
-            return self._only(whole, text, rung="text")
-        said = [one[which] for one in ANSWER_IS.finditer(text) for which in ("one", "other")]
-        clear = {LETTERS.index(letter) for letter in said if letter}
-        clear.update(*map(self._of_line, text.splitlines()))
-        for places in (clear, self._letters(text), self._texts(text)):
-            if places:
-                return self._only(places, text, rung="regex")
-        return Unreadable("none_named", _preview(text))
+        rung, chosen = "text", self._chosen(text)
+        if not chosen:
+            *earlier, last = text.splitlines()
+            rung, chosen = "regex", self._chosen(last)
+            if chosen:
+                chosen = chosen.union(*map(self._chosen, earlier))
+        if len(chosen) == 1:
+            return Parsed(next(iter(chosen)), rung)
+        return Unreadable("several_named" if chosen else "no_plain_answer", _preview(text))
 
-    def _only(self, places: set[int], text: str, *, rung: str) -> Parsed[int] | Unreadable:
-        if len(places) > 1:
-            return Unreadable("several_named", _preview(text))
-        return Parsed(next(iter(places)), rung)
+    def _chosen(self, text: str) -> set[int]:
+        """The options that a text names which says nothing else."""
+        said = _folded(text)
+        return self._forms.get(said) or self._forms.get(STATEMENT.sub("", said)) or set()
 
-    def _of_line(self, line: str) -> set[int]:
-        """The options that a line names which holds nothing else; two if they contradict."""
-        line = INTRODUCED.sub("", line.strip(f" {EMPHASIS}"), count=1).strip()
-        if len(letter := _bare(line).upper()) == 1 and letter in LETTERS:
-            return {LETTERS.index(letter)}
-        named = self._named(line)
-        lettered = LETTERED.fullmatch(line)
-        if not named and lettered and (named := self._named(lettered["rest"])):
-            named = named | {LETTERS.index(lettered["letter"].upper())}
-        return named
-
-    def _named(self, text: str) -> set[int]:
-        """The option with exactly this text, else those with this text without decorations."""
-        for plain in (_folded, lambda one: _folded(_bare(one))):
-            found = {place for place, one in enumerate(self.options) if plain(one) == plain(text)}
-            if found:
-                return found
-        return set()
-
-    def _letters(self, text: str) -> set[int]:
-        """The letters in a text outside the options' texts."""
-        for place in self._longest_first:
-            text = _whole(self.options[place]).sub(" ; ", text)
-        return {LETTERS.index(one[0]) for one in ALONE.finditer(text)}
-
-    def _texts(self, text: str) -> set[int]:
-        """The options whose texts a text contains, but not within a longer option's."""
-        found = set()
-        for place in self._longest_first:
-            text, times = _whole(self.options[place]).subn(" ; ", text)
-            found |= {place} if times else set()
-        return found
-
-    @property
-    def _longest_first(self) -> list[int]:
-        """The positions of the options by length; a single character is no text to look for."""
-        places = [place for place, one in enumerate(self.options) if len(one) > 1]
-        return sorted(places, key=lambda place: -len(self.options[place]))
+    @cached_property
+    def _forms(self) -> Mapping[str, set[int]]:
+        """The options by letter, text and both, texts also without a year, if no other is so."""
+        forms: dict[str, set[int]] = {"": set()}
+        for texts in (self.options, [YEAR.sub("", one) for one in self.options]):
+            whole = set(forms)
+            for place, (letter, text) in enumerate(zip("abcde", map(_folded, texts), strict=True)):
+                for form in {letter, text, f"{letter} {text}", f"{text} {letter}"} - whole:
+                    forms.setdefault(form, set()).add(place)
+        return forms
 
 
 class _Labelled(NamedTuple):
@@ -274,27 +233,21 @@ class _Labelled(NamedTuple):
     value: str
 
 
-def _labelled(text: str, pattern: re.Pattern[str]) -> list[_Labelled]:
-    """The labels of a text with their values, which end where the next label begins."""
+def _labelled(text: str, pattern: re.Pattern[str], first: str) -> list[list[_Labelled]]:
+    """The labels of a text with their values, in groups that begin with the label `first`.
+
+    A value ends where the next label begins.
+    """
     labels = [one for one in pattern.finditer(text) if one["number"] or one["opens"] is not None]
-    return [
-        _Labelled(
-            one["name"].lower(),
-            int(one["number"]) if one["number"] else None,
-            _value(text[one.end() : after.start() if after else len(text)]),
-        )
-        for one, after in pairwise((*labels, None))
-        if one is not None
-    ]
-
-
-def _groups(
-    labelled: Sequence[_Labelled], first: str
-) -> Iterator[tuple[_Labelled, Sequence[_Labelled]]]:
-    """Each label of a name, with the labels up to the next one of that name."""
-    starts = [place for place, one in enumerate(labelled) if one.name == first]
-    for start, end in pairwise((*starts, len(labelled))):
-        yield labelled[start], labelled[start + 1 : end]
+    ends = [*(one.start() for one in labels[1:]), len(text)]
+    groups: list[list[_Labelled]] = []
+    for one, end in zip(labels, ends, strict=False):
+        name, number = one["name"].lower(), int(one["number"]) if one["number"] else None
+        if name == first:
+            groups.append([])
+        if groups:
+            groups[-1].append(_Labelled(name, number, _value(text[one.end() : end])))
+    return groups
 
 
 def _value(text: str) -> str:
@@ -315,12 +268,9 @@ def _value(text: str) -> str:
 
 
 def _verdict(text: str) -> bool | None:
-    """Whether a text says consistent; None if it says both, neither, or not so."""
-    found = list(VERDICT.finditer(text))
-    words = {one["word"].lower() for one in found}
-    if len(words) != 1 or any(one["negated"] for one in found):
-        return None
-    return words == {"consistent"}
+    """Whether a text says consistent and nothing else; None if it does not say which."""
+    said = VERDICT.fullmatch(_folded(text))
+    return said["word"] == "consistent" if said else None
 
 
 def _in_summary(line: str, summary: str) -> Iterator[str]:
@@ -331,28 +281,18 @@ def _in_summary(line: str, summary: str) -> Iterator[str]:
 
 def _contains(folded: str, text: str) -> bool:
     """Whether a folded text contains another as whole words."""
-    return _folded(text) in folded and bool(_whole(text).search(folded))
+    words = _folded(text)
+    return words in folded and bool(re.search(rf"(?<!\w){re.escape(words)}(?!\w)", folded))
 
 
 def _bare(text: str) -> str:
     """A text without decorations around it."""
-    return text.strip(f" \t\r\n{QUOTES}{EMPHASIS}()[]{{}}<>.,;:!#")
-
-
-def _whole(text: str) -> re.Pattern[str]:
-    """Finds a text that is no part of longer words, whatever its case and quotation marks."""
-    parts = (re.escape(one) for one in _folded(text).split())
-    words = r"\s+".join(parts).replace('"', '["“”„«»]').replace("'", "['‘’‹›]")
-    return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
+    return text.strip(DECORATIONS)
 
 
 def _folded(text: str) -> str:
-    """A text in lower case, with single spaces and plain quotation marks."""
-    plain = " ".join(text.split()).casefold()
-    for kind, marks in (('"', "“”„«»"), ("'", "‘’‹›")):
-        for mark in marks:
-            plain = plain.replace(mark, kind)
-    return plain
+    """The words of a text in lower case, with single spaces and without most punctuation."""
+    return " ".join(text.casefold().translate(SPACED).split())
 
 
 def _preview(text: str) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from math import inf
+from itertools import islice
 from random import Random
 from typing import NamedTuple
 
 from harness import DataError
 from harness.base.hashing import stable_int
-from harness.base.seeded_random import drawing, shuffled
+from harness.base.seeded_random import shuffled
 from harness_usersumbench.records import OPTIONS_A_QUESTION, Drawn, Task
 
 WRONG = OPTIONS_A_QUESTION - 1
@@ -24,52 +23,51 @@ class Pool:
     def __init__(self, counts: Sequence[int]) -> None:
         self.counts = counts
 
-    def wrong(
-        self, rng: Random, right: int, *, never: Collection[int], by_popularity: bool
-    ) -> list[int]:
-        """Four numbers that are not among those in `never`, of which at least four must be left.
-
-        By popularity, they are those with counts nearest to the right one's, by chance among those
-        that are equally near.
-        """
-        candidates = self._nearest(rng, self.counts[right]) if by_popularity else self._any(rng)
-        found: dict[int, None] = {}
-        for number in candidates:
-            if number not in never and number != right:
+    def by_chance(self, rng: Random, right: int, *, never: Collection[int]) -> list[int]:
+        """A number, and four that are not among those in `never`, which must leave four."""
+        found = {right: None}
+        while len(found) < OPTIONS_A_QUESTION:
+            number = int(rng.random() * len(self.counts))
+            if number not in never:
                 found[number] = None
-                if len(found) == WRONG:
-                    break
         return list(found)
 
-    def _any(self, rng: Random) -> Iterator[int]:
-        """Numbers by chance without end."""
-        while True:
-            yield int(rng.random() * len(self.counts))
+    def by_popularity(
+        self, rng: Random, rights: Sequence[int], *, never: Collection[int], often: Counter[int]
+    ) -> list[int]:
+        """One of `rights`, and the four nearest to it by rank that are not among those in `never`.
 
-    def _nearest(self, rng: Random, count: int) -> Iterator[int]:
-        """All numbers, those with the nearest counts first."""
-        levels = list(self._by_count)
-        above = bisect_left(levels, count)
-        below = above - 1
-        while below >= 0 or above < len(levels):
-            down = count - levels[below] if below >= 0 else inf
-            up = levels[above] - count if above < len(levels) else inf
-            near: list[int] = []
-            if down <= up:
-                near += self._by_count[levels[below]]
-                below -= 1
-            if up <= down:
-                near += self._by_count[levels[above]]
-                above += 1
-            yield from drawing(rng, near)
+        How many of them are of higher rank is what came least `often`, where that is possible: the
+        highest number of all can only be the first of five.
+        """
+        places = sorted(shuffled(rng, range(OPTIONS_A_QUESTION)), key=often.__getitem__)
+        tries = ((place, right) for place in places for right in shuffled(rng, rights))
+        place, found = next(
+            (place, found)
+            for place, right in tries
+            if len(found := self._around(right, place, never)) == OPTIONS_A_QUESTION
+        )
+        often[place] += 1
+        return found
+
+    def _around(self, right: int, place: int, never: Collection[int]) -> list[int]:
+        """A number, with so many of the next higher rank and the others of lower, if there are."""
+        ranked, rank = self._ranked, self._ranks[right]
+        higher = (at for at in range(rank + 1, len(ranked)) if ranked[at] not in never)
+        lower = (at for at in range(rank - 1, -1, -1) if ranked[at] not in never)
+        near = (*islice(higher, place), *islice(lower, WRONG - place))
+        return [right, *(ranked[at] for at in near)]
 
     @cached_property
-    def _by_count(self) -> Mapping[int, Sequence[int]]:
-        """The numbers by their counts, the lowest first."""
-        found: defaultdict[int, list[int]] = defaultdict(list)
-        for number, count in enumerate(self.counts):
-            found[count].append(number)
-        return dict(sorted(found.items()))
+    def _ranked(self) -> Sequence[int]:
+        """The numbers by their counts, the lowest first, and by chance among equal counts."""
+        numbers = shuffled(Random(len(self.counts)), range(len(self.counts)))
+        return sorted(numbers, key=self.counts.__getitem__)
+
+    @cached_property
+    def _ranks(self) -> Sequence[int]:
+        """The rank of each number."""
+        return sorted(range(len(self.counts)), key=self._ranked.__getitem__)
 
 
 class Ordered(NamedTuple):

@@ -164,6 +164,11 @@ class Summary(msgspec.Struct, frozen=True):
     text: str
 
 
+def count_words(text: str) -> int:
+    """The words between white space in a whole answer, its headings included."""
+    return len(text.split())
+
+
 class Pair(msgspec.Struct, frozen=True):
     """A question about a summary with its answer, and the verifier's judgement, None if it gave
     none. `reference` is the answer of the activities where the two do not agree."""

@@ -26,10 +26,10 @@ from harness_usersumbench.records import (
     Segments,
     Summary,
     Task,
+    count_words,
 )
 from harness_usersumbench.rendering import lines, time_range
 from harness_usersumbench.segments import segmented
-from harness_usersumbench.words import count_words
 
 if TYPE_CHECKING:
     from harness import Desk, Records

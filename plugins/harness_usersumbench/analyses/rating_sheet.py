@@ -15,7 +15,7 @@ from harness.base.hashing import stable_int
 from harness.contracts.report import Report, Sheet
 from harness.reporting.label_files import csv_bytes, refuse_taken, write_files
 from harness_usersumbench.analyses.examples import Example, StopShare, examples_of
-from harness_usersumbench.words import count_words
+from harness_usersumbench.records import count_words
 
 if TYPE_CHECKING:
     from harness import FinishedTask

@@ -72,15 +72,15 @@ def test_what_cannot_be_used_is_left_out_and_counted(load_people, movielens):
 def test_data_that_describes_less_than_half_of_what_users_had_is_an_error(
     load_people, movielens, raised
 ):
-    # Four of eight activities are of described films; one more without makes it less than half.
-    half = [*rated("u", 0, 1, 2, 3), *rated("v", 20, 21, 22, 23)]
-    assert len(load_people("movielens", movielens(half, NINE, "half"), min_activities=4).all) == 1
+    # Eight of 16 activities are of described films; one more without makes it less than half.
+    half = [*rated("u", 0, 1, 2, 3), *rated("x", 4, 5, 6, 7), *rated("v", *range(20, 28))]
+    assert len(load_people("movielens", movielens(half, NINE, "half"), min_activities=4).all) == 2
     less = movielens([*half, *rated("w", 24)], NINE)
     assert raised(
         DataError,
         lambda: load_people("movielens", less, min_activities=4),
         where="table 'movies', DIR/data/movies.dat",
-        found="5 of 9 activities with an object without description",
+        found="9 of 17 activities with an object without description",
     ) == snapshot("""\
 the data describes too few of the objects that users had
 expected: the objects of at least half of the activities
@@ -121,7 +121,7 @@ def test_no_activity_can_be_used(load_people, movielens):
     (folder / "ratings.dat").write_text("u::1::5::\nv::2::5::\n")
     with pytest.raises(DataError) as error:
         load_people("movielens", folder)
-    assert error.value.found.startswith("0 users; the most activities of one are 0")
+    assert error.value.found.startswith("0 objects")
     assert "activities without a time, left out: 2" in error.value.found
 
 
@@ -161,7 +161,7 @@ def test_data_with_four_movies_or_four_genres_has_no_questions(load_people, movi
         found="4 objects\n"
         "      activities with an object that the data does not describe, left out: 1",
     ) == snapshot("""\
-the data has too few objects: a question has five options
+the activities are of too few objects: a question has five options
 expected: at least five objects
 to do: give the whole data: wrong options are drawn from all of it\
 """)
@@ -173,7 +173,7 @@ to do: give the whole data: wrong options are drawn from all of it\
         where="table 'movies', DIR/few genres/movies.dat",
         found="4 categories",
     ) == snapshot("""\
-the data has too few categories: a question has five options
+the activities are of too few categories: a question has five options
 expected: at least five categories
 to do: give the whole data: wrong options are drawn from all of it\
 """)

@@ -26,8 +26,8 @@ from harness_usersumbench.records import (
     Segments,
     Summary,
     UserResult,
+    count_words,
 )
-from harness_usersumbench.words import count_words
 
 from harness import CallFailed, NoVerdict, Unreadable
 

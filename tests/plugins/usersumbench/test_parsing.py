@@ -49,11 +49,14 @@ def test_an_empty_answer_is_a_summary_without_words(text):
         ('"consistent".', True),
         ("“inconsistent”", False),
         ("**inconsistent**", False),
-        ("The summary is consistent with the query.", True),
-        ("consistent\nconsistent", True),
+        ("The summary is consistent.", True),
+        ("The summary is **consistent** with the query.", True),
+        ("This summary is inconsistent with the query", False),
+        ("It is consistent", True),
+        ("Answer: inconsistent", False),
     ],
 )
-def test_one_whole_word_says_whether_a_summary_fits(text, fits):
+def test_a_word_or_a_plain_statement_says_whether_a_summary_fits(text, fits):
     assert ConsistencyReader()(text).value is fits
 
 
@@ -65,10 +68,22 @@ def test_one_whole_word_says_whether_a_summary_fits(text, fits):
         "consistently",
         "in-consistent",
         "not consistent",
+        "isn't consistent",
+        "The summary isn’t consistent with the query.",
+        "The summary is not consistent.",
+        "The summary is never consistent.",
+        "never consistent",
+        "I cannot say it is consistent",
+        "cannot say it is consistent",
+        "It is hardly consistent.",
+        "consistent, except for the genres",
+        "It would be consistent",
+        "Is it consistent?",
+        "consistent?",
         "inconsistent? No: consistent",
     ],
 )
-def test_both_words_or_neither_are_unreadable(text):
+def test_any_other_text_is_no_verdict(text):
     assert ConsistencyReader()(text) == Unreadable("no_single_verdict", text)
 
 
@@ -376,7 +391,7 @@ JUDGED = {
         (YES, NONE, NONE),
     ),
     "another status": (
-        '[Status#1: "unclear", ReferenceAnswer#1: "none"]\n'
+        '[Status#1: "isn’t consistent", ReferenceAnswer#1: "none"]\n'
         '[Status#2: "consistent", ReferenceAnswer#2: "none"]\n'
         '[Status#3: "consistent or inconsistent", ReferenceAnswer#3: "none"]',
         (NONE, YES, NONE),
@@ -415,81 +430,148 @@ def test_a_text_without_any_judgement_is_unreadable(text):
 
 # t1 to t4: a letter, or an option's text.
 
-OPTIONS = ("Alien", "Aliens", "Toy Story (1995)", "Plan B", "Sense and Sensibility")
+OPTIONS = ("Alien (1979)", "Aliens (1986)", "Toy Story (1995)", "Bronx Tale, A (1993)", "Plan B")
 
-
-@pytest.mark.parametrize(
-    ("text", "letter"),
-    [
-        ("C", "C"),
-        ("c", "C"),
-        ("(c)", "C"),
-        ("**C**", "C"),
-        ("C.", "C"),
-        ("[D]", "D"),
-        ("'E'", "E"),
-        ("Answer: c", "C"),
-        ("The answer is (A).", "A"),
-        ("Final answer: **E**", "E"),
-        ("I'd go with option B here", "B"),
-        ("Toy Story (1995)", "C"),
-        ("toy story (1995).", "C"),
-        ("sense  and\nsensibility", "E"),
-        ("Alien", "A"),
-        ("Aliens", "B"),
-        ("I think Aliens fits best", "B"),
-        ("Plan B", "D"),
-        ("They will watch Plan B next", "D"),
-        ("A. Alien", "A"),
-        ("B) Aliens", "B"),
-        ("**C.** Toy Story (1995)", "C"),
-        ("Option C: Toy Story (1995)", "C"),
-        ("The answer is D because of Plan B", "D"),
-        ("C\n\nThe user does not like B.", "C"),
-        ("A user who likes space would take B.", "B"),
-        ("Because the user likes Alien, the answer is A", "A"),
-    ],
+READ = (
+    # As models were seen to answer, and from reports of readers that went wrong.
+    ("b", "B"),
+    ("d", "D"),
+    ("C", "C"),
+    ("(C)", "C"),
+    ("**E**", "E"),
+    ("B.", "B"),
+    ("Answer: **D**", "D"),
+    ("**Answer:** C", "C"),
+    ("The correct answer is d.", "D"),
+    ("The correct answer is (B)", "B"),
+    ("The final answer is: E", "E"),
+    ("ANSWER IS D", "D"),
+    ("b. Aliens", "B"),
+    ("C) Toy Story (1995)", "C"),
+    ("**C. Toy Story (1995)**", "C"),
+    ("The most likely option is C: Toy Story (1995).", "C"),
+    ("Taken together, these films point to space and fear, so the letter asked for is:\n\nA", "A"),
+    ("The user mostly watches animation.\n\nTherefore, the best answer is **C**.", "C"),
+    ("Bronx Tale, A", "D"),
+    ("Toy Story", "C"),
+    # Others.
+    ("[D]", "D"),
+    ("'E'", "E"),
+    ("“A”", "A"),
+    ("```\nC\n```", "C"),
+    ("Alien", "A"),
+    ("aliens (1986)", "B"),
+    ('"Toy Story (1995)"', "C"),
+    ("toy\n story", "C"),
+    ("Plan B", "E"),
+    ("Plan B.", "E"),
+    ("A. Alien", "A"),
+    ("(D) Bronx Tale, A (1993)", "D"),
+    ("B – Aliens (1986)", "B"),
+    ("Toy Story (1995) (C)", "C"),
+    ("C\nToy Story (1995)", "C"),
+    ("Option C", "C"),
+    ("My choice is option B.", "B"),
+    ("My final answer: e", "E"),
+    ("The answer is Plan B", "E"),
+    ("So the answer is Aliens.", "B"),
+    ("Best choice: Bronx Tale, A (1993)", "D"),
+    ("Answer：A", "A"),
+    ("They like Plan B too.\nThe answer is:\nA", "A"),
+    ("The answer is C.\n\nC", "C"),
 )
-def test_an_answer_names_an_option_by_letter_or_by_text(text, letter):
+"""Replies and the letters that a person reads from them, of which each is read."""
+
+LEFT = (
+    # As in the note of what was misread, and as models were seen to answer.
+    ("Option A is unlikely; I pick B", "B"),
+    ("The answer is not B", None),
+    ("A-list movies; I cannot say", None),
+    ("It is not B, the answer is D", "D"),
+    ("Answer: It is not B, the answer is D", "D"),
+    ("Answer: rules out C, leaving D", "D"),
+    ("I think it is C", "C"),
+    ("Answer: $B", "B"),
+    ("\\boxed{C}", "C"),
+    ("I would pick B — a safe choice.", "B"),
+    ("ANSWER IS D. A is incorrect.", "D"),
+    ("I considered (A), but it is incorrect. Final answer: D.", "D"),
+    ("The answer is B because A is a sequel.", "B"),
+    ("The answer is B. Note that A often distracts.", "B"),
+    ("Given these ratings, I would predict that the next film is Aliens.", "B"),
+    ("Based on the summary, a user like this would watch a film", None),
+    ("C\n\nThe user does not like B.", "C"),
+    ("None of these options fit; the answer is 94.", None),
+    ("I cannot predict what a person will watch.", None),
+    ("Antwort: C", "C"),
+    # Others.
+    ("Not B", None),
+    ("Anything but C.", None),
+    ("The answer isn't A", None),
+    ("The answer can't be A.", None),
+    ("B or C", None),
+    ("A, C", None),
+    ("B\nC", None),
+    ("Answer: B\nAnswer: C", None),
+    ("B. Alien", None),
+    ("The answer is B: Toy Story (1995)", None),
+    ("Toy Story (1996)", None),
+    ("A user who likes space would take B.", "B"),
+    ("The least likely option is B", None),
+    ("F", None),
+    ("The Alienist", None),
+    ("C?", None),
+)
+"""Replies that are left unreadable, and the letters that a person reads from them, if any."""
+
+
+def test_no_letter_is_misread_in_eighty_phrasings():
+    phrasings = (*READ, *LEFT)
+    assert len({text for text, _ in phrasings}) == 80
+    found = [(letter, OptionReader(options=OPTIONS)(text)) for text, letter in phrasings]
+    read = [(letter, "ABCDE"[one.value]) for letter, one in found if isinstance(one, Parsed)]
+    assert [meant for meant, one in read if meant != one] == []
+    meant = sum(letter is not None for _, letter in phrasings)
+    print(f"unreadable: {80 - len(read)} of 80; of {meant} that mean a letter, {meant - len(read)}")
+
+
+@pytest.mark.parametrize(("text", "letter"), READ)
+def test_an_answer_is_a_letter_or_an_option_or_states_it(text, letter):
     assert OptionReader(options=OPTIONS)(text).value == "ABCDE".index(letter)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "B or C",
-        "A or B",
-        "A, C",
-        "B\nC",
-        "The answer is A or B",
-        "B. Alien",
-        "Either Alien or Aliens",
-        "C and Aliens? No, B",
-    ],
-)
-def test_an_answer_that_names_two_options_is_unreadable(text):
+@pytest.mark.parametrize("text", [text for text, _ in LEFT])
+def test_what_is_no_plain_answer_is_unreadable(text):
     found = OptionReader(options=OPTIONS)(text)
-    assert (type(found), found.cause) == (Unreadable, "several_named")
-
-
-@pytest.mark.parametrize("text", ["F", "none of them", "A user likes it.", "The Alienist"])
-def test_an_answer_that_names_no_option_is_unreadable(text):
-    assert OptionReader(options=OPTIONS)(text) == Unreadable("none_named", text)
+    contradicts = ("B\nC", "Answer: B\nAnswer: C")
+    cause = "several_named" if text in contradicts else "no_plain_answer"
+    assert found == Unreadable(cause, " ".join(text.split()))
 
 
 def test_an_empty_answer_chooses_nothing():
     assert OptionReader(options=OPTIONS)(" ") == Unreadable("empty")
 
 
-def test_a_letter_comes_before_an_option_that_is_called_like_it():
-    assert OptionReader(options=("B", "A", "Z", "M", "Q"))("A").value == 0
+def test_a_letter_that_is_the_text_of_another_option_names_two():
+    read = OptionReader(options=("B", "A", "Z", "M (1931)", "E"))
+    assert read("A").cause == read("b").cause == "several_named"
+    assert [read(one).value for one in ("C", "Z", "M", "E", "D. M")] == [2, 2, 3, 4, 3]
 
 
-def test_options_that_differ_in_decorations_are_told_apart():
-    options = ("Wonder", "Wonder!", "Big", "Heat", "Jaws")
-    assert OptionReader(options=options)("Wonder!").value == 1
-    assert OptionReader(options=options)("Wonder").value == 0
-    assert OptionReader(options=options)("“Wonder”").cause == "several_named"
+def test_options_that_differ_in_marks_are_told_apart():
+    options = ("Wonder", "Wonder!", "C++", "C#", "M*A*S*H (1970)")
+    for said in ("", "The answer is "):
+        for place, option in enumerate(options):
+            assert OptionReader(options=options)(f"{said}{option}").value == place
+
+
+def test_a_title_of_two_options_needs_its_year():
+    options = ("Hamlet (1990)", "Hamlet (1996)", "Heat", "Heat (1995)", "Jaws (1975)")
+    read = OptionReader(options=options)
+    assert read("Hamlet").cause == read("The answer is Hamlet.").cause == "several_named"
+    assert read("Hamlet (1991)").cause == "no_plain_answer"
+    assert [read(one).value for one in ("Hamlet (1996)", "Heat", "Heat (1995)")] == [1, 2, 3]
+    assert read("B. Hamlet").value == 1
 
 
 # Anything.
@@ -524,7 +606,7 @@ def test_every_text_is_read_or_unreadable(text):
 @pytest.mark.parametrize(
     "part",
     ["[", " ", '"', "*", "not ", "Question#1: ", 'Answer#1: "', "Status#1: [", "the answer is ",
-     "A ", "a  ", "\n", "Alien ", '"]'],
+     "A ", "a  ", "\n", "Alien ", '"]', "A\n", "so the ", "the answer is:\n", "consistent "],
 )  # fmt: skip
 def test_reading_a_hostile_text_takes_no_longer_than_its_length(part):
     text = part * (100_000 // len(part))

@@ -94,15 +94,18 @@ def test_wrong_options_are_never_the_users_nor_of_the_next_object(
         assert person.category.counts == tuple(of_genre[one] for one in person.category.options)
 
 
-def test_popular_wrong_options_are_as_near_as_any(load_people, world):
+def test_popular_wrong_options_are_the_nearest_on_either_side(load_people, world):
     ratings, movies, folder = world
     people = load_people("movielens", folder, min_activities=5, distractors="popularity")
     of_name = Counter(movies[str(movie)][0] for _, movie, _ in ratings)
     for person in people.all:
         rated = {movies[str(movie)][0] for user, movie, _ in ratings if user == person.id}
         right, *wrong = person.activity.counts
-        nearest = sorted(abs(of_name[one] - right) for one in of_name.keys() - rated)[:4]
-        assert sorted(abs(one - right) for one in wrong) == nearest
+        others = [of_name[one] for one in of_name.keys() - rated]
+        above = sorted(one for one in wrong if one > right)
+        below = sorted((one for one in wrong if one < right), reverse=True)
+        assert above == sorted(one for one in others if one > right)[: len(above)]
+        assert below == sorted((one for one in others if one < right), reverse=True)[: len(below)]
 
 
 def test_one_of_several_categories_is_right_by_chance(load_people, world):
@@ -168,11 +171,11 @@ FIVE = [(number, f"M{number}", genre) for number, genre in enumerate("ABCDEFGHIJ
 
 def test_one_of_several_last_activities_is_the_future_by_seed_if_asked(load_people, movielens):
     ratings = [("u", 1, 100), ("u", 2, 200), ("u", 3, 300), ("u", 4, 300), ("u", 5, 300)]
-    folder = movielens(ratings, FIVE)
+    folder = movielens([*ratings, *(("v", n, n) for n in range(6, 10))], FIVE)
 
     def future(**given):
         [person] = load_people("movielens", folder, min_activities=5, **given).all
-        assert person.activity.counts == (1, 0, 0, 0, 0), "movies that nobody saw are options too"
+        assert sorted(person.activity.options[1:]) == ["M6", "M7", "M8", "M9"], "nobody saw M10"
         rest = [one.name for one in person.past]
         assert rest == [f"M{n}" for n in range(1, 6) if f"M{n}" != person.future.name]
         return person.future.name

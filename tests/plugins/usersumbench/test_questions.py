@@ -4,6 +4,7 @@ from collections import Counter
 from random import Random
 
 import pytest
+from builders.usersumbench import accuracy_of_rules
 from harness_usersumbench.questions import Pool, derangement, ordered
 from harness_usersumbench.records import TASKS, Drawn
 
@@ -14,58 +15,133 @@ CHI_SQUARED_4 = 18.467
 """The value that chance exceeds once in a thousand, with 4 degrees of freedom."""
 
 
-@pytest.mark.parametrize("by_popularity", [False, True])
-def test_wrong_options_are_four_that_are_not_excluded(by_popularity):
+def test_wrong_options_are_four_that_are_not_excluded():
     pool = Pool([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
     for seed in range(500):
         rng = Random(seed)
-        never = {int(rng.random() * 10) for _ in range(5)}
-        found = pool.wrong(rng, 2, never=never, by_popularity=by_popularity)
-        assert len(set(found)) == 4
-        assert not {*found} & {*never, 2}
+        never = {2, *(int(rng.random() * 10) for _ in range(5))}
+        for found in (
+            pool.by_chance(rng, 2, never=never),
+            pool.by_popularity(rng, [2], never=never, often=Counter()),
+        ):
+            assert found[0] == 2
+            assert len(set(found)) == 5
+            assert not {*found[1:]} & never
 
 
 def test_the_only_four_left_are_found():
     pool = Pool([1] * 1_000)
-    found = pool.wrong(Random(0), 3, never=set(range(996)), by_popularity=False)
-    assert sorted(found) == [996, 997, 998, 999]
+    never = set(range(996))
+    for found in (
+        pool.by_chance(Random(0), 3, never=never),
+        pool.by_popularity(Random(0), [3], never=never, often=Counter()),
+    ):
+        assert found[0] == 3
+        assert sorted(found[1:]) == [996, 997, 998, 999]
 
 
 def test_uniform_options_are_equally_frequent():
     pool = Pool([1_000, *[1] * 20])
     counts = Counter()
     for seed in range(5_000):
-        counts.update(pool.wrong(Random(seed), 0, never={1}, by_popularity=False))
+        counts.update(pool.by_chance(Random(seed), 0, never={0, 1})[1:])
     assert set(counts) == set(range(2, 21))
     expected = 20_000 / 19
     chi_squared = sum((count - expected) ** 2 / expected for count in counts.values())
     assert chi_squared < 42.312  # exceeded once in a thousand, with 18 degrees of freedom
 
 
-def test_popular_options_are_the_nearest_in_count():
-    pool = Pool([100, 97, 104, 90, 1, 110, 5, 111])
-    found = pool.wrong(Random(0), 0, never=(), by_popularity=True)
-    # From 100: 97 is 3 away, 104 is 4, 90 and 110 are 10.
-    assert found[:2] == [1, 2]
-    assert set(found) == {1, 2, 3, 5}
+COUNTS = (100, 97, 104, 90, 1, 110, 5, 111)
+"""The numbers by popularity, the most popular first: 7, 5, 2, 0, 1, 3, 6, 4."""
 
 
-def test_of_equally_near_options_neither_the_more_nor_the_less_popular_is_preferred():
-    pool = Pool([50, 49, 49, 49, 45, 55])
-    last = Counter()
-    for seed in range(400):
-        found = pool.wrong(Random(seed), 0, never=(), by_popularity=True)
-        last.update(set(found) & {4, 5})
-    assert min(last[4], last[5]) > 100
-
-
-def test_equally_popular_options_are_drawn_and_not_taken_by_their_place():
-    pool = Pool([7, *[7] * 40, 99])
-    drawn = Counter()
+def test_popular_options_are_the_nearest_on_either_side_of_a_place_by_chance():
+    places = Counter()
     for seed in range(2_000):
-        drawn.update(pool.wrong(Random(seed), 0, never=(), by_popularity=True))
-    assert set(drawn) == set(range(1, 41))
-    assert min(drawn.values()) > 120  # 200 are expected
+        found = Pool(COUNTS).by_popularity(Random(seed), [0], never={0}, often=Counter())
+        assert set(found) in (
+            {0, 1, 3, 6, 4}, {2, 0, 1, 3, 6}, {5, 2, 0, 1, 3}, {7, 5, 2, 0, 1}
+        )  # fmt: skip
+        places[sum(COUNTS[number] > 100 for number in found)] += 1
+    assert sorted(places) == [0, 1, 2, 3]  # Three are more popular than 0.
+    assert min(places.values()) > 430  # 500 are expected.
+
+
+def test_a_place_that_an_option_cannot_have_is_left_to_others():
+    pool, often = Pool(COUNTS), Counter()
+    for seed in range(200):
+        found = pool.by_popularity(Random(seed), [7], never={7}, often=often)
+        assert found == [7, 5, 2, 0, 1]  # the most popular of all can only be the first
+        pool.by_popularity(Random(seed), [3], never={3}, often=often)
+    # Two are less popular than 3: it is the third, the fourth and the fifth in turn.
+    assert often[0] == 200
+    assert [often[1], *sorted((often[2], often[3], often[4]))] == [0, 66, 67, 67]
+
+
+def test_of_several_right_answers_one_that_can_be_at_the_rare_place_is_taken():
+    often = Counter({0: 5, 1: 5, 2: 5, 3: 5})
+    found = Pool(COUNTS).by_popularity(Random(0), [7, 3], never={7, 3}, often=often)
+    assert found == [3, 1, 0, 2, 5]
+    assert often == {0: 5, 1: 5, 2: 5, 3: 5, 4: 1}
+
+
+def test_equally_popular_options_are_not_taken_by_their_number():
+    pool = Pool([7, *[7] * 400, 99])
+    found = pool.by_popularity(Random(0), [200], never={200}, often=Counter())
+    assert max(abs(number - 200) for number in found if number < 401) > 20
+
+
+GENRES = tuple(f"Genre {number}" for number in range(18))
+GENRE_WEIGHTS = (22, 21, 14, 11, 9, 8, 8, 5, 4, 4, 4, 3, 2, 2, 2, 1, 1, 1)
+
+
+def test_with_popular_wrong_options_no_rule_on_rank_or_position_is_better_than_chance(
+    load_people, movielens
+):
+    """Of 20,000 users who each rated three of 800 films, of which few are rated by many."""
+    chance = Random(11)
+    movies = []
+    for movie in range(800):
+        genres = dict.fromkeys(chance.choices(GENRES, GENRE_WEIGHTS, k=chance.choice((1, 2, 3))))
+        title = f"{'Long ' * chance.randrange(9)}Film {movie} ({chance.randrange(1930, 2001)})"
+        movies.append((movie, title, "|".join(genres)))
+    weights = [1 / (movie + 60) for movie in range(800)]
+    ratings = []
+    for user in range(20_000):
+        own = dict.fromkeys(chance.choices(range(800), weights, k=9))
+        ratings += [(user, movie, 1_000 + time) for time, movie in enumerate([*own][:3])]
+    folder = movielens(ratings, movies)
+    people = load_people("movielens", folder, min_activities=3, distractors="popularity")
+    assert len(people.all) == 20_000
+    for task, rules in accuracy_of_rules(people.all, seed=0, runs=1).items():
+        print(task, {rule: round(share, 3) for rule, share in sorted(rules.items())})
+        best = max(share for rule, share in rules.items() if rule.startswith(("rank", "position")))
+        assert best < 0.22
+
+
+def test_places_in_the_order_of_popularity_do_not_depend_on_who_is_chosen(load_people):
+    every = load_people("movielens", "sample", distractors="popularity")
+    some = load_people("movielens", "sample", distractors="popularity", limit=7)
+    assert len(some.all) == 7
+    assert all(every.by_id[one.id] == one for one in some.all)
+    again = load_people("movielens", "sample", distractors="popularity", seed=1)
+    assert any(again.by_id[one.id].category != one.category for one in some.all)
+
+
+def test_wrong_options_are_what_somebody_did(load_people, movielens):
+    """Two films and a genre that nobody met are in the data, and six films that somebody saw."""
+    movies = [(movie, f"Film {movie} (1990)", f"Genre {movie}") for movie in range(8)]
+    ratings = [("u", 0, 1), ("u", 1, 2), *(("v", movie, movie) for movie in range(6))]
+    folder = movielens(ratings, movies)
+    for seed in range(5):
+        for distractors in ("uniform", "popularity"):
+            people = load_people(
+                "movielens", folder, seed=seed, min_activities=2, distractors=distractors
+            )
+            [one] = people.all  # v saw all that anybody saw
+            assert sorted(one.activity.options) == [f"Film {n} (1990)" for n in range(1, 6)]
+            assert {*one.category.options} < {f"Genre {n}" for n in range(6)}
+            assert min(*one.activity.counts, *one.category.counts) > 0
 
 
 def test_the_right_answer_is_everywhere_equally_often():

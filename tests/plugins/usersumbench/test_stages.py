@@ -266,7 +266,7 @@ async def test_each_run_has_a_seed_of_its_own():
 @pytest.mark.parametrize(
     ("answer", "failure"),
     [
-        ("B or C", Unreadable("several_named", "B or C")),
+        ("B or C", Unreadable("no_plain_answer", "B or C")),
         ("", Unreadable("empty")),
         (CallError("bad_request", "no"), CallFailed("bad_request", "no")),
     ],

@@ -31,8 +31,8 @@ from harness_usersumbench.records import (
     Segment,
     Segments,
     Summary,
+    count_words,
 )
-from harness_usersumbench.words import count_words
 
 from harness import Done, FinishedTask, Unreadable
 from harness.contracts.task import IntervalSpec

@@ -97,10 +97,9 @@ async def verify(item: Check, _desk: Desk) -> bool | NoVerdict:
     """
     if not item.unread and not item.unjudged:
         return item.flagged
-    answers = ", ".join(item.unread) or f"judgements ({item.unjudged} of the pairs)"
-    return NoVerdict(
-        "unread_check", f"the verifier's {answers}: name another with --role verifier=SPEC"
-    )
+    answers = ", ".join(item.unread) or f"judgements of {item.unjudged} pairs"
+    another = "name another verifier with --role verifier=SPEC"
+    return NoVerdict("unread_check", f"the verifier's {answers} cannot be read; {another}")
 
 
 def refined(upstreams: Upstreams, _data: People, _options: Any) -> Iterator[Segments]:

@@ -97,8 +97,8 @@ def test_a_verifier_of_rubbish_ends_the_task_before_its_summaries_are_used(harne
     assert error.where == f"{HC}/verify"
     # Four users have ten segments, and nothing that is read flags any.
     assert error.found == (
-        "10 of 10 by judging (unread_check 10); the first: the verifier's fits_query, entities: "
-        "name another with --role verifier=SPEC"
+        "10 of 10 by judging (unread_check 10); the first: the verifier's fits_query, entities "
+        "cannot be read; name another verifier with --role verifier=SPEC"
     )
     assert error.expected == "at most 20% (--max_failures judging=0.2)"
     assert "--retry_failures" not in error.hint

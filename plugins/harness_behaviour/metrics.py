@@ -218,9 +218,9 @@ def _score(
         item.length,
         item.users,
         true,
+        draws,
         *((None,) * 4 if answered is None else (*answered[:3], _empty(ranking))),
         *chance[:3],
-        draws,
         *popular[:3],
         *((None,) * 3 if in_group is None else in_group[:3]),
     )

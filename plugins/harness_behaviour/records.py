@@ -138,6 +138,7 @@ class Fit(msgspec.Struct, frozen=True):
     length: int
     users: int
     entropy: float
+    cross_draws: tuple[float, ...]
     cross: float | None = None
     cross_1e3: float | None = None
     displaced: float | None = None
@@ -145,7 +146,6 @@ class Fit(msgspec.Struct, frozen=True):
     cross_random: float = 0.0
     cross_1e3_random: float = 0.0
     displaced_random: float = 0.0
-    cross_draws: tuple[float, ...] = ()
     cross_popular: float = 0.0
     cross_1e3_popular: float = 0.0
     displaced_popular: float = 0.0

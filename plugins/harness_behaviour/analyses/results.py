@@ -152,7 +152,10 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Panel:
-    """One setting of a domain: its prompts, and how each ranking of them fits."""
+    """One setting of a domain: its prompts, and how each ranking of them fits.
+
+    The first baselines are `random` and `popular`.
+    """
 
     setting: Setting
     models: Sequence[Ranking]
@@ -167,10 +170,6 @@ class Panel:
     def rankings(self) -> tuple[Ranking, ...]:
         """The rankings of models, then those of baselines."""
         return *self.models, *self.baselines
-
-    def baseline(self, name: str) -> Ranking:
-        """One of the rankings without a model."""
-        return next(one for one in self.baselines if one.baseline == name)
 
     @cached_property
     def edges(self) -> Floats:

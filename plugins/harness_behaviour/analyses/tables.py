@@ -68,7 +68,7 @@ def gaps(page: Page, panels: Sequence[Panel]) -> Sheet:
     missing = [(panel, one) for panel in panels for one in panel.models if not one.read.all()]
     rows, changed = [], []
     for panel in panels:
-        chance, popular = panel.baseline("random"), panel.baseline("popular")
+        chance, popular, *_ = panel.baselines
         for one in panel.rankings:
             cells: list[Cell] = [panel.setting, one.name, int(one.read.sum())]
             cells += _mean(one.gap, one, "gap")
@@ -190,7 +190,7 @@ def _band(panels: Sequence[Panel]) -> str:
     """The note on the gaps of several random rankings."""
     bands = []
     for panel in panels:
-        chance = panel.baseline("random")
+        chance = panel.baselines[0]
         gaps = (chance.draws - chance.prompts.entropy).mean(axis=1)
         bands.append(f"{panel.setting} {gaps.min():.3f} to {gaps.max():.3f} ({len(gaps)} draws)")
     return f"random: one draw of each prompt, as in the paper; other draws: {', '.join(bands)}"

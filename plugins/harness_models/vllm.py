@@ -29,6 +29,7 @@ from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
+    ELSEWHERE,
     attention_heads,
     check_template,
     check_weights,
@@ -75,6 +76,9 @@ SHARDS = ("tensor_parallel_size", "pipeline_parallel_size")
 
 SHRINKING = frozenset({"quantization", "cpu_offload_gb", "load_format", "hf_overrides"})
 """Arguments with which weights may take less of the GPU's memory than their files."""
+
+PLACES = frozenset({"download_dir", "load_format"})
+"""Arguments with which weights may come from elsewhere than the hub and its cache."""
 
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTER = "adapter"
@@ -292,6 +296,7 @@ def make(settings: ModelSettings) -> Model:
                     memory=memory,
                     shards=_shards(args),
                     shrunk=not SHRINKING.isdisjoint(args.engine),
+                    elsewhere=_elsewhere(args),
                 ),
             ],
             thinks=thinks,
@@ -406,6 +411,12 @@ def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
         share=float(args.engine.get("gpu_memory_utilization", DEFAULT_SHARE)),
         chosen=chosen_by(args.gpus),
     )
+
+
+def _elsewhere(args: VllmArgs) -> bool:
+    """Whether vLLM may have the weights from elsewhere than the hub and its cache."""
+    stores = ELSEWHERE.fullmatch(args.model) or "VLLM_USE_MODELSCOPE" in os.environ
+    return bool(stores) or not PLACES.isdisjoint(args.engine)
 
 
 def _shards(args: VllmArgs) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ GB = 10**9
 MIB = 2**20
 GIB = 2**30
 
+FETCH = "fetch them where there is a network, or give pretrained=FOLDER"
 NO_ACCESS = "accept their licence on the hub, and set HF_TOKEN"
 
 
@@ -34,13 +36,17 @@ def weights_findings(
     memory: GpuMemory | None = None,
     shards: int = 1,
     shrunk: bool = False,
+    elsewhere: bool = False,
 ) -> list[Finding]:
     """Findings about the weights: access, size, and whether they fit on the GPUs or in memory.
 
-    `shards` GPUs hold the weights once. `shrunk` weights take less memory than their files.
+    `shards` GPUs hold the weights once. `shrunk` weights take less memory than their files. Weights
+    may be `elsewhere` than on the hub and in its cache: then these decide nothing.
     """
     folder = folder or cached_weights(model, revision)
-    access = None if folder is not None else _no_access(model)
+    access = None if folder is not None else _no_access(model, elsewhere=elsewhere)
+    if access is not None and access.to_do == FETCH:
+        return [access]
     size = weights_bytes(model, folder=folder, revision=revision)
     if size is None:
         return [access or doubtful(WEIGHTS, "the size of the weights is not known")]
@@ -91,21 +97,32 @@ def _gpu_memories(chosen: Mapping[str, str]) -> list[int]:
     return [gpu.total * MIB for gpu in gpus if gpu.total is not None]
 
 
-def _no_access(model: str) -> Finding | None:
+def _no_access(model: str, *, elsewhere: bool) -> Finding | None:
     """The finding that the weights cannot be fetched; None if they can."""
     from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
+    finding = doubtful if elsewhere else bad
+    absent = f"{model}{_about_size(model)} is not in the cache"
     if constants.HF_HUB_OFFLINE:
-        says = "the weights are not in the cache, and HF_HUB_OFFLINE is set"
-        return doubtful(WEIGHTS, says, "fetch them first, or give pretrained=FOLDER")
+        return finding(WEIGHTS, f"{absent}, and HF_HUB_OFFLINE is set", FETCH)
     try:
-        HfApi().auth_check(model)
+        HfApi().auth_check(model.partition(":")[0])
     except GatedRepoError:
         return bad(WEIGHTS, "the hub restricts access to these weights", NO_ACCESS)
     except RepositoryNotFoundError:
         return bad(WEIGHTS, "the hub has no such repository, or you have no access", NO_ACCESS)
-    except Exception as error:  # the hub's client raises many types
+    except HfHubHTTPError as error:
         says = f"the hub cannot be asked about the weights: {type(error).__name__}"
         return doubtful(WEIGHTS, says, "the start fails if they are not in the cache")
+    except Exception:  # any other error of the transport: no answer came
+        return finding(WEIGHTS, f"{absent}, and the hub cannot be reached", FETCH)
     return None
+
+
+def _about_size(model: str) -> str:
+    """The size of weights of 16 bits by the model's name: " (about 140 GB)"; empty if unknown."""
+    billions = re.search(r"(?<![\w.])(\d+(\.\d+)?)[Bb]\b", model)
+    if billions is None or re.search(r"awq|gptq|gguf|fp8|int[48]|[48]bit", model, re.IGNORECASE):
+        return ""
+    return f" (about {2 * float(billions[1]):.0f} GB)"

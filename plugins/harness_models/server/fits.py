@@ -8,7 +8,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.contracts.finding import WEIGHTS, Finding, bad, doubtful, good
+from harness.contracts.finding import WEIGHTS, Finding, NotReady, bad, doubtful, good
+from harness_models.arguments import WeightsArgs
 from harness_models.server.gpus import (
     ALL,
     SMI,
@@ -26,6 +27,20 @@ GIB = 2**30
 
 FETCH = "fetch them where there is a network, or give pretrained=FOLDER"
 NO_ACCESS = "accept their licence on the hub, and set HF_TOKEN"
+
+
+def not_ready(
+    args: WeightsArgs, folder: Path | None, *, elsewhere: bool = False, **obstacles: tuple[str, str]
+) -> NotReady:
+    """The error of a server that cannot start here, with what is wrong with its weights as well.
+
+    `obstacles` have what was found and what to do, as `gpu=("none", "use a server")`.
+    """
+    weights = weights_findings(
+        args.model, folder=folder, revision=args.revision, elsewhere=elsewhere
+    )
+    found = [bad(about, *texts) for about, texts in obstacles.items()]
+    return NotReady([*found, *(one for one in weights if one.to_do)])
 
 
 def weights_findings(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.base.errors import DataError, HarnessError, UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.cli.command import Option, command
 from harness.cli.output import print_json
 from harness.cli.run_options import RunCommand, settings_from
@@ -68,19 +68,22 @@ def doctor(effective: EffectiveSettings, /, **options: Any) -> int:
     for other in EXCLUDED:
         if options[other]:
             raise UsageError(f"--{other} cannot be used with `harness doctor`")
-    found = asyncio.run(_findings(SimpleNamespace(**options), effective, options))
+    found, ways = asyncio.run(_findings(SimpleNamespace(**options), effective, options))
     if options["json"]:
         print_json({"findings": found})
     else:
         from harness.reporting.finding_tables import print_findings
 
         print_findings([one for one in found if one.state != "good" or not options["quiet"]])
+        for line in ways:
+            print(line)
     return 1 if any(one.state == "bad" for one in found) else 0
 
 
 async def _findings(
     args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
-) -> list[Finding]:
+) -> tuple[list[Finding], list[str]]:
+    """All findings, and the lines of commands that work instead of this run."""
     from harness.pipeline.executors import cluster
     from harness.pipeline.preflight import (
         MODEL_SECONDS,
@@ -98,15 +101,15 @@ async def _findings(
     )
     try:
         settings = settings_from(options, whole=False)
-        found, players = await _of_tasks(settings, load_plugins(), effective)
+        found, players, ways = await _of_tasks(settings, load_plugins(), effective)
     except HarnessError as error:
-        return [*first, _at_fault("options", error, effective)]
+        return [*first, bad_by("options", _placed(effective, error))], []
     rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
     if (file := settings.store_file) is not None:
         rest.append(look("store", lambda: store(file)))
     if settings.executor == "ray":
         rest.append(look("ray", partial(cluster.findings, settings.ray_address), MODEL_SECONDS))
-    return [*first, *found, *await looks(*rest)]
+    return [*first, *found, *await looks(*rest)], ways
 
 
 def installation(distribution: str = DISTRIBUTION) -> Iterator[Finding]:
@@ -174,40 +177,35 @@ def _of_settings(effective: EffectiveSettings) -> Iterator[Finding]:
 
 async def _of_tasks(
     settings: RunSettings, loaded: Plugins, effective: EffectiveSettings
-) -> tuple[list[Finding], list[Player]]:
-    """The findings about tasks and data, and what plays the roles.
+) -> tuple[list[Finding], list[Player], list[str]]:
+    """The findings about tasks and data, what plays the roles, and commands that work instead.
 
     If the run cannot be prepared, the roles are bound one by one, so that each is looked at.
     """
     import asyncio
 
-    from harness.pipeline.preflight import in_thread, players_of_stages, players_one_by_one
+    from harness.pipeline.preflight import in_thread, obstacles, players_of_stages
     from harness.pipeline.preparation import prepare
 
     named_in = effective.named_in()
+    error: HarnessError | None = None
+    late = []
     if settings.tasks and settings.model:
         try:
             async with asyncio.timeout(PREPARE_SECONDS):
                 prepared = await in_thread(lambda: prepare(settings, loaded))
         except TimeoutError:
-            problem = doubtful("data", f"not known after {PREPARE_SECONDS:g} s")
-        except DataError as error:
-            problem = bad_by("data", error)
-        except HarnessError as error:
-            problem = _at_fault("tasks", error, effective)
+            late = [doubtful("data", f"not known after {PREPARE_SECONDS:g} s")]
+        except HarnessError as failed:
+            error = failed
         else:
             contexts = [context for each in prepared.tasks for context in each.contexts("")]
             data = dict.fromkeys(f"{one.task.name}: {one.dataset.origin}" for one in prepared.tasks)
             found = [good("tasks", "; ".join(data)), *(good("tasks", n) for n in prepared.notes)]
-            return found, players_of_stages(contexts, settings, named_in)
-        known = [problem]
-    else:
-        known = []
-    errors, players = await in_thread(lambda: players_one_by_one(settings, loaded, named_in))
-    for role, failed in errors.items():
-        finding = _at_fault(role, failed, effective)
-        known = [*(one for one in known if one.says != finding.says), finding]
-    return known, players
+            return found, players_of_stages(contexts, settings, named_in), []
+    placed = partial(_placed, effective)
+    known, players, ways = await obstacles(settings, loaded, named_in, error, placed)
+    return [*late, *known], players, ways
 
 
 def store(path: Path) -> Iterator[Finding]:
@@ -236,6 +234,6 @@ def store(path: Path) -> Iterator[Finding]:
         yield good("store", f"{path}; {path.stat().st_size / 1024**2:,.1f} MiB")
 
 
-def _at_fault(about: str, error: HarnessError, effective: EffectiveSettings) -> Finding:
-    """The finding of an error, with the file or variable of the setting at fault."""
-    return bad_by(about, effective.with_source(error) if isinstance(error, UsageError) else error)
+def _placed(effective: EffectiveSettings, error: HarnessError) -> HarnessError:
+    """The error, with the file or variable of the setting at fault."""
+    return effective.with_source(error) if isinstance(error, UsageError) else error

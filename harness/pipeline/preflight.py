@@ -17,19 +17,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
-from harness.base.errors import HarnessError, ModelError
+from harness.base.errors import DataError, HarnessError, Unavailable
 from harness.base.home import expanded
 from harness.base.redaction import safe_text
 from harness.calls.client import Client
 from harness.calls.network_fs import network_type
-from harness.contracts.finding import NAME, WEIGHTS, Finding, State, bad, bad_by, doubtful, good
+from harness.contracts.finding import (
+    NAME,
+    WEIGHTS,
+    Finding,
+    NotReady,
+    State,
+    bad,
+    bad_by,
+    doubtful,
+    good,
+)
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
+from harness.pipeline.preparation import data_problems
 from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, named_by, option_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.thinking import PATIENCE, Thinks, ask_question
+from harness.pipeline.ways_out import ways_out
 from harness.registry.task_catalogue import Catalogue
 
 if TYPE_CHECKING:
@@ -41,6 +53,9 @@ SECONDS = 10.0
 MODEL_SECONDS = 60.0
 """Ample: nvidia-smi wakes sleeping GPUs one after the other."""
 QUESTION_SECONDS = MODEL_SECONDS + PATIENCE.total_timeout
+
+DATA = "data"
+"""What findings are about that say that data cannot be had."""
 
 DEFAULT_OF = "the default of"
 """How the place of a model begins that only a task names."""
@@ -64,10 +79,6 @@ class Player:
         return self.source.startswith(DEFAULT_OF)
 
 
-class NotReady(ModelError):
-    """Something prevents the run, as each of the lines says; nothing was paid."""
-
-
 async def preflight(
     models: Mapping[Model, Sequence[Player]],
     settings: RunSettings,
@@ -75,13 +86,13 @@ async def preflight(
     show: Callable[[str], None],
     client: Client | None = None,
     to_ask: Thinks | None = None,
-    problem: HarnessError | None = None,
+    known: Sequence[Finding] = (),
 ) -> None:
     """Look at models that cost and at disks, then ask the small question where that has a use.
 
     It is for the models `to_ask`, which get as value whether they think, and for those whose look
     leaves a doubt. Nothing is asked without a client, or if a look finds what prevents the run.
-    Doubts are shown. NotReady says all that prevents the run, after a `problem` known before.
+    Doubts are shown. NotReady has all that prevents the run, after what is `known` before.
     """
     costly = [one for one in models if one.identity.scope != "call" and not one.identity.recorded]
     found, disks = await asyncio.gather(look_at(costly), look_at_disks(settings))
@@ -90,10 +101,77 @@ async def preflight(
     lines = [*_lines(models, found), *disks]
     for one in those(lines, "doubtful"):
         show(f"{one.about}: {one.says}" + (f"; {one.to_do}" if one.to_do else ""))
-    prevent = those(lines, "bad")
-    errors = [ModelError(one.says, where=one.about, hint=one.to_do) for one in prevent]
-    if errors:
-        raise NotReady("\n".join(map(str, [problem, *errors] if problem else errors)))
+    if prevent := [*known, *those(lines, "bad")]:
+        raise NotReady(prevent)
+
+
+async def why_not(
+    settings: RunSettings,
+    plugins: Plugins,
+    named_in: Mapping[str, str],
+    error: HarnessError,
+    *,
+    show: Callable[[str], None],
+) -> HarnessError:
+    """The error that prevents a run, or NotReady with all that does, if that is more.
+
+    `error` is what ended the preparation. Data are looked for, and not fetched.
+    """
+    known, players, ways = await obstacles(settings, plugins, named_in, error)
+    try:
+        await preflight(models_of(players), settings, show=show, known=known)
+    except NotReady as found:
+        if ways or found.findings != tuple(known[:1]):
+            return NotReady(found.findings, ways)
+    return error
+
+
+async def obstacles(
+    settings: RunSettings,
+    plugins: Plugins,
+    named_in: Mapping[str, str],
+    error: HarnessError | None,
+    placed: Callable[[HarnessError], HarnessError] = lambda error: error,
+) -> tuple[list[Finding], list[Player], list[str]]:
+    """What prevents the preparation of a run, which ended with `error`, each once; the players that
+    could be bound; and the lines of commands that work instead of an engine that cannot start.
+
+    `placed` gives an error the place of the setting at fault.
+    """
+    errors, players = await in_thread(lambda: players_one_by_one(settings, plugins, named_in))
+    known = [one for role, failed in errors.items() for one in _of_role(role, placed(failed))]
+    ways: list[str] = []
+    if isinstance(error, DataError):
+        known.insert(0, _of_data(error))
+    elif error is not None:
+        known += _of_role("tasks", placed(error))
+    if isinstance(error, DataError | NotReady):
+        data = await in_thread(partial(data_problems, settings, plugins))
+        known += map(_of_data, data)
+        if isinstance(error, NotReady):
+            ways = await in_thread(partial(ways_out, settings, plugins, lacks_data=bool(data)))
+    first: dict[str, Finding] = {}
+    for one in known:
+        first.setdefault(one.says, one)
+    return list(first.values()), players, ways
+
+
+def _of_data(error: DataError) -> Finding:
+    """The finding of an error of data; in short where no source has them."""
+    short = isinstance(error, Unavailable)
+    return bad(DATA, error.problem, error.hint) if short else bad_by(DATA, error)
+
+
+def _of_role(roles: str, error: HarnessError) -> Iterator[Finding]:
+    """The findings of an error of these roles' model."""
+    for one in error.findings if isinstance(error, NotReady) else [bad_by(roles, error)]:
+        if one.about != WEIGHTS:
+            yield one
+            continue
+        role = roles.partition(" ")[0]
+        option = option_of(role).replace("SPEC", "")
+        server = "" if role == CANDIDATE else f"{option}openai:base_url=…,model=…; or "
+        yield replace(one, about=roles, to_do=one.to_do and f"{server}{one.to_do}")
 
 
 async def findings_about(

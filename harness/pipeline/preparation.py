@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from harness.base.errors import HarnessError, PluginError, PromptError, TaskError
+from harness.base.errors import DataError, HarnessError, PluginError, PromptError, TaskError
 from harness.base.hashing import digest
 from harness.calls.budget import without_price
 from harness.calls.engines import SharedEngines
@@ -373,6 +374,33 @@ def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) ->
     return replace(prepared, settings=settings, tasks=tuple(tasks))
 
 
+class _Fetches(HarnessError):
+    """Data would be fetched."""
+
+
+def data_problems(settings: RunSettings, plugins: Plugins) -> list[DataError]:
+    """Why data of a run cannot be had, for each place of data once. Nothing is fetched for it:
+    what may be fetched is no problem."""
+
+    def stop(line: str) -> None:
+        if line.startswith(("fetching ", "building ")):
+            raise _Fetches(line)
+
+    selection = _selected(settings, plugins)
+    tasks = _tasks_of(settings, plugins, selection)
+    places = places_of(settings.data, {task.name: task.data for task in tasks}, selection.groups)
+    loader = _Loader(settings, plugins, stop)
+    problems: dict[str, DataError] = {}
+    for task in tasks:
+        key = digest({"data": msgspec.to_builtins(task.data), "place": places.of[task.name]})
+        with suppress(_Fetches):
+            try:
+                loader.open(task, place=places.of[task.name])
+            except DataError as error:
+                problems.setdefault(key, error)
+    return [*problems.values()]
+
+
 def prompt_folders(plugins: Plugins) -> list[Any]:
     """The folders of prompts, the harness's own first."""
     return [bundle.prompts for bundle in plugins.bundles if bundle.prompts is not None]
@@ -452,19 +480,22 @@ class _Loader:
             }
         )
         if key not in self._loaded:
-            dataset = open_dataset(
-                task.data,
-                data=place,
-                limit=self._settings.limit,
-                seed=self._settings.seed,
-                package=self._plugins.package_of(benchmark.name),
-                task=task.name,
-                shared=self._shared,
-                fetching=self._fetching,
-                of_run=True,
-            )
+            dataset = self.open(task, place=place)
             self._loaded[key] = dataset, _load(benchmark, dataset, options)
         return self._loaded[key]
+
+    def open(self, task: Task, *, place: str | None) -> TaskData:
+        return open_dataset(
+            task.data,
+            data=place,
+            limit=self._settings.limit,
+            seed=self._settings.seed,
+            package=self._plugins.package_of(task.benchmark),
+            task=task.name,
+            shared=self._shared,
+            fetching=self._fetching,
+            of_run=True,
+        )
 
 
 def _load(benchmark: Benchmark, dataset: TaskData, options: msgspec.Struct) -> Any:

@@ -12,6 +12,7 @@ from harness.base.hashing import digest
 from harness.calls.engines import SharedEngines, overlap
 from harness.calls.usage import player_name
 from harness.contracts.benchmark import Benchmark
+from harness.contracts.finding import NotReady
 from harness.contracts.judge import Judge, JudgeParts, Member
 from harness.contracts.model import Model, ModelSettings
 from harness.contracts.stage import CANDIDATE, Stage
@@ -151,6 +152,7 @@ class RoleBinder:
         self._given_hosts = named - set(settings.file_hosts)
         self._engines = engines or SharedEngines()
         self._models: dict[str, Model] = {}
+        self._failed: dict[str, NotReady] = {}
         self._opened: list[_Opened] = []
         self._bound: set[str] = set()
         self._conflicts: list[UsageError] = []
@@ -383,6 +385,8 @@ class RoleBinder:
 
     def _model(self, spec: Spec, role: str) -> Model:
         key = digest({"kind": spec.kind, "args": dict(spec.args)})
+        if key in self._failed:
+            raise self._failed[key].with_traceback(None)
         if key not in self._models:
             settings = ModelSettings(
                 args=spec.args,
@@ -399,7 +403,11 @@ class RoleBinder:
             except PluginError as error:
                 error.where = error.where or f"role {role}"
                 raise
-            model = self._engines.made.get(key) or made(registration, settings)
+            try:
+                model = self._engines.made.get(key) or made(registration, settings)
+            except NotReady as error:
+                self._failed[key] = error
+                raise
             if not isinstance(model, Model):
                 raise PluginError(
                     f"the factory of the model kind {spec.kind!r} returned no model",

@@ -19,6 +19,7 @@ from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.pricing import Cost
+from harness.contracts.finding import NotReady
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
@@ -32,8 +33,8 @@ from harness.pipeline.plan import Plan, StageRun, State, for_later
 from harness.pipeline.preflight import (
     models_of,
     players_of_stages,
-    players_one_by_one,
     preflight,
+    why_not,
 )
 from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
@@ -156,11 +157,10 @@ async def arun(
     named_in = named_in or {}
     try:
         prepared = prepare(settings, plugins, engines=engines, say=display.show_line)
-    except DataError as error:
+    except (DataError, NotReady) as error:
         if requests_to is None:
-            _, players = players_one_by_one(settings, plugins, named_in)
-            models = models_of(players)
-            await preflight(models, settings, show=display.show_line, problem=error)
+            show = display.show_line
+            raise await why_not(settings, plugins, named_in, error, show=show) from error
         raise
     settings = prepared.settings
     check_prices(prepared)
@@ -258,17 +258,20 @@ async def _start(
     every = chain.from_iterable(contexts.values())
     later = for_later(every, engines, one_at_a_time=settings.one_engine_at_a_time)
     left = taken.unrecorded(settings, contexts)
-    unrecorded = [one for one in left if (one.task.name, one.stage.name) not in later]
+    now = [one for one in left if (one.task.name, one.stage.name) not in later]
     client = Client(
         store=None,
         run_id=taken.run_id,
         patience=PATIENCE,
         meter=Meter(settings.budget, settings.prices or taken.manifest.prices),
     )
-    models = models_of(players_of_stages(unrecorded, settings, named_in))
+    models = models_of(players_of_stages(now, settings, named_in))
     if engines is not None:
         await engines.make_room(asked, models)
     still = engines.open if engines is not None else []
+    if not still:
+        # No engine holds what the models of later stages need, so these are looked at as well.
+        models = models_of(players_of_stages(left, settings, named_in))
     # Nodes of a cluster look themselves at what the engines need that start there.
     look = functools.partial(
         preflight,

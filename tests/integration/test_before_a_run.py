@@ -173,7 +173,8 @@ def test_roles_are_looked_at_though_the_data_cannot_be_loaded(harness, serve, de
     harness.url = server.url
     ended = harness.run("--judge", judge_at(dead), data="no-such-folder")
     assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
-    data, judge = ended.err.index("no-such-folder"), ended.err.index(f"{dead} cannot be reached")
+    said = " ".join(ended.err.split())
+    data, judge = said.index("no-such-folder"), said.index(f"{dead} cannot be reached")
     assert data < judge
     assert f"judge: openai:{JUDGE}, from --judge: " in ended.err
     assert not (harness.folder / "runs").exists()

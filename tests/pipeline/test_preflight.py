@@ -10,11 +10,10 @@ import pytest
 from harness.base.errors import DataError, UsageError
 from harness.calls import network_fs as mounts
 from harness.calls.client import Client
-from harness.contracts.finding import Finding, bad, doubtful, good
+from harness.contracts.finding import Finding, NotReady, bad, doubtful, good
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply
 from harness.pipeline.preflight import (
-    NotReady,
     Player,
     findings_about,
     folder,
@@ -285,7 +284,10 @@ async def test_doubts_are_shown_and_all_that_prevents_the_run_is_one_error():
         await looked(shown, *players, to_ask=dict.fromkeys([doubted, gone, keyless]))
     assert shown == [f"judge: {NAME}: hm; look there"]
     assert str(caught.value) == (
-        "candidate: fake:m, a: no server\n  to do:    start it\nnamer: fake:m, b: no key"
+        "this run cannot start here\n"
+        "  ✗ candidate: fake:m, a: no server\n"
+        "    to do: start it\n"
+        "  ✗ namer: fake:m, b: no key"
     )
     assert caught.value.exit_code == 1
     assert [model.asked for model in (doubted, gone, keyless)] == [0, 0, 0], "nothing is asked"
@@ -317,13 +319,14 @@ async def test_what_one_model_answered_is_known_though_another_prevents_the_run(
 
 
 async def test_a_problem_known_before_comes_first_and_nothing_is_asked():
-    problem = DataError("no data", where="t", hint="fetch it")
+    known = [bad("data", "no data", "fetch it")]
     gone, doubted = Asked(bad("server", "gone")), Asked(doubtful("server", "hm"))
     with pytest.raises(NotReady) as caught:
-        await looked([], player(gone), player(doubted, "candidate"), asks=False, problem=problem)
-    assert str(caught.value) == f"t: no data\n  to do:    fetch it\njudge: {NAME}: gone"
+        await looked([], player(gone), player(doubted, "candidate"), asks=False, known=known)
+    assert [one.says for one in caught.value.findings] == ["no data", f"{NAME}: gone"]
     assert doubted.asked == 0
-    await looked([], player(doubted), asks=False, problem=problem)
+    with pytest.raises(NotReady, match=r"^data: no data\n  to do:    fetch it$"):
+        await looked([], player(doubted), asks=False, known=known)
 
 
 def space(monkeypatch, gib):

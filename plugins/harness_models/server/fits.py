@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.contracts.finding import WEIGHTS, Finding, bad, doubtful, good
+from harness.contracts.finding import WEIGHTS, Finding, NotReady, bad, doubtful, good
+from harness_models.arguments import WeightsArgs
 from harness_models.server.gpus import (
     ALL,
     SMI,
@@ -23,7 +25,22 @@ GB = 10**9
 MIB = 2**20
 GIB = 2**30
 
+FETCH = "fetch them where there is a network, or give pretrained=FOLDER"
 NO_ACCESS = "accept their licence on the hub, and set HF_TOKEN"
+
+
+def not_ready(
+    args: WeightsArgs, folder: Path | None, *, elsewhere: bool = False, **obstacles: tuple[str, str]
+) -> NotReady:
+    """The error of a server that cannot start here, with what is wrong with its weights as well.
+
+    `obstacles` have what was found and what to do, as `gpu=("none", "use a server")`.
+    """
+    weights = weights_findings(
+        args.model, folder=folder, revision=args.revision, elsewhere=elsewhere
+    )
+    found = [bad(about, *texts) for about, texts in obstacles.items()]
+    return NotReady([*found, *(one for one in weights if one.to_do)])
 
 
 def weights_findings(
@@ -34,13 +51,17 @@ def weights_findings(
     memory: GpuMemory | None = None,
     shards: int = 1,
     shrunk: bool = False,
+    elsewhere: bool = False,
 ) -> list[Finding]:
     """Findings about the weights: access, size, and whether they fit on the GPUs or in memory.
 
-    `shards` GPUs hold the weights once. `shrunk` weights take less memory than their files.
+    `shards` GPUs hold the weights once. `shrunk` weights take less memory than their files. Weights
+    may be `elsewhere` than on the hub and in its cache: then these decide nothing.
     """
     folder = folder or cached_weights(model, revision)
-    access = None if folder is not None else _no_access(model)
+    access = None if folder is not None else _no_access(model, elsewhere=elsewhere)
+    if access is not None and access.to_do == FETCH:
+        return [access]
     size = weights_bytes(model, folder=folder, revision=revision)
     if size is None:
         return [access or doubtful(WEIGHTS, "the size of the weights is not known")]
@@ -91,21 +112,32 @@ def _gpu_memories(chosen: Mapping[str, str]) -> list[int]:
     return [gpu.total * MIB for gpu in gpus if gpu.total is not None]
 
 
-def _no_access(model: str) -> Finding | None:
+def _no_access(model: str, *, elsewhere: bool) -> Finding | None:
     """The finding that the weights cannot be fetched; None if they can."""
     from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
+    finding = doubtful if elsewhere else bad
+    absent = f"{model}{_about_size(model)} is not in the cache"
     if constants.HF_HUB_OFFLINE:
-        says = "the weights are not in the cache, and HF_HUB_OFFLINE is set"
-        return doubtful(WEIGHTS, says, "fetch them first, or give pretrained=FOLDER")
+        return finding(WEIGHTS, f"{absent}, and HF_HUB_OFFLINE is set", FETCH)
     try:
-        HfApi().auth_check(model)
+        HfApi().auth_check(model.partition(":")[0])
     except GatedRepoError:
         return bad(WEIGHTS, "the hub restricts access to these weights", NO_ACCESS)
     except RepositoryNotFoundError:
         return bad(WEIGHTS, "the hub has no such repository, or you have no access", NO_ACCESS)
-    except Exception as error:  # the hub's client raises many types
+    except HfHubHTTPError as error:
         says = f"the hub cannot be asked about the weights: {type(error).__name__}"
         return doubtful(WEIGHTS, says, "the start fails if they are not in the cache")
+    except Exception:  # any other error of the transport: no answer came
+        return finding(WEIGHTS, f"{absent}, and the hub cannot be reached", FETCH)
     return None
+
+
+def _about_size(model: str) -> str:
+    """The size of weights of 16 bits by the model's name: " (about 140 GB)"; empty if unknown."""
+    billions = re.search(r"(?<![\w.])(\d+(\.\d+)?)[Bb]\b", model)
+    if billions is None or re.search(r"awq|gptq|gguf|fp8|int[48]|[48]bit", model, re.IGNORECASE):
+        return ""
+    return f" (about {2 * float(billions[1]):.0f} GB)"

@@ -3,8 +3,8 @@
     python -I keeper.py [--grace SECONDS] [--folder FOLDER] -- COMMAND…
 
 The script is two processes: Ray kills the children of a worker that ends, and an engine may ignore
-SIGTERM while it starts. If the first one is killed, the second one ends the command. If the second
-one is killed on Linux, the command gets SIGTERM.
+SIGTERM while it starts. If either one is killed, the other one ends the command. If both
+are killed on Linux, the command gets SIGTERM.
 
 The command shares this script's output. When standard input brings data or ends, or when the parent
 is gone, every process of the command gets SIGTERM, and SIGKILL after the grace period (15 s). If
@@ -56,9 +56,30 @@ def main(arguments: Sequence[str]) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: signals.append(number))
     session = os.getpid()
-    if second := os.fork():
-        return watch(second, parent, signals)
+    second = os.fork()
     adopt_orphans()
+    kept, code = watch(second, parent, signals) if second else run(command, session, signals)
+    code = end(kept, code, grace, session=session, foreign=foreign)
+    if "--folder" in given:
+        shutil.rmtree(given["--folder"], ignore_errors=True)
+    return code
+
+
+def watch(second: int, parent: int, signals: list[int]) -> tuple[int, int]:
+    """The second process, which gets SIGTERM on a signal or without a parent, and its exit code."""
+    code, sent = None, False
+    while code is None:
+        # The parent is checked as well: one of its other children may hold the pipe open.
+        if not sent and (signals or os.getppid() != parent):
+            send(signal.SIGTERM, [second])
+            sent = True  # Python, as it ends, would be killed by another signal
+        time.sleep(LOOK)
+        code = reap(second)
+    return second, code
+
+
+def run(command: Sequence[str], session: int, signals: list[int]) -> tuple[int, int | None]:
+    """The command's process when it is to end, and its exit code if it has ended by itself."""
     try:
         # A group of its own, so that a signal of the command to its group spares this script.
         child = subprocess.Popen(
@@ -69,29 +90,13 @@ def main(arguments: Sequence[str]) -> int:
         )
     except OSError as error:
         print(f"{command[0]} cannot be started: {error.strerror}", file=sys.stderr)
-        return 127 if isinstance(error, FileNotFoundError) else 126
+        return 0, 127 if isinstance(error, FileNotFoundError) else 126
     code = None
     while code is None and not signals and os.getppid() == session:
         if select.select([0], [], [], LOOK)[0]:
             break
         code = reap(child.pid)
-    code = end(child.pid, code, grace, session=session, foreign=foreign)
-    if "--folder" in given:
-        shutil.rmtree(given["--folder"], ignore_errors=True)
-    return code
-
-
-def watch(second: int, parent: int, signals: list[int]) -> int:
-    """The exit code of the second process, which gets SIGTERM on a signal or without a parent."""
-    code, sent = None, False
-    while code is None:
-        # The parent is checked as well: one of its other children may hold the pipe open.
-        if not sent and (signals or os.getppid() != parent):
-            send(signal.SIGTERM, [second])
-            sent = True  # Python, as it ends, would be killed by another signal
-        time.sleep(LOOK)
-        code = reap(second)
-    return code
+    return child.pid, code
 
 
 def end(
@@ -108,8 +113,9 @@ def end(
     """
     deadline = time.monotonic() + grace
     rest = others(session)
-    held = segments_of([*rest, *engines()])
+    held = segments_of(rest)
     send(signal.SIGTERM, rest)
+    held |= segments_of(engines() if rest else ())
     while rest:
         time.sleep(LOOK)
         ended = reap(command)

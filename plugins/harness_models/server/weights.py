@@ -84,15 +84,17 @@ def weights_bytes(model: str, *, folder: Path | None, revision: str | None) -> i
 
 def cached_weights(model: str, revision: str | None) -> Path | None:
     """The folder of a repository in the hub's cache, if all its weights are there."""
-    from huggingface_hub import constants, try_to_load_from_cache
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-    found = try_to_load_from_cache(
-        model, "config.json", revision=revision, cache_dir=constants.HF_HUB_CACHE
-    )
-    if not isinstance(found, str):
+    try:
+        found = snapshot_download(
+            model.partition(":")[0], revision=revision, cache_dir=constants.HF_HUB_CACHE,
+            local_files_only=True,
+        )  # fmt: skip
+    except (HFValidationError, LocalEntryNotFoundError):
         return None
-    folder = Path(found).parent
-    return folder if files_of(folder) else None
+    return Path(found) if files_of(Path(found)) else None
 
 
 def files_of(folder: Path) -> list[Path]:

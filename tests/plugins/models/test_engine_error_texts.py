@@ -57,10 +57,6 @@ HF = {
 the interpreter for transformers does not work
 expected: the python of an environment that has transformers[serving]\
 """)),
-    '{"missing": ["transformers", "fastapi"], "version": null}': ("DIR/python", "no transformers, fastapi", snapshot("""\
-transformers, or a package that serving needs, is not installed
-to do: pip install "user-understanding-harness[hf]", or pip install "transformers[serving]" into another environment and name its interpreter with python=… or HARNESS_HF_PYTHON\
-""")),
     '{"missing": [], "version": "5.23.0"}': ("DIR/python", "broken", snapshot("""\
 transformers serve cannot be started
 expected: transformers 5 or newer, in which `transformers serve --help` works\

@@ -6,7 +6,7 @@ import pytest
 from harness_models.server import fits
 from harness_models.server.fits import weights_findings
 from harness_models.server.gpus import GpuMemory, gpu_findings
-from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 from huggingface_hub.hf_api import ModelInfo
 
 from harness.contracts.finding import bad, doubtful, good
@@ -129,20 +129,65 @@ def test_gated_weights_are_told_after_their_size(smi, hub):
     )
 
 
-def test_a_hub_that_says_nothing_is_a_doubt(smi, hub, monkeypatch):
+FETCH = "fetch them where there is a network, or give pretrained=FOLDER"
+
+
+def test_a_hub_that_is_ill_is_a_doubt(smi, hub):
     smi(h100s(1))
-    hub(None, refusal=OSError("no route"))
+    hub(None, refusal=error(HfHubHTTPError))
     assert found() == [
         doubtful(
             "weights",
-            "the hub cannot be asked about the weights: OSError",
+            "the hub cannot be asked about the weights: HfHubHTTPError",
             "the start fails if they are not in the cache",
         )
     ]
     hub(None)
     assert found() == [doubtful("weights", "the size of the weights is not known")]
+
+
+def test_weights_that_are_not_in_the_cache_prevent_a_run_where_no_hub_is(smi, hub, monkeypatch):
+    smi(h100s(1))
+    hub(None, refusal=OSError("no route"))
+    assert found() == [
+        bad("weights", "org/name is not in the cache, and the hub cannot be reached", FETCH)
+    ]
+    assert [one.state for one in found(elsewhere=True)] == ["doubtful"]
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    assert found()[0].says == "the weights are not in the cache, and HF_HUB_OFFLINE is set"
+    assert found() == [
+        bad("weights", "org/name is not in the cache, and HF_HUB_OFFLINE is set", FETCH)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "about"),
+    [
+        ("meta-llama/Llama-3.3-70B-Instruct", " (about 140 GB)"),
+        ("Qwen/Qwen2.5-0.5B", " (about 1 GB)"),
+        ("Qwen/Qwen3-30B-A3B", " (about 60 GB)"),
+        ("mistralai/Mixtral-8x7B-v0.1", ""),
+        ("org/Llama-3.3-70B-AWQ", ""),
+        ("org/name", ""),
+    ],
+)
+def test_the_size_of_weights_out_of_reach_is_read_from_their_name(hub, name, about):
+    hub(None, refusal=OSError("no route"))
+    (only,) = weights_findings(name, folder=None, revision=None)
+    assert only.says == f"{name}{about} is not in the cache, and the hub cannot be reached"
+
+
+def test_weights_of_one_file_in_the_cache_need_no_hub(smi, hub, tmp_path):
+    """A GGUF file or a checkpoint of Mistral's has no config.json beside it."""
+    smi(h100s(1))
+    hub(None, refusal=OSError("no route"))
+    folder = tmp_path / "hub" / "models--org--name" / "snapshots" / ("a" * 40)
+    folder.mkdir(parents=True)
+    (folder.parents[1] / "refs").mkdir()
+    (folder.parents[1] / "refs" / "main").write_text("a" * 40)
+    (folder / "name-Q4_K_M.gguf").write_bytes(b"\0" * 100_000_000)
+    expected = [good("weights", "0.1 GB of weights on this machine")]
+    assert found() == expected
+    assert weights_findings(f"{NAME}:Q4_K_M", folder=None, revision=None) == expected
 
 
 def checkpoint(folder, names, size=1_500_000, missing=()):

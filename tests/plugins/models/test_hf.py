@@ -229,10 +229,11 @@ def test_a_path_in_which_the_server_would_see_a_revision_is_refused(tmp_path):
 def test_without_what_serving_needs_the_interpreter_and_the_cure_are_named(folder, packages):
     (packages / "accelerate" / "__init__.py").unlink()
     (packages / "accelerate").rmdir()
-    with pytest.raises(ModelError, match="a package that serving needs") as caught:
+    with pytest.raises(ModelError, match="accelerate, which serving needs") as caught:
         model(pretrained=str(folder))
-    assert (caught.value.where, caught.value.found) == (sys.executable, "no accelerate")
-    assert "[hf]" in caught.value.hint
+    (only,) = caught.value.findings
+    assert only.says == f"no accelerate, which serving needs, for {sys.executable}"
+    assert "[hf]" in only.to_do
     with pytest.raises(ModelError, match="interpreter for transformers does not exist"):
         model(pretrained=str(folder), python="/no/python")
 

@@ -173,6 +173,63 @@ def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_s
     assert until(lambda: not lives(child))
 
 
+STUBBORN_DAEMON = (
+    TELL
+    + """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    tell("daemon")
+    time.sleep(600)
+os.wait()
+tell("child")
+time.sleep(600)
+"""
+)
+"""A child and a daemon in a session of its own, which both ignore SIGTERM."""
+
+
+@pytest.mark.skipif(not LINUX, reason="only Linux gives orphans to the keeper")
+def test_a_keeper_whose_second_process_is_killed_kills_what_ignores_sigterm(started, tmp_path):
+    stubborn = started(STUBBORN_DAEMON, grace=0.3)
+    child, daemon = (pid_in(tmp_path, name) for name in ("child", "daemon"))
+    second = keeper.processes_of_proc()[child][0]
+    assert second not in (stubborn.pid, os.getpid())
+    os.kill(second, signal.SIGKILL)
+    assert stubborn.wait(timeout=60) == 137
+    assert [pid for pid in (child, daemon) if lives(pid)] == []
+
+
+def test_processes_get_sigterm_before_all_others_of_the_machine_are_looked_at(tmp_path):
+    waits = f"""
+import pathlib, sys, time
+sys.path.insert(0, {str(Path(keeper.__file__).parent)!r})
+import keeper
+
+def engines():
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not pathlib.Path({str(tmp_path / "ended")!r}).exists():
+        time.sleep(0.01)
+    pathlib.Path({str(tmp_path / "looked")!r}).write_text(str(time.monotonic() < end))
+    return []
+
+keeper.engines = engines
+sys.exit(keeper.main(sys.argv[1:]))
+"""
+    says = TELL + "\nsignal.signal(signal.SIGTERM, lambda *_: tell('ended'))\n"
+    child = [sys.executable, "-c", f"{says}tell('child')\nwhile True: time.sleep(600)"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", waits, "--grace", "0.3", "--", *child, str(tmp_path)],
+        stdin=subprocess.PIPE,
+    )
+    pid_in(tmp_path, "child")
+    process.stdin.close()
+    assert process.wait(timeout=120) == 137
+    assert (tmp_path / "looked").read_text() == "True"
+
+
 HOLDS = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 made = open(f"/dev/shm/harness-test-{os.getpid()}", "w")

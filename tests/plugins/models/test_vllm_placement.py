@@ -248,9 +248,10 @@ def test_weights_are_as_large_as_their_index_or_their_files_say(folder):
 
 @pytest.mark.usefixtures("package")
 def test_the_size_of_weights_on_the_hub_is_in_the_cache(tmp_path):
-    assert weights_bytes("org/name", folder=None, revision="ab12") is None
-    snapshot = tmp_path / "hub" / "models--org--name" / "snapshots" / "ab12"
+    commit = "ab12" * 10
+    assert weights_bytes("org/name", folder=None, revision=commit) is None
+    snapshot = tmp_path / "hub" / "models--org--name" / "snapshots" / commit
     snapshot.mkdir(parents=True)
     (snapshot / "config.json").write_text("{}")
     (snapshot / "model.safetensors").write_bytes(b"1234")
-    assert weights_bytes("org/name", folder=None, revision="ab12") == 4
+    assert weights_bytes("org/name", folder=None, revision=commit) == 4

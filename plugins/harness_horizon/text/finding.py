@@ -172,7 +172,7 @@ def column_of(task: str, printed: str) -> str:
 
 HORIZON_TEXT = Benchmark(
     name="horizon_text",
-    version=1,
+    version=2,
     description="What somebody buys next and over the years, in words that find it.",
     licence="Amazon Reviews 2023: no licence is stated",
     stages=(GENERATE, RETRIEVE), options=Options, load=load, suits=suits,

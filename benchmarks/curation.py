@@ -2,7 +2,7 @@
 
     python benchmarks/curation.py                    # 5 million rows, three rounds
     python benchmarks/curation.py --rows 50_000_000 --rounds 1
-    python benchmarks/curation.py --compare          # 2 million rows beside two plain scripts
+    python benchmarks/curation.py --compare          # 2 million rows beside three plain scripts
 
 Each build is a process of its own in a temporary folder; its peak of memory is the system's.
 """
@@ -44,9 +44,9 @@ def write_log(folder: Path, rows: int, form: str) -> None:
                         AS parent_asin,
                     5.0 AS rating, ({FIRST} + r2 * {LAST - FIRST})::BIGINT AS timestamp
                 FROM (
-                    SELECT hash(i, 0) / 18446744073709551616.0 AS r0,
-                        hash(i, 1) / 18446744073709551616.0 AS r1,
-                        hash(i, 2) / 18446744073709551616.0 AS r2
+                    SELECT hash(i || 'user') / 18446744073709551616.0 AS r0,
+                        hash(i || 'item') / 18446744073709551616.0 AS r1,
+                        hash(i || 'time') / 18446744073709551616.0 AS r2
                     FROM range({place}, {rows}, {len(CATEGORIES)}) AS numbers(i)
                 )
             ) TO '{folder}/reviews/{name}.{form}' ({written})
@@ -74,17 +74,19 @@ def curate(folder: Path, memory: str) -> Cost:
 
 
 def compare(folder: Path, memory: str) -> None:
-    """Prints what a build costs beside two scripts that keep everything in dictionaries."""
-    script = str(HERE / "contenders" / "dictionaries_curation.py")
+    """Prints what a build costs beside scripts by dictionaries, by data frames and by SQL."""
     costs = {"harness": curate(folder, memory)}
-    for reader in ("json", "iterrows"):
-        command = [sys.executable, script, reader, str(folder), str(folder / reader)]
-        costs[reader] = run_measured(command, log=folder / "log")
+    scripts = {"dictionaries": (), "tables": ("pandas", "sql")}
+    for name, ways in scripts.items():
+        script = str(HERE / "contenders" / f"{name}_curation.py")
+        for way in ways or ("",):
+            given = [one for one in (way, str(folder), str(folder / (way or name))) if one]
+            costs[way or name] = run_measured([sys.executable, script, *given], log=folder / "log")
     for name, cost in costs.items():
-        times = cost.wall / costs["harness"].wall
+        times, cpu = cost.wall / costs["harness"].wall, cost.cpu / costs["harness"].cpu
         print(
             f"{name}: {cost.wall:.1f} s, {times:.1f} times; {cost.cpu:.1f} s of processor time, "
-            f"{cost.memory:,.0f} MiB",
+            f"{cpu:.1f} times; {cost.memory:,.0f} MiB",
             flush=True,
         )
 

@@ -1,6 +1,6 @@
 """The histories and splits of HORIZON in dictionaries, as a short script makes them.
 
-python benchmarks/contenders/dictionaries_curation.py json|iterrows LOG OUT
+python benchmarks/contenders/dictionaries_curation.py LOG OUT
 """
 
 from __future__ import annotations
@@ -10,32 +10,10 @@ import hashlib
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 TAU = 1_577_836_800_000
 TENTH, TRAINED, TESTED = 10, 100_000, 25_000
-
-Rows = Iterator[tuple[str, str, int]]
-
-
-def by_json(file: Path) -> Rows:
-    """User, item and time of each line."""
-    with file.open() as lines:
-        for line in lines:
-            row = json.loads(line)
-            yield row["user_id"], row["parent_asin"], row["timestamp"]
-
-
-def by_iterrows(file: Path) -> Rows:
-    """The same by way of a data frame."""
-    import pandas as pd
-
-    for _, row in pd.read_json(file, lines=True, convert_dates=False).iterrows():
-        yield row["user_id"], row["parent_asin"], row["timestamp"]
-
-
-READERS: dict[str, Callable[[Path], Rows]] = {"json": by_json, "iterrows": by_iterrows}
 
 
 def read_titles(folder: Path) -> dict[str, str]:
@@ -50,17 +28,17 @@ def read_titles(folder: Path) -> dict[str, str]:
     return titles
 
 
-def read_histories(
-    folder: Path, titles: dict[str, str], read: Callable[[Path], Rows]
-) -> dict[str, list[tuple[int, str]]]:
+def read_histories(folder: Path, titles: dict[str, str]) -> dict[str, list[tuple[int, str]]]:
     """The items of each user, oldest first."""
     histories: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for file in sorted(folder.iterdir()):
         earliest: dict[tuple[str, str], int] = {}
-        for user, item, time in read(file):
-            if item in titles:
-                pair = user, item
-                earliest[pair] = min(earliest.get(pair, time), time)
+        with file.open() as lines:
+            for line in lines:
+                row = json.loads(line)
+                pair, time = (row["user_id"], row["parent_asin"]), row["timestamp"]
+                if row["parent_asin"] in titles:
+                    earliest[pair] = min(earliest.get(pair, time), time)
         for (user, item), time in earliest.items():
             if (time, item) not in histories[user]:
                 histories[user].append((time, item))
@@ -71,9 +49,9 @@ def read_histories(
 
 def main() -> None:
     """Reads a log and writes histories, training data and cases as JSON."""
-    reader, log, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    log, out = Path(sys.argv[1]), Path(sys.argv[2])
     titles = read_titles(log / "meta")
-    histories = read_histories(log / "reviews", titles, READERS[reader])
+    histories = read_histories(log / "reviews", titles)
     before = {user: sum(t < TAU for t, _ in rows) for user, rows in histories.items()}
 
     def place(user: str) -> str:

@@ -174,6 +174,10 @@ class Benchmark:
     published: Callable[[], Sequence[PublishedResult]] | None = None
     """The results that the paper reports for tasks of this benchmark, read when called."""
 
+    tokens_as_published: bool = False
+    """Whether published results had the `max_tokens` of the tasks in all, so that those of a model
+    with tokens for its reasoning on top are not comparable with them."""
+
     words: Mapping[str, str] = field(default_factory=dict)
     """What short words in tables mean, each in a few words: causes of missing values, parts of the
     data, the names of analyses. One that begins with `_` is the end of a task's name. A report

@@ -395,6 +395,12 @@ def _task_entry(
     prepared: PreparedTask, contexts: Sequence[StageContext], folder: RunFolder
 ) -> TaskEntry:
     name = prepared.task.name
+    reasons = list(prepared.not_comparable_because)
+    for context in contexts if prepared.benchmark.tokens_as_published else ():
+        sampling = context.components["roles"].get(CANDIDATE, {}).get("sampling", {})
+        if more := sampling.get("reasoning_tokens"):
+            most = sampling["max_tokens"]
+            reasons.append(f"the candidate thinks: {most + more:,} tokens, the published {most:,}")
     return TaskEntry(
         folder=folder.task(name).name,
         definition=task_definition(prepared.task),
@@ -411,8 +417,8 @@ def _task_entry(
         templates=prepared.templates.digests(prepared.benchmark.name),
         data=prepared.dataset.describe(),
         contents=prepared.contents,
-        comparable=not prepared.not_comparable_because,
-        not_comparable_because=prepared.not_comparable_because,
+        comparable=not reasons,
+        not_comparable_because=tuple(reasons),
     )
 
 

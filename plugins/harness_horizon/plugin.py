@@ -48,7 +48,7 @@ TOOLS = {
 }
 """Each tool: the command that it is under, its module, and what it does."""
 
-CONTINUES = ("horizon", "train")
+CONTINUES = ("horizon", "train", "index")
 """The tools that go on in a folder that they left unfinished."""
 
 ANALYSES = {
@@ -79,20 +79,28 @@ RULES = {
 }
 """The rule with which `--model baseline` answers each prompt of a benchmark's candidate."""
 
-RECOMMENDER = {
-    "model": "the folder of a checkpoint, which `harness horizon train` writes",
-    "device": "auto (a GPU when there is one), cpu or cuda",
-    "concurrency": "requests in flight, which are ranked together; else --concurrency, else 256",
+MODELS = {
+    "recommender": (
+        "recommenders.model:make",
+        "a checkpoint that ranks items, made by `harness horizon train`",
+        {
+            "model": "the folder of a checkpoint, which `harness horizon train` writes",
+            "device": "auto (a GPU when there is one), cpu or cuda",
+            "concurrency": "requests in flight, ranked together; else --concurrency, else 256",
+        },
+    ),
+    "catalogue": (
+        "catalogue.retriever:make",
+        "the titles nearest to queries, from an index made by `harness horizon index`",
+        {
+            "model": "the folder of an index, of `harness horizon index`; else the bundled sample",
+            "embedder": "the SPEC of the same embedder elsewhere, with `;` for `,`",
+            "device": "auto (exact search on a GPU with room, else the index's own), cpu or cuda",
+            "concurrency": "requests in flight, searched together; else --concurrency, else 256",
+        },
+    ),
 }
-"""The arguments of the kind of model `recommender`."""
-
-CATALOGUE = {
-    "model": "the folder of an index, of `harness horizon index`; else the bundled sample",
-    "embedder": "the SPEC of the same embedder elsewhere, with `;` for `,`; else the index's own",
-    "device": "auto (exact search on a GPU that has room, else the index's own), cpu or cuda",
-    "concurrency": "requests in flight, which are searched together; else --concurrency, else 256",
-}
-"""The arguments of the kind of model `catalogue`."""
+"""Each kind of model: its module, what it does, and its arguments."""
 
 
 @hookimpl
@@ -120,18 +128,9 @@ def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
 
 @hookimpl
 def register_models(register: hookspecs.RegisterModel) -> None:
-    register(
-        "recommender",
-        _recommender,
-        description="a checkpoint that ranks items, made by `harness horizon train`",
-        arguments=RECOMMENDER,
-    )
-    register(
-        "catalogue",
-        _catalogue,
-        description="the titles nearest to queries, from an index made by `harness horizon index`",
-        arguments=CATALOGUE,
-    )
+    for name, (path, description, arguments) in MODELS.items():
+        make = partial(_model, f"{PACKAGE}.{path}")
+        register(name, make, description=description, arguments=arguments)
 
 
 @hookimpl
@@ -149,13 +148,5 @@ def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
         register(name, make, description=description, command=command)
 
 
-def _recommender(settings: ModelSettings) -> Model:
-    from harness_horizon.recommenders.model import make
-
-    return make(settings)
-
-
-def _catalogue(settings: ModelSettings) -> Model:
-    from harness_horizon.catalogue.retriever import make
-
-    return make(settings)
+def _model(path: str, settings: ModelSettings) -> Model:
+    return resolve_name(path)(settings)  # type: ignore[no-any-return]

@@ -128,6 +128,7 @@ def expected(
     tested: int = 25_000,
     validation: str = "last",
     published: bool = False,
+    least_interactions: int | None = None,
 ) -> dict[str, Any]:
     """What a build should hold, computed with dictionaries and loops."""
     first_title: dict[str, tuple[str, str]] = {}
@@ -153,33 +154,55 @@ def expected(
         for user in active
         if not published or any(TAU <= t < YEAR_2021 for _, t in histories[user])
     }
+    least = least_interactions or (5 if published else 1)
+    many = {user for user, rows in histories.items() if len(rows) >= least}
     held = drawn(may_be, min(held_out, len(may_be) // 10), "")
-    validating: list[str] = []
     if published:
-        of_2019 = {user for user in histories if in_2019[user] and user not in held}
-        validating = drawn(of_2019, min(held_out, len(of_2019) // 10), "validating:")
-    trainable = {
-        user
-        for user in histories
-        if user not in held
-        and user not in validating
-        and before[user] - (in_2019[user] if by_year else 0) >= 2
-    }
-    sample = drawn(trainable, trained, "trained:")
-    test = [user for user in sample if before[user] >= 3 and user in active][:tested]
+        years = {
+            user: {2019 if YEAR_2019 <= t < TAU else 2020 if TAU <= t < YEAR_2021 else 0
+                   for _, t in rows}
+            for user, rows in histories.items()
+        }  # fmt: skip
+
+        late = {user for user in years if years[user] & {2019, 2020}}
+        early = {user for user, rows in histories.items() if rows[0][1] < YEAR_2019}
+        old = {user for user in late if before[user]}.difference(held)
+        aside = drawn(old, min(held_out, len(old) // 10), "set_aside:")
+        in_2020 = {user for user in early if 2020 in years[user]}.difference(held, aside)
+        may_test = drawn(in_2020, held_out, "may_be_tested:")
+        others = (early & late).difference(held, aside, may_test)
+        may_validate = drawn(others, held_out, "may_validate:")
+        others = many.difference(held, aside, may_test, may_validate)
+        test = [user for user in may_test if user in many][:tested]
+        validating = [user for user in may_validate if user in many][:tested]
+        sample = [*test, *validating, *drawn(others, trained, "trained:")]
+    else:
+        validating = []
+        trainable = {
+            user
+            for user in many.difference(held)
+            if before[user] - (in_2019[user] if by_year else 0) >= 2
+        }
+        sample = drawn(trainable, trained, "trained:")
+        test = [user for user in sample if before[user] >= 3 and user in active][:tested]
     train = []
     for user in sample:
         rows = histories[user]
         stop = before[user] - (in_2019[user] if by_year else 0)
-        if user in test:
+        if user in test and before[user] >= 2:
             stop = min(stop, before[user] - (1 if by_year else 2))
-        train.append((user, rows[:stop]))
+        if stop:
+            train.append((user, rows[:stop]))
 
     def one(user: str, first: int, end: int) -> tuple[str, list[tuple[str, int]], int, int]:
         return user, histories[user][:end], first, before[user]
 
     if published:
-        check = [one(u, before[u] - 1, before[u]) for u in validating if before[u] >= 2]
+        check = []
+        for user in [user for user in sample if user in test or user in validating]:
+            old, end = before[user] - in_2019[user], before[user] - (user in test)
+            if end > old:
+                check.append(one(user, old, end))
     else:
         check = [
             one(u, before[u] - 2, before[u] - 1)
@@ -195,8 +218,8 @@ def expected(
         "trained": set(sample),
         "tested": set(test),
         "train": train,
-        "1a": [one(u, before[u] - 1, before[u]) for u in test],
-        "1b": [one(u, before[u] - 1, before[u]) for u in held if before[u] >= 2],
+        "1a": [one(u, before[u] - 1, before[u]) for u in test if before[u] >= 2],
+        "1b": [one(u, before[u] - 1, before[u]) for u in held if before[u] >= 2 and u in many],
         "1c": [one(u, before[u], len(histories[u])) for u in test],
         "1d": [
             one(u, max(before[u], 1), len(histories[u])) for u in held if len(histories[u]) >= 2

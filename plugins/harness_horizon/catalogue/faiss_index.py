@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.base.errors import DataError
 from harness.runs.atomic_files import atomic_writer
+from harness_horizon.catalogue.index_folder import COMMAND
 from harness_horizon.catalogue.room import (
     BUILDING,
     GPU_PIECE,
@@ -94,7 +95,14 @@ class FaissIndex:
     def __init__(self, path: Path, *, gpu: bool = False) -> None:
         import faiss
 
-        self._index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        try:
+            self._index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        except RuntimeError as error:
+            found = str(error).strip().rpartition("\n")[2]
+            raise DataError(
+                "faiss cannot read this index", where=str(path), found=found,
+                hint=f"use the faiss that built it, or build it: {COMMAND}",
+            ) from error  # fmt: skip
         self._storage = faiss.downcast_index(self._index.storage)
         self._searched = self._on_gpu(faiss) if gpu else self._index
 

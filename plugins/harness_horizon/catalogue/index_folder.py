@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from harness.base.errors import DataError
 from harness.runs.atomic_files import atomic_writer
 from harness_horizon.catalogue.titles import Titles, distinct_titles, sampled, table_of
 from harness_horizon.curation.engine import OUT
-from harness_horizon.curation.ledger import MANIFEST, Manifest, read_manifest
+from harness_horizon.curation.ledger import Manifest, check_files, complete_manifest, read_manifest
 from harness_horizon.recommenders.checkpoint import inside
 
 TITLES, INDEX = "titles.arrow", "index.faiss"
@@ -18,28 +19,25 @@ COMMAND = "harness horizon index --data DATA --embedder SPEC --out INDEX"
 
 
 def read_index(folder: Path) -> Manifest:
-    """The manifest of a finished index; DataError if there is none, or if a file is cut."""
+    """The manifest of a finished index; DataError if there is none, or a file is cut or changed."""
     manifest = read_manifest(folder) if folder.is_dir() else None
     if manifest is None or not manifest.complete or "identity" not in manifest.options:
         raise DataError(
             "this is no finished index of a catalogue",
             where=str(folder),
             found=inside(folder),
-            expected=f"{MANIFEST} of an index, which is completed last",
+            expected="the manifest of an index, which is completed last",
             hint=f"let its build end, the same command continues; or build one: {COMMAND}",
         )
-    for part in manifest.parts.values():
-        for path, file in part.files.items():
-            there = (folder / path).stat().st_size if (folder / path).is_file() else 0
-            if there != file.size:
-                raise DataError(
-                    "a file of this index is cut",
-                    where=str(folder / path),
-                    found=f"{there:,} bytes",
-                    expected=f"{file.size:,} bytes",
-                    hint=f"copy it again, or build it: {COMMAND}",
-                )
+    stamps = [(one.stat().st_size, one.stat().st_mtime_ns) for one in sorted(folder.iterdir())]
+    _check_once(folder.resolve(), tuple(stamps))
     return manifest
+
+
+@cache
+def _check_once(folder: Path, stamps: tuple[tuple[int, int], ...]) -> None:
+    """Check the digests of an index, which takes minutes, once for its files of these stamps."""
+    check_files(folder, complete_manifest(folder))
 
 
 def write_titles(data: Path, folder: Path, size: int | None) -> None:

@@ -21,7 +21,7 @@ from harness_horizon.catalogue.merging import RELEVANT, Merge, merged, taken_of_
 from harness_horizon.catalogue.room import gpu_memory, gpu_needs
 from harness_horizon.catalogue.titles import Titles, distinct_titles, items_digest, table_of
 from harness_horizon.catalogue.vectors import SmallIndex, cosines
-from harness_horizon.curation.ledger import Manifest, check_files
+from harness_horizon.curation.ledger import Manifest
 from harness_horizon.recommenders.training_data import SAMPLE
 from harness_horizon.together import Together
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KIND = "catalogue"
-ITEMS_DIGEST, INDEX_DIGEST = "items", "index"
-"""The details of the identity: the digests of the catalogue and of its index."""
-
 ARGUMENTS = ("model", "embedder", "device", "concurrency")
 IN_FLIGHT = 256
 DIGITS = 4
@@ -64,7 +61,7 @@ class CatalogueModel(Model):
         self._together = Together(self._answers)
 
     async def open(self) -> None:
-        """Open the embedder, and map the index after checking its digests."""
+        """Open the embedder, and map the index, which is checked again if it was changed."""
         await self._embedder.open()
         try:
             await self._open_index()
@@ -79,8 +76,7 @@ class CatalogueModel(Model):
             rows = await self._embedded(titles.to_pylist())
             self._index: FaissIndex | SmallIndex = SmallIndex(rows)
             return
-        manifest = read_index(self._folder)
-        await asyncio.to_thread(check_files, self._folder, manifest)
+        manifest = await asyncio.to_thread(read_index, self._folder)
         built = manifest.totals["titles"]["dimensions"]
         check_same(self._folder, {"dimensions": built}, {"dimensions": self._embedder.dimensions})
         self._titles = read_titles(self._folder)
@@ -185,7 +181,7 @@ def make(settings: ModelSettings) -> Model:
     device, concurrency = read_arguments(KIND, settings, ARGUMENTS, IN_FLIGHT)
     name = settings.args.get("model", "")
     if not name:
-        details = {ITEMS_DIGEST: items_digest(SAMPLE), INDEX_DIGEST: "sample", "search": "exact"}
+        details = {"items": items_digest(SAMPLE), "index": "sample", "search": "exact"}
         embedder = named_embedder("hashing")
         return CatalogueModel(None, details, embedder, gpu=False, concurrency=concurrency)
     folder = Path(name)
@@ -201,8 +197,8 @@ def make(settings: ModelSettings) -> Model:
     check_same(folder, options["identity"], msgspec.to_builtins(embedder.identity))
     gpu = _on_gpu(device, manifest)
     details = {
-        ITEMS_DIGEST: options["items"],
-        INDEX_DIGEST: manifest.digest,
+        "items": options["items"],
+        "index": manifest.digest,
         "search": "exact" if gpu else "hnsw",
         "catalog_sample": options["catalog_sample"],
     }

@@ -12,11 +12,10 @@ import numpy as np
 from harness.base.errors import DataError
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.curation.stages import ITEMS
+from harness_horizon.next_item.cases import SETTINGS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-SETTINGS = ("1a", "1b", "1c", "1d")
 
 
 def cleaned(title: str | None) -> str:

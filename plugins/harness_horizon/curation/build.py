@@ -21,14 +21,7 @@ from harness_horizon.curation.ledger import (
 from harness_horizon.curation.settings import Settings, memory_bytes
 from harness_horizon.curation.sources import disk_needed, find, with_digests
 from harness_horizon.curation.splits import LEAKS, audit, make_splits
-
-SETTINGS = {
-    "1a": "last item before 2020 of tested users",
-    "1b": "last item before 2020 of users held out",
-    "1c": "every interaction from 2020 of tested users",
-    "1d": "every interaction from 2020 of users held out",
-    "validation": "before the target of 1a, or of 2019",
-}
+from harness_horizon.next_item.cases import MEANING
 
 
 def run(settings: Settings, progress: Progress = no_progress) -> Report:
@@ -94,7 +87,8 @@ def report(manifest: Manifest, *, notes: tuple[str, ...] = ()) -> Report:
         )
         for name, title in named.items()
     )
-    of_splits = {"train": "what may be trained on", **SETTINGS}
+    train, check = "what may be trained on", "before the target of 1a, or of 2019"
+    of_splits = {"train": train, **MEANING, "validation": check}
     splits = Sheet(
         title="Splits",
         columns=("", "what", "users", "cases"),

@@ -68,9 +68,9 @@ def run(settings: Settings) -> Report:
     return Report(
         sheets=sheets,
         figures=(
-            _figure("Lengths of histories", "interactions", "users", lengths, log=True),
+            _figure("Lengths of histories", "interactions", "users a length", lengths, log=True),
             _figure("Interactions a year", "year", "interactions", [(y, n) for y, n, _ in years]),
-            _figure("Items by frequency", "interactions", "items", items, log=True),
+            _figure("Items by frequency", "interactions", "items a number", items, log=True),
         ),
         notes=(f"split {manifest.digest[:12]}",),
     )
@@ -165,9 +165,15 @@ def _domains(database: Engine, folder: Path) -> Sheet:
 def _figure(
     title: str, x: str, y: str, points: list[tuple[int, int]], *, log: bool = False
 ) -> Figure:
-    line = Line(
-        label="these data",
-        x=tuple(float(at) for at, _ in points),
-        y=tuple(float(n) for _, n in points),
-    )
+    """A line through points; with `log`, through the means of bins, each twice as wide as before.
+
+    Most long histories have a length of their own: a point for each would show nothing.
+    """
+    at, n = zip(*points, strict=True)
+    if log:
+        bins = sorted({one.bit_length() for one in at})
+        sums = [sum(k for one, k in points if one.bit_length() == each) for each in bins]
+        n = tuple(many / 2 ** (each - 1) for each, many in zip(bins, sums, strict=True))
+        at = tuple((3 * 2 ** (each - 1) - 1) / 2 for each in bins)
+    line = Line(label="these data", x=tuple(map(float, at)), y=tuple(map(float, n)))
     return Figure(title=title, x=Axis(label=x, log=log), y=Axis(label=y, log=log), marks=(line,))

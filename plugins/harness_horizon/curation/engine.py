@@ -28,11 +28,12 @@ MEMORY_A_THREAD = 400_000_000
 
 MOST_THREADS = 16
 
+FAST = "COMPRESSION snappy, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 5000"
+"""For files that do not stay, which are written faster. A dictionary of users or items that differ
+in nearly every row would be for nothing."""
+
 SMALL_ROW_GROUPS = 20_480
 """Rows of a group in a file of many written at once: each holds a group in memory."""
-
-_FAST = "COMPRESSION snappy, PARQUET_VERSION V2, DICTIONARY_SIZE_LIMIT 5000"
-"""A dictionary of users or items that differ in nearly every row would be for nothing."""
 
 _DISK_FULL = ("no space left", "file too large", "disk quota", "max_temp_directory_size")
 
@@ -59,20 +60,11 @@ class Engine:
         """Carry out a statement."""
         self.connection.execute(statement)
 
-    def write(self, query: str, file: Path) -> None:
-        """Write the rows of a query to a Parquet file, which appears when it is whole."""
-        self._write(query, file, "COMPRESSION zstd")
+    def write(self, query: str, path: Path, options: str = "COMPRESSION zstd") -> None:
+        """Write the rows of a query to Parquet: to a file, or to a folder that `options` divide.
 
-    def write_work(self, query: str, file: Path) -> None:
-        """The same for a file that does not stay, which is written faster."""
-        self._write(query, file, _FAST)
-
-    def write_parts(self, query: str, folder: Path, *, by: str) -> None:
-        """Write the rows to a folder with a subfolder for each value of the column `by`."""
-        options = f"PARTITION_BY ({by}), ROW_GROUP_SIZE {SMALL_ROW_GROUPS}"
-        self._write(query, folder, f"{_FAST}, {options}")
-
-    def _write(self, query: str, path: Path, options: str) -> None:
+        It appears when it is whole.
+        """
         make_folder(path.parent, option=OUT)
         unfinished = path.with_name(f".{path.name}{UNFINISHED}")
         _remove(unfinished)

@@ -164,7 +164,10 @@ def opened(
         ledger = Ledger(folder, Manifest(options=options, inputs=inputs))
         write_manifest(folder, ledger.manifest)
         return ledger
-    differs = [*_other_options(before.options, options), *_other_inputs(before.inputs, inputs)]
+    were = before.options
+    differs = [f"{name}: {options.get(name)} instead of {were.get(name)}"
+               for name in {**were, **options} if were.get(name) != options.get(name)]  # fmt: skip
+    differs += _other_inputs(before.inputs, inputs)
     if differs:
         raise UsageError(
             "the folder was begun with other inputs or options",
@@ -176,16 +179,17 @@ def opened(
     return Ledger(folder, msgspec.structs.replace(before, inputs=inputs))
 
 
-def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raise DataError if a finished file is gone or was changed."""
+def check_files(folder: Path, manifest: Manifest, *only: str) -> None:
+    """Raise DataError if a finished file, or one of those named, is gone or was changed."""
     for part in manifest.parts.values():
         for path, file in part.files.items():
             there = folder / path
-            same_size = there.is_file() and there.stat().st_size == file.size
-            if not same_size or _file(there) != file:
+            size = there.stat().st_size if there.is_file() else None
+            if (not only or path in only) and (size != file.size or _file(there) != file):
                 raise DataError(
                     "a finished file is gone or was changed",
-                    where=str(folder / path),
+                    where=str(there),
+                    found="no such file" if size is None else f"{size:,} bytes",
                     expected=f"{file.size:,} bytes of the digest in {MANIFEST}",
                     hint=HINT,
                 )
@@ -221,12 +225,6 @@ def check_usable(folder: Path, before: Manifest | None, *, what: str = "the hist
 
 def _file(path: Path) -> File:
     return File(size=path.stat().st_size, digest=sha256_of(path))
-
-
-def _other_options(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    for name in {**before, **now}:
-        if before.get(name) != now.get(name):
-            yield f"{name}: {now.get(name)} instead of {before.get(name)}"
 
 
 def _other_inputs(before: tuple[Source, ...], now: tuple[Source, ...]) -> Iterator[str]:

@@ -57,17 +57,24 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     published: Annotated[
         bool,
         Meta(
-            description="as the authors: hold out users of the year 2020, train on years before "
-            "2019 and validate with users of 2019 who are not trained on"
+            description="as the authors' scripts: hold out users of the year 2020, train on years "
+            "before 2019, and validate with items of 2019; the README says how"
         ),
     ] = False
     held_out: Annotated[
         int, Meta(ge=1, description="users held out, at most a tenth of those it may be")
     ] = 1_000_000
-    trained: Annotated[int, Meta(ge=1, description="users whose histories are trained on")] = (
-        100_000
-    )
-    tested: Annotated[int, Meta(ge=1, description="users of these who are tested")] = 25_000
+    trained: Annotated[
+        int, Meta(ge=1, description="users trained on, with --published besides those tested")
+    ] = 100_000
+    tested: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="users of these who are tested; by default 25,000 or --trained if less"),
+    ] = None
+    least_interactions: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="the fewest of a user of Task 1; by default 5 with --published, else 1"),
+    ] = None
     least_items: Annotated[int, Meta(ge=1, description="fewer items than this are an error")] = 100
     partitions: Annotated[
         Annotated[int, Meta(ge=1, le=1000)] | None,
@@ -76,8 +83,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(description="another seed draws other users")] = 0
 
     def __post_init__(self) -> None:
-        if self.tested > self.trained:
+        if not self.published and self.most_tested > self.trained:
             raise ValueError(f"tested={self.tested} is more than trained={self.trained}")
+
+    @property
+    def most_tested(self) -> int:
+        """How many users are tested."""
+        return self.tested or min(25_000, self.trained)
+
+    @property
+    def least(self) -> int:
+        """How many interactions a user has who is trained on or asked for the next item."""
+        return self.least_interactions or (5 if self.published else 1)
 
     @property
     def by_year(self) -> bool:
@@ -92,7 +109,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def rules(self) -> dict[str, Any]:
         """The options that decide what is written."""
         others = ("reviews", "meta", "out", "memory")
-        every = msgspec.structs.asdict(self)
+        every = msgspec.structs.asdict(self) | {"tested": self.most_tested}
+        # A build without a least number of interactions has the rules of one that knows of none.
+        every["least_interactions"] = self.least if self.least > 1 else None
         return {name: one for name, one in every.items() if name not in others}
 
 

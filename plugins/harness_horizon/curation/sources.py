@@ -78,7 +78,8 @@ def find(reviews: Sequence[Path], meta: Sequence[Path]) -> Found:
 def _by_category(folders: Sequence[Path], kind: Kind) -> dict[str, Path]:
     paths: dict[str, Path] = {}
     for path in _files(folders, kind, f"--{kind}"):
-        category = _category(path, kind)
+        name = _plain_name(path).stem
+        category = name.removeprefix(PREFIX) if kind == "meta" else name
         if category in paths:
             raise DataError(
                 f"the category {category} has two files",
@@ -119,11 +120,6 @@ def _format(path: Path) -> str | None:
     found = FORMATS.get(_plain_name(path).suffix.lower())
     packed_parquet = found == "parquet" and path.suffix == PACKED
     return None if path.name.startswith(".") or packed_parquet else found
-
-
-def _category(path: Path, kind: Kind) -> str:
-    name = _plain_name(path).stem
-    return name.removeprefix(PREFIX) if kind == "meta" else name
 
 
 def with_digests(found: Found, before: Sequence[Source], workers: int) -> tuple[Source, ...]:
@@ -181,7 +177,9 @@ def raw_rows(engine: Engine, path: Path, kind: Kind) -> str:
             f"format='newline_delimited', columns={{{listed}}}, ignore_errors=true)"
         )
     if form == "csv":
-        header = _header(path)
+        with unpacked(path) as stream:
+            line = stream.readline().decode("utf-8-sig", "replace")
+        header = next(csv.reader([line]), [])
         listed = ", ".join(f"{text(one)}: 'VARCHAR'" for one in header)
         read = (
             f"read_csv({text(path)}, auto_detect=false, header=true, delim=',', quote='\"', "
@@ -200,12 +198,6 @@ def raw_rows(engine: Engine, path: Path, kind: Kind) -> str:
         )
     chosen = (f"{one}::VARCHAR AS {one}" if one in header else f"NULL AS {one}" for one in columns)
     return f"SELECT {', '.join(chosen)} FROM {read}"
-
-
-def _header(path: Path) -> list[str]:
-    with unpacked(path) as stream:
-        line = stream.readline().decode("utf-8-sig", "replace")
-    return next(csv.reader([line]), [])
 
 
 # Nearly all cells begin like this, and trimming takes five times as long.

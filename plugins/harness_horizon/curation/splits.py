@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import DataError
-from harness_horizon.curation.engine import Engine, parquet, text
+from harness_horizon.curation.engine import FAST, Engine, parquet, text
 from harness_horizon.curation.settings import VALIDATION_YEAR, Settings
 from harness_horizon.curation.stages import HISTORIES, ITEMS, USERS, WORK, Job, to_do
 
@@ -24,6 +24,11 @@ Written = tuple[Path, dict[str, int]]
 """A file that a step wrote, and what was counted."""
 
 HELD, TRAINED, TESTED, VALIDATING = "held_out", "trained", "tested", "validating"
+ROLES = (HELD, VALIDATING, TRAINED, TESTED)
+
+SET_ASIDE, MAY_TEST, MAY_VALIDATE = "set_aside", "may_be_tested", "may_validate"
+"""With `published`: who is neither trained on nor tested, and those of whom the tested and the
+validating ones are the first."""
 
 LEAKS = {
     "of_held_out_users": "of users who are held out",
@@ -51,14 +56,16 @@ def cases(settings: Settings) -> dict[str, Cases]:
     """The cases of each setting, and those of validation."""
     validation = Cases(VALIDATION, TESTED, "before - 2", "before - 1")
     if settings.published:
-        who = f"{VALIDATING} AND before >= 2"
-        validation = Cases(VALIDATION, who, "before - 1", "before")
+        end = f"before - {TESTED}::INTEGER"  # without the target of 1a
+        who = f"({TESTED} OR {VALIDATING}) AND {end} > before_2019"
+        validation = Cases(VALIDATION, who, "before_2019", end)
     elif settings.by_year:
         who = f"{TESTED} AND times[before - 1] >= {VALIDATION_YEAR}"
         validation = validation._replace(who=who)
-    held_before, held_two = f"{HELD} AND before >= 2", f"{HELD} AND interactions >= 2"
+    held_before = f"{HELD} AND before >= 2 AND interactions >= {settings.least}"
+    held_two = f"{HELD} AND interactions >= 2"
     return {
-        "1a": Cases("cases-1a.parquet", TESTED, "before - 1", "before"),
+        "1a": Cases("cases-1a.parquet", f"{TESTED} AND before >= 2", "before - 1", "before"),
         "1b": Cases("cases-1b.parquet", held_before, "before - 1", "before"),
         "1c": Cases("cases-1c.parquet", TESTED, "before", "interactions"),
         "1d": Cases("cases-1d.parquet", held_two, "greatest(before, 1)", "interactions"),
@@ -90,12 +97,32 @@ def _users(job: Job) -> str:
     return parquet(job.work("users", "*.parquet"))
 
 
+def draws(settings: Settings) -> dict[str, tuple[str, int | None]]:
+    """Who may be drawn in turn, and how many at most; None for a tenth of them, as of HELD.
+
+    With `published`, as the authors' scripts draw.
+    """
+    many = f"interactions >= {settings.least}"
+    if not settings.published:
+        trainable = "before_2019" if settings.by_year else "before"
+        trained = f"{trainable} >= 2 AND {many}"
+        return {HELD: (AFTER, None), TRAINED: (trained, settings.trained)}
+    early, late = "before_2019 > 0", f"({IN_2019} OR {IN_2020})"
+    return {
+        HELD: (IN_2020, None),
+        SET_ASIDE: (f"before > 0 AND {late}", None),
+        MAY_TEST: (f"{early} AND {IN_2020}", settings.held_out),
+        MAY_VALIDATE: (f"{early} AND {late}", settings.held_out),
+        TRAINED: (many, settings.trained),
+    }
+
+
 def _draw(job: Job) -> Written:
     """The users of each role, with their places in the order of a hash."""
     engine, settings = job.engine, job.settings
-    candidates = f"{AFTER} AND {IN_2020}" if settings.published else AFTER
+    every = draws(settings)
     [(active, may_be_held)] = engine.rows(
-        f"SELECT count(*) FILTER ({AFTER}), count(*) FILTER ({candidates}) FROM {_users(job)}"
+        f"SELECT count(*) FILTER ({AFTER}), count(*) FILTER ({every[HELD][0]}) FROM {_users(job)}"
     )
     if not may_be_held:
         raise DataError(
@@ -106,51 +133,44 @@ def _draw(job: Job) -> Written:
             if settings.published
             else "reviews dated 2020 or later",
         )
-    held = min(settings.held_out, may_be_held // LEAST_OF_HELD_OUT)
-    _ranked(job, HELD, f"FROM {_users(job)} WHERE {candidates}", held)
-    others = f"FROM {_users(job)} ANTI JOIN {HELD} USING (user_id)"
-    validating = 0
-    if settings.published:
-        [(users,)] = engine.rows(f"SELECT count(*) {others} WHERE {IN_2019}")
-        validating = min(settings.held_out, users // LEAST_OF_HELD_OUT)
-    _ranked(job, VALIDATING, f"{others} WHERE {IN_2019}", validating)
-    trainable = "before_2019" if settings.by_year else "before"
-    _ranked(
-        job,
-        TRAINED,
-        f"{others} ANTI JOIN {VALIDATING} USING (user_id) WHERE {trainable} >= 2",
-        settings.trained,
-    )
+    columns = "user_id, before, interactions, 0 AS place, '' AS role"
     engine.run(
-        f"CREATE OR REPLACE TEMP TABLE {TESTED} AS SELECT * FROM {TRAINED} "
-        f"WHERE before >= 3 AND {AFTER} ORDER BY place LIMIT {settings.tested}"
+        f"CREATE OR REPLACE TEMP TABLE drawn AS SELECT {columns} FROM {_users(job)} WHERE false"
     )
-    roles = " UNION ALL ".join(
-        f"SELECT user_id, place, {', '.join(f'{one == role} AS {one}' for one in _ROLES)} "
-        f"FROM {role}"
-        for role in _ROLES
-    )
-    flags = ", ".join(f"bool_or({one}) AS {one}" for one in _ROLES)
+    for role, (who, most) in every.items():
+        _draw_role(job, role, who, most)
+    fit = f"interactions >= {settings.least}"
+    if not settings.published:
+        fit = f"before >= 3 AND {AFTER}"
+    number = f"row_number() OVER (PARTITION BY role, {fit} ORDER BY place)"
+    first = f"{fit} AND {number} <= {settings.most_tested}"
+    tested = MAY_TEST if settings.published else TRAINED
+    query = f"""
+        SELECT user_id, place, {HELD}, {VALIDATING}, {TESTED},
+            role = '{TRAINED}' OR {VALIDATING} OR {TESTED} AS {TRAINED}
+        FROM (SELECT *, role = '{HELD}' AS {HELD}, role = '{tested}' AND {first} AS {TESTED},
+            role = '{MAY_VALIDATE}' AND {first} AS {VALIDATING} FROM drawn)
+    """
     file = _roles(job)
-    engine.write_work(
-        f"SELECT user_id, min(place) AS place, {flags} FROM ({roles}) GROUP BY user_id", file
-    )
-    sizes = {one: engine.rows(f"SELECT count(*) FROM {one}")[0][0] for one in _ROLES}
-    for one in _ROLES:
-        engine.run(f"DROP TABLE {one}")
-    return file, {"active": active, "may_be_held_out": may_be_held} | sizes
+    engine.write(f"FROM ({query}) WHERE {HELD} OR {TRAINED}", file, FAST)
+    sizes = ", ".join(f"count(*) FILTER ({one}) AS {one}" for one in ROLES)
+    counts = engine.one(f"SELECT {sizes} FROM {parquet(file)}")
+    pools = dict(engine.rows("SELECT role, count(*) FROM drawn GROUP BY role ORDER BY role"))
+    engine.run("DROP TABLE drawn")
+    return file, {"active": active, "may_be_held_out": may_be_held} | counts | pools | counts
 
 
-_ROLES = (HELD, VALIDATING, TRAINED, TESTED)
-
-
-def _ranked(job: Job, role: str, of: str, most: int) -> None:
-    """A table of the users with the smallest hashes, each with its place."""
+def _draw_role(job: Job, role: str, who: str, most: int | None) -> None:
+    """Add the users with the smallest hashes to those who are drawn, each with its place."""
     # Those held out have the smallest hashes, so other roles need hashes of their own.
     salt = text(f"{job.settings.seed}:" if role == HELD else f"{job.settings.seed}:{role}:")
+    of = f"FROM {_users(job)} ANTI JOIN drawn USING (user_id) WHERE {who}"
+    if most is None:
+        [(users,)] = job.engine.rows(f"SELECT count(*) {of}")
+        most = min(job.settings.held_out, users // LEAST_OF_HELD_OUT)
     job.engine.run(
-        f"CREATE OR REPLACE TEMP TABLE {role} AS SELECT *, (row_number() OVER () - 1)::INTEGER "
-        f"AS place FROM (SELECT user_id, before, interactions {of} "
+        "INSERT INTO drawn SELECT *, row_number() OVER () + (SELECT count(*) FROM drawn), "
+        f"{text(role)} FROM (SELECT user_id, before, interactions {of} "
         f"ORDER BY md5({salt} || user_id), user_id LIMIT {most})"
     )
 
@@ -158,12 +178,13 @@ def _ranked(job: Job, role: str, of: str, most: int) -> None:
 def _choose(job: Job) -> Written:
     """The histories of all users with a role."""
     file = _chosen(job)
-    job.engine.write_work(
+    job.engine.write(
         f"SELECT roles.*, items, times, interactions, before, before_2019 "
         f"FROM {parquet(job.out / HISTORIES / '*.parquet')} AS histories "
         f"JOIN {parquet(_roles(job))} AS roles USING (user_id) "
         f"JOIN {_users(job)} AS users USING (user_id)",
         file,
+        FAST,
     )
     return file, {}
 
@@ -171,7 +192,7 @@ def _choose(job: Job) -> Written:
 def _write_users(job: Job) -> Written:
     """All users, with their numbers of interactions and their roles."""
     file = job.out / USERS
-    flags = ", ".join(f"coalesce({one}, false) AS {one}" for one in _ROLES)
+    flags = ", ".join(f"coalesce({one}, false) AS {one}" for one in ROLES)
     job.engine.write(
         f"SELECT user_id, interactions, before, {flags} FROM {_users(job)} AS users "
         f"LEFT JOIN {parquet(_roles(job))} AS roles USING (user_id) ORDER BY user_id",
@@ -183,14 +204,15 @@ def _write_users(job: Job) -> Written:
 def _write_train(job: Job) -> Written:
     """What may be trained on: of tested users, all before the targets of validation and 1a."""
     if job.settings.by_year:
-        end = f"CASE WHEN {TESTED} THEN least(before_2019, before - 1) ELSE before_2019 END"
+        of_1a = f"{TESTED} AND before >= 2"
+        end = f"CASE WHEN {of_1a} THEN least(before_2019, before - 1) ELSE before_2019 END"
     else:
         end = f"CASE WHEN {TESTED} THEN before - 2 ELSE before END"
     file = job.out / TRAIN
     job.engine.write(
         f"SELECT user_id, items[:stop] AS items, times[:stop] AS times FROM "
         f"(SELECT *, {end} AS stop FROM {parquet(_chosen(job))} WHERE {TRAINED}) "
-        "ORDER BY place",
+        "WHERE stop > 0 ORDER BY place",
         file,
     )
     return file, _counts(job, file, "len(items)", "interactions")
@@ -250,7 +272,7 @@ def audit(engine: Engine, folder: Path, settings: Settings) -> dict[str, int]:
         f"""
         SELECT (SELECT count(*) FROM rows) AS training_rows,
             (SELECT count(*) FROM ({targets("1a", "1b")})) AS looked_for_targets,
-            (SELECT count(*) FROM {parquet(folder / VALIDATION)}) AS looked_for_validation_targets,
+            (SELECT count(*) FROM ({targets("validation")})) AS looked_for_validation_targets,
             (SELECT count(*) FROM rows SEMI JOIN
                 (SELECT user_id FROM {parquet(folder / USERS)} WHERE held_out) AS held
                 USING (user_id)) AS of_held_out_users,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.analysis.analysis import Progress
 from harness.base.errors import DataError
-from harness_horizon.curation.engine import Engine, parquet, text
+from harness_horizon.curation.engine import FAST, SMALL_ROW_GROUPS, Engine, parquet, text
 from harness_horizon.curation.ledger import Ledger
 from harness_horizon.curation.settings import AFTER_2020, TAU, VALIDATION_YEAR, Settings
 from harness_horizon.curation.sources import (
@@ -91,7 +91,7 @@ def partitions(job: Job) -> int:
 
 def _read_meta(job: Job, category: str) -> None:
     raw, file = job.found["meta"][category], job.work("meta", f"{category}.parquet")
-    job.engine.write_work(meta_query(job.engine, raw), file)
+    job.engine.write(meta_query(job.engine, raw), file, FAST)
     counts = checked_counts(job.engine, file, raw)
     counts |= job.engine.one(
         f"SELECT count(*) FILTER (cause IS NULL AND title IS NULL) AS untitled FROM {parquet(file)}"
@@ -102,11 +102,10 @@ def _read_meta(job: Job, category: str) -> None:
 def _read_reviews(job: Job, category: str) -> None:
     raw = job.found["reviews"][category]
     file, used = (job.work(one, f"{category}.parquet") for one in ("reviews", "used"))
-    job.engine.write_work(reviews_query(job.engine, raw), file)
+    job.engine.write(reviews_query(job.engine, raw), file, FAST)
     counts = checked_counts(job.engine, file, raw)
-    job.engine.write_work(
-        f"SELECT DISTINCT parent_asin FROM {parquet(file)} WHERE cause IS NULL", used
-    )
+    items = f"SELECT DISTINCT parent_asin FROM {parquet(file)} WHERE cause IS NULL"
+    job.engine.write(items, used, FAST)
     job.ledger.finish(f"reviews/{category}", [file, used], counts)
 
 
@@ -167,7 +166,8 @@ def _split(job: Job, category: str, place: int) -> None:
         f"LEFT JOIN ({own}) AS own USING (parent_asin) WHERE cause IS NULL"
     )
     folder = job.work("split", category)
-    job.engine.write_parts(query, folder, by="part")
+    by_part = f"{FAST}, PARTITION_BY (part), ROW_GROUP_SIZE {SMALL_ROW_GROUPS}"
+    job.engine.write(query, folder, by_part)
     job.ledger.finish(f"split/{category}", [folder], {})
 
 
@@ -207,10 +207,8 @@ def _order(job: Job, part: str) -> None:
         f"len(list_filter(times, lambda time: time < {moment}))::INTEGER AS {name}"
         for name, moment in dates.items()
     )
-    engine.write_work(
-        f"SELECT user_id, len(times)::INTEGER AS interactions, {counted} FROM {parquet(file)}",
-        users,
-    )
+    interactions = f"user_id, len(times)::INTEGER AS interactions, {counted}"
+    engine.write(f"SELECT {interactions} FROM {parquet(file)}", users, FAST)
     users_file = parquet(users)
     counts = engine.one(
         f"""

@@ -10,7 +10,7 @@ import msgspec
 
 from harness import Failure, JsonReader, Parsed, Stage
 from harness.base.errors import UsageError
-from harness_horizon.next_item.cases import Case, ItemData, Options, Ranked, questions
+from harness_horizon.next_item.cases import Case, ItemData, Options, Ranked
 from harness_horizon.ranking import rank_in
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ NEXT_ITEM = Stage(
     name="next_item",
     item=Case,
     value=Ranked,
-    items=questions,
+    items=lambda _upstreams, data, options: data.cases(options),
     work=ask,
     roles=("candidate",),
     options=("prefix", "length", "negatives"),

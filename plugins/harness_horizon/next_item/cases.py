@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -22,22 +22,13 @@ if TYPE_CHECKING:
     from harness.contracts.dataset import Dataset, Table
 
 Setting = Literal["1a", "1b", "1c", "1d"]
-SETTINGS: tuple[Setting, ...] = ("1a", "1b", "1c", "1d")
-
 MEANING: dict[Setting, str] = {
     "1a": "trained users, last item before 2020",
     "1b": "users held out, last item before 2020",
     "1c": "trained users, every item from 2020",
     "1d": "users held out, every item from 2020",
 }
-
-NEEDED: dict[Setting, str] = {
-    "1a": "somebody with three items before 2020 and one after",
-    "1b": "somebody held out with two items before 2020",
-    "1c": "somebody with three items before 2020 and one after",
-    "1d": "somebody held out with two items, one of them from 2020",
-}
-"""Without whom a setting has no case."""
+SETTINGS = tuple(MEANING)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -138,12 +129,14 @@ def load(dataset: Dataset, options: Options) -> ItemData:
         raise DataError(
             f"this data has no case of setting {options.setting}",
             where=str(folder),
-            expected=f"{MEANING[options.setting]}: {NEEDED[options.setting]}",
+            expected=MEANING[options.setting],
             hint="leave this task out, or curate more reviews",
         )
     trained = dataset.once("train", read_trained)
     table = dataset.table("cases")
-    users = [user for batch in table.batches("user_id") for user in batch.columns["user_id"]]
+    # The rows of 1d are whole histories, and those of all users held out.
+    least = build.options.get("least_interactions") or 1 if options.setting == "1d" else 1
+    users = [one.user for one in _people(table) if len(one.items) >= least]
     chosen = set(dataset.choose(users))
     people = [one for one in _people(table) if one.user in chosen]
     targets = np.array([item for one in people for item in one.items[one.first :]], dtype=np.int64)
@@ -153,14 +146,11 @@ def load(dataset: Dataset, options: Options) -> ItemData:
 
 def read_trained(table: Table) -> NDArray[np.int64]:
     """The items of the training histories, in ascending order."""
-    parts = [
-        np.unique(np.concatenate([np.array(items, dtype=np.int64) for items in lists]))
-        for batch in table.batches("items")
-        if len(lists := batch.columns["items"])
-    ]
-    if not parts:
+    lists = (items for batch in table.batches("items") for items in batch.columns["items"])
+    found = {item for items in lists for item in items}
+    if not found:
         raise DataError("there are no training histories", expected="rows in train.parquet")
-    return np.unique(np.concatenate(parts))
+    return np.array(sorted(found), dtype=np.int64)
 
 
 def _people(table: Table) -> Iterator[Person]:
@@ -170,8 +160,3 @@ def _people(table: Table) -> Iterator[Person]:
             if not 0 < first < len(items):
                 raise table.bad(number, "first", first, "the place of a target behind a history")
             yield Person(user, tuple(items), first)
-
-
-def questions(_upstreams: Any, data: ItemData, options: Options) -> Iterator[Case]:
-    """The items of the stage `next_item`."""
-    return data.cases(options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -26,6 +26,7 @@ SHORT = {"ndcg": "N", "mrr": "M", "recall": "R"}
 HEADS = tuple(f"{SHORT[name]}@{cut}" for name in NAMES for cut in CUTS)
 DROPS = ("ndcg_10", "recall_10")
 REFERENCE: Setting = "1a"
+PAPERS_USERS = 25_000
 
 TABLE: dict[Setting, str] = {"1a": "Table 1", "1b": "Table 2", "1c": "Table 3", "1d": "Table 4"}
 
@@ -58,9 +59,10 @@ class Result:
             for end in ("", f"_{KNOWN}")
         }
 
-    def mean(self, column: str) -> float | None:
-        """The mean over cases."""
-        values = [value for _, value in self.units[column].values()]
+    def mean(self, column: str, among: Collection[str] | None = None) -> float | None:
+        """The mean over cases, or over those of some users."""
+        every = self.units[column].values()
+        values = [value for user, value in every if among is None or user in among]
         return fmean(values) if values else None
 
     def mean_by_user(self, column: str) -> float | None:
@@ -131,7 +133,13 @@ def _table(setting: Setting, results: Mapping[str, Result]) -> Sheet:
     if setting in PUBLISHED:
         table = TABLES.read(PUBLISHED[setting])
         rows += [
-            (f"paper: {row['model']}", "all", None, None, *(row.get(name) for name in COLUMNS))
+            (
+                f"paper: {row['model']}",
+                "all",
+                None,
+                PAPERS_USERS,
+                *(row.get(name) for name in COLUMNS),
+            )
             for row in table.dicts()
         ]
         notes += (*table.notes, f"the paper's rows are of {COMPARABLE_IF}")
@@ -196,7 +204,7 @@ def _shared(results: Mapping[Setting, Mapping[str, Result]]) -> Iterator[Sheet]:
         if after is None:
             continue
         both = before.users() & after.users()
-        means = (_mean_of(result, both, column) for column in DROPS for result in (before, after))
+        means = (result.mean(column, both) for column in DROPS for result in (before, after))
         rows.append((name, len(both), *map(percent, means)))
     if rows:
         yield Sheet(
@@ -206,8 +214,3 @@ def _shared(results: Mapping[Setting, Mapping[str, Result]]) -> Iterator[Sheet]:
             notes=("in per cent, the mean over the cases of these users",),
             digits=2,
         )
-
-
-def _mean_of(result: Result, users: set[str], column: str) -> float | None:
-    values = [value for user, value in result.units[column].values() if user in users]
-    return fmean(values) if values else None

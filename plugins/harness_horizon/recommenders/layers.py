@@ -31,9 +31,14 @@ class Recommender(nn.Module):
         self.hyper = hyper
         self.items = nn.Embedding(known + 1 + masks, hyper.width, padding_idx=PADDING)
 
-    def encode(self, histories: Tensor) -> Tensor:
-        """A vector for each history; its products with `table` are the scores."""
+    def states(self, histories: Tensor) -> Tensor:
+        """A vector for each position of each history."""
         raise NotImplementedError
+
+    def encode(self, histories: Tensor) -> Tensor:
+        """A vector for each history, of its last item; its products with `table` are the scores."""
+        last = (histories != PADDING).sum(dim=1) - 1
+        return self.states(histories)[torch.arange(len(histories), device=histories.device), last]
 
     def table(self) -> Tensor:
         """A row for each item that is known, without padding and mask."""
@@ -146,9 +151,3 @@ def first_weights(module: nn.Module) -> None:
         nn.init.normal_(module.weight, std=DEVIATION)
     if isinstance(module, nn.Linear) and module.bias is not None:
         nn.init.zeros_(module.bias)
-
-
-def at_last(vectors: Tensor, histories: Tensor) -> Tensor:
-    """The vector at the last item of each history."""
-    last = (histories != PADDING).sum(dim=1) - 1
-    return vectors[torch.arange(len(vectors), device=vectors.device), last]

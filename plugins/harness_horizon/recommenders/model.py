@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from harness_horizon.recommenders.rankers import Question, Ranker, Ranking
 
 KIND = "recommender"
-SPLIT, WEIGHTS = "split", "weights"
-"""The details of the identity: the digests of the split and of the weights."""
-
 ARGUMENTS = ("model", "device", "concurrency")
 
 IN_FLIGHT = 256
@@ -36,7 +33,7 @@ class RecommenderModel(Model):
         self.identity = Identity(
             kind=KIND,
             name=manifest.kind,
-            details={WEIGHTS: manifest.weights, SPLIT: manifest.split},
+            details={"weights": manifest.weights, "split": manifest.split},
         )
         self._folder, self._manifest, self._device = folder, manifest, device
         self.occupies, self.gpus = ("gpu", 1) if self._on_gpu() else (None, 0)

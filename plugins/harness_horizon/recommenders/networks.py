@@ -16,7 +16,6 @@ from harness_horizon.recommenders.layers import (
     EPSILON,
     Encoder,
     Recommender,
-    at_last,
     first_weights,
 )
 from harness_horizon.recommenders.training_data import PADDING
@@ -44,10 +43,6 @@ class SASRec(Recommender):
         states: Tensor = self.encoder(self.items(histories), histories)
         return states
 
-    def encode(self, histories: Tensor) -> Tensor:
-        """The vector after each history's last item."""
-        return at_last(self.states(histories), histories)
-
 
 class GRU4Rec(Recommender):
     """Hidasi et al. (2016) with the augmentation of Tan et al. (2016), as RecBole has it.
@@ -72,10 +67,6 @@ class GRU4Rec(Recommender):
         found, _ = self.units(self.dropout(self.items(histories)))
         states: Tensor = self.dense(found)
         return states
-
-    def encode(self, histories: Tensor) -> Tensor:
-        """The vector after each history's last item."""
-        return at_last(self.states(histories), histories)
 
 
 class BERT4Rec(Recommender):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -89,21 +89,6 @@ def reply_of(ranking: Ranking) -> str:
     return f'{{"items":[{items}],"scores":[{scores}]}}'
 
 
-class Ranker(Protocol):
-    """Ranks after histories of catalogue items."""
-
-    def rank(self, questions: Sequence[Question]) -> list[Ranking]: ...
-
-
-def open_ranker(folder: Path, manifest: Manifest, device: str = "auto") -> Ranker:
-    """The ranker of a checkpoint; DataError if its weights are not those of the manifest."""
-    arrays = read_weights(folder, manifest)
-    vocabulary = Vocabulary(arrays.pop(VOCABULARY))
-    if manifest.kind in NETWORKS:
-        return NetworkRanker(manifest, vocabulary, arrays, device)
-    return CountingRanker(vocabulary, arrays)
-
-
 class CountingRanker:
     """Ranks by counts: what follows the last item that is known, or what is popular."""
 
@@ -170,6 +155,18 @@ class NetworkRanker:
             else best_of(scores[number], self._vocabulary, question.among)
             for number, question in enumerate(questions)
         ]
+
+
+Ranker = CountingRanker | NetworkRanker
+
+
+def open_ranker(folder: Path, manifest: Manifest, device: str = "auto") -> Ranker:
+    """The ranker of a checkpoint; DataError if its weights are not those of the manifest."""
+    arrays = read_weights(folder, manifest)
+    vocabulary = Vocabulary(arrays.pop(VOCABULARY))
+    if manifest.kind in NETWORKS:
+        return NetworkRanker(manifest, vocabulary, arrays, device)
+    return CountingRanker(vocabulary, arrays)
 
 
 def best_of_each(scores: NDArray[np.floating], vocabulary: Vocabulary) -> list[Ranking]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.base.errors import DataError
-from harness_horizon.curation.ledger import complete_manifest
-from harness_horizon.curation.sources import sha256_of
+from harness_horizon.curation.ledger import check_files, complete_manifest
 from harness_horizon.curation.splits import TRAIN, VALIDATION
+from harness_horizon.next_item.cases import Options
 from harness_horizon.recommenders.checkpoint import WEIGHTS
 
 if TYPE_CHECKING:
@@ -44,10 +44,11 @@ class Histories:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """The histories that may be trained on, and those that validate: their last item is asked."""
+    """The histories that may be trained on, and those that validate, from place `asked` on."""
 
     train: Histories
     validation: Histories
+    asked: NDArray[np.int64]
     split: str
     """The digest of the split that the data belongs to."""
 
@@ -138,19 +139,19 @@ def training_cases(data: TrainingData) -> Cases:
 
 
 def validation_cases(data: TrainingData) -> Cases:
-    """The last item of each validation history after the known ones before it.
+    """Each item that is asked of a validation history, after the known ones before it.
 
-    A target that is not known is padding. Histories without a known item before it are left out.
+    These are of the latest items, as many as the question of a run has. A target that is not known
+    is padding. Targets without a known item before them are left out.
     """
-    numbers = data.vocabulary.numbers(data.validation.items)
-    last = data.validation.offsets[1:] - 1
-    asked = np.zeros(len(numbers), dtype=bool)
-    asked[last] = True
-    kept = (numbers != PADDING) & ~asked
-    place = np.concatenate([[0], np.cumsum(kept)])
-    first, end = place[data.validation.offsets[:-1]], place[last]
+    histories, numbers = data.validation, data.vocabulary.numbers(data.validation.items)
+    begin = np.repeat(histories.offsets[:-1], histories.sizes)
+    asked = np.flatnonzero(np.arange(len(begin)) >= begin + np.repeat(data.asked, histories.sizes))
+    known = numbers != PADDING
+    place = np.concatenate([[0], np.cumsum(known)])
+    first, end = place[np.maximum(begin[asked], asked - Options().length)], place[asked]
     there = end > first
-    return Cases(numbers[kept], first[there], end[there], numbers[last][there])
+    return Cases(numbers[known], first[there], end[there], numbers[asked][there])
 
 
 def data_folder(data: Path) -> Path:
@@ -173,37 +174,19 @@ def read_training(folder: Path) -> TrainingData:
     DataError if its build is not complete, or if one of the files was changed since.
     """
     manifest = complete_manifest(folder)
-    written = {name: file for part in manifest.parts.values() for name, file in part.files.items()}
-    for name in (TRAIN, VALIDATION):
-        path = folder / name
-        if not path.is_file() or sha256_of(path) != written[name].digest:
-            raise DataError(
-                "a file of this data is gone or was changed",
-                where=str(path),
-                expected=f"{written[name].size:,} bytes of the digest in its manifest",
-                hint="build the data again: harness data horizon",
-            )
-    split = manifest.digest
-    train, _ = read_histories(folder / TRAIN)
-    asked, first = read_histories(folder / VALIDATION, "first")
-    return TrainingData(train, cut(asked, first + 1), split)
+    check_files(folder, manifest, TRAIN, VALIDATION)
+    train, _ = read_histories(folder / TRAIN, "user_id")
+    validation, asked = read_histories(folder / VALIDATION, "first")
+    return TrainingData(train, validation, asked, manifest.digest)
 
 
-def read_histories(path: Path, *others: str) -> tuple[Histories, Any]:
+def read_histories(path: Path, other: str) -> tuple[Histories, Any]:
     """The histories in a file, with the values of another column."""
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    table = pyarrow.parquet.read_table(path, columns=["items", *others]).combine_chunks()
+    table = pyarrow.parquet.read_table(path, columns=["items", other]).combine_chunks()
     lists = table.column("items").combine_chunks()
     sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
     items = lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
     histories = Histories(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), items)
-    return histories, table.column(others[0]).to_numpy().astype(np.int64) if others else None
-
-
-def cut(histories: Histories, sizes: NDArray[np.int64]) -> Histories:
-    """The first items of each history, as many as `sizes` says."""
-    place = np.arange(len(histories.items)) - np.repeat(histories.offsets[:-1], histories.sizes)
-    kept = place < np.repeat(sizes, histories.sizes)
-    offsets = np.concatenate([[0], np.cumsum(np.minimum(sizes, histories.sizes))])
-    return Histories(offsets.astype(np.int64), histories.items[kept])
+    return histories, table.column(other).to_numpy()

@@ -27,7 +27,7 @@ ABOUT = {
     "ndcg": "NDCG of the true titles in the first {}",
 }
 UNITS = {"": ("", (*ABOUT, PUBLISHED_RECALL)),
-         WHOLE: ("; cases with all queries", ("recall", "precision", PUBLISHED_RECALL)),
+         WHOLE: ("; users with all queries", ("recall", "precision", PUBLISHED_RECALL)),
          USER: ("; mean over users", ("recall", "ndcg"))}  # fmt: skip
 """What a unit's columns end with, what is said of them, and which it has."""
 
@@ -53,7 +53,7 @@ METRICS = {
 
 FEWER, CUT_REPLIES = "fewer queries than asked for", "cut replies"
 FEWER_CAUSE = "fewer_queries"
-"""The cause of a missing value over cases with all queries."""
+"""The cause of a missing value over users with all queries."""
 
 
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Any]]:
@@ -65,37 +65,45 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
         if ahead is not None and ahead[0] == user:
             found = {record.id: record for record in ahead[1]}
             ahead = next(searches, None)
-        scores = [score_of(found.get(one.id, one), one.id in found, options) for one in asked]
+        cases = [found.get(one.id, one) for one in asked]
+        whole = all(one.id in found and not fewer(one, options) for one in cases)
+        scores = [score_of(one, one.id in found, whole, options) for one in cases]
         yield from scores
         if options.ask == "next":
             yield user_score(user, scores)
 
 
-def score_of(record: Record[Any, Any], searched: bool, options: Options) -> Score[Any]:
-    """The score of a case at all cuts, from its record in the last stage that it reached."""
+def fewer(record: Record[Any, Any], options: Options) -> bool:
+    """Whether a case that was searched has fewer queries than were asked for."""
+    return len(record.item.queries.texts) < options.wanted
+
+
+def score_of(record: Record[Any, Any], searched: bool, whole: bool, options: Options) -> Score[Any]:
+    """The score of a case at all cuts, from its record in the last stage that it reached.
+
+    `whole` is whether each reply of the user has all queries.
+    """
     slices = {"history": length_of(record.item.shown)}
     if isinstance(record.outcome, FAILURES):
-        columns = [*COLUMNS, "cosine_mean", "cosine_best"]
-        if options.ask == "long":
-            columns += [f"{PUBLISHED_RECALL}_{cut}" for cut in CUTS]
+        others = (PUBLISHED_RECALL,) if options.ask == "next" else ()
+        columns = [one for one in METRICS if not one.endswith(USER) and not one.startswith(others)]
         cause = f"{(RETRIEVE if searched else GENERATE).name}/{record.outcome.cause}"
-        missing = dict.fromkeys((*columns, *_whole(columns)), cause)
+        missing = dict.fromkeys(columns, cause)
         return Score(id=record.id, user=record.user, missing=missing, slices=slices)
     search: Search = record.item
-    queries = len(search.queries.texts)
+    queries, short = len(search.queries.texts), fewer(record, options)
     values = values_of(record.outcome.value, len(search.truths), queries, options)
-    fewer = queries < options.wanted
-    missing = dict.fromkeys(_whole(values), FEWER_CAUSE) if fewer else {}
-    values |= {} if fewer else {name: values[one] for name, one in _whole(values).items()}
-    slices["queries"] = "fewer" if fewer else "all"
+    missing = {} if whole else dict.fromkeys(_whole(values), FEWER_CAUSE)
+    values |= {name: values[one] for name, one in _whole(values).items()} if whole else {}
+    slices["queries"] = "fewer" if short else "all"
     return Score(
         id=record.id, user=record.user, values=values, missing=missing, slices=slices,
-        counts={FEWER: int(fewer), CUT_REPLIES: int(search.queries.cut)},
+        counts={FEWER: int(short), CUT_REPLIES: int(search.queries.cut)},
     )  # fmt: skip
 
 
 def _whole(columns: Iterable[str]) -> dict[str, str]:
-    """The columns over cases with all queries, each with the column that it is of."""
+    """The columns over users with all queries, each with the column that it is of."""
     return {f"{one}{WHOLE}": one for one in columns if f"{one}{WHOLE}" in METRICS}
 
 
@@ -145,8 +153,9 @@ PUBLISHED = {"horizon_query": "table5", "horizon_long": "table6"}
 """The tasks whose results the paper prints, and the tables."""
 
 COMPARABLE_IF = (
-    "all 33 categories of Amazon Reviews 2023, 1,000,000 held-out users, titles by "
-    "hyp1231/blair-roberta-base, merge: published"
+    "all 33 categories of Amazon Reviews 2023 curated with --published, 1,000,000 held-out users, "
+    "titles by hyp1231/blair-roberta-base, merge: published, no tokens for reasoning; the README "
+    "names what the authors' scripts do otherwise"
 )
 
 
@@ -163,13 +172,16 @@ def column_of(task: str, printed: str) -> str:
 
 HORIZON_TEXT = Benchmark(
     name="horizon_text",
-    version=1,
+    version=2,
     description="What somebody buys next and over the years, in words that find it.",
     licence="Amazon Reviews 2023: no licence is stated",
     stages=(GENERATE, RETRIEVE), options=Options, load=load, suits=suits,
     score=score, metrics=METRICS, main=("recall_10", "recall_10_cosine"),
-    scored_by_user=("generate", "retrieve"),
-    words={"no_list": "the reply holds no list of queries", "_query": "ten queries for the next "
+    scored_by_user=("generate", "retrieve"), tokens_as_published=True,
+    words={"no_list": "the reply holds no list of queries", FEWER_CAUSE: "a reply of the user "
+           "holds fewer queries than were asked for", "_query": "ten queries for the next "
            "purchase", "_long": "ten descriptions of the purchases of the years to come"},
-    published=lambda: results_of(PUBLISHED, column_of, COMPARABLE_IF),
+    published=lambda: results_of(
+        PUBLISHED, lambda *of: column_of(*of) + WHOLE, COMPARABLE_IF
+    ),
 )  # fmt: skip

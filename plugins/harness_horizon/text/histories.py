@@ -76,21 +76,25 @@ class Case(Asked, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class TitleData:
-    """The users with cases, read from the table at each pass; `items` is the catalogue's digest."""
+    """The users with cases, read from the table at each pass; `items` is the catalogue's digest.
+
+    With `from_2020` the targets begin in 2020, else behind a first item of any date.
+    """
 
     table: Table
     users: frozenset[str]
     folder: Path
     items: str
+    from_2020: bool
 
-    def people(self, ask: str) -> Iterator[tuple[str, list[str], int]]:
+    def people(self) -> Iterator[tuple[str, list[str], int]]:
         """Each chosen user with cleaned titles ("" for none) and the place of the first target."""
         names = ("user_id", "titles", "first", "before")
         for batch in self.table.batches(*names):
             columns = (batch.columns[name] for name in names)
             for number, row in enumerate(zip(*columns, strict=True), batch.first):
                 user, titles, first, before = row
-                place = before if ask == "long" else first
+                place = before if self.from_2020 else first
                 if user in self.users and not 0 < place < len(titles):
                     raise self.table.bad(number, "first", place, "a target behind a history")
                 if user in self.users:
@@ -99,7 +103,7 @@ class TitleData:
 
 def questions(_upstreams: Any, data: TitleData, options: Options) -> Iterator[Case]:
     """The items of the stage `generate`: the cases, user by user, oldest first."""
-    for user, titles, first in data.people(options.ask):
+    for user, titles, first in data.people():
         for place, truths in targets(titles, first, options):
             name = user if options.ask == "long" else f"{user}/{place}"
             history = recent([one for one in titles[:place] if one], options.history_characters)
@@ -142,19 +146,22 @@ def load(dataset: Dataset, options: Options) -> TitleData:
             expected="ask=next, or neither",
         )
     folder = dataset.path("manifest").parent
+    build = complete_manifest(folder)
+    from_2020 = options.ask == "long" and not build.options.get("published")
     table = dataset.table(f"cases_{options.setting}")
     columns = (batch.columns for batch in table.batches("user_id", "before"))
     rows = [row for one in columns for row in zip(one["user_id"], one["before"], strict=True)]
-    asked = [user for user, before in rows if before or options.ask == "next"]
-    data = TitleData(table, frozenset(dataset.choose(asked)), folder, items_digest(folder))
+    asked = [user for user, before in rows if before or not from_2020]
+    users = frozenset(dataset.choose(asked))
+    data = TitleData(table, users, folder, items_digest(folder), from_2020)
     without = cut = 0
-    for _, titles, first in data.people(options.ask):
+    for _, titles, first in data.people():
         without += titles[first:].count("")
         end = max((place for place, _ in targets(titles, first, options)), default=0)
         shown = [one for one in titles[:end] if one]
         cut += recent(shown, options.history_characters) != tuple(shown)
-    roles = complete_manifest(folder).totals.get("roles", {})
-    held_out = roles.get("held_out", len(rows)) if options.setting == "1d" else len(rows)
+    roles = build.totals.get("roles", {}) if options.setting == "1d" else {}
+    held_out = roles.get("held_out", len(rows))
     notes = {ALONE: held_out - len(rows), NO_HISTORY: len(rows) - len(asked),
              NO_TITLE: without, CUT: cut}  # fmt: skip
     for fact, number in notes.items():

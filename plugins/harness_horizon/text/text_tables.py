@@ -41,8 +41,8 @@ NOTES = (
     "0.9 to it, which is what the paper counts, so its rows stand there alone; ~cos: mean cosine "
     "of queries and true titles, and of each true title and its nearest query: the paper has .71 "
     "to .73 by BLaIR, and does not say which",
-    "all: a case without queries counts 0; whole: cases with as many queries as were asked for; "
-    "by user: the mean over users",
+    "all: a case without queries counts 0; whole: the cases of users each of whose replies has as "
+    "many queries as were asked for, as the authors count; by user: the mean over users",
     BOUND,
 )
 LONG_NOTE = (
@@ -93,7 +93,14 @@ def _percents(task: FinishedTask, columns: Iterable[str]) -> list[float | None]:
 
 
 def _setting(task: FinishedTask) -> str:
-    return SETTING[task.options.ask].describe(task)
+    """The changes of a task, with all tokens that a model which thinks had."""
+    described = [SETTING[task.options.ask].describe(task)]
+    roles = task.entry.stages[0].components.get("roles", {})
+    sampling = roles.get("candidate", {}).get("sampling", {})
+    if more := sampling.get("reasoning_tokens"):
+        most = sampling["max_tokens"] + more
+        described.append(f"{most:,} tokens, {more:,} of them for reasoning")
+    return ", ".join(filter(None, described))
 
 
 def _rows(task: FinishedTask, columns: Sequence[str]) -> Iterator[tuple[Cell, ...]]:

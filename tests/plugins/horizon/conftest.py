@@ -25,13 +25,13 @@ def histories(lists: Iterable[Iterable[int]]) -> Histories:
 
 @pytest.fixture
 def training_data() -> Callable[..., TrainingData]:
-    """Makes training data from lists of items; a history's validation is all of it and one more."""
+    """Makes training data from lists of items; the last item of a validation history is asked."""
 
     def make(
         train: list[list[int]], validation: list[list[int]] | None = None, split: str = "s"
     ) -> TrainingData:
-        asked = train if validation is None else validation
-        return TrainingData(histories(train), histories(asked), split)
+        others = histories(train if validation is None else validation)
+        return TrainingData(histories(train), others, others.sizes - 1, split)
 
     return make
 

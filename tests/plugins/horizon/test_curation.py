@@ -19,6 +19,8 @@ from builders.horizon import (
     write_log,
 )
 from harness_horizon.curation import build
+from harness_horizon.curation.ledger import read_manifest
+from harness_horizon.recommenders.training_data import read_training, validation_cases
 
 DAY = 86_400_000
 
@@ -165,7 +167,8 @@ def test_random_logs_give_what_plain_dictionaries_give(tmp_path, part, monkeypat
             "trained": rng.choice([5, 1000]),
             "tested": rng.choice([2, 5]),
             "validation": rng.choice(["last", "2019"]),
-            "published": rng.random() < 0.3,
+            "published": rng.random() < 0.5,
+            "least_interactions": rng.choice([None, None, 2, 3]),
         }
         folder = tmp_path / str(number)
         write_log(folder, reviews, titles)
@@ -251,18 +254,81 @@ def test_progress_counts_the_parts_of_each_stage(tmp_path):
     assert shown["histories"] == [(done, 4) for done in range(5)]
 
 
-def test_published_trains_before_2019_and_validates_with_others(tmp_path):
-    reviews = {
-        **REVIEWS,
-        "Old": [(one, "o1", YEAR_2019 - 9 * DAY) for one in PEOPLE]
-        + [(one, "o2", YEAR_2019 - 8 * DAY) for one in PEOPLE],
-    }
-    titles = {**TITLES, "Old": {"o1": "Old one", "o2": "Old two"}}
-    write_log(tmp_path, reviews, titles)
+OLD, LAST, OF_2020 = YEAR_2019 - 9 * DAY, YEAR_2019 + 9 * DAY, TAU + 9 * DAY
+LIVES = {
+    "tests": [OLD - 2, OLD - 1, OLD, LAST, OF_2020],
+    "validates": [OLD - 3, OLD - 2, OLD - 1, OLD, LAST],
+    "short": [OLD - 1, OLD, LAST, OF_2020],
+    "new": [LAST, LAST + 1, LAST + 2, OF_2020, OF_2020 + 1],
+    "later": [OLD - 1, OLD, TAU + 400 * DAY, TAU + 401 * DAY, TAU + 402 * DAY],
+    "old": [OLD - 4, OLD - 3, OLD - 2, OLD - 1, OLD],
+}
+"""When somebody buys, for each kind of user that the authors' scripts treat differently."""
+
+
+def lives(tmp_path, **options):
+    """A published build of thirty users of each kind: for each role the kinds of its users."""
+    rows = [(f"{kind}-{number}", f"b{place}", time) for kind, times in LIVES.items()
+            for number in range(30) for place, time in enumerate(times)]  # fmt: skip
+    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
+    made = read_build(built(tmp_path, published=True, **options))
+    roles = ("held_out", "trained", "tested", "validating")
+    return made, {role: {one.partition("-")[0] for one in made[role]} for role in roles}
+
+
+def test_published_draws_users_as_the_authors_scripts(tmp_path):
+    made, kinds = lives(tmp_path, held_out=70)
+    assert kinds["held_out"] <= {"tests", "short", "new"}
+    assert kinds["tested"] == {"tests"}
+    assert kinds["validating"] == {"validates"}
+    assert kinds["trained"] == {"tests", "validates", "new", "later", "old"}
+    # A tenth of the 90 users of 2020 is held out.
+    assert len(made["held_out"]) == 9
+    assert made["tested"] | made["validating"] <= made["trained"]
+    assert {user.partition("-")[0] for user, *_ in made["1b"]} <= {"tests", "new"}
+
+
+def test_published_sets_users_aside_who_need_no_item_of_2019(tmp_path):
+    lives = {"late": [TAU - 500 * DAY] * 3 + [TAU, TAU + DAY], "old": [TAU - 500 * DAY] * 5}
+    rows = [(f"{kind}-{number}", f"b{place}", time + place) for kind, times in lives.items()
+            for number in range(100) for place, time in enumerate(times)]  # fmt: skip
+    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
     made = read_build(built(tmp_path, published=True))
-    assert_equal(made, expected(reviews, titles, published=True))
-    assert made["validating"] and not made["validating"] & made["trained"]
-    assert {time for _, rows in made["train"] for _, time in rows} == {
-        YEAR_2019 - 9 * DAY,
-        YEAR_2019 - 8 * DAY,
-    }
+    # Ten of 100 users of 2020 are held out, and nine of the 90 who are left are set aside.
+    left = set(made["histories"]) - made["held_out"] - made["trained"]
+    assert len(made["held_out"]) == 10
+    assert (len(left), {user.partition("-")[0] for user in left}) == (9, {"late"})
+
+
+def test_published_trains_before_2019_and_validates_with_trained_users(tmp_path):
+    made, _ = lives(tmp_path, least_interactions=4)
+    train = {user: [item for item, _ in rows] for user, rows in made["train"]}
+    wanted = {"tests": 3, "validates": 4, "short": 2, "later": 2, "old": 5}
+    assert {user.partition("-")[0]: len(rows) for user, rows in train.items()} == wanted
+    # An item of 2019 validates, unless it is the target of 1a.
+    check = [(user.partition("-")[0], len(rows), first)
+             for user, rows, first, _ in made["validation"]]  # fmt: skip
+    assert set(check) == {("validates", 5, 4)}
+    asked = {user.partition("-")[0]: (len(rows), first) for user, rows, first, _ in made["1a"]}
+    assert asked == {"tests": (4, 3), "short": (3, 2)}
+
+
+def test_published_validates_with_every_item_of_2019(tmp_path):
+    times = [OLD, *(LAST + number for number in range(3)), OF_2020]
+    rows = [(f"p{number}", f"b{place}", time) for number in range(30)
+            for place, time in enumerate(times)]  # fmt: skip
+    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{n}": f"Book {n}" for n in range(5)}})
+    out = built(tmp_path, published=True)
+    data = read_training(out)
+    [(histories, targets)] = validation_cases(data).batches(10**6, 9)
+    # Only b0 is trained on: it is the history of b1 and b2, which nobody can recommend.
+    assert histories.tolist() == [[1]] * len(targets) and not targets.any()
+    assert len(targets) == 2 * len(read_build(out)["tested"]) > 0
+    assert read_manifest(out).totals["audit"]["looked_for_validation_targets"] == len(targets)
+
+
+def test_fewer_are_tested_where_fewer_are_trained_on(tmp_path):
+    assert settings_of(tmp_path, trained=5000).most_tested == 5000
+    assert settings_of(tmp_path).rules()["tested"] == 25_000
+    with pytest.raises(ValueError, match="tested=6000 is more than trained=5000"):
+        settings_of(tmp_path, trained=5000, tested=6000)

@@ -59,9 +59,10 @@ def test_years_tails_and_categories(report):
 
 def test_figures_hold_the_distributions(report):
     lengths, years, items = (figure.marks[0] for figure in report.figures)
-    assert (lengths.x, lengths.y) == ((1.0, 2.0, 3.0), (3.0, 3.0, 5.0))
+    # Bins of one, of two and three, of four to seven, and of eight to fifteen: 3, 3 + 5 users.
+    assert (lengths.x, lengths.y) == ((1.0, 2.5), (3.0, 4.0))
     assert (years.x, years.y) == ((2018.0, 2019.0, 2020.0), (10.0, 5.0, 9.0))
-    assert (items.x, items.y) == ((5.0, 9.0, 10.0), (1.0, 1.0, 1.0))
+    assert (items.x, items.y) == ((5.5, 11.5), (1 / 4, 2 / 8))
 
 
 def test_a_folder_that_is_not_complete(tmp_path):

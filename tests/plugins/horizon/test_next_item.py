@@ -173,9 +173,26 @@ def test_a_setting_without_cases_is_named(tmp_path: Path) -> None:
         harness.evaluate("horizon_next_item_1b", model="baseline", data=str(data))
     assert str(error.value).replace(str(data), "DATA") == snapshot("""\
 DATA: this data has no case of setting 1b
-  expected: users held out, last item before 2020: somebody held out with two items before 2020
+  expected: users held out, last item before 2020
   to do:    leave this task out, or curate more reviews\
 """)
+
+
+def test_published_asks_users_held_out_with_five_interactions_for_the_next_item(
+    tmp_path: Path,
+) -> None:
+    rows = [(f"p{number}", f"b{k}", TAU - 400 * 86_400_000 * (k < 2) + k)
+            for number in range(100) for k in range(4 + number % 2)]  # fmt: skip
+    write_log(tmp_path, {"Books": rows}, {"Books": {f"b{k}": f"Book {k}" for k in range(5)}})
+    for as_published, lengths in ((False, {4, 5}), (True, {5})):
+        data = built(tmp_path, published=as_published, out=tmp_path / str(as_published))
+        held = {row["user_id"]: len(row["items"]) for row in rows_of(data / "cases-1d.parquet")}
+        assert set(held.values()) == {4, 5}
+        found = harness.evaluate("horizon_next_item_1d", model="baseline", data=str(data),
+                                 output_path=tmp_path / "runs", no_store=True)  # fmt: skip
+        users = {sample.user for sample in found.samples()}
+        assert {held[user] for user in users} == lengths
+        assert users == {user for user, size in held.items() if size in lengths}
 
 
 def test_the_four_settings_are_compared(tmp_path: Path) -> None:

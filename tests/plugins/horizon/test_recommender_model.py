@@ -298,7 +298,7 @@ def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path: Path, 
     with pytest.raises(DataError, match="is gone or was changed") as caught:
         run(settings, no_progress)
     assert caught.value.where == str(data / name)
-    assert caught.value.expected == f"{len(whole):,} bytes of the digest in its manifest"
+    assert caught.value.expected == f"{len(whole):,} bytes of the digest in manifest.json"
     (data / name).unlink()
     with pytest.raises(DataError, match="is gone or was changed"):
         run(settings, no_progress)

@@ -134,6 +134,17 @@ def test_core_scores_are_cosines_over_the_temperature() -> None:
     assert torch.allclose(table.norm(dim=1), torch.ones(KNOWN), atol=1e-5)
 
 
+@torch.no_grad()
+def test_core_scores_the_direction_of_a_history_and_not_its_length() -> None:
+    made = network("core")
+    one = made.encode(HISTORIES)
+    assert torch.allclose(one.norm(dim=1), torch.full((3,), 1 / TINY.temperature), atol=1e-3)
+    # A history of one item points where that item does, so that its cosine with it is 1.
+    alone = made(torch.tensor([[4], [9]]))
+    assert alone[0, 3].item() == pytest.approx(1 / TINY.temperature, rel=1e-4)
+    assert alone[1, 8].item() == pytest.approx(1 / TINY.temperature, rel=1e-4)
+
+
 @each_network
 def test_ten_users_are_learnt_by_heart(kind: Kind, walks: TrainingData, tmp_path: Path) -> None:
     epochs = 90 if kind == "bert4rec" else 30

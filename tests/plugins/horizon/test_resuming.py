@@ -103,8 +103,9 @@ def test_finished_parts_are_not_done_again(log):
 def test_other_options_are_refused_with_what_differs(log):
     with pytest.raises(UsageError) as error:
         build.run(settings_of(log, partitions=3, seed=1, published=True))
-    assert str(error.value).splitlines()[1:4] == [
+    assert str(error.value).splitlines()[1:5] == [
         "  found:    published: True instead of False",
+        "      least_interactions: 5 instead of None",
         "      seed: 1 instead of 0",
         "  expected: the inputs and options of manifest.json, or another folder (--out)",
     ]
@@ -185,10 +186,10 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_continues(log, monkeypatc
     out = log / "interrupted"
     write = Engine.write
 
-    def interrupted(engine, query, file):
+    def interrupted(engine, query, file, *options):
         if file.name == "part-001.parquet":
             raise error
-        write(engine, query, file)
+        write(engine, query, file, *options)
 
     monkeypatch.setattr(Engine, "write", interrupted)
     with pytest.raises(Interrupted) as raised:

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from builders.catalogue import SMALL, Scripted, indexed, titles_of, write_curated
-from harness_horizon.catalogue import retriever
+from harness_horizon.catalogue import index_folder, retriever
+from harness_horizon.catalogue.faiss_index import FaissIndex
 from harness_horizon.catalogue.index_folder import INDEX, TITLES
 from harness_horizon.catalogue.retriever import make
 from harness_horizon.catalogue.titles import distinct_titles, items_digest
@@ -221,12 +223,45 @@ def test_an_index_without_its_manifest_is_named(index: Path, data: Path, tmp_pat
 def test_a_cut_index_is_refused_and_so_is_a_changed_one(index: Path, name: str) -> None:
     whole = (index / name).read_bytes()
     (index / name).write_bytes(whole[:-100])
-    with pytest.raises(DataError, match="a file of this index is cut") as caught:
+    with pytest.raises(DataError, match="a finished file is gone or was changed") as caught:
         asked([], model=str(index))
     assert f"{len(whole) - 100:,} bytes" in str(caught.value)
     (index / name).write_bytes(whole[:-100] + bytes(100))
     with pytest.raises(DataError, match="a finished file is gone or was changed"):
         asked([], model=str(index))
+
+
+def test_a_changed_index_is_refused_before_anything_is_asked(index: Path) -> None:
+    model = make(ModelSettings(args={"model": str(index)}))
+    whole = bytearray((index / INDEX).read_bytes())
+    whole[len(whole) // 2] ^= 1
+    (index / INDEX).write_bytes(whole)
+    with pytest.raises(DataError, match="a finished file is gone or was changed"):
+        make(ModelSettings(args={"model": str(index)}))
+    # So it is where the index changes while the candidate is asked.
+    with pytest.raises(DataError, match="a finished file is gone or was changed"):
+        asyncio.run(model.open())
+
+
+def test_an_index_is_read_once_to_be_checked(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Path] = []
+    check = index_folder.check_files
+    monkeypatch.setattr(index_folder, "check_files",
+                        lambda *of: (checked.append(of[0]), check(*of)))  # fmt: skip
+    for _ in range(3):
+        asked([question(["a pot"], TITLES_OF[:1])], model=str(index))
+    assert len(checked) == 1
+    os.utime(index / INDEX, ns=(0, 0))
+    asked([question(["a pot"], TITLES_OF[:1])], model=str(index))
+    assert len(checked) == 2
+
+
+def test_an_index_that_faiss_cannot_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / INDEX).write_bytes(b"no index" * 100)
+    with pytest.raises(DataError, match="faiss cannot read this index") as caught:
+        FaissIndex(tmp_path / INDEX)
+    assert str(tmp_path / INDEX) in str(caught.value)
+    assert "harness horizon index --data" in str(caught.value)
 
 
 @pytest.mark.parametrize("store", [None, Path("calls.sqlite")])

@@ -6,9 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from harness_horizon.curation.ledger import complete_manifest
 from harness_horizon.recommenders.training_data import SAMPLE
+from harness_horizon.text import histories
 from harness_horizon.text.histories import (
     ALONE,
     CUT,
@@ -103,6 +105,21 @@ def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_202
     trained = Data(ROWS)
     load(trained, Options(ask="long", setting="1c"))  # type: ignore[arg-type]
     assert trained.noted[ALONE] == 0
+
+
+def test_users_without_a_past_have_a_long_horizon_in_data_of_published_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = ROWS | {"alone": (["a", "b", "c", "d"], 1, 1)}
+    build = complete_manifest(SAMPLE)
+    published = msgspec.structs.replace(build, options=build.options | {"published": True})
+    for made, users in ((build, ["u", "alone"]), (published, ["u", "new", "alone"])):
+        monkeypatch.setattr(histories, "complete_manifest", lambda _, made=made: made)
+        found = cases(rows, ask="long")
+        assert [one.id for one in found] == users
+        assert (found[0].history, found[0].truths) == (("a", "b"), ("c", "d", "e"))
+    # Their first item is the history, and what follows is asked for.
+    assert (found[1].history, found[1].truths) == (("a",), ("b", "c"))
 
 
 def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned() -> None:

@@ -115,6 +115,26 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
         assert metrics["cosine_best"].value == pytest.approx(1, abs=1e-3)
 
 
+THOUGHT = "4,316 tokens, 4,096 of them for reasoning"
+
+
+@pytest.mark.parametrize("thinks", [True, False])
+def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stamp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thinks: bool
+) -> None:
+    monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
+    result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=3)
+    stamps = [one.not_comparable_because for one in result.summaries]
+    why = ["the candidate thinks: 4,316 tokens, the published 220",
+           "the candidate thinks: 4,446 tokens, the published 350"]  # fmt: skip
+    assert [one in stamp for one, stamp in zip(why, stamps, strict=True)] == [thinks, thinks]
+    assert not any("thinks" in one for stamp in stamps for one in stamp) or thinks
+    sheets = main(finished(result), None).sheets
+    assert [sheet.rows[0][1] for sheet in sheets] == (
+        [THOUGHT, THOUGHT.replace("4,316", "4,446")] if thinks else ["", ""]
+    )
+
+
 def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
     tmp_path: Path,
 ) -> None:

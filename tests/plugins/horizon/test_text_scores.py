@@ -145,7 +145,7 @@ NO_LIST, DOWN = Unreadable("no_list", ""), CallFailed("timeout", "")
 def test_cases_and_users_are_units_with_both_denominators() -> None:
     found = scores(("u", HIT), ("u", MISS), ("u", NO_LIST), ("v", MISS), ("w", DOWN))
     assert list(found) == ["u/0", "u/1", "u/2", "user u", "v/3", "user v", "w/4", "user w"]
-    assert found["u/0"].values["recall_10_whole"] == 1
+    assert found["u/0"].missing["recall_10_whole"] == "fewer_queries"
     assert found["u/0"].slices == {"history": "1-5", "queries": "all"}
     assert found["u/1"].missing["recall_10_whole"] == "fewer_queries"
     assert found["u/1"].counts == {"fewer queries than asked for": 1, "cut replies": 1}
@@ -161,18 +161,34 @@ def test_cases_and_users_are_units_with_both_denominators() -> None:
     # A case without queries counts 0 in the mean of its user, and one not searched does not count.
     assert results["recall_10_user"].value == pytest.approx((1 / 3 + 0) / 2)
     assert results["recall_10"].value == pytest.approx(1 / 4)
-    assert results["recall_10_whole"].value == 1
+    assert results["recall_10_whole"].value is None
     assert found["user w"].missing["recall_10_user"] == "retrieve/timeout"
     assert found["w/4"].missing["cosine_best"] == "retrieve/timeout"
+
+
+def test_whole_counts_the_users_whose_replies_all_have_all_queries_as_the_authors_do() -> None:
+    # The cases 1, 3 and 7 have nine queries and the case 5 none, so that u, v and x do not count.
+    found = scores(
+        ("u", HIT), ("u", HIT), ("w", HIT), ("v", HIT), ("x", HIT), ("x", NO_LIST), ("y", DOWN),
+        ("v2", HIT), ("z", MISS),
+    )  # fmt: skip
+    results = Columns(METRICS, found.values(), of_others=HORIZON_TEXT.stages_of_others).results(
+        interval=IntervalSpec(draws=20), seed=0, task="t"
+    )
+    whole = results["recall_10_whole"]
+    assert (whole.value, whole.n) == (pytest.approx(1 / 2), 2)
+    assert whole.missing == {"fewer_queries": 5, "generate/no_list": 1, "retrieve/timeout": 1}
+    assert found["u/0"].slices["queries"] == "all"
 
 
 @pytest.mark.parametrize(("prompt", "queries"), [("one", "all"), ("paper", "fewer")])
 def test_one_query_is_all_where_one_was_asked_for(prompt: Any, queries: str) -> None:
     item = Search(id="u/1", user="u", shown=2, queries=Queries(("q",)), truths=("b",))
     [record] = make_records([(item, HIT)], stage="a key")
-    found = score_of(record, True, Options(prompt=prompt))
+    found = score_of(record, True, True, Options(prompt=prompt))
     assert found.slices["queries"] == queries
-    assert ("recall_10_whole" in found.values) == (queries == "all")
+    [found] = [*scores(("u", HIT), options=Options(prompt=prompt)).values()][:1]
+    assert found.values["recall_10_whole"] == 1
 
 
 def test_a_long_horizon_has_one_unit_a_user() -> None:
@@ -211,8 +227,8 @@ def test_the_published_tables_are_those_of_the_page() -> None:
     results = HORIZON_TEXT.published()
     every = {(one.task, one.model, one.metric): one.value for one in results}
     assert len(every) == 2 * 3 * 6
-    assert every["horizon_query", "Qwen3-8B", "recall_10_cosine"] == pytest.approx(0.0206)
-    assert every["horizon_long", "Gemma2-9B", "published_recall_100"] == pytest.approx(0.1039)
-    assert every["horizon_long", "Qwen3-8B", "precision_50_cosine"] == pytest.approx(0.0065)
+    assert every["horizon_query", "Qwen3-8B", "recall_10_cosine_whole"] == pytest.approx(0.0206)
+    assert every["horizon_long", "Gemma2-9B", "published_recall_100_whole"] == pytest.approx(0.1039)
+    assert every["horizon_long", "Qwen3-8B", "precision_50_cosine_whole"] == pytest.approx(0.0065)
     assert {one.metric for one in results} <= set(METRICS)
     assert column_of("horizon_query", "recall_10") == "recall_10_cosine"

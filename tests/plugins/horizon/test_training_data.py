@@ -1,8 +1,10 @@
 """Training cases, vocabulary and the rules that count; none of it needs torch."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+from harness_horizon.next_item.cases import ItemData, Options, Person
 from harness_horizon.recommenders.rankers import neighbours, popular, scores_after
 from harness_horizon.recommenders.training_data import (
     TrainingData,
@@ -81,3 +83,24 @@ def test_the_popular_one_of_equal_neighbours_is_first(training_data: Make) -> No
     scores = scores_after(1, neighbours(data))
     order = data.vocabulary.items[np.argsort(-scores, kind="stable")]
     assert order[:2].tolist() == [3, 2]
+
+
+def test_validation_cuts_a_history_before_it_drops_unknown_items_as_a_question_does(
+    training_data: Make,
+) -> None:
+    rows = [[1, *range(1000, 1099), 2, 3], [1, *range(1000, 1100), 2]]
+    data = training_data([[1, 2, 3]], rows)
+    [(histories, targets)] = validation_cases(data).batches(10, 100)
+    # Of 101 items before the target, the latest hundred are asked about; 1 is the oldest.
+    assert (histories.tolist(), targets.tolist()) == ([[2]], [3])
+    people = [Person(str(len(row)), tuple(row), len(row) - 1) for row in rows]
+    asked = ItemData(people, data.vocabulary.items, "s", 0).cases(Options())
+    known = [data.vocabulary.numbers(np.array(case.history)) for case in asked]
+    assert [row[row > 0].tolist() for row in known] == [[2], []]
+
+
+def test_all_items_from_the_first_one_asked_validate(training_data: Make) -> None:
+    data = training_data([[1, 2, 3]])
+    data = replace(data, asked=np.array([1]))
+    [(histories, targets)] = validation_cases(data).batches(10, 5)
+    assert (histories.tolist(), targets.tolist()) == ([[1, 0], [1, 2]], [2, 3])

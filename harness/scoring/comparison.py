@@ -15,14 +15,17 @@ import msgspec
 from harness.base.errors import DataError, HarnessError, PluginError
 from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
+from harness.contracts.stage import CANDIDATE
 from harness.runs.atomic_files import atomic_write
 from harness.scoring.aggregate import Columns, counted_values, sound
 from harness.scoring.changed_units import changed_units
 from harness.scoring.comparable import (
+    THE_CANDIDATE,
     ComparisonSet,
     NoneComparable,
     candidate_of,
     comparison_set,
+    follows,
     server_differences,
     settings_of,
 )
@@ -141,7 +144,11 @@ def compare(
         task=summary.task,
         version=summary.version,
         benchmark=summary.benchmark,
-        roles={role: name for role, name in summary.roles.items() if role != "candidate"},
+        roles={
+            role: THE_CANDIDATE if follows(runs.reference, role) else name
+            for role, name in summary.roles.items()
+            if role != CANDIDATE
+        },
         data=summary.data,
         not_comparable_because=tuple(dict.fromkeys(reasons)),
         chosen=runs.chosen,

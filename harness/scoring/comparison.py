@@ -252,11 +252,12 @@ def _on_common(
 
 
 def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
-    """The main metrics of a task among these where runs are compared, the main one first."""
+    """The main metrics of a task among these, and after them those of runs that share an oracle."""
     oracle = task.benchmark.oracle
-    named = [name for name in (oracle.main if oracle else ()) if name in metrics]
     known = {name: task.benchmark.metrics[name] for name in metrics}
-    return main_metrics(named or task.summary.main, known)
+    main = main_metrics(task.summary.main, known)
+    further = [name for name in (oracle.main if oracle else ()) if name in metrics]
+    return tuple(dict.fromkeys((*main, *further)))
 
 
 def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:

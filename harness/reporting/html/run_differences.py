@@ -18,7 +18,6 @@ from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference, is_established
-from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -171,8 +170,7 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
                 alone.append(f"{name} ({tasks[0].label})")
             continue
         metrics = chosen_metrics(tasks[0].task, tasks[0].benchmark)
-        shown = main_metrics(tasks[0].summary.main, metrics)
-        only = tuple(dict.fromkeys((*main_of(tasks[0], metrics), *shown)))
+        only = main_of(tasks[0], metrics)
         # All repeats of a task are compared with the same runs, so that their mean is too.
         against = best.setdefault(task_and_repeat(name)[0], _best(tasks, only))
         try:

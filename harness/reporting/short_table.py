@@ -20,6 +20,7 @@ from rich.text import Text
 from harness.reporting.report_tables import sheet_parts
 from harness.reporting.tables import (
     candidate_of,
+    members_note,
     metric_name,
     missing_cell,
     missing_share,
@@ -343,6 +344,7 @@ def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
     yield Text(comparability(summaries), style="red")
     yield Text(_missing(summaries), style="yellow")
     yield Text(_thought_out(summaries), style="yellow")
+    yield Text(members_note(summaries), style="yellow")
     notes = list(dict.fromkeys(note for each in summaries for note in each.notes or ()))
     if notes:
         more = f" (and {len(notes) - 1} more)" if len(notes) > 1 else ""

@@ -211,25 +211,35 @@ def _selection(suite: Suite, settings: RunSettings, plugins: Plugins) -> Selecti
 
 
 def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
-    """Print what the runs of all models would ask; a model's seeds ask the same."""
+    """Print what the runs of all models would ask, and which of them could not be compared; a
+    model's seeds ask the same."""
     import asyncio
 
     from harness.pipeline.forecast import rehearse
+    from harness.pipeline.preparation import prepare
+    from harness.pipeline.suite_runs import Players, players_of_suite, unlike_players
     from harness.registry import load_plugins
     from harness.reporting.suite_tables import forecast_report, forecast_rows
+    from harness.reporting.text import clean_text
 
     runs: dict[str, list[PlannedSuiteRun]] = {}
     for each in planned:
         runs.setdefault(each.name, []).append(each)
     plugins = load_plugins()
-    rows = forecast_rows(
-        (name, len(of_model), asyncio.run(rehearse(of_model[0].settings, plugins)))
-        for name, of_model in runs.items()
-    )
+    players: dict[str, Players] = {}
+    found = []
+    for name, of_model in runs.items():
+        prepared = prepare(of_model[0].settings, plugins)
+        players[name] = players_of_suite(prepared)
+        forecast = asyncio.run(rehearse(of_model[0].settings, plugins, prepared))
+        found.append((name, len(of_model), forecast))
+    rows, unlike = forecast_rows(found), unlike_players(players)
     if json:
-        print_json({"models": rows})
+        print_json({"models": rows, "not_comparable": unlike})
     else:
         _print(forecast_report(rows))
+        for line in unlike:
+            print(clean_text(f"not comparable: {line}"))
     return 0
 
 

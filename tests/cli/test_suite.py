@@ -138,6 +138,37 @@ def test_the_exit_code_of_a_suite():
     assert exit_code_of([3, 4, 1]) == exit_code_of([3, 2]) == 1
 
 
+def test_a_rehearsal_names_what_will_not_be_comparable_and_what_helps(suite, capsys, tmp_path):
+    def server(name, port):
+        return {"name": name, "spec": f"openai:model={name},base_url=http://127.0.0.1:{port}/v1"}
+
+    def unlike(models, task, *more, **options):
+        code, document = suite(models, "--dry_run", *more, task=task, **options)
+        assert code == 0
+        return document["not_comparable"]
+
+    two = [server("a", 1), server("b", 2)]
+    # Each model's own server is also that of the judge by default.
+    weights = "openai:meta-llama/Llama-3.3-70B-Instruct"
+    judge = "openai:model=j,base_url=http://127.0.0.1:3/v1"
+    (tmp_path / "s.yaml").write_text(
+        f"models: {json.dumps(two)}\ntasks: [gist_synthetic]\nlimit: 2\noptions: {{data: sample}}"
+    )
+    assert main(["suite", "s.yaml", "--dry_run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"not comparable: gist_synthetic: the judge is {weights} for a; another {weights} for b: "
+        "name one for all with `judge: SPEC`"
+    )
+    assert unlike(two, "gist_synthetic", judge=judge) == []
+    # The predictor of each is itself.
+    assert unlike(two, "usersum_movielens", judge=judge) == []
+    own = [server("a", 1), server("j", 3)]
+    data = "sample, allow_self_judging: true"
+    assert unlike(own, "interests", judge=judge, data=data) == [
+        "interests: j is its own judge: name another model as the judge"
+    ]
+
+
 def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
     def interrupted(request):
         os.kill(os.getpid(), signal.SIGINT)

@@ -298,7 +298,7 @@ def _no_output(result: object) -> None:
 def _finish(
     suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
 ) -> int:
-    """Decide the gates, write the report and print how the runs ended; the exit code of all."""
+    """Compare the runs, write the report and print how the runs ended; the exit code of all."""
     from harness.cli.score import open_runs
     from harness.cli.suite_gates import decided_gates
     from harness.pipeline.suite_runs import exit_code_of
@@ -311,7 +311,9 @@ def _finish(
     try:
         if folders:
             runs_of_all = open_runs(folders, None, {})
-            write_report(page, runs_of_all, title=f"suite {suite.name}", option=PAGE)
+            names = [Path(folder).name for folder in bases.values()]
+            title = f"suite {suite.name}"
+            write_report(page, runs_of_all, title=title, option=PAGE, bases=names)
             written = page
     except HarnessError as error:
         errors.append(error)
@@ -325,13 +327,13 @@ def _finish(
         from harness.reporting.gate_lines import print_gates
         from harness.reporting.short_comparison import print_short_comparison
 
-        names = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
-        names |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}
+        named = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
+        named |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}
         print()
         for document in documents:
             if document.comparisons:
                 print_short_comparison(document)
-            print_gates(document, names=names)
+            print_gates(document, names=named)
             print()
         _print(ending_report(suite.name, runs))
         if written is not None:

@@ -260,6 +260,27 @@ def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*main, *further)))
 
 
+def best_runs(
+    tasks: Sequence[FinishedTask], metrics: Iterable[str], bases: Collection[str] = ()
+) -> dict[str, str]:
+    """By metric the run that others are compared with: one of `bases`, else that of the best value.
+
+    Only runs that can be compared are there.
+    """
+    found: dict[str, str] = {}
+    members = comparison_set(tasks).members
+    base = next((task.run for task in members if task.run in bases), None)
+    for metric in metrics:
+        values: dict[str, float] = {}
+        for task in members:
+            result = task.summary.metrics.get(metric)
+            if result is not None and result.value is not None:
+                values[task.run] = result.value if result.higher_is_better else -result.value
+        if values:
+            found[metric] = base or max(values, key=values.__getitem__)
+    return found
+
+
 def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:
     """The oracle of all runs, and the scores of each run against it.
 

@@ -24,12 +24,13 @@ from harness.reporting.tables import (
     metric_name,
     missing_cell,
     missing_share,
+    missing_units,
     plain_table,
     result_console,
     thought_out,
     value_of,
 )
-from harness.reporting.text import NOTHING, aligned, clean_text, reasons, share
+from harness.reporting.text import NOTHING, aligned, clean_text, reasons
 from harness.runs.manifest import Manifest
 from harness.scoring.comparable import THE_CANDIDATE
 from harness.scoring.group_means import MeanOverTasks, tasks_of_group
@@ -318,7 +319,7 @@ class _Rows:
                 value="no mean" if mean.value is None else value_of(mean),
                 is_number=mean.value is not None,
                 n=f"{sum(result.units_behind for result in results):,}",
-                missing=f"{missing:,} ({share(lost, 1)})" if lost else NOTHING,
+                missing=missing_units(missing, lost),
             )
             name = ""
 

@@ -219,9 +219,22 @@ def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
 
 
 def missing_cell(result: MetricResult) -> str:
-    """The number of missing units, with the share that is missing of all; `–` if nothing is."""
-    missing = missing_share(result)
-    return f"{sum(result.missing.values()):,} ({share(missing, 1)})" if missing else NOTHING
+    """The number of missing units, and of missing parts of the others; `–` if nothing is missing.
+
+    `8 (25%)`, `4 of 77 parts`, or `8, 4 of 77 parts`.
+    """
+    units = sum(result.missing.values())
+    if result.missing_parts:
+        missing, every = result.missing_parts
+        return f"{units:,}, " * bool(units) + f"{missing:,} of {every:,} parts"
+    return missing_units(units, missing_share(result))
+
+
+def missing_units(units: int, missing: float) -> str:
+    """The number of missing units with the share that is missing of all; `–` if nothing is."""
+    if not missing:
+        return NOTHING
+    return f"{units:,} ({share(missing, 1)})" if units else f"{share(missing, 1)} of parts"
 
 
 def missing_share(result: MetricResult) -> float:

@@ -101,7 +101,9 @@ def scored_against(
     if score.details is None:
         return score
     values, missing = split_missing(scores_of(score.details, options, oracle))
-    lost = {name: one for name, one in lost_of(score.details, options).items() if name in values}
+    parts = parts_of(score.details, options)
+    lost = lost_of(score.details, parts)
+    lost = {name: one for name, one in lost.items() if name in values}
     lowest = lowest_of(score.details, options, oracle)
     if "is" in lost:
         lowest["is"] = min(lowest["is"], (1 - lost["is"]) * values["is"])
@@ -114,6 +116,7 @@ def scored_against(
         values=values,
         missing=missing,
         lost=lost or msgspec.UNSET,
+        parts={name: one for name, one in parts.items() if name in values},
         worst={name: one for name, one in lowest.items() if name in lost or name in missing},
         counts=counts,
     )
@@ -268,11 +271,11 @@ def read_windows(profile: Profile) -> float:
     return 1 - profile.unreadable / profile.windows
 
 
-def lost_of(profile: Profile, options: Options) -> dict[str, float]:
-    """The share of each score that failures took: of the windows, and in them of the interests.
+def parts_of(profile: Profile, options: Options) -> dict[str, tuple[int, int]]:
+    """How many windows and interests failures took from each score, and of how many.
 
     An interest is lost to groundedness without a verdict on its evidence or its category, and to
-    specificity also without one on its retrieval, if that counts. Without failures it is empty.
+    specificity also without one on its retrieval, if that counts.
     """
     categories = graded(profile, options.verification)
     unknown = {one.name for one in profile.interests if one.counts is None or one.mapping_failure}
@@ -283,12 +286,25 @@ def lost_of(profile: Profile, options: Options) -> dict[str, float]:
         for interest in _asked(category, verified_only=options.verified_only)
     ]
     unfound = {one.name for one in counting if one.correct is None}
-    read = read_windows(profile)
-    grounded = 1 - read * (1 - _ratio(len(unknown), len(profile.interests)))
+    windows = profile.unreadable
+    grounded = len(unknown) + windows, len(profile.interests) + windows
     tested = unknown | {one.name for one in counting}
-    specific = 1 - read * (1 - _ratio(len(unknown | unfound), len(tested)))
-    lost = dict.fromkeys(("ig_f1", "ig_p", "ig_r", "verified"), grounded)
-    lost |= {"is": specific, "hm": max(grounded, specific)}
+    specific = len(unknown | unfound) + windows, len(tested) + windows
+    parts = dict.fromkeys(("ig_f1", "ig_p", "ig_r", "verified"), grounded)
+    return parts | {"is": specific}
+
+
+def lost_of(profile: Profile, parts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """The share of each score that failures took: of the windows, and in them of the interests.
+
+    Without failures it is empty.
+    """
+    windows = profile.unreadable
+    lost = {
+        name: 1 - read_windows(profile) * (1 - _ratio(missing - windows, every - windows))
+        for name, (missing, every) in parts.items()
+    }
+    lost["hm"] = max(lost["ig_p"], lost["is"])
     return {name: share for name, share in lost.items() if share > 0}
 
 

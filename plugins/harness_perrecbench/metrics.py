@@ -141,6 +141,7 @@ class PredictedRanking:
     predicted: Ratings | None = None
     columns: Mapping[str, float] = field(default_factory=dict)
     unread: frozenset[tuple[int, int]] = frozenset()
+    pairs: int = 0
     lost: float = 0.0
 
     @classmethod
@@ -224,6 +225,7 @@ def _compared(value: Compared) -> PredictedRanking:
         order=value.order,
         columns=columns,
         unread=frozenset((one.first, one.second) for one in made if one not in both),
+        pairs=len(made),
         lost=columns.get(UNREAD, 0.0),
     )
 
@@ -271,6 +273,7 @@ def _group_score(
         "groups without true ratings": stage == "rate" and not result.ratings,
     }
     lost: dict[str, float] = {}
+    parts: dict[str, tuple[int, int]] = {}
     worst: dict[str, float] = {}
     if isinstance(ranking, PredictedRanking):
         result = msgspec.structs.replace(
@@ -278,6 +281,9 @@ def _group_score(
         )
         values |= {**_agreement(ranking, result), **ranking.columns}
         missing = {name: "all_tied" for name in agreement if name not in values}
+        if ranking.pairs:
+            known = len(ranking.unread), ranking.pairs
+            parts = {name: known for name in READ_OF_PAIRS if name in values}
         if ranking.lost:
             lost = {name: ranking.lost for name in READ_OF_PAIRS if name in values}
         if ranking.unread and result.truth:
@@ -291,6 +297,7 @@ def _group_score(
         values=values,
         missing=missing,
         lost=lost or msgspec.UNSET,
+        parts=parts or msgspec.UNSET,
         worst=worst,
         counts={what: 1 for what, is_unknown in unknown.items() if is_unknown},
         details=result,

@@ -101,6 +101,11 @@ def test_missing_parts_are_named_with_the_causes_of_whole_units():
     whole = make_metric(0.5, n=30, missing={"no_json": 10})
     lines = printed(task("films", metrics={"hits": parts}), task("books", metrics={"hits": whole}))
     assert "missing in 2 of 2 tasks: no_json 10, parts of units" in lines
+    known = make_metric(0.5, n=40, missing_share=0.06, missing_parts=(4, 77))
+    both = make_metric(0.5, n=30, missing={"no_json": 10}, missing_share=0.3, missing_parts=(4, 77))
+    for result, cell in ((parts, "6% of parts"), (known, "4 of 77 parts"),
+                         (both, "10, 4 of 77 parts"), (whole, "10 (25%)")):  # fmt: skip
+        assert printed(task("films", metrics={"hits": result}))[3].endswith(f"  {cell}")
     assert "missing: parts of units" in printed(task("films", metrics={"hits": parts}))
     assert "missing: no_json 10" in printed(task("books", metrics={"hits": whole}))
 

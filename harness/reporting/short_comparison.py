@@ -386,7 +386,7 @@ def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
                     f"{measure.task} ({metric}, p {p})"
                 )
             elif each.interval and each.interval[0] <= 0 <= each.interval[1]:
-                others.setdefault(f"the difference{of} is not clear in", []).append(
+                others.setdefault(f"it is not clear{of and f' which{of} is better'} in", []).append(
                     f"{measure.task} ({metric}, p {p}, but the interval has 0 in it)"
                 )
             else:

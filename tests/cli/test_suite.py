@@ -295,6 +295,27 @@ def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
     assert ["poor" in gate["first"] and "good" in gate["second"] for gate in gates] == [True] * 2
 
 
+def test_models_are_compared_with_the_one_of_against_also_without_gates(suite, capsys, tmp_path):
+    names = {"good": "zebras", "poor": "xyz", "bad": "uvw"}
+    made = [
+        ScriptedModel(json.dumps([{"interest": word, "items": [1, 2, 3]}]), name=name)
+        for name, word in names.items()
+    ]
+    judge = ScriptedModel(lambda request: "1" if "zebras" in str(request) else "none", name="judge")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in made]
+    (tmp_path / "s.yaml").write_text(
+        f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge.spec}\nlimit: 12\n"
+        "against: poor\noptions: {data: sample}"
+    )
+    with offered((*made, judge)):
+        assert main(["suite", "s.yaml", "--quiet"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "each run − poor, on the units that both share" in said
+    assert "good is better than poor in interests (support higher by" in said
+    assert "no difference of bad and poor is shown in interests (support, p 1.000)" in said
+    assert "each run against poor, on the n units" in (tmp_path / "s.html").read_text()
+
+
 def test_gates_that_hold(suite):
     code, document = gated(suite, against="poor")
     assert (code, [gate["holds"] for gate in document["gates"]]) == (0, [True, True])

@@ -221,7 +221,8 @@ class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
     missing, such as verdicts or answers that could not be read."""
 
     parts: dict[str, tuple[int, int]] | msgspec.UnsetType = msgspec.UNSET
-    """For columns that are made of parts: how many parts are missing, and of how many."""
+    """For columns that are made of parts: how many parts are missing, and of how many; the share
+    is what is lost unless `lost` has another."""
 
     worst: dict[str, float] = {}
     """The unit's value if what is missing of it is counted as worst; by default the share in `lost`

@@ -202,7 +202,13 @@ def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
 
 
 def lost_of(score: Score[Any], column: str) -> float:
-    """The share that is missing of a unit's value in a column; 0 where it has no value."""
+    """The share that is missing of a unit's value in a column; 0 where it has no value.
+
+    Where `lost` does not say it, it is that of the missing `parts`.
+    """
+    if score.parts and column in score.values and column not in (score.lost or {}):
+        missing, every = score.parts.get(column, (0, 1))
+        return missing / every if every else 0.0
     return score.lost.get(column, 0.0) if score.lost and column in score.values else 0.0
 
 

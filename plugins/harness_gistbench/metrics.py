@@ -102,8 +102,11 @@ def scored_against(
         return score
     values, missing = split_missing(scores_of(score.details, options, oracle))
     parts = parts_of(score.details, options)
-    lost = lost_of(score.details, parts)
-    lost = {name: one for name, one in lost.items() if name in values}
+    gone, read = score.details.unreadable, 1 - score.details.unreadable / score.details.windows
+    shares = {name: _ratio(few - gone, every - gone) for name, (few, every) in parts.items()}
+    lost = {name: 1 - read * (1 - share) for name, share in shares.items()}
+    lost["hm"] = max(lost["ig_p"], lost["is"])
+    lost = {name: one for name, one in lost.items() if one > 0 and name in values}
     lowest = lowest_of(score.details, options, oracle)
     if "is" in lost:
         lowest["is"] = min(lowest["is"], (1 - lost["is"]) * values["is"])
@@ -266,11 +269,6 @@ def harmonic_mean(one: Number, other: Number) -> Number:
     return _ratio(2 * one * other, one + other)
 
 
-def read_windows(profile: Profile) -> float:
-    """The share of a user's windows whose answers could be read."""
-    return 1 - profile.unreadable / profile.windows
-
-
 def parts_of(profile: Profile, options: Options) -> dict[str, tuple[int, int]]:
     """How many windows and interests failures took from each score, and of how many.
 
@@ -294,27 +292,13 @@ def parts_of(profile: Profile, options: Options) -> dict[str, tuple[int, int]]:
     return parts | {"is": specific}
 
 
-def lost_of(profile: Profile, parts: Mapping[str, tuple[int, int]]) -> dict[str, float]:
-    """The share of each score that failures took: of the windows, and in them of the interests.
-
-    Without failures it is empty.
-    """
-    windows = profile.unreadable
-    lost = {
-        name: 1 - read_windows(profile) * (1 - _ratio(missing - windows, every - windows))
-        for name, (missing, every) in parts.items()
-    }
-    lost["hm"] = max(lost["ig_p"], lost["is"])
-    return {name: share for name, share in lost.items() if share > 0}
-
-
 def lowest_of(profile: Profile, options: Options, oracle: Collection[int]) -> dict[str, float]:
     """The scores with every failure at its worst, unreadable windows included.
 
     Verified interests are a number and no share: of an unreadable window it counts none anyway.
     """
     numbers, _ = split_missing(scores_of(at_worst(profile), options, oracle))
-    read = read_windows(profile)
+    read = 1 - profile.unreadable / profile.windows
     return {name: one if name == "verified" else read * one for name, one in numbers.items()}
 
 

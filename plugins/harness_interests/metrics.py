@@ -74,7 +74,6 @@ def person_score(
     everything = [(one, kept if isinstance(kept, tuple) else ()) for one, kept in verdicts]
     return replace(
         score,
-        lost=dict.fromkeys(values, len(causes) / len(verdicts)),
         worst=shares(record.item, everything, min_support)[0],
     )
 

@@ -106,7 +106,6 @@ def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst
 
     # Of two interests baking alone has a verdict. Whether birds explains the owls is not known.
     assert ada.values == {"support": 1.0, "grounded": 1.0, "coverage": 1.0}
-    assert ada.lost == dict.fromkeys(METRICS, 1 / 2)
     assert ada.worst == {"support": 1 / 2, "grounded": 1 / 2, "coverage": 1 / 2}
     assert ada.missing == {}
     assert ada.parts == dict.fromkeys(METRICS, (1, 2))

@@ -102,10 +102,11 @@ def write_report(
     labels: Sequence[str] = (),
     by: str | None = None,
     option: str = OPTION,
+    bases: Sequence[str] = (),
 ) -> list[HarnessError]:
     """Write the page about these runs; why some of them could not be opened, raised if all.
 
-    `option` named the file.
+    `option` named the file. `bases` are runs that others are compared with, if not with the best.
     """
     from harness.registry import load_plugins
     from harness.reporting.html.report_page import MEGABYTE, report_page
@@ -121,6 +122,7 @@ def write_report(
             _reported(runs, only), load_plugins(), title=title,
             unread=[str(error) for error in unread],
             most_samples=most_samples, most_megabytes=most_megabytes, labels=labels, by=by,
+            bases=bases,
         )  # fmt: skip
     finally:
         gc.enable()

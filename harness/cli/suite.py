@@ -211,25 +211,35 @@ def _selection(suite: Suite, settings: RunSettings, plugins: Plugins) -> Selecti
 
 
 def _dry_run(planned: Sequence[PlannedSuiteRun], *, json: bool) -> int:
-    """Print what the runs of all models would ask; a model's seeds ask the same."""
+    """Print what the runs of all models would ask, and which of them could not be compared; a
+    model's seeds ask the same."""
     import asyncio
 
     from harness.pipeline.forecast import rehearse
+    from harness.pipeline.preparation import prepare
+    from harness.pipeline.suite_runs import Players, players_of_suite, unlike_players
     from harness.registry import load_plugins
     from harness.reporting.suite_tables import forecast_report, forecast_rows
+    from harness.reporting.text import clean_text
 
     runs: dict[str, list[PlannedSuiteRun]] = {}
     for each in planned:
         runs.setdefault(each.name, []).append(each)
     plugins = load_plugins()
-    rows = forecast_rows(
-        (name, len(of_model), asyncio.run(rehearse(of_model[0].settings, plugins)))
-        for name, of_model in runs.items()
-    )
+    players: dict[str, Players] = {}
+    found = []
+    for name, of_model in runs.items():
+        prepared = prepare(of_model[0].settings, plugins)
+        players[name] = players_of_suite(prepared)
+        forecast = asyncio.run(rehearse(of_model[0].settings, plugins, prepared))
+        found.append((name, len(of_model), forecast))
+    rows, unlike = forecast_rows(found), unlike_players(players)
     if json:
-        print_json({"models": rows})
+        print_json({"models": rows, "not_comparable": unlike})
     else:
         _print(forecast_report(rows))
+        for line in unlike:
+            print(clean_text(f"not comparable: {line}"))
     return 0
 
 
@@ -288,7 +298,7 @@ def _no_output(result: object) -> None:
 def _finish(
     suite: Suite, page: Path, runs: Sequence[SuiteRun], bases: Mapping[int, str], *, json: bool
 ) -> int:
-    """Decide the gates, write the report and print how the runs ended; the exit code of all."""
+    """Compare the runs, write the report and print how the runs ended; the exit code of all."""
     from harness.cli.score import open_runs
     from harness.cli.suite_gates import decided_gates
     from harness.pipeline.suite_runs import exit_code_of
@@ -301,7 +311,9 @@ def _finish(
     try:
         if folders:
             runs_of_all = open_runs(folders, None, {})
-            write_report(page, runs_of_all, title=f"suite {suite.name}", option=PAGE)
+            names = [Path(folder).name for folder in bases.values()]
+            title = f"suite {suite.name}"
+            write_report(page, runs_of_all, title=title, option=PAGE, bases=names)
             written = page
     except HarnessError as error:
         errors.append(error)
@@ -315,13 +327,13 @@ def _finish(
         from harness.reporting.gate_lines import print_gates
         from harness.reporting.short_comparison import print_short_comparison
 
-        names = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
-        names |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}
+        named = {Path(folder).name: suite.file.against or "" for folder in bases.values()}
+        named |= {Path(run.folder).name: run.model for run in runs if run.folder is not None}
         print()
         for document in documents:
             if document.comparisons:
                 print_short_comparison(document)
-            print_gates(document, names=names)
+            print_gates(document, names=named)
             print()
         _print(ending_report(suite.name, runs))
         if written is not None:

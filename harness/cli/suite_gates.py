@@ -51,27 +51,29 @@ def decided_gates(
 ) -> tuple[list[ComparisonDocument], list[HarnessError], int]:
     """The comparison with its gates for each seed, the errors, and the exit code of all gates.
 
-    `bases` has by seed the folder of the run that the others are compared with.
+    `bases` has by seed the folder of the run that the others are compared with. Without gates,
+    tasks that cannot be compared are no errors: how each run ended says why.
     """
     from harness.pipeline.suite_runs import exit_code_of
 
     documents: list[ComparisonDocument] = []
     errors: list[HarnessError] = []
-    for seed in suite.file.seeds if suite.file.gates else ():
+    for seed in suite.file.seeds:
         of_seed = [run for run in runs if run.seed == seed and run.model != suite.file.against]
         others = [run.folder for run in of_seed if run.folder is not None]
-        if not of_seed:
-            continue
-        if not others or seed not in bases:
+        base = bases.get(seed)
+        if suite.file.gates and of_seed and (not others or base is None):
             why = f"{suite.file.against} has no run" if others else "no model has a run"
             problem = f"the gates of seed {seed} are not decided, as {why}"
             errors.append(HarnessError(problem, where=suite.document.where(["gates"], of_key=True)))
             continue
-        words = [bases[seed], *others, f"--against={bases[seed]}"]
+        words = [base, *others, f"--against={base}"] if base else others
+        if not others or len(words) < 2:
+            continue
         words += [f"--gate={text}" for text in suite.file.gates]
         args = SimpleNamespace(**compare.make_context("compare", words).params)
         document, wrong = compared_document(args)
         documents.append(document)
-        errors += wrong
+        errors += wrong if suite.file.gates else []
     codes = [CODES[gate.holds] for document in documents for gate in document.gates or ()]
     return documents, errors, exit_code_of([*codes, *(error.exit_code for error in errors)])

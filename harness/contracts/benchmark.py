@@ -90,7 +90,7 @@ class Oracle:
     """The metrics that change with the set of runs."""
 
     main: tuple[str, ...] = ()
-    """The main metrics where runs are compared, the main one first; by default the benchmark's."""
+    """The metrics that stand after the main ones where runs share an oracle."""
 
     users: Callable[[Any], Collection[str]] | None = None
     """The users that an oracle covers."""

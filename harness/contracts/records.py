@@ -220,6 +220,10 @@ class Score(msgspec.Struct, Generic[DetailsT], frozen=True, kw_only=True):
     """For each column with a value: the share, from 0 to 1, of what the value is made of that is
     missing, such as verdicts or answers that could not be read."""
 
+    parts: dict[str, tuple[int, int]] | msgspec.UnsetType = msgspec.UNSET
+    """For columns that are made of parts: how many parts are missing, and of how many; the share
+    is what is lost unless `lost` has another."""
+
     worst: dict[str, float] = {}
     """The unit's value if what is missing of it is counted as worst; by default the share in `lost`
     counts as the metric's worst, and the rest as the value."""

@@ -5,10 +5,13 @@ Errors show the meaning of a key: that of its `Key`, or else the first line of i
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
+
+from harness.contracts.stage import CANDIDATE
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -487,6 +490,16 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     bases: tuple[Base, ...] = ()
     """The tasks that it extends, later ones overriding earlier ones."""
+
+    def named_by(self, role: str, given: Collection[str]) -> str:
+        """The role whose model a role has: its own, or that of the role that it is `same_as`.
+
+        `given` are the roles that the user named.
+        """
+        wanted = self.roles.get(role)
+        if role in given or role == CANDIDATE or wanted is None or wanted.same_as is None:
+            return role
+        return self.named_by(wanted.same_as, given)
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

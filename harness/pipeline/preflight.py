@@ -37,7 +37,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
 from harness.pipeline.preparation import data_problems
-from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, named_by, option_of
+from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, option_of
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.thinking import PATIENCE, Thinks, ask_question
@@ -296,7 +296,7 @@ def source_of(
     """Where a role's model was named: by the command or settings, or as the task's default."""
     if task is None or role == CANDIDATE or role in settings.roles:
         return f"from {named_in.get(role, giving_option(role))}"
-    named = named_by(role, task, settings.roles)
+    named = task.named_by(role, settings.roles)
     if named != role:
         return source_of(named, task, settings, named_in)
     return f"{DEFAULT_OF} {task.name}"

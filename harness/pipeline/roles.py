@@ -237,7 +237,7 @@ class RoleBinder:
 
     def _at_its_place(self, error: UsageError, spec: Spec, role: str, task: Task) -> UsageError:
         """The error of a spec at the option that gave it, or with the task's default named."""
-        named = named_by(role, task, self._settings.roles)
+        named = task.named_by(role, self._settings.roles)
         if named == CANDIDATE or error.where not in (None, CANDIDATE_ARGS):
             return error
         if named in self._settings.roles:
@@ -517,14 +517,6 @@ def _lexical_hint(role: str) -> str | None:
     return "--judge lexical judges by word overlap, for demos and tests" if role == JUDGE else None
 
 
-def named_by(role: str, task: Task, given: Collection[str]) -> str:
-    """The role whose spec a role has: its own, or that of the role that it is `same_as`."""
-    wanted = task.roles.get(role)
-    if role in given or role == CANDIDATE or wanted is None or wanted.same_as is None:
-        return role
-    return named_by(wanted.same_as, task, given)
-
-
 def other_players(
     bindings: Mapping[str, Binding], task: Task, given: Collection[str]
 ) -> tuple[str, ...]:
@@ -534,8 +526,8 @@ def other_players(
     """
     found: dict[str, None] = {}
     for role, binding in bindings.items():
-        usual = task.roles.get(named_by(role, task, ()))
-        if usual is None or usual.default is None or named_by(role, task, given) not in given:
+        usual = task.roles.get(task.named_by(role, ()))
+        if usual is None or usual.default is None or task.named_by(role, given) not in given:
             continue
         if any(one.model is None for one in binding.single) or _is_named(binding, usual.default):
             continue

@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from harness.base.errors import HarnessError, Interrupted
 from harness.base.hashing import digest
 from harness.calls.engines import SharedEngines
-from harness.pipeline.preparation import prepare
+from harness.contracts.stage import CANDIDATE
+from harness.pipeline.preparation import Prepared, prepare
 from harness.pipeline.progress import Display
 from harness.pipeline.resume import STALE
+from harness.pipeline.roles import JUDGE
 from harness.pipeline.run import RunResult, arun
 from harness.pipeline.settings import RunSettings
 from harness.runs.manifest import Manifest
@@ -69,6 +71,61 @@ def exit_code_of(codes: Iterable[int]) -> int:
     """The one exit code of several; errors of usage are errors of one run."""
     found = {1 if code == 2 else code for code in codes}
     return next((code for code in FIRST if code in found), 0)
+
+
+class SuitePlayer(NamedTuple):
+    """Who plays a role of a task, other than the candidate, and whether this is the candidate."""
+
+    label: str
+    key: str
+    judges_itself: bool
+
+
+Players = Mapping[tuple[str, str], SuitePlayer]
+"""By task and role, roles that share a model once, the players of a model's runs."""
+
+
+def players_of_suite(prepared: Prepared) -> Players:
+    """The players besides the candidate, and the roles that follow it, of a run of a suite."""
+    found: dict[tuple[str, str], SuitePlayer] = {}
+    for each in prepared.tasks:
+        judging = {role for stage in each.stages for role in stage.judges}
+        candidate = each.bindings.get(CANDIDATE)
+        for role, binding in each.bindings.items():
+            named = each.task.named_by(role, prepared.settings.roles)
+            if named != CANDIDATE:
+                itself = role in judging and any(
+                    model.identity.may_be(one.identity)
+                    for model in binding.models
+                    for one in (candidate.models if candidate else ())
+                )
+                key = digest(binding.key(""))
+                found[each.task.name, named] = SuitePlayer(binding.label, key, itself)
+    return found
+
+
+def unlike_players(players: Mapping[str, Players]) -> list[str]:
+    """Which runs of a suite could not be compared, by the name of each model, and what helps."""
+    tasks: dict[str, list[str]] = {}
+    for task, role in dict.fromkeys(place for of_model in players.values() for place in of_model):
+        sides: dict[tuple[str, str], list[str]] = {}
+        for model, of_model in players.items():
+            if (one := of_model.get((task, role))) is None:
+                continue
+            sides.setdefault((one.key, one.label), []).append(model)
+            if one.judges_itself:
+                line = f"{model} is its own {role}: name another model as the {role}"
+                tasks.setdefault(line, []).append(task)
+        if len(sides) > 1:
+            labels = [label for _, label in sides]
+            each = "; ".join(
+                f"{'another ' if label in labels[:place] else ''}{label} for {', '.join(of)}"
+                for place, (label, of) in enumerate(zip(labels, sides.values(), strict=True))
+            )
+            option = "judge: SPEC" if role == JUDGE else f"options: {{role: {role}=SPEC}}"
+            line = f"the {role} is {each}: name one for all with `{option}`"
+            tasks.setdefault(line, []).append(task)
+    return [f"{', '.join(of)}: {line}" for line, of in tasks.items()]
 
 
 def tagged(settings: RunSettings, *, suite: str, entry: str) -> RunSettings:

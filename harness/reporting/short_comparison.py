@@ -80,6 +80,9 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     bases = {each.second for measure in shown for each in measure.differences}
     tests = sum(each.p_holm is not None for each in _all_differences(document))
     pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
+    if shown:
+        said = wrapped_whole(verdict(shown, runs), width)
+        pairs += [Text(), *(Text(line, style="bold") for line in said)]
     spread = list(_deviations(document, runs)) if pairs else []
     lines = _table(measures, runs, width)
     used = len(pairs) + len(spread) + len(below) + RESERVED
@@ -98,7 +101,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
         console.print(Text(("" if place else "\n") + text), soft_wrap=True)
     for line in below:
         console.print(line)
-    if len(runs) > 2 and not pairs:
+    if len(runs) > 2 and len(bases) != 1:
         console.print(Text("differences, with intervals and p, and changed units: --against RUN"))
     console.print(Text(FURTHER))
 
@@ -330,7 +333,7 @@ def _pairs(
     *,
     reasons: bool = True,
 ) -> Iterator[Text]:
-    """The differences from one run; of two runs also which is better, in words.
+    """The differences from one run.
 
     `tests` is for how many tests p values are adjusted. Without `reasons` only the table follows.
     """
@@ -358,40 +361,41 @@ def _pairs(
         over = "" if tests == 1 else f", adjusted for {tests:,} tests"
         chance = "p (Holm): chance of such a difference between equal runs"
         yield Text(chance + over, style="dim")
-    if alone and reasons:
-        yield Text()
-        said = verdict(measures, (runs[differences[0].first], base))
-        yield from (Text(line, style="bold") for line in wrapped_whole(said, width))
 
 
-def verdict(measures: Sequence[_Measure], runs: tuple[str, str]) -> str:
-    """Which of two runs is better in what, in words; `runs` are the first and the base."""
-    better: dict[tuple[str, str], list[str]] = {runs: [], runs[::-1]: []}
+def verdict(measures: Sequence[_Measure], runs: Mapping[str, str]) -> str:
+    """Which run is better than which in what, in words; `runs` are their labels."""
+    pairs = dict.fromkeys((one.first, one.second) for each in measures for one in each.differences)
+    better: dict[tuple[str, str], list[str]] = {}
     others: dict[str, list[str]] = {}
+    for pair in pairs:
+        better |= {pair: [], pair[::-1]: []}
     for measure in measures:
         for each in measure.differences:
             metric, _, _ = measure.metric.rpartition(" ")
             p = p_value(each.p_holm)
+            pair = (each.first, each.second)
+            of = f" of {runs[pair[0]]} and {runs[pair[1]]}" if len(pairs) > 1 else ""
             if each.p_holm is None or each.value is None:
                 why = clean_text(each.no_p or "")
-                others.setdefault("no test is possible in", []).append(
+                others.setdefault(f"no test{of} is possible in", []).append(
                     f"{measure.task} ({metric}: {why})"
                 )
             elif each.p_holm >= 1 - each.confidence:
-                others.setdefault("no difference is shown in", []).append(
+                others.setdefault(f"no difference{of} is shown in", []).append(
                     f"{measure.task} ({metric}, p {p})"
                 )
             elif each.interval and each.interval[0] <= 0 <= each.interval[1]:
-                others.setdefault("it is not clear in", []).append(
+                others.setdefault(f"it is not clear{of and f' which{of} is better'} in", []).append(
                     f"{measure.task} ({metric}, p {p}, but the interval has 0 in it)"
                 )
             else:
-                who = runs if (each.value > 0) is measure.higher_is_better else runs[::-1]
+                who = pair if (each.value > 0) is measure.higher_is_better else pair[::-1]
                 how = f"{metric} {'higher' if measure.higher_is_better else 'lower'} by "
                 how += _size(each)
                 better[who].append(f"{measure.task} ({how}, p {p})")
     parts = [
-        f"{first} is better than {second} in {', '.join(found)}"
+        f"{runs[first]} is better than {runs[second]} in {', '.join(found)}"
         for (first, second), found in better.items()
         if found
     ]

@@ -20,19 +20,22 @@ from rich.text import Text
 from harness.reporting.report_tables import sheet_parts
 from harness.reporting.tables import (
     candidate_of,
+    members_note,
     metric_name,
     missing_cell,
     missing_share,
+    missing_units,
     plain_table,
     result_console,
     thought_out,
     value_of,
 )
-from harness.reporting.text import NOTHING, aligned, clean_text, reasons, share
+from harness.reporting.text import NOTHING, aligned, clean_text, reasons
 from harness.runs.manifest import Manifest
+from harness.scoring.comparable import THE_CANDIDATE
 from harness.scoring.group_means import MeanOverTasks, tasks_of_group
 from harness.scoring.score_run import unfinished_stages
-from harness.scoring.summary import TaskSummary, main_metrics
+from harness.scoring.summary import MetricResult, TaskSummary, main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -40,7 +43,10 @@ if TYPE_CHECKING:
     from harness.scoring.comparison_document import Comparison
 
 SCREEN = 40
-"""The lines of a screen that the table fits, with what is printed after it."""
+"""The lines that the table fits in a file or a pipe, with what is printed after it."""
+
+MOST_TASKS = 24
+"""Of more tasks, only those that fit the screen have a line."""
 
 WIDTH = 80
 """The width of the table in a file or a pipe."""
@@ -67,6 +73,8 @@ class _Row:
     """Whether the line may be left out, since the mean of its group is shown."""
     tasks: int = 0
     """How many tasks the line counts for where lines are left out."""
+    benchmark: str = ""
+    is_number: bool = False
 
 
 def print_short_table(
@@ -81,36 +89,44 @@ def print_short_table(
 ) -> None:
     """Print the main metrics of a run; with `reserved` more lines it fits a screen.
 
-    `run` is what `harness show` calls the run; None where everything follows. The first of `sheets`
-    stands below, and each further one that fits; their notes only where there is room for them.
+    `run` is what `harness show` calls the run; None where everything follows. Each task has a line
+    unless there are more than `MOST_TASKS`. Below stand those of `sheets` that fit and say more,
+    and in a run of one benchmark the first of them; their notes only where there is room for them.
     """
     console = console or result_console()
     options = console.options.update(width=console.width if console.is_terminal else WIDTH)
     below = wrapped(_below(summaries), options.max_width)
     rows = list(_Rows(manifest, summaries, means).all())
-    room = SCREEN - reserved - len(below) - HEAD
-    needed = min(sum(not row.optional for row in rows), room // 2)
+    few = sum(row.tasks for row in rows) <= MOST_TASKS
+    height = console.height if console.is_terminal else SCREEN
+    room = height - reserved - len(below) - HEAD
+    several = len({row.benchmark for row in rows}) > 1
+    needed = len(rows) if few else sum(not row.optional for row in rows)
+    if not (few or several):
+        needed = min(needed, room // 2)
     further: list[Group] = []
     for sheet in sheets:
+        if not _says_more(sheet, summaries, means):
+            continue
         parts = _parts(sheet, console)
         if parts.height > room - needed:
             parts = _parts(msgspec.structs.replace(sheet, notes=()), console)
-        if not further or parts.height <= room - needed:
+        if parts.height <= room - needed or not (several or further):
             further.append(parts.shown)
             room -= parts.height
-    room = max(room, LEAST_ROWS)
-    if len(rows) > room:
-        rows = [row for row in rows if not row.optional]
-    fit = len(rows) if len(rows) <= room else room - 1
-    left = sum(row.tasks for row in rows[fit:])
+    every = rows
+    if not few and len(rows) > max(room, LEAST_ROWS):
+        every = [row for row in rows if not row.optional]
+        rows = _fitting(every, max(room, LEAST_ROWS))
+    left = sum(row.tasks for row in every) - sum(row.tasks for row in rows)
     console.print(Text(cut(_title(manifest, summaries), options.max_width), style="bold"))
-    table = _table(rows[:fit])
+    table = _table(rows)
     wanted = console.measure(table, options=options.update_width(10 * WIDTH)).maximum
     if wanted > options.max_width:
-        longest = max(cell_len(row.name) for row in rows[:fit])
+        longest = max(cell_len(row.name) for row in rows)
         names = max(longest - (wanted - options.max_width), SHORTEST_NAME)
-        shown = middle_cuts([row.name for row in rows[:fit]], names)
-        table = _table(replace(row, name=name) for row, name in zip(rows[:fit], shown, strict=True))
+        shown = middle_cuts([row.name for row in rows], names)
+        table = _table(replace(row, name=name) for row, name in zip(rows, shown, strict=True))
     console.print(table, width=options.max_width)
     if left:
         console.print(f"and {left:,} more {'task' if left == 1 else 'tasks'}")
@@ -120,6 +136,36 @@ def print_short_table(
         console.print(each)
     if run is not None:
         console.print(f"the rest: harness show {clean_text(run)}", soft_wrap=True)
+
+
+def _fitting(rows: Sequence[_Row], room: int) -> list[_Row]:
+    """The first rows that fit, and of each benchmark at least one, with a number if it has any."""
+    if len(rows) <= room:
+        return list(rows)
+    first: dict[str, int] = {}
+    for place, row in sorted(enumerate(rows), key=lambda each: not each[1].is_number):
+        first.setdefault(row.benchmark, place)
+    others = [place for place in range(len(rows)) if place not in first.values()]
+    kept = {*first.values(), *others[: max(room - 1 - len(first), 0)]}
+    return [row for place, row in enumerate(rows) if place in kept]
+
+
+def _says_more(
+    sheet: Sheet, summaries: Sequence[TaskSummary], means: Sequence[MeanOverTasks]
+) -> bool:
+    """Whether a table of a group has a number that the lines of its tasks and means do not have."""
+    shown: list[MetricResult | MeanOverTasks] = [*means]
+    for each in summaries:
+        shown += [each.metrics[name] for name in main_metrics(each.main, each.metrics)]
+    known = [end for one in shown for end in (one.value, *(one.interval or ())) if end is not None]
+    digits = (
+        sheet.digits if isinstance(sheet.digits, tuple) else [sheet.digits] * len(sheet.columns)
+    )
+    return any(
+        isinstance(cell, float) and all(abs(cell - one) > 0.5 * 10.0**-many for one in known)
+        for row in sheet.rows
+        for cell, many in zip(row, digits, strict=True)
+    )
 
 
 class _Parts(NamedTuple):
@@ -151,7 +197,12 @@ def _table(rows: Iterable[_Row]) -> Table:
 def _title(manifest: Manifest, summaries: Sequence[TaskSummary]) -> str:
     """The candidate, and each model in other roles, the judge first."""
     candidates = dict.fromkeys(map(candidate_of, summaries)) or [clean_text(manifest.label)]
-    return "; ".join([", ".join(candidates), *other_models(each.roles for each in summaries)])
+    asked = []
+    for each in summaries:
+        task = manifest.tasks[each.task].task()
+        follow = {role: THE_CANDIDATE for role in each.roles if manifest.of_candidate(task, role)}
+        asked.append({**each.roles, **follow})
+    return "; ".join([", ".join(candidates), *other_models(asked)])
 
 
 def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
@@ -202,13 +253,15 @@ class _Rows:
         tasks = [name for name in tasks_of_group(group, groups) if name in self._repeats]
         means = self._means.get(("tasks", group), [])
         within = depth + (len(tasks) > 1)
+        name = f"{INDENT * depth}{clean_text(group)}"
         if len(tasks) > 1 and group in self._manifest.without_mean:
-            yield _Row(name=f"{INDENT * depth}{clean_text(group)} ({len(tasks)} tasks)")
+            yield _Row(name=f"{name} ({len(tasks)} tasks)", benchmark=self._benchmark(tasks[0]))
         elif len(tasks) > 1:
-            name = f"{INDENT * depth}{clean_text(group)} (mean of {len(tasks)})"
+            name += f" (mean of {len(tasks)})"
             finished = any(each in self._found for each in tasks)
             why = "main metrics differ" if finished else ""
-            yield from self._of_means(name, means) if means else [_Row(name=name, value=why)]
+            for row in self._of_means(name, means) if means else [_Row(name=name, value=why)]:
+                yield replace(row, benchmark=self._benchmark(tasks[0]))
         summed = bool(means) and all(mean.value is not None for mean in means)
         members = groups[group]
         while len(members) == 1 and members[0] in groups:  # the same tasks under another name
@@ -219,6 +272,9 @@ class _Rows:
         for task in self._finished_first(name for name in members if name in self._repeats):
             for row in self._of_task(task, within):
                 yield replace(row, optional=summed)
+
+    def _benchmark(self, task: str) -> str:
+        return str(self._manifest.tasks[self._repeats[task][0]].definition["benchmark"])
 
     def _of_task(self, task: str, depth: int) -> Iterator[_Row]:
         """The rows of a task that has none yet: one for each main metric."""
@@ -233,9 +289,9 @@ class _Rows:
             rows = self._of_means(f"{name} ×{of}", means)
         else:
             rows = self._of_summary(name, self._found.get(task))
-        first = next(rows, None)
-        yield replace(first or _Row(name=name, value=self._why_not(repeats)), tasks=1)
-        yield from rows
+        first = next(rows, None) or _Row(name=name, value=self._why_not(repeats))
+        for row in (replace(first, tasks=1), *rows):
+            yield replace(row, benchmark=self._benchmark(task))
 
     def _of_summary(self, name: str, summary: TaskSummary | None) -> Iterator[_Row]:
         if summary is None:
@@ -246,6 +302,7 @@ class _Rows:
                 name=name,
                 metric=metric_name(metric, result),
                 value="no value" if result.value is None else value_of(result),
+                is_number=result.value is not None,
                 n=f"{result.units_behind:,}",
                 missing=missing_cell(result),
             )
@@ -260,8 +317,9 @@ class _Rows:
                 name=name,
                 metric=metric_name(mean.metric, mean),
                 value="no mean" if mean.value is None else value_of(mean),
+                is_number=mean.value is not None,
                 n=f"{sum(result.units_behind for result in results):,}",
-                missing=f"{missing:,} ({share(lost, 1)})" if lost else NOTHING,
+                missing=missing_units(missing, lost),
             )
             name = ""
 
@@ -287,6 +345,7 @@ def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
     yield Text(comparability(summaries), style="red")
     yield Text(_missing(summaries), style="yellow")
     yield Text(_thought_out(summaries), style="yellow")
+    yield Text(members_note(summaries), style="yellow")
     notes = list(dict.fromkeys(note for each in summaries for note in each.notes or ()))
     if notes:
         more = f" (and {len(notes) - 1} more)" if len(notes) > 1 else ""

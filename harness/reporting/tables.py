@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -118,6 +119,7 @@ def task_report(summary: TaskSummary) -> Group:
     parts: list[RenderableType] = [title, *others, *stamps, Text()]
     metrics = shown_metrics(summary)
     parts += [metric_table(summary), *known_notes(metrics), *open_notes(metrics)]
+    parts += indented(filter(None, [members_note([summary])]), "yellow")
     parts += [*run_notes(summary), *_meanings(metrics), Text()]
     if summary.counts:
         parts += [counts_table(summary), Text()]
@@ -138,6 +140,28 @@ def thought_out(summary: TaskSummary) -> int:
     """How many replies of the candidate spent their limit on thinking."""
     uses = (stage.roles.get(CANDIDATE) for stage in summary.stages.values())
     return sum(use.thought_out for use in uses if use is not None)
+
+
+def failed_members(summaries: Iterable[TaskSummary]) -> dict[str, tuple[int, int]]:
+    """By each member of a panel some of whose calls failed: how many did, and of how many."""
+    failed: Counter[str] = Counter()
+    calls: Counter[str] = Counter()
+    for summary in summaries:
+        for stage in summary.stages.values():
+            for name, use in stage.roles.items():
+                if " " in name:  # see `player_name`
+                    failed[name] += use.failed
+                    calls[name] += use.calls
+    return {name: (many, calls[name]) for name, many in sorted(failed.items()) if many}
+
+
+def members_note(summaries: Iterable[TaskSummary]) -> str:
+    """Of which members of panels calls failed, asked again or not; empty if of none."""
+    found = [
+        f"{clean_text(name)} {many:,} of {calls:,}"
+        for name, (many, calls) in failed_members(summaries).items()
+    ]
+    return f"failed calls of panel members: {', '.join(found)}" if found else ""
 
 
 def metric_table(summary: TaskSummary) -> Table:
@@ -199,9 +223,22 @@ def result_cells(result: MetricResult, others: Sequence[str]) -> list[Text]:
 
 
 def missing_cell(result: MetricResult) -> str:
-    """The number of missing units, with the share that is missing of all; `–` if nothing is."""
-    missing = missing_share(result)
-    return f"{sum(result.missing.values()):,} ({share(missing, 1)})" if missing else NOTHING
+    """The number of missing units, and of missing parts of the others; `–` if nothing is missing.
+
+    `8 (25%)`, `4 of 77 parts`, or `8, 4 of 77 parts`.
+    """
+    units = sum(result.missing.values())
+    if result.missing_parts:
+        missing, every = result.missing_parts
+        return f"{units:,}, " * bool(units) + f"{missing:,} of {every:,} parts"
+    return missing_units(units, missing_share(result))
+
+
+def missing_units(units: int, missing: float) -> str:
+    """The number of missing units with the share that is missing of all; `–` if nothing is."""
+    if not missing:
+        return NOTHING
+    return f"{units:,} ({share(missing, 1)})" if units else f"{share(missing, 1)} of parts"
 
 
 def missing_share(result: MetricResult) -> float:
@@ -414,7 +451,7 @@ def _role_notes(summary: TaskSummary) -> list[Padding]:
     return indented(notes, "dim") + indented(unknown, "yellow")
 
 
-def indented(lines: Sequence[str], style: str) -> list[Padding]:
+def indented(lines: Iterable[str], style: str) -> list[Padding]:
     return [Padding(Text(line, style=style), (0, 0, 0, 2), expand=False) for line in lines]
 
 

@@ -12,6 +12,7 @@ import msgspec
 from harness.base.errors import DataError
 from harness.base.redaction import redacted_args, without_key_material, without_query
 from harness.calls.pricing import Cost, PriceTable
+from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
 from harness.runs.atomic_files import atomic_write, read_sealed, sealed_file
 
@@ -144,6 +145,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     def player(self, task: str, role: str) -> RoleEntry | None:
         """The entry of a role in one of the tasks."""
         return self.roles.get(f"{task}/{role}", self.roles.get(role))
+
+    def of_candidate(self, task: Task, role: str) -> bool:
+        """Whether a role is the candidate's, or follows it since the user named nobody for it."""
+        return task.named_by(role, self.asked.get("roles", {})) == CANDIDATE
 
     def by_rule(self, task: str, role: str) -> bool:
         """Whether a role in one of the tasks answers by rule."""

@@ -44,6 +44,7 @@ class Columns:
         self._metrics = metrics
         self._of_others = of_others
         self._lost = {name: array("d") for name in metrics}
+        self._parts = dict.fromkeys(metrics, (0, 0))
         self._not_counted = {name: array("Q") for name in metrics}
         self._users = array("Q")
         self.counts: Counter[str] = Counter()
@@ -69,6 +70,8 @@ class Columns:
             lost = lost_of(score, column)
             if lost:
                 self._lost[name].append(lost)
+            if score.parts and column in score.values:
+                self._add_parts(name, score.parts.get(column, (0, 0)))
             if metric.worst is None and column not in score.worst:
                 self._without_worst[name] |= column in score.missing or lost > 0
             if column in score.missing:
@@ -76,12 +79,17 @@ class Columns:
                 if is_of_others(score.missing[column], self._of_others):
                     self._not_counted[name].append(self.units - 1)
 
+    def _add_parts(self, name: str, parts: tuple[int, int]) -> None:
+        missing, every = self._parts[name]
+        self._parts[name] = missing + parts[0], every + parts[1]
+
     def extend(self, other: Columns) -> None:
         """Add the scores that another has of the same metrics, after those of this one."""
         for name in self._metrics:
             self._values[name] += other._values[name]
             self._worst[name] += other._worst[name]
             self._lost[name] += other._lost[name]
+            self._add_parts(name, other._parts[name])
             self._missing[name].update(other._missing[name])
             self._without_worst[name] |= other._without_worst[name]
             self._not_counted[name].extend(self.units + unit for unit in other._not_counted[name])
@@ -176,6 +184,7 @@ class Columns:
             baseline=bool(metric.baseline),
             interval_method=interval.method,
             missing_share=(lost + missing.total()) / everything if lost or missing else UNSET,
+            missing_parts=self._parts[name] if self._parts[name][0] else UNSET,
             not_counted=not_counted if both and not_counted else UNSET,
             counts_as=UNSET if metric.counts_as == "worst" else metric.counts_as,
         )
@@ -196,7 +205,13 @@ def at_worst(score: Score[Any], column: str, metric: Metric) -> float:
 
 
 def lost_of(score: Score[Any], column: str) -> float:
-    """The share that is missing of a unit's value in a column; 0 where it has no value."""
+    """The share that is missing of a unit's value in a column; 0 where it has no value.
+
+    Where `lost` does not say it, it is that of the missing `parts`.
+    """
+    if score.parts and column in score.values and column not in (score.lost or {}):
+        missing, every = score.parts.get(column, (0, 1))
+        return missing / every if every else 0.0
     return score.lost.get(column, 0.0) if score.lost and column in score.values else 0.0
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,6 +21,9 @@ from harness.scoring.score_run import role_entries, task_options
 
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
 LONGEST = 80
+
+THE_CANDIDATE = "the candidate"
+"""The name in tables of who plays a role that follows the candidate."""
 
 ABSENT = "nothing"
 """The text for a leaf on the side that lacks it."""
@@ -139,13 +143,20 @@ def comparison_set(
 
 
 def named_differences(first: Any, second: Any) -> tuple[str, ...]:
-    """The differences between settings of two tasks as lines: `option window 50 against 100`."""
+    """The differences between settings of two tasks as lines: `option window 50 against 100`.
+
+    Of a role that follows the candidate in one of them, only the name of the other's model is.
+    """
     different = differences(first, second)
+    following = [path for path, sides in different.items() if THE_CANDIDATE in sides]
+    details = tuple(path.removesuffix("model.name") for path in following)
+    for path in [one for one in different if one.startswith(details) and one not in following]:
+        del different[path]
     return describe_differences({_name(path): sides for path, sides in different.items()})
 
 
 def settings_of(task: FinishedTask) -> dict[str, Any]:
-    """The settings that must agree between runs: all except the candidate.
+    """The settings that must agree between runs: all except the candidate, and who follows it.
 
     Run ids in the identities of models are ignored: a model that is served without a revision has
     one, and no two runs would ever agree.
@@ -162,8 +173,11 @@ def settings_of(task: FinishedTask) -> dict[str, Any]:
         **(users or {"limit": task.manifest.limit}),
         "seed": task.manifest.seed,
         "prompts": entry.templates,
-        "roles": {role: _identity(found) for role, found in _others(task).items()},
-        "stages": {stage.name: _stage(stage.components) for stage in entry.stages},
+        "roles": {
+            role: {"model": {"name": THE_CANDIDATE}} if follows(task, role) else _identity(found)
+            for role, found in _others(task).items()
+        },
+        "stages": {stage.name: _stage(task, stage.components) for stage in entry.stages},
     }
 
 
@@ -261,6 +275,11 @@ def _roles(task: FinishedTask) -> dict[str, RoleEntry]:
     return role_entries(task.manifest, task.task.name, task.benchmark)
 
 
+def follows(task: FinishedTask, role: str) -> bool:
+    """Whether a role is part of the candidate in a run."""
+    return task.manifest.of_candidate(task.task, role)
+
+
 def _identity(entry: RoleEntry) -> dict[str, Any]:
     if not entry.identity:
         return {"name": entry.name}
@@ -275,10 +294,16 @@ def _without_run(about: Any) -> Any:
     return {name: _without_run(value) for name, value in about.items() if name not in ignored}
 
 
-def _stage(components: Mapping[str, Any]) -> dict[str, Any]:
+def _stage(task: FinishedTask, components: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a stage's key that must agree and are in no other setting."""
     roles: Mapping[str, Any] = components.get("roles", {})
-    others = {role: about.get("sampling") for role, about in roles.items() if role != CANDIDATE}
+    others = {
+        role: dict(about.get("sampling") or {})
+        for role, about in roles.items()
+        if role != CANDIDATE
+    }
+    for role in filter(partial(follows, task), others):
+        others[role].pop("reasoning_tokens", None)  # whether it thinks is the candidate's
     shared = {name: components.get(name) for name in ("version", "ladder")}
     if others:
         shared |= {"structured": components.get("structured"), "sampling": others}

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from harness.base.errors import DataError, HarnessError, UsageError, did_you_mean
 from harness.scoring.compared_slices import slice_names
-from harness.scoring.comparison import adjusted_together, compare, main_of
+from harness.scoring.comparison import adjusted_together, best_runs, compare, main_of
 from harness.scoring.comparison_document import Compared, ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.mean_differences import common_means, differences_of_means
@@ -59,7 +59,8 @@ def compare_tasks(
 ) -> ComparedTasks:
     """The comparison of each task; without `metrics` of its main ones.
 
-    With `everything`, all metrics and all pairs of runs are compared. `oracle` is the file of an
+    Without `against`, three or more runs are compared with the one that has the best value. With
+    `everything`, all metrics and all pairs of runs are compared. `oracle` is the file of an
     oracle. With `alone`, a task of one run is compared with the file if it has an oracle. `by` is a
     slice of the data, by which the first repeat of a task is compared, `gated` are further metrics
     by task. Raises UsageError for a metric or slice that no task has.
@@ -72,6 +73,7 @@ def compare_tasks(
         for name, of_runs in by_name.items()
     }
     _check_metrics(metrics, list(dict.fromkeys(each for names in known.values() for each in names)))
+    best: dict[str, dict[str, str]] = {}
     found = ComparedTasks([], [], [])
     for name, of_runs in by_name.items():
         asked = [metric for metric in metrics if metric in known[name]]
@@ -86,13 +88,17 @@ def compare_tasks(
             continue
         try:
             main = (*asked,) if metrics else main_of(of_runs[0], known[name])
+            base: str | Mapping[str, str] | None = against
+            if against is None and len(of_runs) > 2 and not everything:
+                # All repeats of a task are compared with the same runs, so that their mean is too.
+                base = best.setdefault(task_and_repeat(name)[0], best_runs(of_runs, main))
             compared = compare(
                 of_runs,
                 file=oracle,
                 force=force,
                 only=() if everything and not metrics else tuple(dict.fromkeys((*main, *further))),
                 all_pairs=everything,
-                against=against,
+                against=base,
                 by=None if found.compares_repeat_of(name) else by,
             )
             found.compared.append(compared)

@@ -15,14 +15,17 @@ import msgspec
 from harness.base.errors import DataError, HarnessError, PluginError
 from harness.base.redaction import without_key_material
 from harness.contracts.records import Score
+from harness.contracts.stage import CANDIDATE
 from harness.runs.atomic_files import atomic_write
 from harness.scoring.aggregate import Columns, counted_values, sound
 from harness.scoring.changed_units import changed_units
 from harness.scoring.comparable import (
+    THE_CANDIDATE,
     ComparisonSet,
     NoneComparable,
     candidate_of,
     comparison_set,
+    follows,
     server_differences,
     settings_of,
 )
@@ -141,7 +144,11 @@ def compare(
         task=summary.task,
         version=summary.version,
         benchmark=summary.benchmark,
-        roles={role: name for role, name in summary.roles.items() if role != "candidate"},
+        roles={
+            role: THE_CANDIDATE if follows(runs.reference, role) else name
+            for role, name in summary.roles.items()
+            if role != CANDIDATE
+        },
         data=summary.data,
         not_comparable_because=tuple(dict.fromkeys(reasons)),
         chosen=runs.chosen,
@@ -245,11 +252,33 @@ def _on_common(
 
 
 def main_of(task: FinishedTask, metrics: Collection[str]) -> tuple[str, ...]:
-    """The main metrics of a task among these where runs are compared, the main one first."""
+    """The main metrics of a task among these, and after them those of runs that share an oracle."""
     oracle = task.benchmark.oracle
-    named = [name for name in (oracle.main if oracle else ()) if name in metrics]
     known = {name: task.benchmark.metrics[name] for name in metrics}
-    return main_metrics(named or task.summary.main, known)
+    main = main_metrics(task.summary.main, known)
+    further = [name for name in (oracle.main if oracle else ()) if name in metrics]
+    return tuple(dict.fromkeys((*main, *further)))
+
+
+def best_runs(
+    tasks: Sequence[FinishedTask], metrics: Iterable[str], bases: Collection[str] = ()
+) -> dict[str, str]:
+    """By metric the run that others are compared with: one of `bases`, else that of the best value.
+
+    Only runs that can be compared are there.
+    """
+    found: dict[str, str] = {}
+    members = comparison_set(tasks).members
+    base = next((task.run for task in members if task.run in bases), None)
+    for metric in metrics:
+        values: dict[str, float] = {}
+        for task in members:
+            result = task.summary.metrics.get(metric)
+            if result is not None and result.value is not None:
+                values[task.run] = result.value if result.higher_is_better else -result.value
+        if values:
+            found[metric] = base or max(values, key=values.__getitem__)
+    return found
 
 
 def _against_oracle(runs: ComparisonSet, oracle: Oracle, held: Any) -> _Together:

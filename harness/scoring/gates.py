@@ -153,13 +153,8 @@ def _no_mean(
         return f"{', '.join(lacking)} has no such metric"
     if len({task_and_repeat(task)[0] for task in _tasks(name, manifest)}) < 2:
         return "it has one task"
-    firsts = {_main(run.benchmarks[task], known[task])[:1] for task in tasks}
+    firsts = {main_metrics(run.benchmarks[task].main, known[task])[:1] for task in tasks}
     return "its tasks have different main metrics" if len(firsts) > 1 else ""
-
-
-def _main(benchmark: Benchmark, metrics: Mapping[str, Metric]) -> tuple[str, ...]:
-    named = benchmark.oracle.main if benchmark.oracle else ()
-    return main_metrics([one for one in named if one in metrics] or benchmark.main, metrics)
 
 
 def with_gates(

@@ -22,8 +22,9 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
 
     `value` leaves out what is missing, unless `left_out` is given: then `value` counts it as worst,
     and `left_out` is the value without it. `missing_share` is the share that is missing of what the
-    metric is made of: whole units, and parts of units. `not_counted` missing units are left out of
-    a `value` that counts the others, since a stage failed that does not ask the candidate. `value`
+    metric is made of: whole units, and parts of units; `missing_parts` is how many parts are, of
+    the units that have a value, and of how many. `not_counted` missing units are left out of a
+    `value` that counts the others, since a stage failed that does not ask the candidate. `value`
     is None if no unit or too few have a score; `undefined` is the reason. `interval` is the
     interval of `value`; if it is None, `no_interval` is the reason. `n` units of `users` users have
     a score; `missing` counts the others by cause. `interval_method` is how the interval's bounds
@@ -47,6 +48,7 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     baseline: bool = False
     interval_method: Literal["percentile", "bca"] = "percentile"
     missing_share: float | msgspec.UnsetType = msgspec.UNSET
+    missing_parts: tuple[int, int] | msgspec.UnsetType = msgspec.UNSET
     not_counted: int | msgspec.UnsetType = msgspec.UNSET
     counts_as: str | msgspec.UnsetType = msgspec.UNSET
 

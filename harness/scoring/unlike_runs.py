@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 from harness.scoring.comparable import (
     ABSENT,
+    THE_CANDIDATE,
     describe_differences,
     differences,
+    follows,
     named_differences,
     settings_of,
 )
@@ -55,6 +57,8 @@ def unlike(task: FinishedTask, other: FinishedTask) -> Unlike | None:
 
 def _player(task: FinishedTask, role: str) -> str:
     """The name of who plays a role in a run."""
+    if follows(task, role):
+        return THE_CANDIDATE
     entries = role_entries(task.manifest, task.task.name, task.benchmark)
     return entries[role].name if role in entries else ABSENT
 

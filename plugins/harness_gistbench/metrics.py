@@ -101,7 +101,12 @@ def scored_against(
     if score.details is None:
         return score
     values, missing = split_missing(scores_of(score.details, options, oracle))
-    lost = {name: one for name, one in lost_of(score.details, options).items() if name in values}
+    parts = parts_of(score.details, options)
+    gone, read = score.details.unreadable, 1 - score.details.unreadable / score.details.windows
+    shares = {name: _ratio(few - gone, every - gone) for name, (few, every) in parts.items()}
+    lost = {name: 1 - read * (1 - share) for name, share in shares.items()}
+    lost["hm"] = max(lost["ig_p"], lost["is"])
+    lost = {name: one for name, one in lost.items() if one > 0 and name in values}
     lowest = lowest_of(score.details, options, oracle)
     if "is" in lost:
         lowest["is"] = min(lowest["is"], (1 - lost["is"]) * values["is"])
@@ -114,6 +119,7 @@ def scored_against(
         values=values,
         missing=missing,
         lost=lost or msgspec.UNSET,
+        parts={name: one for name, one in parts.items() if name in values},
         worst={name: one for name, one in lowest.items() if name in lost or name in missing},
         counts=counts,
     )
@@ -263,16 +269,11 @@ def harmonic_mean(one: Number, other: Number) -> Number:
     return _ratio(2 * one * other, one + other)
 
 
-def read_windows(profile: Profile) -> float:
-    """The share of a user's windows whose answers could be read."""
-    return 1 - profile.unreadable / profile.windows
-
-
-def lost_of(profile: Profile, options: Options) -> dict[str, float]:
-    """The share of each score that failures took: of the windows, and in them of the interests.
+def parts_of(profile: Profile, options: Options) -> dict[str, tuple[int, int]]:
+    """How many windows and interests failures took from each score, and of how many.
 
     An interest is lost to groundedness without a verdict on its evidence or its category, and to
-    specificity also without one on its retrieval, if that counts. Without failures it is empty.
+    specificity also without one on its retrieval, if that counts.
     """
     categories = graded(profile, options.verification)
     unknown = {one.name for one in profile.interests if one.counts is None or one.mapping_failure}
@@ -283,13 +284,12 @@ def lost_of(profile: Profile, options: Options) -> dict[str, float]:
         for interest in _asked(category, verified_only=options.verified_only)
     ]
     unfound = {one.name for one in counting if one.correct is None}
-    read = read_windows(profile)
-    grounded = 1 - read * (1 - _ratio(len(unknown), len(profile.interests)))
+    windows = profile.unreadable
+    grounded = len(unknown) + windows, len(profile.interests) + windows
     tested = unknown | {one.name for one in counting}
-    specific = 1 - read * (1 - _ratio(len(unknown | unfound), len(tested)))
-    lost = dict.fromkeys(("ig_f1", "ig_p", "ig_r", "verified"), grounded)
-    lost |= {"is": specific, "hm": max(grounded, specific)}
-    return {name: share for name, share in lost.items() if share > 0}
+    specific = len(unknown | unfound) + windows, len(tested) + windows
+    parts = dict.fromkeys(("ig_f1", "ig_p", "ig_r", "verified"), grounded)
+    return parts | {"is": specific}
 
 
 def lowest_of(profile: Profile, options: Options, oracle: Collection[int]) -> dict[str, float]:
@@ -298,7 +298,7 @@ def lowest_of(profile: Profile, options: Options, oracle: Collection[int]) -> di
     Verified interests are a number and no share: of an unreadable window it counts none anyway.
     """
     numbers, _ = split_missing(scores_of(at_worst(profile), options, oracle))
-    read = read_windows(profile)
+    read = 1 - profile.unreadable / profile.windows
     return {name: one if name == "verified" else read * one for name, one in numbers.items()}
 
 

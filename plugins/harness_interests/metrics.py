@@ -67,13 +67,13 @@ def person_score(
         missing = dict.fromkeys(METRICS, causes[0])
         return Score(id=record.id, user=record.user, missing=missing)
     values, missing = shares(record.item, judged, min_support, unknown=unexplained)
-    score = Score(id=record.id, user=record.user, values=values, missing=missing)
+    parts = dict.fromkeys(values, (len(causes), len(verdicts)))
+    score = Score(id=record.id, user=record.user, values=values, missing=missing, parts=parts)
     if not causes:
         return score
     everything = [(one, kept if isinstance(kept, tuple) else ()) for one, kept in verdicts]
     return replace(
         score,
-        lost=dict.fromkeys(values, len(causes) / len(verdicts)),
         worst=shares(record.item, everything, min_support)[0],
     )
 

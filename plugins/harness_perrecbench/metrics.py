@@ -134,7 +134,7 @@ class PredictedRanking:
     """The candidate's ranking of a group.
 
     `columns` are the columns of scores that only this way of asking has. `unread` are the pairs
-    whose comparison could not be read, and `lost` is their share of all comparisons.
+    whose comparison could not be read, of so many `pairs`.
     """
 
     ranks: tuple[int, ...]
@@ -142,7 +142,7 @@ class PredictedRanking:
     predicted: Ratings | None = None
     columns: Mapping[str, float] = field(default_factory=dict)
     unread: frozenset[tuple[int, int]] = frozenset()
-    lost: float = 0.0
+    pairs: int = 0
 
     @classmethod
     def of(cls, order: tuple[int, ...]) -> PredictedRanking:
@@ -225,7 +225,7 @@ def _compared(value: Compared) -> PredictedRanking:
         order=value.order,
         columns=columns,
         unread=frozenset((one.first, one.second) for one in made if one not in both),
-        lost=columns.get(UNREAD, 0.0),
+        pairs=len(made),
     )
 
 
@@ -271,7 +271,7 @@ def _group_score(
         "groups without a whole true order": not result.truth,
         "groups without true ratings": stage == "rate" and not result.ratings,
     }
-    lost: dict[str, float] = {}
+    parts: dict[str, tuple[int, int]] = {}
     worst: dict[str, float] = {}
     if isinstance(ranking, PredictedRanking):
         result = msgspec.structs.replace(
@@ -279,8 +279,8 @@ def _group_score(
         )
         values |= {**_agreement(ranking, result), **ranking.columns}
         missing = {name: "all_tied" for name in agreement if name not in values}
-        if ranking.lost:
-            lost = {name: ranking.lost for name in READ_OF_PAIRS if name in values}
+        read = [name for name in READ_OF_PAIRS if name in values and ranking.pairs]
+        parts = dict.fromkeys(read, (len(ranking.unread), ranking.pairs))
         if ranking.unread and result.truth:
             worst = {"ptc": ptc(ranking.ranks, result.truth, unread=ranking.unread)}
     else:
@@ -291,7 +291,7 @@ def _group_score(
         user=group.user,
         values=values,
         missing=missing,
-        lost=lost or msgspec.UNSET,
+        parts=parts or msgspec.UNSET,
         worst=worst,
         counts={what: 1 for what, is_unknown in unknown.items() if is_unknown},
         details=result,

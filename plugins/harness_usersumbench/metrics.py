@@ -267,12 +267,13 @@ def _user_score(
     words = records[0].item.words
     columns = _columns(right, words, options)
     values, missing = _marks(marks)
-    lost = {}
+    lost, made_of = {}, {}
     for name, parts in columns.items():
         read = [one for one in parts if one is not None]
         if read:
             values[name] = fmean(read)
             lost[name] = 1 - len(read) / len(parts)
+            made_of[name] = len(parts) - len(read), len(parts)
         else:
             place = TASKS.index(name) if name in TASKS else None
             failed = records if place is None else [run[place] for run in runs]
@@ -291,6 +292,7 @@ def _user_score(
         values=values | _baselines(runs, options.threshold),
         missing=missing,
         lost={name: share for name, share in lost.items() if share} or msgspec.UNSET,
+        parts=made_of or msgspec.UNSET,
         worst=worst if lost.get("idm") else {},
         details=UserResult(right, words),
         slices=slices,

@@ -118,6 +118,19 @@ def test_up_to_the_share_unreadable_units_count_0():
     assert (column.counted, column.dropped, column.unreadable) == (0.85, 1.0, 3)
 
 
+def test_parts_of_a_unit_that_are_missing_count_as_in_the_metric():
+    scores = [
+        Score(id="1", user="u", values={"right": 1.0}),
+        Score(id="2", user="v", values={"right": 0.8}, lost={"right": 0.25}),
+        Score(id="3", user="w", values={"right": 0.8}, lost={"right": 0.25}, worst={"right": 0.1}),
+    ]
+    [column] = score_columns(scores, ("right",)).values()
+    # A quarter of 0.8 is missing: 0.6 is left. The third says itself what is left.
+    assert [value for _, value in column.units] == pytest.approx([1.0, 0.6, 0.1])
+    assert column.counted == pytest.approx(1.7 / 3)
+    assert column.dropped == pytest.approx(2.6 / 3)
+
+
 def test_a_row_without_all_cells_has_no_average():
     _, made, _ = lines(task("a", [1.0, 0.0]), task("b", [1.0, 1.0], model="ben"))
     assert [line.average.why for line in made] == [

@@ -130,6 +130,37 @@ def test_too_many_failures_are_the_exit_code_where_nothing_worse_happened(suite)
     assert poor.count == asked
 
 
+def test_a_rehearsal_names_what_will_not_be_comparable_and_what_helps(suite, capsys, tmp_path):
+    def server(name, port):
+        return {"name": name, "spec": f"openai:model={name},base_url=http://127.0.0.1:{port}/v1"}
+
+    def unlike(models, task, *more, **options):
+        code, document = suite(models, "--dry_run", *more, task=task, **options)
+        assert code == 0
+        return document["not_comparable"]
+
+    two = [server("a", 1), server("b", 2)]
+    # Each model's own server is also that of the judge by default.
+    weights = "openai:meta-llama/Llama-3.3-70B-Instruct"
+    judge = "openai:model=j,base_url=http://127.0.0.1:3/v1"
+    (tmp_path / "s.yaml").write_text(
+        f"models: {json.dumps(two)}\ntasks: [gist_synthetic]\nlimit: 2\noptions: {{data: sample}}"
+    )
+    assert main(["suite", "s.yaml", "--dry_run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        f"not comparable: gist_synthetic: the judge is {weights} for a; another {weights} for b: "
+        "name one for all with `judge: SPEC`"
+    )
+    assert unlike(two, "gist_synthetic", judge=judge) == []
+    # The predictor of each is itself.
+    assert unlike(two, "usersum_movielens", judge=judge) == []
+    own = [server("a", 1), server("j", 3)]
+    data = "sample, allow_self_judging: true"
+    assert unlike(own, "interests", judge=judge, data=data) == [
+        "interests: j is its own judge: name another model as the judge"
+    ]
+
+
 def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
     def interrupted(request):
         os.kill(os.getpid(), signal.SIGINT)
@@ -254,6 +285,27 @@ def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
     assert [gate["holds"] for gate in gates] == [False, False]
     assert all(gate["interval"][1] < 0 for gate in gates)
     assert ["poor" in gate["first"] and "good" in gate["second"] for gate in gates] == [True] * 2
+
+
+def test_models_are_compared_with_the_one_of_against_also_without_gates(suite, capsys, tmp_path):
+    names = {"good": "zebras", "poor": "xyz", "bad": "uvw"}
+    made = [
+        ScriptedModel(json.dumps([{"interest": word, "items": [1, 2, 3]}]), name=name)
+        for name, word in names.items()
+    ]
+    judge = ScriptedModel(lambda request: "1" if "zebras" in str(request) else "none", name="judge")
+    models = [{"name": each.identity.name, "spec": each.spec} for each in made]
+    (tmp_path / "s.yaml").write_text(
+        f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge.spec}\nlimit: 12\n"
+        "against: poor\noptions: {data: sample}"
+    )
+    with offered((*made, judge)):
+        assert main(["suite", "s.yaml", "--quiet"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "each run − poor, on the units that both share" in said
+    assert "good is better than poor in interests (support higher by" in said
+    assert "no difference of bad and poor is shown in interests (support, p 1.000)" in said
+    assert "each run against poor, on the n units" in (tmp_path / "s.html").read_text()
 
 
 def test_gates_that_hold(suite):

@@ -116,6 +116,15 @@ def test_a_panel_goes_on_without_one_that_fails(panel):
     done = panel.run().ok()
     # The first titles have both votes, all others one of two: tied, and so not selected.
     assert done.summary()["metrics"]["support"]["value"] == pytest.approx(1 / 3)
+    (folder,) = panel.harness.folders
+    said = "failed calls of panel members: judge openai:third 2 of 2"
+    shown = panel.harness.here("show", str(folder)).ok().out.splitlines()
+    assert shown.count(said) == 1 and shown.count(f"  {said}") == 1
+    panel.harness.here("report", str(folder), "-o", "page.html").ok()
+    page = (panel.harness.folder / "page.html").read_text()
+    assert "calls of panel members failed: 2 of 2 of judge openai:third on interests" in page
+    ended = panel.harness.here("show", str(folder), "--task", "interests").ok().out
+    assert said in ended
     together, members, _ = panel.analyse("judge-panel")["sheets"]
     assert together["rows"][0][4:] == [6, 0, 4, 0, None]
     assert together["notes"] == [

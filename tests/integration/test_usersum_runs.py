@@ -97,6 +97,25 @@ def test_kill_9_within_the_loop_asks_nothing_twice_and_changes_no_score(harness,
     assert counts["segments flagged and fixed"] == counts["segments"] >= 3
 
 
+def test_two_models_are_compared_each_with_itself_as_its_predictor(harness, serve):
+    serve(harness, answer=answer)
+    task = "usersum_movielens"
+    for model, more in (("one", ()), ("two", ()), ("apart", ("--role", "predictor=baseline"))):
+        args = f"base_url={harness.url},model={model}"
+        harness.here(
+            "--model", "openai", "--model_args", args, "--tasks", task, "--data", "sample",
+            "--limit", "3", "--max_failures", "1", "--name", model, *more,
+        ).ok()  # fmt: skip
+    said = harness.here("compare", "one", "two", "apart", "--gate", f"{task}.qm>-1.5",
+                        "--against", "two")  # fmt: skip
+    head, *lines = said.out.splitlines()
+    assert head == "2 runs on the units that all of them share; predictor: the candidate"
+    assert [line.split()[0] for line in lines[3:5]] == ["one", "two"]
+    assert "left out: apart: predictor's name default against the candidate" in lines
+    alone = harness.here("compare", "one", "two", "--gate", f"{task}.qm>-1.5").ok()
+    assert "holds" in alone.out
+
+
 def test_summaries_are_asked_in_batches_and_the_loop_is_not(harness, arguments):
     harness.url = "http://127.0.0.1:9/v1"
     written = harness.here(

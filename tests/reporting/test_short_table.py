@@ -6,6 +6,7 @@ from builders.texts import lines_on
 from msgspec.structs import replace
 
 from harness.contracts.report import Sheet
+from harness.contracts.task import RoleSpec
 from harness.reporting.short_table import print_short_table
 from harness.runs.manifest import StageEntry
 from harness.scoring.group_means import MeanOverTasks
@@ -100,6 +101,11 @@ def test_missing_parts_are_named_with_the_causes_of_whole_units():
     whole = make_metric(0.5, n=30, missing={"no_json": 10})
     lines = printed(task("films", metrics={"hits": parts}), task("books", metrics={"hits": whole}))
     assert "missing in 2 of 2 tasks: no_json 10, parts of units" in lines
+    known = make_metric(0.5, n=40, missing_share=0.06, missing_parts=(4, 77))
+    both = make_metric(0.5, n=30, missing={"no_json": 10}, missing_share=0.3, missing_parts=(4, 77))
+    for result, cell in ((parts, "6% of parts"), (known, "4 of 77 parts"),
+                         (both, "10, 4 of 77 parts"), (whole, "10 (25%)")):  # fmt: skip
+        assert printed(task("films", metrics={"hits": result}))[3].endswith(f"  {cell}")
     assert "missing: parts of units" in printed(task("films", metrics={"hits": parts}))
     assert "missing: no_json 10" in printed(task("books", metrics={"hits": whole}))
 
@@ -154,7 +160,7 @@ def test_a_group_without_a_mean_is_a_heading_and_its_other_names_are_left_out():
 
 
 def sheet(title, rows=3):
-    return Sheet(title=title, columns=("method", "QM"), rows=(("none", 0.5),) * rows, digits=3)
+    return Sheet(title=title, columns=("method", "QM"), rows=(("none", 0.4),) * rows, digits=3)
 
 
 def test_tables_of_groups_stand_below_as_far_as_they_fit_but_the_first():
@@ -168,8 +174,71 @@ def test_tables_of_groups_stand_below_as_far_as_they_fit_but_the_first():
     assert "  of runs" not in lines
     assert len(lines) == 3 + 10 + 7 + 1
     long = printed(*map(task, "abcdefghij"), sheets=[sheet("Table 4", 50)])
-    assert long.count("none    0.500") == 50
-    assert "and 6 more tasks" in long
+    assert long.count("none    0.400") == 50
+    assert [line[0] for line in long[3:13]] == list("abcdefghij")
+
+
+def test_a_table_without_a_number_of_its_own_is_left_out():
+    def shown(*row, digits=2):
+        one = Sheet(title="T", columns=("model", "a", "avg.", "low"), rows=(row,), digits=digits)
+        means = [mean("both", "a", "b", value=0.61)]
+        lines = printed(
+            task("a", value=0.4567), task("b"), means=means, groups={"both": ("a", "b")},
+            sheets=[one],
+        )  # fmt: skip
+        return "T" in lines
+
+    # 0.46 is 0.4567 in two digits; 0.375 is the low end of the mean's interval.
+    assert not shown("gpt", 0.46, 0.61, 0.375)
+    assert not shown("gpt", None, "–", 7)
+    assert shown("gpt", 0.46, 0.61, 0.39)
+    assert shown("gpt", 0.46, 0.61, 0.375, digits=(1, 3, 3, 3))
+
+
+def of_benchmarks(counts):
+    """Tasks of several benchmarks, of each in a group without a mean; the last has no number."""
+    tasks, entries, groups = [], {}, {}
+    for name, many in counts.items():
+        names = tuple(f"{name}_{number}" for number in range(many))
+        groups[name] = names
+        for each in names:
+            entries[each] = make_entry(make_task(each, benchmark=name), *STAGES)
+            tasks += [task(each)] if each != names[-1] else []
+    return tasks, make_manifest(
+        model="gpt", tasks=entries, groups=groups, without_mean=tuple(groups)
+    )
+
+
+def on_24_lines(counts, **options):
+    tasks, manifest = of_benchmarks(counts)
+    lines = lines_on(
+        lambda console: print_short_table(
+            manifest, tasks, (), run="runs/one", console=console, **options
+        ),
+        width=80, height=24, force_terminal=True,
+    )  # fmt: skip
+    return [line for line in lines if line.strip()]
+
+
+FIVE = ("films", "books", "music", "shops", "games")
+
+
+def test_of_many_tasks_each_benchmark_keeps_a_line_with_a_number_on_24_lines():
+    lines = on_24_lines(dict.fromkeys(FIVE, 6), sheets=[sheet("Table 4")])
+    assert len(lines) <= 24 - 4
+    for name in FIVE:
+        assert any(line.split()[0].startswith(f"{name}_") and "0.500" in line for line in lines)
+    assert "Table 4" not in lines
+    shown = sum(line.split()[0].startswith(tuple(f"{name}_" for name in FIVE)) for line in lines)
+    assert f"and {30 - shown} more tasks" in lines
+
+
+def test_each_of_24_tasks_has_a_line_before_any_table_of_a_group():
+    lines = on_24_lines({"films": 12, "books": 12}, sheets=[sheet("Table 4")])
+    assert sum(line.strip().startswith(("films_", "books_")) for line in lines) == 24
+    assert "Table 4" not in lines and not any(line.startswith("and ") for line in lines)
+    lines = on_24_lines({"films": 24}, sheets=[sheet("Table 4")])
+    assert lines.index("Table 4") > max(n for n, line in enumerate(lines) if "films_" in line)
 
 
 def test_a_repeated_task_is_one_line_and_says_how_many_repeats_it_has():
@@ -195,7 +264,7 @@ def test_a_run_without_any_result_still_names_its_model_and_tasks():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("many", [1, 27, 28, 60, 200])
+@pytest.mark.parametrize("many", [1, 24, 25, 28, 60, 200])
 def test_it_fits_a_screen_whatever_the_number_of_tasks(many):
     why = tuple(f"reason number {n} of many" for n in range(20))
     names = [f"a_task_with_a_very_long_name_that_no_screen_can_hold_{n:03}" for n in range(many)]
@@ -243,6 +312,22 @@ def test_names_are_no_control_characters():
     lines = printed(task("[red]\x1b[31m"), run="\x1b")
     assert "\x1b" not in "".join(lines)
     assert any("[red]" in line for line in lines)
+
+
+def test_a_role_that_follows_the_candidate_is_named_so_unless_the_user_named_it():
+    made = make_task("a", roles={"predictor": RoleSpec(same_as="candidate")})
+    summary = replace(task("a"), roles={"candidate": "gpt", "predictor": "gpt"})
+
+    def head(**roles):
+        manifest = make_manifest(
+            model="gpt", tasks={"a": make_entry(made, *STAGES)}, asked={"roles": roles}
+        )
+        return lines_on(lambda console: print_short_table(
+            manifest, [summary], (), run="r", console=console
+        ), width=80)[0]  # fmt: skip
+
+    assert head() == "gpt, without thinking; predictor: the candidate"
+    assert head(predictor={"kind": "k"}) == "gpt, without thinking; predictor: gpt"
 
 
 def test_the_models_of_other_roles_are_named_after_the_judge():

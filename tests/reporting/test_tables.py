@@ -411,16 +411,16 @@ def test_parts_that_are_missing_inside_units_are_a_share_with_a_second_value(sum
     lines = printed(replace(summary, metrics=metrics, stages={}), width=110)
     shown = table(
         lines[4:12],
-        "metric 95%", "is 1.000 1.000 1.000 40 0 12% 0.885 1.000",
+        "metric 95%", "is 1.000 1.000 1.000 40 12% 0.885 1.000",
         "tau 0.250 0.150 0.300 40 2 10% 0.240 0.263", "whole 0.500 0.400 0.600 40",
         "is: 12%", "tau: 2 2", "tau: 10%",
     )  # fmt: skip
     assert shown == snapshot("""\
-metric   value [95% interval]   n  missing  missing as worst  missing left out
-──────────────────────────────────────────────────────────────────────────────
-is ↑     1.000 [1.000, 1.000]  40  0 (12%)             0.885             1.000
-tau ↑    0.250 [0.150, 0.300]  40  2 (10%)             0.240             0.263
-whole ↑  0.500 [0.400, 0.600]  40        –                 –                 –
+metric   value [95% interval]   n       missing  missing as worst  missing left out
+───────────────────────────────────────────────────────────────────────────────────
+is ↑     1.000 [1.000, 1.000]  40  12% of parts             0.885             1.000
+tau ↑    0.250 [0.150, 0.300]  40       2 (10%)             0.240             0.263
+whole ↑  0.500 [0.400, 0.600]  40             –                 –                 –
   is: 12% is missing, with parts of units
   tau: 2 missing (no_json 2); each counts as the worst score
   tau: 10% is missing, with parts of units; it counts as the worst score\

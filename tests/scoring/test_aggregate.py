@@ -360,6 +360,27 @@ def test_a_metric_that_lost_too_many_parts_has_no_value(lost: float, *, shown: b
     )
 
 
+def test_missing_parts_are_counted_over_the_units_that_have_a_value() -> None:
+    metrics = {"tau": Metric(description=""), "other": Metric(description="", of="tau")}
+    scores = [
+        Score(id="1", user="a", values={"tau": 1.0}, parts={"tau": (0, 6)}),
+        Score(id="2", user="b", values={"tau": 0.5}, lost={"tau": 0.3}, parts={"tau": (3, 10)}),
+        Score(id="3", user="c", values={"tau": 0.5}, parts={"tau": (1, 2)}),
+        Score(id="4", user="d", missing={"tau": "rank/no_json"}, parts={"tau": (6, 6)}),
+    ]
+    parts, rest = Columns(metrics, scores[:1]), Columns(metrics, scores[1:])
+    parts.extend(rest)
+    for columns in (parts, Columns(metrics, scores)):
+        found = columns.results(interval=INTERVAL, seed=0, task="t")
+        assert {name: one.missing_parts for name, one in found.items()} == {
+            "tau": (4, 18), "other": (4, 18),
+        }  # fmt: skip
+        # The third has lost half of its parts: (0 + .3 + .5 + 1) / 4.
+        assert found["tau"].missing_share == pytest.approx(1.8 / 4)
+    whole = Columns(metrics, scores[:1]).results(interval=INTERVAL, seed=0, task="t")["tau"]
+    assert whole.missing_parts is UNSET
+
+
 def test_what_other_roles_lost_is_not_counted_in_a_value_but_in_the_second_one() -> None:
     metrics = {"tau": Metric(description="", missing="counted")}
     scores = [

@@ -481,13 +481,15 @@ def test_only_the_metrics_and_pairs_that_are_asked_for_are_compared(tmp_path: Pa
     assert len(compare(runs)[0].differences) == 9
 
 
-def test_the_main_metrics_are_those_of_the_oracle_where_there_is_one(tmp_path: Path) -> None:
+def test_the_main_metrics_stay_and_those_of_the_oracle_follow_them(tmp_path: Path) -> None:
     runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
     runs = [replace(run, summary=msgspec.structs.replace(run.summary, main=("many",)))
             for run in runs]  # fmt: skip
     assert compare(runs)[0].main == ("many",)
     named = replace(BENCHMARK, oracle=replace(ORACLE, main=("middle",)))
-    assert compare([replace(run, benchmark=named) for run in runs])[0].main == ("middle",)
+    assert compare([replace(run, benchmark=named) for run in runs])[0].main == ("many", "middle")
+    same = replace(BENCHMARK, oracle=replace(ORACLE, main=("many",)))
+    assert compare([replace(run, benchmark=same) for run in runs])[0].main == ("many",)
     absent = replace(BENCHMARK, oracle=replace(ORACLE, main=("gone",)))
     assert compare([replace(run, benchmark=absent) for run in runs])[0].main == ("many",)
 

@@ -4,7 +4,9 @@ import pytest
 from builders.runs import make_entry, make_finished_task, make_manifest, make_summary, make_task
 from builders.stages import make_benchmark, make_stage
 
+from harness.contracts.task import RoleSpec
 from harness.runs.manifest import RoleEntry, StageEntry
+from harness.scoring.comparable import comparison_set
 from harness.scoring.unlike_runs import unlike
 
 BENCHMARK = make_benchmark(make_stage("ask", roles=("candidate", "predictor")))
@@ -12,18 +14,23 @@ BENCHMARK = make_benchmark(make_stage("ask", roles=("candidate", "predictor")))
 
 @pytest.fixture
 def run(tmp_path):
-    def of(name, *, predictor="p", noise=0.1, limit=5, data="f", seed=0):
-        made = make_task("t", metrics=("score",))
+    def of(
+        name, *, predictor="p", noise=0.1, limit=5, data="f", seed=0, same_as=None, named=(), heat=0
+    ):
+        made = make_task("t", metrics=("score",), roles={"predictor": RoleSpec(same_as=same_as)})
         about = {"kind": "k", "name": predictor, "details": {"noise": noise, "level": noise}}
         roles = {
             "candidate": RoleEntry(name=name, identity={"model": {"kind": "k", "name": name}}),
             "predictor": RoleEntry(name=predictor, identity={"model": about}),
         }
-        stage = StageEntry(name="ask", file="ask.jsonl", key="k", components={}, items=1)
+        sampling = {"temperature": heat, "reasoning_tokens": noise}
+        components = {"roles": {"predictor": {"sampling": sampling}}} if same_as else {}
+        stage = StageEntry(name="ask", file="ask.jsonl", key="k", components=components, items=1)
         entry = make_entry(made, stage, data={"fingerprint": data})
         manifest = make_manifest(
-            run_id=name, limit=limit, seed=seed, tasks={"t": entry}, roles=roles
-        )
+            run_id=name, limit=limit, seed=seed, tasks={"t": entry}, roles=roles,
+            asked={"roles": {role: {"kind": "k"} for role in named}},
+        )  # fmt: skip
         return make_finished_task(
             tmp_path / name, made, label=name, manifest=manifest, entry=entry,
             benchmark=BENCHMARK, summary=make_summary("t"),
@@ -34,6 +41,24 @@ def run(tmp_path):
 
 def test_another_candidate_alone_is_no_difference(run):
     assert unlike(run("a"), run("b")) is None
+
+
+def test_a_role_that_follows_the_candidate_is_part_of_it_unless_the_user_named_it(run):
+    follows = {"same_as": "candidate"}
+    one = run("a", predictor="a", noise=0.5, **follows)
+    other = run("b", predictor="b", **follows)
+    assert unlike(one, other) is None
+    assert {task.run for task in comparison_set([one, other]).members} == {"a", "b"}
+    hot = run("d", predictor="d", heat=1, **follows)
+    assert unlike(hot, one).because == ("predictor's temperature in ask 1 against 0",)
+    named = run("c", predictor="b", named=["predictor"], **follows)
+    found = unlike(one, named)
+    assert found.because[0] == "predictor the candidate against b"
+    assert found.needed[0] == "the same predictor (--role predictor=SPEC)"
+    assert comparison_set([one, other, named]).refused[0].because[0] == (
+        "predictor's name b against the candidate"
+    )
+    assert unlike(run("a", predictor="a", same_as="judge"), run("b", predictor="b")) is not None
 
 
 def test_a_role_that_another_model_plays_is_named_once_without_its_details(run):

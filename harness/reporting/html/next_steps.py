@@ -9,7 +9,7 @@ from harness.contracts.stage import CANDIDATE
 from harness.reporting.html.markup import Html, element
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.untested import ways_to_test
-from harness.reporting.tables import missing_share, thought_out
+from harness.reporting.tables import failed_members, missing_share, thought_out
 from harness.reporting.text import reasons, share
 from harness.scoring.paired_differences import is_established
 from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
@@ -30,6 +30,7 @@ MOST_TASKS = 3
 
 MISSING, UNREAD = "units or parts of units were lost", "replies were not read"
 NO_INTERVAL, THOUGHT = "there is no interval", "replies spent their limit on thinking"
+NO_VOTE = "calls of panel members failed"
 PARTS = {MISSING: "failures", NO_INTERVAL: "samples"}
 """The part of the page about each trouble, where it is not how answers were read."""
 
@@ -109,6 +110,8 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
             if result.value is not None and result.interval is None:
                 why = f"{name}, for {result.no_interval},"
                 yield Trouble(UNLIKE, NO_INTERVAL, task, why)
+        for name, (failed, calls) in failed_members([summary]).items():
+            yield Trouble(failed / calls, NO_VOTE, task, f"{failed:,} of {calls:,} of {name}")
         if spent := thought_out(summary):
             yield Trouble(UNLIKE, THOUGHT, task, f"{spent:,}")
         for name, stage, use in _candidate(summary):

@@ -14,6 +14,7 @@ from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.provenance import provenance_html
 from harness.reporting.html.reported_run import ReportedRun
 from harness.reporting.html.run_differences import (
+    Differences,
     differences_html,
     differences_of_runs,
 )
@@ -51,17 +52,20 @@ def report_page(
     most_megabytes: float = 30.0,
     labels: Sequence[str] = (),
     by: str | None = None,
+    bases: Sequence[str] = (),
 ) -> str:
     """The report of these runs as one page; `unread` says which other runs could not be read.
 
     It holds at most so many samples if `most_samples` is given, else as many as fit into a page
     of `most_megabytes`. `labels` are files of people's labels, with which judges are compared.
-    `by` is a slice of the data, within whose parts the runs are compared too.
+    `by` is a slice of the data, within whose parts the runs are compared too. The runs are compared
+    with that of `bases` which agrees with them, else with the best one.
     """
     read_secrets()
     title = title or f"Report on {len(runs)} {'run' if len(runs) == 1 else 'runs'}"
     samples = read_samples([task for run in runs for task in run.tasks])
-    sections = list(_sections(runs, samples, plugins, labels, by))
+    found = differences_of_runs(runs, by, bases)
+    sections = list(_sections(runs, samples, plugins, labels, found))
     parts = [section_html(name, heading, inside) for name, heading, inside in sections]
     links = [(name, heading.removeprefix(BENCHMARK)) for name, heading, _ in sections]
     links.insert(-1, ("samples", "Samples"))
@@ -80,9 +84,8 @@ def _sections(
     samples: Samples,
     plugins: Plugins,
     labels: Sequence[str],
-    by: str | None,
+    found: Differences,
 ) -> Iterator[Section]:
-    found = differences_of_runs(runs, by)
     known = key_words(runs, plugins)
     words, said = known.without(CELL), set[str]()
     without_tasks = words.without(ENDING)

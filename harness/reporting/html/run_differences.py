@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +18,6 @@ from harness.reporting.html.untested import Untested, untested_of
 from harness.reporting.tables import metric_name
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference, is_established
-from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -73,7 +72,8 @@ class Differences(NamedTuple):
 
     `parts` are the slices that the comparisons could be split by, if they are not. `untested` are
     the runs that differ from the best one of a task in more than their candidate. `without` are by
-    task or group, metric and runs the established differences for which lost units count.
+    task or group, metric and runs the established differences for which lost units count. `bases`
+    are the runs that the user chose others to be compared with, in place of the best.
     """
 
     document: ComparisonDocument
@@ -81,6 +81,7 @@ class Differences(NamedTuple):
     parts: tuple[str, ...] = ()
     untested: tuple[Untested, ...] = ()
     without: Mapping[tuple[str, str, str, str], WithoutLost] = MappingProxyType({})
+    bases: Collection[str] = ()
 
     def labels(self) -> dict[str, str]:
         """By run its label."""
@@ -142,10 +143,15 @@ def _without(each: Difference, found: WithoutLost, labels: Mapping[str, str]) ->
     return f"without {lost}, {ahead} [{number(low)}, {number(high)}], {p}n {left.n:,}, {still}"
 
 
-def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> Differences:
-    """The comparisons of all runs with the best one by each metric; `by` is a slice of the data."""
+def differences_of_runs(
+    runs: Sequence[ReportedRun], by: str | None = None, bases: Collection[str] = ()
+) -> Differences:
+    """The comparisons of all runs with one of `bases`, else with the best one by each metric.
+
+    `by` is a slice of the data.
+    """
     from harness.scoring.compared_tasks import ComparedTasks, check_slice
-    from harness.scoring.comparison import compare, main_of
+    from harness.scoring.comparison import best_runs, compare, main_of
     from harness.scoring.comparison_document import ComparisonDocument
     from harness.scoring.score_run import chosen_metrics
     from harness.scoring.without_lost import without_lost
@@ -171,10 +177,9 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
                 alone.append(f"{name} ({tasks[0].label})")
             continue
         metrics = chosen_metrics(tasks[0].task, tasks[0].benchmark)
-        shown = main_metrics(tasks[0].summary.main, metrics)
-        only = tuple(dict.fromkeys((*main_of(tasks[0], metrics), *shown)))
+        only = main_of(tasks[0], metrics)
         # All repeats of a task are compared with the same runs, so that their mean is too.
-        against = best.setdefault(task_and_repeat(name)[0], _best(tasks, only))
+        against = best.setdefault(task_and_repeat(name)[0], best_runs(tasks, only, bases))
         try:
             parts_by = None if found.compares_repeat_of(name) else by
             found.compared.append(compare(tasks, only=only, against=against, by=parts_by))
@@ -197,21 +202,7 @@ def differences_of_runs(runs: Sequence[ReportedRun], by: str | None = None) -> D
         if is_established(each)
         and (left := without_lost(each, task, found.compared, document)) is not None
     }
-    return differences._replace(without=without)
-
-
-def _best(tasks: Sequence[FinishedTask], metrics: Sequence[str]) -> dict[str, str]:
-    """By metric the run with the best value, of those that can be compared."""
-    from harness.scoring.comparable import comparison_set
-
-    values: dict[str, dict[str, float]] = {}
-    for task in comparison_set(tasks).members:
-        for metric in metrics:
-            result = task.summary.metrics.get(metric)
-            if result is not None and result.value is not None:
-                sign = 1 if result.higher_is_better else -1
-                values.setdefault(metric, {})[task.run] = sign * result.value
-    return {metric: max(known, key=known.__getitem__) for metric, known in values.items()}
+    return differences._replace(without=without, bases=bases)
 
 
 def differences_html(found: Differences) -> Html:
@@ -234,13 +225,20 @@ def differences_html(found: Differences) -> Html:
             "`harness report` with `--by SLICE` adds the differences within each part of the data: "
             f"{', '.join(found.parts)}."
         )
+    other = "the one with the best value of the task"
+    chosen = (
+        "The best run was chosen by its value, so that a small lead may be luck, or because it "
+        "lost the harder units: look at what is missing."
+    )
+    if found.bases:
+        other = ", ".join(dict.fromkeys(labels[run] for run in found.bases if run in labels))
+        chosen = ""
     about = (
-        "In each metric, each run against the one with the best value of the task, on the n units "
+        f"In each metric, each run against {other}, on the n units "
         "that both have: n is smaller than in Results where one of the two lost some. "
         "Below 0 the first of the two has the lower value; ↑ or ↓ says which is better. Given are "
         "intervals of the paired bootstrap over people, p of the paired permutation test, adjusted "
-        "after Holm for all rows here. The best run was chosen by its value, so that a small lead "
-        "may be luck, or because it lost the harder units: look at what is missing."
+        f"after Holm for all rows here. {chosen}"
     )
     return joined([element("p", about, class_="note"), *parts, notes_html(notes)])
 

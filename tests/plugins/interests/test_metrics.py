@@ -21,8 +21,9 @@ def test_each_share_is_taken_of_what_its_name_says(history, named, judged):
     # kept 1, 2 and 4 of the cited 1, 2, 3 and 4; baking is grounded, birds is not;
     # baking explains 1 and 2 of the liked 1, 2, 4 and 5
     assert ada == Score(
-        id="ada", user="ada", values={"support": 3 / 4, "grounded": 1 / 2, "coverage": 2 / 4}
-    )
+        id="ada", user="ada", values={"support": 3 / 4, "grounded": 1 / 2, "coverage": 2 / 4},
+        parts=dict.fromkeys(METRICS, (0, 2)),
+    )  # fmt: skip
 
 
 def test_a_lower_threshold_grounds_more_from_the_same_records(history, named, judged):
@@ -105,12 +106,13 @@ def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst
 
     # Of two interests baking alone has a verdict. Whether birds explains the owls is not known.
     assert ada.values == {"support": 1.0, "grounded": 1.0, "coverage": 1.0}
-    assert ada.lost == dict.fromkeys(METRICS, 1 / 2)
     assert ada.worst == {"support": 1 / 2, "grounded": 1 / 2, "coverage": 1 / 2}
     assert ada.missing == {}
+    assert ada.parts == dict.fromkeys(METRICS, (1, 2))
     assert ben == Score(
-        id="ben", user="ben", values={"support": 1.0, "grounded": 1.0, "coverage": 1.0}
-    )
+        id="ben", user="ben", values={"support": 1.0, "grounded": 1.0, "coverage": 1.0},
+        parts=dict.fromkeys(METRICS, (0, 1)),
+    )  # fmt: skip
 
 
 def test_a_person_without_any_verdict_is_left_out_whatever_needed_none(history, named, judged):

@@ -205,9 +205,9 @@ def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
     assert found.values["unreadable_comparisons"] == 1 / 4
     # The second pair of users counts as 0 where what is missing is counted.
     assert found.worst == {"ptc": pytest.approx(4 / 6)}
-    assert found.lost == dict.fromkeys(
+    assert found.parts == dict.fromkeys(
         ("ptc", "ptc_published", "tau_b", "exact", "like_higher_average", "first_position",
-         "inconsistent"), 1 / 4
+         "inconsistent"), (1, 4)
     )  # fmt: skip
 
 

@@ -144,10 +144,6 @@ class PredictedRanking:
     unread: frozenset[tuple[int, int]] = frozenset()
     pairs: int = 0
 
-    @classmethod
-    def of(cls, order: tuple[int, ...]) -> PredictedRanking:
-        return cls(ranks=ranks_of_order(order), order=order)
-
 
 def score(
     records: Mapping[str, Records[Any, Any]], options: Options
@@ -166,11 +162,10 @@ def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[GroupRes
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):
-        ranking = (
-            PredictedRanking.of(done.value.order)
-            if isinstance(done := record.outcome, Done)
-            else done
-        )
+        ranking = record.outcome
+        if isinstance(ranking, Done):
+            order = ranking.value.order
+            ranking = PredictedRanking(ranks=ranks_of_order(order), order=order)
         yield _group_score(record.item, ranking, "rank")
     if "rate" in records:
         for user, rated in records["rate"].by_user():

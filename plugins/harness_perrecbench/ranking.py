@@ -205,10 +205,7 @@ def intransitive(comparisons: Iterable[Comparison], members: int) -> int:
 
 
 def notes(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[str]:
-    """The ptc by all three rules, if more than a tenth of the comparisons are undecided.
-
-    Only groups of which every pair was compared have it; few of them would speak for easy groups.
-    """
+    """The ptc by all three rules, if more than a tenth of the comparisons are undecided."""
     made = undecided = groups = 0
     found: dict[str, list[float]] = {rule: [] for rule in RULES}
     for group, compared in records["compare"].values() if "compare" in records else ():

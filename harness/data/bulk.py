@@ -49,7 +49,7 @@ _RARE = "\x1f"
 """A delimiter that no text should hold: with it, whole lines are read."""
 
 _GLOB = frozenset("*?[")
-"""In the name of a file, DuckDB takes these for a pattern."""
+"""In the path of a file, DuckDB takes these for a pattern."""
 
 _NUMBERS = "file_row_number"
 """The column in which DuckDB numbers the rows of a Parquet file."""
@@ -128,7 +128,9 @@ def bulk_query(
     file that must be unpacked first.
     """
     columns = table.columns
-    if not isinstance(source, FileSource) or not columns or _GLOB & set(source.label):
+    if not isinstance(source, FileSource) or not columns:
+        return None
+    if _GLOB & {*str(source.path.absolute()), *str(folder)}:
         return None
     if any("" in column.values for column in columns.values()):
         return None  # DuckDB takes an empty cell for an absent one
@@ -157,6 +159,11 @@ def distinct(names: Collection[str]) -> bool:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
+
+
+def _rows_of(file: Path, *, reader: str, options: str) -> str:
+    """The rows of a file for SQL; nothing in its path is taken for an address or for a column."""
+    return f"{reader}({_text(str(file.absolute()))}, hive_partitioning=false, {options})"
 
 
 def _plain_file(source: FileSource, folder: Path) -> Path:
@@ -240,10 +247,12 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
         return None
     if written.quotes and _has_spaces_at_quotes(file, source.delimiter().encode(encoding)):
         return None
-    read = (
-        f"read_csv({_text(str(file))}, auto_detect=false, columns={{{listed}}}, "
-        f"header={not written.header}, delim={_text(_RARE if whole else source.delimiter())}, "
-        f"quote={mark}, escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
+    read = _rows_of(
+        file,
+        reader="read_csv",
+        options=f"auto_detect=false, columns={{{listed}}}, header={not written.header}, "
+        f"delim={_text(_RARE if whole else source.delimiter())}, quote={mark}, escape={mark}, "
+        f"nullstr='', encoding='{encoding}', strict_mode=true",
     )
     doubts = []
     if whole:
@@ -279,7 +288,8 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
         return None
     listed = ", ".join(f"{_text(one)}: 'JSON'" for one in every)
     file = _plain_file(source, folder)
-    read = f"read_json({_text(str(file))}, format='newline_delimited', columns={{{listed}}})"
+    options = f"format='newline_delimited', columns={{{listed}}}"
+    read = _rows_of(file, reader="read_json", options=options)
     values = {
         name: _meant_json(
             f"coalesce({', '.join(map(quoted, any_of))})", meanings(name, columns[name])
@@ -311,8 +321,8 @@ def _parquet(source: FileSource, table: Table, connection: duckdb.DuckDBPyConnec
     import duckdb
 
     check_unchanged(source.path, source.stamp)
-    read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
-    schema = f"SELECT name FROM parquet_schema({_text(source.label)})"
+    read = _rows_of(source.path, reader="read_parquet", options=f"{_NUMBERS}=true")
+    schema = f"SELECT name FROM parquet_schema({_text(str(source.path.absolute()))})"
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
         names = {name for (name,) in connection.execute(schema).fetchall()}

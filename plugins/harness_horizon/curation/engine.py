@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,9 +87,21 @@ def text(value: str | Path) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
+def location(file: Path) -> str:
+    """The path of a file that SQL reads, in which no sign stands for others."""
+    return text(re.sub(r"[*?[]", r"[\g<0>]", str(file.absolute())))
+
+
 def parquet(*files: Path, numbered: bool = False) -> str:
-    """The rows of Parquet files, for SQL; with `numbered`, each has its `file_row_number`."""
-    listed = ", ".join(map(text, files))
+    """The rows of Parquet files, for SQL; with `numbered`, each has its `file_row_number`.
+
+    `*.parquet` is each file of its folder.
+    """
+    every = (
+        sorted(file.parent.glob(file.name)) if file.name == "*.parquet" else [file]
+        for file in files
+    )
+    listed = ", ".join(map(location, chain(*every)))
     row = ", file_row_number=true" if numbered else ""
     return f"read_parquet([{listed}], hive_partitioning=false{row})"
 

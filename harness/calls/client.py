@@ -484,7 +484,8 @@ class Client:
             line.reached = True
             line.limiter.learn("success", sent=sent)
         except (TimeoutError, CallError) as error:
-            outcome = error if isinstance(error, CallError) else _timeout(seconds)
+            late = CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
+            outcome = error if isinstance(error, CallError) else late
             # While the slot is still held: the call that takes it next must meet the new limit.
             self._learn(line, outcome, sent)
             outcome = outcome.with_traceback(None)  # its frames hold the response
@@ -500,14 +501,11 @@ class Client:
     def _learn(self, line: _ModelState, error: CallError, sent: float) -> None:
         if error.fatal:
             raise self._give_up(line, error) from error
-        if error.cause != "connection":
-            line.reached = True
-        pause = error.retry_after
-        if pause is not None:
-            pause = min(pause, self._patience.total_timeout)
+        line.reached = line.reached or error.cause != "connection"
         ending: Ending = "rate limit" if error.cause == "rate_limited" else "trouble"
         if error.retryable:
-            line.limiter.learn(ending, sent=sent, retry_after=pause)
+            pause = min(error.retry_after or 0.0, self._patience.total_timeout)
+            line.limiter.learn(ending, sent=sent, pause=pause)
         if error.retryable and error.cause not in line.announced:
             # Once for each cause: a run that waits must not look like one that hangs.
             line.announced.add(error.cause)
@@ -569,21 +567,12 @@ def _shared(answer: Answer, use: Use, seconds: float) -> Answer:
     use.shared += 1
     use.save(answer.reply)
     use.failed += answer.failure is not None
-    return Answer(
-        reply=answer.reply,
-        failure=answer.failure,
-        key=answer.key,
-        source="shared",
-        seconds=seconds,
-    )
+    reply, failure = answer.reply, answer.failure
+    return Answer(reply=reply, failure=failure, key=answer.key, source="shared", seconds=seconds)
 
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _timeout(seconds: float) -> CallError:
-    return CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
 
 
 def _seeded(question: Question) -> Request:

@@ -83,8 +83,11 @@ class Limiter:
             if not slot.done():
                 slot.set_exception(error)
 
-    def learn(self, ending: Ending, *, sent: float, retry_after: float | None = None) -> None:
-        """Adapt to how a request ended that was sent at `sent` (clock time)."""
+    def learn(self, ending: Ending, *, sent: float, pause: float = 0.0) -> None:
+        """Adapt to how a request ended that was sent at `sent` (clock time).
+
+        `pause` is the Retry-After of the answer, in seconds.
+        """
         if sent < self._last_cut:
             return
         self._endings.append(ending)
@@ -99,10 +102,10 @@ class Limiter:
             if not self._too_many("rate limit") and not self._too_many("trouble"):
                 self._grow()
         elif self._too_many(ending):
-            if ending == "rate limit" and self._tested:
+            if ending == "rate limit" and self._tested and self.limit > 1:
                 self._cut()
-            if retry_after:
-                self._pause(self._clock() + retry_after)
+            if pause:
+                self._pause(self._clock() + pause)
 
     def report(self) -> dict[str, Any]:
         """The limiter's history as JSON values; `at` is seconds since the first call."""

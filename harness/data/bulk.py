@@ -51,6 +51,9 @@ _RARE = "\x1f"
 _GLOB = frozenset("*?[")
 """In the path of a file, DuckDB takes these for a pattern."""
 
+_AS_NAMED = "hive_partitioning=false"
+"""Else, for DuckDB, a folder `user=bob` is a column `user`."""
+
 _NUMBERS = "file_row_number"
 """The column in which DuckDB numbers the rows of a Parquet file."""
 
@@ -161,16 +164,11 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def _rows_of(file: Path, *, reader: str, options: str) -> str:
-    """The rows of a file for SQL; nothing in its path is taken for an address or for a column."""
-    return f"{reader}({_text(str(file.absolute()))}, hive_partitioning=false, {options})"
-
-
 def _plain_file(source: FileSource, folder: Path) -> Path:
     """The file for a query, unpacked if DuckDB would not notice that it is damaged."""
     check_unchanged(source.path, source.stamp)
     if source.path.suffix.lower() not in PACKINGS:
-        return source.path
+        return source.path.absolute()  # DuckDB takes a relative `file:/…` for an address
     place = folder / _UNPACKED
     with unpacked(source.path) as packed, place.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
@@ -247,12 +245,10 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
         return None
     if written.quotes and _has_spaces_at_quotes(file, source.delimiter().encode(encoding)):
         return None
-    read = _rows_of(
-        file,
-        reader="read_csv",
-        options=f"auto_detect=false, columns={{{listed}}}, header={not written.header}, "
-        f"delim={_text(_RARE if whole else source.delimiter())}, quote={mark}, escape={mark}, "
-        f"nullstr='', encoding='{encoding}', strict_mode=true",
+    read = (
+        f"read_csv({_text(str(file))}, {_AS_NAMED}, auto_detect=false, columns={{{listed}}}, "
+        f"header={not written.header}, delim={_text(_RARE if whole else source.delimiter())}, "
+        f"quote={mark}, escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
     )
     doubts = []
     if whole:
@@ -288,8 +284,8 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
         return None
     listed = ", ".join(f"{_text(one)}: 'JSON'" for one in every)
     file = _plain_file(source, folder)
-    options = f"format='newline_delimited', columns={{{listed}}}"
-    read = _rows_of(file, reader="read_json", options=options)
+    listed = f"format='newline_delimited', columns={{{listed}}}"
+    read = f"read_json({_text(str(file))}, {_AS_NAMED}, {listed})"
     values = {
         name: _meant_json(
             f"coalesce({', '.join(map(quoted, any_of))})", meanings(name, columns[name])
@@ -321,8 +317,9 @@ def _parquet(source: FileSource, table: Table, connection: duckdb.DuckDBPyConnec
     import duckdb
 
     check_unchanged(source.path, source.stamp)
-    read = _rows_of(source.path, reader="read_parquet", options=f"{_NUMBERS}=true")
-    schema = f"SELECT name FROM parquet_schema({_text(str(source.path.absolute()))})"
+    file = _text(str(source.path.absolute()))
+    read = f"read_parquet({file}, {_AS_NAMED}, {_NUMBERS}=true)"
+    schema = f"SELECT name FROM parquet_schema({file})"
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
         names = {name for (name,) in connection.execute(schema).fetchall()}

@@ -111,6 +111,12 @@ async def test_the_limit_never_falls_below_one(clock):
     await limiter.acquire()
 
 
+async def test_a_limit_of_one_is_not_cut(clock):
+    limiter = Limiter(1, clock=clock)
+    learn(limiter, *LIMITED * 3)
+    assert (limiter.report()["cuts"], limiter.report()["throttled"]) == (0, None)
+
+
 async def test_a_round_grows_by_a_tenth_up_to_the_last_cut_and_then_by_one(clock):
     limiter = Limiter(100, clock=clock)
     learn(limiter, *LIMITED * 3)
@@ -163,7 +169,7 @@ def refused(limiter: Limiter, times: int, **more: float) -> None:
 def test_few_refusals_hold_nobody_up():
     async def work() -> None:
         limiter = Limiter(8)
-        refused(limiter, 2, retry_after=30.0)
+        refused(limiter, 2, pause=30.0)
         await limiter.acquire()
 
     assert in_virtual_time(work())[1].now == 0.0
@@ -175,7 +181,7 @@ def test_many_hold_all_up_as_long_as_the_longest_wait(waits):
         limiter = Limiter(8)
         for wait in waits:
             for _ in range(3):
-                limiter.learn("trouble", sent=0.0, retry_after=wait)
+                limiter.learn("trouble", sent=0.0, pause=wait)
         await asyncio.gather(*[limiter.acquire() for _ in range(8)])
 
     assert in_virtual_time(work())[1].now == pytest.approx(30.0)
@@ -184,7 +190,7 @@ def test_many_hold_all_up_as_long_as_the_longest_wait(waits):
 def test_who_waits_for_a_place_after_a_pause_sets_no_timers():
     async def work() -> None:
         limiter = Limiter(2)
-        refused(limiter, 3, retry_after=1.0)
+        refused(limiter, 3, pause=1.0)
         await limiter.acquire()  # the one place, for the next three seconds
         waits = asyncio.create_task(limiter.acquire())
         await asyncio.sleep(3.0)
@@ -256,7 +262,7 @@ async def test_the_report_says_what_happened_and_why_and_stays_short(clock):
     limiter = Limiter(64, clock=clock)
     clock.now = 101.5
     for _ in range(5):
-        limiter.learn("rate limit", sent=101.0, retry_after=2.0)
+        limiter.learn("rate limit", sent=101.0, pause=2.0)
     assert limiter.report() == {
         "ceiling": 64,
         "limit": 44,
@@ -274,7 +280,8 @@ async def test_the_report_says_what_happened_and_why_and_stays_short(clock):
     assert limiter.report()["throttled"] == "3 of its last 3 answers were HTTP 429"
     for _ in range(KEPT_CHANGES):
         clock.now += 10
-        learn(limiter, *OK, *LIMITED * 4, sent=clock.now)
+        for _ in range(3):
+            limiter.learn("trouble", sent=clock.now, pause=1.0)
     assert len(limiter.report()["changes"]) == KEPT_CHANGES
     assert limiter.report()["changes_unlisted"] == 2
 

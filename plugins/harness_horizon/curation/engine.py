@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,20 +87,14 @@ def text(value: str | Path) -> str:
 
 
 def location(file: Path) -> str:
-    """The path of a file that SQL reads, in which no sign stands for others."""
-    return text(re.sub(r"[*?[]", r"[\g<0>]", str(file.absolute())))
+    """The path of a file that SQL reads; none of its parts but `*.parquet` stands for others."""
+    escaped = re.sub(r"[*?[]", r"[\g<0>]", str(file.absolute()))
+    return text(re.sub(r"/\[\*\]\.parquet$", "/*.parquet", escaped))
 
 
 def parquet(*files: Path, numbered: bool = False) -> str:
-    """The rows of Parquet files, for SQL; with `numbered`, each has its `file_row_number`.
-
-    `*.parquet` is each file of its folder.
-    """
-    every = (
-        sorted(file.parent.glob(file.name)) if file.name == "*.parquet" else [file]
-        for file in files
-    )
-    listed = ", ".join(map(location, chain(*every)))
+    """The rows of Parquet files, for SQL; with `numbered`, each has its `file_row_number`."""
+    listed = ", ".join(map(location, files))
     row = ", file_row_number=true" if numbered else ""
     return f"read_parquet([{listed}], hive_partitioning=false{row})"
 

@@ -6,7 +6,6 @@ Imported only by modules that run stages.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -22,7 +21,7 @@ from harness.calls.budget import Claim, Meter
 from harness.calls.engines import EngineGate
 from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
-from harness.calls.limiter import Limiter
+from harness.calls.limiter import Ending, Limiter
 from harness.calls.own_answers import Answer, Earlier, OwnAnswer, OwnAnswers
 from harness.calls.owners import Owners, Question
 from harness.calls.policy import Budget, Patience
@@ -237,7 +236,7 @@ class Client:
     def limits(self) -> dict[str, Any]:
         """The limiter's history of every model that was asked, for the manifest."""
         reports: dict[str, Any] = {}
-        for line in self._lines.values():
+        for line in list(self._lines.values()):  # displays call this in their thread
             name = label = line.model.identity.label
             number = 2
             while label in reports:
@@ -269,13 +268,13 @@ class Client:
         await self._engines.close()
 
     def _from_store(self, key: str, use: Use) -> Answer | None:
-        began = time.monotonic()
+        began = _now()
         reply = self._stored(key)
         if reply is None:
             return None
         use.from_store += 1
         use.save(reply)
-        seconds = time.monotonic() - began
+        seconds = _now() - began
         return Answer(reply=reply, key=key, source="store", seconds=seconds)
 
     def _stored(self, key: str) -> Reply | None:
@@ -305,13 +304,13 @@ class Client:
 
     async def _from_flight(self, key: str, use: Use) -> Answer | None:
         """The answer of an identical call in flight; None if this call has to fly."""
-        began = time.monotonic()
+        began = _now()
         flight = self._flights.get(key)
         if flight is None:
             self._flights[key] = _InFlightCall()
             return None
         answer = await self._join(flight, key)
-        return None if answer is None else _shared(answer, use, time.monotonic() - began)
+        return None if answer is None else _shared(answer, use, _now() - began)
 
     async def _fly(
         self, model: Model, question: Question, use: Use, owners: Owners | None
@@ -350,10 +349,10 @@ class Client:
 
         answer = await owners(model, question, kept)
         if answer is None:
-            began = time.monotonic()
+            began = _now()
             flight.owned = True
             if (earlier := await owners.earlier(question.key)) is not None:
-                answer = _shared(earlier, use, time.monotonic() - began)
+                answer = _shared(earlier, use, _now() - began)
         if answer is not None:
             self._store_reply(answer)  # who made the call has kept it for the run
         return answer
@@ -387,7 +386,7 @@ class Client:
             self._store.put(bytes.fromhex(answer.key), _encode(reply))
 
     async def _call(self, model: Model, question: Question, use: Use) -> Answer:
-        began = time.monotonic()
+        began = _now()
         key = question.key
         line = self._line(model)
         self._check_open(line)
@@ -399,12 +398,12 @@ class Client:
         if isinstance(outcome, CallError):
             use.failed += 1
             failure = CallFailed(outcome.cause, outcome.detail)
-            return _answered(key, tries, failure=failure, seconds=time.monotonic() - began)
+            return _answered(key, tries, failure=failure, seconds=_now() - began)
         try:
             if line.limiter.busy:
                 await self._turns.wait()
         finally:
-            answer = _answered(key, tries, reply=outcome, seconds=time.monotonic() - began)
+            answer = _answered(key, tries, reply=outcome, seconds=_now() - began)
             if model.identity.scope != "call":
                 self._keep(answer, question.asker)
         return answer
@@ -419,7 +418,7 @@ class Client:
         claim = await self._admit(line, request)
         use.asked += 1
         while True:
-            now = time.monotonic()
+            now = _now()
             deadline = min(deadline, now + patience.total_timeout)
             seconds = min(patience.attempt_timeout, deadline - now)
             outcome = await self._attempt(
@@ -435,12 +434,12 @@ class Client:
                     raise self._give_up(line, outcome) from outcome
                 return outcome, tries
             wait = delay_before_retry(outcome, tries.sent, patience, draw=self._rng)
-            if time.monotonic() + wait >= deadline:
+            if _now() + wait >= deadline:
                 return outcome, tries
             with suppress(TimeoutError):
                 await asyncio.wait_for(line.over.wait(), wait)
             try:
-                async with asyncio.timeout(deadline - time.monotonic()):
+                async with asyncio.timeout(deadline - _now()):
                     claim = await self._admit(line, request)
             except TimeoutError:
                 return outcome, tries
@@ -475,7 +474,7 @@ class Client:
         """Make one attempt, release its slot and its reserved money, and count its cost."""
         tries.sent += 1
         use.attempts += 1
-        sent = time.monotonic()
+        sent = _now()
         self._in_flight += 1
         self._landed.clear()
         outcome: Reply | CallError | None = None
@@ -483,11 +482,13 @@ class Client:
             async with asyncio.timeout(seconds):
                 outcome = await line.model.ask(request)
             line.reached = True
-            line.limiter.succeeded()
+            line.limiter.learn("success", sent=sent)
         except (TimeoutError, CallError) as error:
-            outcome = error if isinstance(error, CallError) else _timeout(seconds)
+            late = CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
+            outcome = error if isinstance(error, CallError) else late
             # While the slot is still held: the call that takes it next must meet the new limit.
             self._learn(line, outcome, sent)
+            outcome = outcome.with_traceback(None)  # its frames hold the response
         finally:
             self._in_flight -= 1
             if not self._in_flight:
@@ -500,15 +501,11 @@ class Client:
     def _learn(self, line: _ModelState, error: CallError, sent: float) -> None:
         if error.fatal:
             raise self._give_up(line, error) from error
-        if error.cause != "connection":
-            line.reached = True
-        pause = error.retry_after
-        if pause is not None:
-            pause = min(pause, self._patience.total_timeout)
-        if error.cause == "rate_limited":
-            line.limiter.rate_limited(sent=sent, retry_after=pause)
-        elif error.retryable:
-            line.limiter.troubled(retry_after=pause)
+        line.reached = line.reached or error.cause != "connection"
+        ending: Ending = "rate limit" if error.cause == "rate_limited" else "trouble"
+        if error.retryable:
+            pause = min(error.retry_after or 0.0, self._patience.total_timeout)
+            line.limiter.learn(ending, sent=sent, pause=pause)
         if error.retryable and error.cause not in line.announced:
             # Once for each cause: a run that waits must not look like one that hangs.
             line.announced.add(error.cause)
@@ -570,17 +567,12 @@ def _shared(answer: Answer, use: Use, seconds: float) -> Answer:
     use.shared += 1
     use.save(answer.reply)
     use.failed += answer.failure is not None
-    return Answer(
-        reply=answer.reply,
-        failure=answer.failure,
-        key=answer.key,
-        source="shared",
-        seconds=seconds,
-    )
+    reply, failure = answer.reply, answer.failure
+    return Answer(reply=reply, failure=failure, key=answer.key, source="shared", seconds=seconds)
 
 
-def _timeout(seconds: float) -> CallError:
-    return CallError("timeout", f"no answer within {seconds:.1f} s", retryable=True)
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _seeded(question: Question) -> Request:

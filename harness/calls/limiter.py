@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
+
+Ending = Literal["success", "rate limit", "trouble"]
+"""How a request ended; "trouble" is a server error, a lost connection or a timeout."""
+
+LEAST = 50
+"""A share is one of at least so many answers."""
+
+BEARABLE = 0.05
+"""Up to this share of answers, 429s and troubles concern only the requests that met them."""
 
 KEPT_CHANGES = 200
 
@@ -14,35 +22,33 @@ KEPT_CHANGES = 200
 class Limiter:
     """Admits at most `limit` requests at once, first come first served.
 
-    The limit starts at the ceiling, halves when the server answers 429 and grows back by about one
-    per round of successes. Requests that were sent before a cut do not test the new limit, so they
-    never cut it again. Other errors only delay the growth.
+    The limit starts at the ceiling. When more than 5% of the answers of the last two rounds are
+    429s, it falls to 0.7 of itself, and again only after a request that was sent since succeeded:
+    once a round trip. A round of successes, as many as are admitted at once, raises it by a tenth
+    up to the last cut, and then by one; with more than 5% of troubles it does not grow. A
+    Retry-After holds up all requests only above these shares. Requests that were sent before a cut
+    do not test the new limit, so they do not count. Below the ceiling, requests are spread over a
+    round trip, which counts as a second until one succeeds: servers limit what comes at once.
     """
 
-    def __init__(
-        self,
-        ceiling: int,
-        *,
-        window: float = 1.0,
-        quiet: float = 5.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, ceiling: int, *, clock: Callable[[], float] | None = None) -> None:
         self.ceiling = max(1, ceiling)
         self.limit = float(self.ceiling)
         self.busy = 0
-        self._window = window
-        self._quiet = quiet
-        self._clock = clock
-        self._began = clock()
+        self._clock = clock or asyncio.get_running_loop().time
+        self._began = self._clock()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._dismissed: Exception | None = None
-        self._last_cut = float("-inf")
-        self._no_growth_until = float("-inf")
-        self._paused_until = 0.0
-        self._cuts = 0
-        self._pauses = 0
+        self._endings: deque[Ending] = deque()
+        self._counts: Counter[Ending] = Counter()
+        self._last_cut = self._opens = self._paused_until = float("-inf")
+        self._round_trip: float | None = None
+        self._cut_from = self.limit
+        self._tested = True
+        self._cuts = self._pauses = 0
         self._lowest = self.ceiling
+        self._cause: str | None = None
         self._changes: list[dict[str, Any]] = []
         self._unlisted = 0
 
@@ -51,7 +57,7 @@ class Limiter:
         if self._dismissed is not None:
             raise self._dismissed.with_traceback(None)  # else it grows with every raise
         if not self._waiting and self._free():
-            self.busy += 1
+            self._enter()
             return
         slot = asyncio.get_running_loop().create_future()
         self._waiting.append(slot)
@@ -77,35 +83,29 @@ class Limiter:
             if not slot.done():
                 slot.set_exception(error)
 
-    def succeeded(self) -> None:
-        """Grow towards the ceiling, unless there was an error a moment ago."""
-        if self.limit >= self.ceiling or self._clock() < self._no_growth_until:
+    def learn(self, ending: Ending, *, sent: float, pause: float = 0.0) -> None:
+        """Adapt to how a request ended that was sent at `sent` (clock time).
+
+        `pause` is the Retry-After of the answer, in seconds.
+        """
+        if sent < self._last_cut:
             return
-        self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
-        if self.limit > self.ceiling - 0.01:
-            self.limit = float(self.ceiling)
-            self._note("recovered")
-        self._admit()
-
-    def rate_limited(self, *, sent: float, retry_after: float | None = None) -> None:
-        """Halve the limit for a request sent at `sent` (clock time), at most once per window."""
-        now = self._clock()
-        self._no_growth_until = max(self._no_growth_until, now + self._window)
-        if sent >= self._last_cut and now - self._last_cut >= self._window:
-            self._last_cut = now
-            self._cuts += 1
-            self.limit = max(1.0, float(int(self.limit) // 2))
-            self._lowest = min(self._lowest, int(self.limit))
-            self._note("rate limited")
-        if retry_after:
-            self._pause(now + retry_after)
-
-    def troubled(self, *, retry_after: float | None = None) -> None:
-        """Delay growth after a server error, a lost connection or a timeout."""
-        now = self._clock()
-        self._no_growth_until = max(self._no_growth_until, now + self._quiet)
-        if retry_after:
-            self._pause(now + retry_after)
+        self._endings.append(ending)
+        self._counts[ending] += 1
+        while len(self._endings) > max(LEAST, 2 * self.limit):
+            self._counts[self._endings.popleft()] -= 1
+        if ending == "success":
+            self._tested = True
+            seconds = self._clock() - sent
+            mean = seconds if self._round_trip is None else self._round_trip
+            self._round_trip = mean + (seconds - mean) / 16
+            if not self._too_many("rate limit") and not self._too_many("trouble"):
+                self._grow()
+        elif self._too_many(ending):
+            if ending == "rate limit" and self._tested and self.limit > 1:
+                self._cut()
+            if pause:
+                self._pause(self._clock() + pause)
 
     def report(self) -> dict[str, Any]:
         """The limiter's history as JSON values; `at` is seconds since the first call."""
@@ -113,41 +113,70 @@ class Limiter:
             "ceiling": self.ceiling,
             "limit": int(self.limit),
             "lowest": self._lowest,
+            "throttled": "it asked for a pause (Retry-After)" if self._paused() else self._cause,
             "cuts": self._cuts,
             "pauses": self._pauses,
             "changes": list(self._changes),
             "changes_unlisted": self._unlisted,
         }
 
+    def _too_many(self, ending: Ending) -> bool:
+        # Refusals come before answers: those in flight count where there are more of them.
+        return self._counts[ending] > BEARABLE * max(LEAST, len(self._endings), self.busy)
+
+    def _grow(self) -> None:
+        if self.limit >= self.ceiling:
+            return
+        part = 0.1 if self.limit < self._cut_from else 0.0
+        self.limit = min(float(self.ceiling), self.limit + max(part, 1.0 / self.limit))
+        if self.limit > self.ceiling - 0.01:
+            self.limit = float(self.ceiling)
+            self._cause = None
+            self._note("recovered")
+        self._admit()
+
+    def _cut(self) -> None:
+        limited, of = self._counts["rate limit"], len(self._endings)
+        self._cause = f"{limited:,} of its last {of:,} answers were HTTP 429"
+        self._cut_from = self.limit
+        self.limit = max(1.0, 0.7 * self.limit)
+        self._lowest = min(self._lowest, int(self.limit))
+        self._cuts += 1
+        self._last_cut = self._clock()
+        self._tested = False
+        self._endings.clear()
+        self._counts.clear()
+        self._note("rate limited")
+
+    def _paused(self) -> bool:
+        return self._clock() < self._paused_until
+
     def _free(self) -> bool:
-        if self.busy >= int(self.limit):
-            return False
-        if self._paused_until:
-            if self._clock() < self._paused_until:
-                return False
-            self._paused_until = 0.0
-        return True
+        return self.busy < int(self.limit) and self._clock() >= self._opens
 
     def _admit(self) -> None:
         while self._waiting and self._free():
             slot = self._waiting.popleft()
             if not slot.done():
-                self.busy += 1
+                self._enter()
                 slot.set_result(None)
-        if self._waiting and self._paused_until and self._timer is None:
-            loop = asyncio.get_running_loop()
-            wait = max(0.0, self._paused_until - self._clock())
-            self._timer = loop.call_later(wait, self._pause_over)
+        wait = self._opens - self._clock()
+        if self._waiting and self._timer is None and wait > 0:
+            self._timer = asyncio.get_running_loop().call_later(wait, self._open)
 
-    def _pause_over(self) -> None:
+    def _enter(self) -> None:
+        """Take a place; below the ceiling, the next is taken a part of a round trip later."""
+        self.busy += 1
+        if self.limit < self.ceiling:
+            self._opens = self._clock() + (self._round_trip or 1.0) / self.limit
+
+    def _open(self) -> None:
         self._timer = None
         self._admit()
 
     def _pause(self, until: float) -> None:
-        if until <= self._paused_until:
-            return
-        already = self._paused_until > self._clock()
-        self._paused_until = until
+        already, self._paused_until = self._paused(), max(until, self._paused_until)
+        self._opens = max(self._opens, until)
         if not already:
             self._pauses += 1
             self._note("paused")

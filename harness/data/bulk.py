@@ -49,7 +49,10 @@ _RARE = "\x1f"
 """A delimiter that no text should hold: with it, whole lines are read."""
 
 _GLOB = frozenset("*?[")
-"""In the name of a file, DuckDB takes these for a pattern."""
+"""In the path of a file, DuckDB takes these for a pattern."""
+
+_AS_NAMED = "hive_partitioning=false"
+"""Else, for DuckDB, a folder `user=bob` is a column `user`."""
 
 _NUMBERS = "file_row_number"
 """The column in which DuckDB numbers the rows of a Parquet file."""
@@ -128,7 +131,9 @@ def bulk_query(
     file that must be unpacked first.
     """
     columns = table.columns
-    if not isinstance(source, FileSource) or not columns or _GLOB & set(source.label):
+    if not isinstance(source, FileSource) or not columns:
+        return None
+    if _GLOB & {*str(source.path.absolute()), *str(folder)}:
         return None
     if any("" in column.values for column in columns.values()):
         return None  # DuckDB takes an empty cell for an absent one
@@ -163,7 +168,7 @@ def _plain_file(source: FileSource, folder: Path) -> Path:
     """The file for a query, unpacked if DuckDB would not notice that it is damaged."""
     check_unchanged(source.path, source.stamp)
     if source.path.suffix.lower() not in PACKINGS:
-        return source.path
+        return source.path.absolute()  # DuckDB takes a relative `file:/…` for an address
     place = folder / _UNPACKED
     with unpacked(source.path) as packed, place.open("wb") as plain:
         shutil.copyfileobj(packed, plain)
@@ -241,7 +246,7 @@ def _delimited(source: FileSource, table: Table, folder: Path) -> str | None:
     if written.quotes and _has_spaces_at_quotes(file, source.delimiter().encode(encoding)):
         return None
     read = (
-        f"read_csv({_text(str(file))}, auto_detect=false, columns={{{listed}}}, "
+        f"read_csv({_text(str(file))}, {_AS_NAMED}, auto_detect=false, columns={{{listed}}}, "
         f"header={not written.header}, delim={_text(_RARE if whole else source.delimiter())}, "
         f"quote={mark}, escape={mark}, nullstr='', encoding='{encoding}', strict_mode=true)"
     )
@@ -279,7 +284,8 @@ def _json_lines(source: FileSource, columns: Mapping[str, Column], folder: Path)
         return None
     listed = ", ".join(f"{_text(one)}: 'JSON'" for one in every)
     file = _plain_file(source, folder)
-    read = f"read_json({_text(str(file))}, format='newline_delimited', columns={{{listed}}})"
+    listed = f"format='newline_delimited', columns={{{listed}}}"
+    read = f"read_json({_text(str(file))}, {_AS_NAMED}, {listed})"
     values = {
         name: _meant_json(
             f"coalesce({', '.join(map(quoted, any_of))})", meanings(name, columns[name])
@@ -311,8 +317,9 @@ def _parquet(source: FileSource, table: Table, connection: duckdb.DuckDBPyConnec
     import duckdb
 
     check_unchanged(source.path, source.stamp)
-    read = f"read_parquet({_text(source.label)}, {_NUMBERS}=true)"
-    schema = f"SELECT name FROM parquet_schema({_text(source.label)})"
+    file = _text(str(source.path.absolute()))
+    read = f"read_parquet({file}, {_AS_NAMED}, {_NUMBERS}=true)"
+    schema = f"SELECT name FROM parquet_schema({file})"
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {read}").fetchall()
         names = {name for (name,) in connection.execute(schema).fetchall()}

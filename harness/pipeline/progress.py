@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from harness.calls.pricing import Cost
 
@@ -65,7 +65,8 @@ class RunProgress:
     """The counters of a run; `stages` holds every stage of the plan in order.
 
     `costs` gives what this session has cost so far by stage and role, nothing without prices;
-    `max_cost` is its budget of money; `cluster` is None in a run of one process.
+    `limits` what the limiter of each model reports; `max_cost` is its budget of money; `cluster` is
+    None in a run of one process.
     """
 
     folder: Path
@@ -73,6 +74,7 @@ class RunProgress:
     resumed: bool
     stages: list[StageProgress] = field(default_factory=list)
     costs: Callable[[], Mapping[str, Cost]] = dict
+    limits: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
     max_cost: float | None = None
     cluster: ClusterProgress | None = None
 

@@ -379,6 +379,7 @@ async def _ask_everything(
             errors.append(error)
             return
         run.progress.costs = lambda: _costs(run.taken.manifest, executor.usage())
+        run.progress.limits = executor.limits
         if handle_signals:
             stack.enter_context(_signals(executor, run.display))
         try:

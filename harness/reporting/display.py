@@ -12,6 +12,7 @@ from typing import TextIO
 
 from harness.pipeline.progress import Display, RunProgress, StageProgress
 from harness.reporting.money import tokens
+from harness.reporting.run_lines import throttled
 from harness.reporting.text import causes, clean_text, duration, share
 from harness.reporting.throughput import Pace, tokens_per_second
 
@@ -75,12 +76,14 @@ class PlainDisplay:
         self._prefix = prefix
         self._clock = clock
         self._running: dict[StageProgress, _Followed] = {}
+        self._progress: RunProgress | None = None
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._ticker: threading.Thread | None = None
 
     def start(self, progress: RunProgress) -> None:
         """Show what runs where, and check the stages once a second from now on."""
+        self._progress = progress
         again = " (resumed)" if progress.resumed else ""
         stages = len(progress.stages)
         many = f"{stages} {'stage' if stages == 1 else 'stages'}"
@@ -121,6 +124,8 @@ class PlainDisplay:
             lines = [line for followed in self._running.values() if (line := followed.line(now))]
         for line in lines:
             self.show_line(line)
+        if lines and self._progress and (slowed := throttled(self._progress.limits())):
+            self.show_line(slowed)
 
     def _tick_on(self) -> None:
         while not self._over.wait(1.0):

@@ -18,6 +18,7 @@ from rich.text import Text
 from harness.calls.pricing import together
 from harness.pipeline.progress import ClusterProgress, RunProgress, StageProgress
 from harness.reporting.money import UNKNOWN, money, paid, tokens
+from harness.reporting.run_lines import throttled
 from harness.reporting.text import causes, clean_text, count, duration, share
 from harness.reporting.throughput import Pace
 
@@ -104,6 +105,8 @@ class Picture:
         moving = [stage for stage in stages if self._moves(stage, now)]
         lines = [self._head()] if height >= LOW else []
         lines += [self._whole(now, width), self._sums(), *self._cluster(), *self._missing()]
+        if slowed := throttled(self._progress.limits()):
+            lines.append(Text(slowed, style="yellow"))
         room = max(height - len(lines) - 2, 0)  # a line on the other stages, and the cursor
         lines += _rows(moving[:room], width)
         lines.append(_others(stages, moving, hidden=len(moving[room:])))

@@ -101,3 +101,15 @@ def rate_limited(sessions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             f"{model}: slowed by rate limits (HTTP 429) {often}, "
             f"down to {lowest:,} of {ceiling:,} requests in flight"
         )
+
+
+def throttled(limits: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Which model takes fewer requests at once than it may, and why; None if none does."""
+    lines = [
+        f"throttled: {model} to {report['limit']:,} of {report['ceiling']:,} requests at once, "
+        f"as {report['throttled']}"
+        for model, report in limits.items()
+        if report.get("throttled")
+    ]
+    more = f"; {len(lines) - 1:,} more" if len(lines) > 1 else ""
+    return clean_text(lines[0]) + more if lines else None

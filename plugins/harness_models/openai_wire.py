@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
@@ -173,21 +174,21 @@ def is_strict(schema: Any) -> bool:
 
 def read_body(received: bytes, content_type: str, screen: Screen = NO_SCREEN) -> object:
     """The JSON value of a response's body; CallError if it is not JSON."""
-    try:
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.json.decode(received)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
     try:
         # The standard library also accepts half of a surrogate pair, which servers send if a
         # reply is cut within an emoji.
         return json.loads(received)
     except (ValueError, RecursionError) as error:
-        text = _short(received[:LONGEST_READ].decode("utf-8", "replace"), screen)
-        raise CallError(
-            "bad_response",
-            f"{screen.error(content_type)} that is not JSON ({error}): {text!r}",
-            retryable=True,
-        ) from None
+        wrong = str(error)
+    # Not in the handler: as the context of this error, the library's would hold the whole body.
+    text = _short(received[:LONGEST_READ].decode("utf-8", "replace"), screen)
+    raise CallError(
+        "bad_response",
+        f"{screen.error(content_type)} that is not JSON ({wrong}): {text!r}",
+        retryable=True,
+    )
 
 
 def read_reply(body: object, screen: Screen = NO_SCREEN) -> Reply:

@@ -102,12 +102,12 @@ def test_retry_after_as_a_date_is_waited_for(harness, serve, clean):
     server = serve(harness, faults=fault)
     done = harness.run("--concurrency", "1", *FAST).ok()
     assert done.summary()["metrics"] == clean
-    first, second = list(server.asked)[:2]
-    assert second.at - first.at >= 0.9  # a date has whole seconds
+    first, *others = server.asked
+    (again,) = (one for one in others if one.body == first.body)
+    assert again.at - first.at >= 0.9  # a date has whole seconds
+    # One answer is no reason to ask less at a time.
     limits = harness.manifest()["sessions"][-1]["limits"]
-    assert [one["why"] for one in limits["openai:candidate-model"]["changes"]][:1] == [
-        "rate limited"
-    ]
+    assert limits["openai:candidate-model"]["changes"] == []
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,24 @@ def test_a_stage_that_takes_long_has_a_line_a_minute(clock, stage):
     ]
 
 
+def test_a_line_of_a_stage_is_followed_by_why_its_model_is_throttled(clock, stage, progress):
+    stream = io.StringIO()
+    display = PlainDisplay(stream, clock=clock)
+    why = "4 of its last 50 answers were HTTP 429"
+    progress.limits = lambda: {"openai:gpt": {"limit": 42, "ceiling": 64, "throttled": why}}
+    display.start(progress)
+    display.stage_started(stage)
+    clock.now, stage.in_flight = 60.0, 8
+    display.tick()
+    display.stop()
+
+    assert lines(stream)[1:3] == [
+        "interests/name: 0/40; 0%; time left unknown",
+        "throttled: openai:gpt to 42 of 64 requests at once, as 4 of its last 50 answers were "
+        "HTTP 429",
+    ]
+
+
 def test_a_stage_without_answers_has_lines_only_while_it_is_at_work(clock, stage):
     stream = io.StringIO()
     display = PlainDisplay(stream, clock=clock)

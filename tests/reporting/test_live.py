@@ -91,6 +91,28 @@ def test_a_cluster_has_a_line_more(typical):
     assert draw(typical, width=80)[3] == "16 nodes, 64 workers, 0 items in flight"
 
 
+def limiter(**given):
+    return {"limit": 300, "ceiling": 300, "throttled": None, **given}
+
+
+def test_a_model_that_is_throttled_has_a_line_that_says_why(typical):
+    full = draw(typical, width=100)
+    limits = {"openai:gpt": limiter(), "openai:judge": limiter()}
+    typical.limits = lambda: limits
+    assert draw(typical, width=100) == full
+    why = "21 of its last 98 answers were HTTP 429"
+    limits["openai:judge"] = limiter(limit=42, throttled=why)
+    assert draw(typical, width=120)[4] == (
+        "throttled: openai:judge to 42 of 300 requests at once, "
+        "as 21 of its last 98 answers were HTTP 429"
+    )
+    limits["openai:gpt"] = limiter(throttled="it asked for a pause (Retry-After)")
+    assert draw(typical, width=120)[4] == (
+        "throttled: openai:gpt to 300 of 300 requests at once, as it asked for a pause "
+        "(Retry-After); 1 more"
+    )
+
+
 def test_forty_columns(typical):
     assert draw(typical, width=40) == [
         "openai:gpt  runs/x  12 resumed",

@@ -126,7 +126,7 @@ class RayExecutor(Executor):
 
     def limits(self) -> dict[str, Any]:
         """The history of each worker's limiters, as it last reported it."""
-        return limits_of_workers(self._limits_of)
+        return limits_of_workers(dict(self._limits_of))
 
     def worked(self, queue: Queue, job: Job | None) -> None:
         """End the queue's stage if all its items are done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -77,9 +78,15 @@ def text(value: str | Path) -> str:
     return "'" + str(value).replace("'", "''") + "'"
 
 
+def location(file: Path) -> str:
+    """The path of a file that SQL reads; none of its parts but `*.parquet` stands for others."""
+    escaped = re.sub(r"[*?[]", r"[\g<0>]", str(file.absolute()))
+    return text(re.sub(r"/\[\*\]\.parquet$", "/*.parquet", escaped))
+
+
 def parquet(*files: Path, numbered: bool = False) -> str:
     """The rows of Parquet files, for SQL; with `numbered`, each has its `file_row_number`."""
-    listed = ", ".join(map(text, files))
+    listed = ", ".join(map(location, files))
     row = ", file_row_number=true" if numbered else ""
     return f"read_parquet([{listed}], hive_partitioning=false{row})"
 

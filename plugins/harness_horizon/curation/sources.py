@@ -17,7 +17,7 @@ import msgspec
 from harness.base.errors import DataError
 from harness.data.opening import check_start, unpacked
 from harness.data.sql_rules import SPACES
-from harness_horizon.curation.engine import Engine, parquet, text
+from harness_horizon.curation.engine import Engine, location, parquet, text
 
 Kind = Literal["reviews", "meta"]
 
@@ -170,10 +170,12 @@ def raw_rows(engine: Engine, path: Path, kind: Kind) -> str:
     A line that is no JSON object is a row of nulls.
     """
     columns, form = COLUMNS[kind], _format(path)
+    packing = "gzip" if path.suffix.lower() == PACKED else "none"
+    given = f"{location(path)}, hive_partitioning=false, compression='{packing}'"
     if form == "jsonl":
         listed = ", ".join(f"{one}: 'VARCHAR'" for one in columns)
         return (
-            f"SELECT {', '.join(columns)} FROM read_json({text(path)}, "
+            f"SELECT {', '.join(columns)} FROM read_json({given}, "
             f"format='newline_delimited', columns={{{listed}}}, ignore_errors=true)"
         )
     if form == "csv":
@@ -182,7 +184,7 @@ def raw_rows(engine: Engine, path: Path, kind: Kind) -> str:
         header = next(csv.reader([line]), [])
         listed = ", ".join(f"{text(one)}: 'VARCHAR'" for one in header)
         read = (
-            f"read_csv({text(path)}, auto_detect=false, header=true, delim=',', quote='\"', "
+            f"read_csv({given}, auto_detect=false, header=true, delim=',', quote='\"', "
             f"escape='\"', columns={{{listed}}}, null_padding=true, strict_mode=false)"
         )
     else:

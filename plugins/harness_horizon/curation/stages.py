@@ -179,8 +179,8 @@ def _order(job: Job, part: str) -> None:
     """
     engine = job.engine
     pieces = sorted(job.work("split", "").glob(f"*/part={int(part)}/*"))
-    every = job.work("split", "*/*/*.parquet")
-    given = parquet(*pieces) if pieces else f"(FROM {parquet(every)} LIMIT 0)"
+    some = job.work("split", "").glob("*/*/*.parquet")
+    given = parquet(*pieces) if pieces else f"(FROM {parquet(next(some))} LIMIT 0)"
     engine.run(
         f"""
         CREATE OR REPLACE TEMP TABLE kept AS

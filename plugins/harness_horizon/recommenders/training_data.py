@@ -184,7 +184,7 @@ def read_histories(path: Path, other: str) -> tuple[Histories, Any]:
     """The histories in a file, with the values of another column."""
     import pyarrow.parquet  # type: ignore[import-untyped]
 
-    table = pyarrow.parquet.read_table(path, columns=["items", other]).combine_chunks()
+    table = pyarrow.parquet.ParquetFile(path).read(columns=["items", other]).combine_chunks()
     lists = table.column("items").combine_chunks()
     sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
     items = lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64)

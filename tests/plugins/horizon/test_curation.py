@@ -19,7 +19,9 @@ from builders.horizon import (
     write_log,
 )
 from harness_horizon.curation import build
+from harness_horizon.curation.engine import engine
 from harness_horizon.curation.ledger import read_manifest
+from harness_horizon.curation.sources import raw_rows
 from harness_horizon.recommenders.training_data import read_training, validation_cases
 
 DAY = 86_400_000
@@ -225,6 +227,23 @@ def test_the_same_options_give_the_same_bytes(tmp_path):
         for name, memory in {"one": "500MB", "other": "4GB"}.items()
     )
     assert one == other
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_no_folder_is_taken_for_a_pattern_or_a_partition(tmp_path, made, packed):
+    odd, matched = (tmp_path / "user_id=bob" / name / "part=1" for name in ("a[b]*'?", "ab'x"))
+    write_log(odd, REVIEWS, TITLES, packed=packed)
+    write_log(matched, {**REVIEWS, "Toys": [("wrong", "t1", TAU)]}, TITLES, packed=packed)
+    built(matched)
+    assert read_build(built(odd).rename(tmp_path / "out")) == made
+
+
+def test_csv_in_such_a_folder_keeps_its_columns(tmp_path):
+    file = tmp_path / "user_id=bob" / "a?" / "Books.csv"
+    file.parent.mkdir(parents=True)
+    file.write_text("user_id,parent_asin,rating,timestamp\nu1,b1,4.0,5\n")
+    with engine(tmp_path, 500_000_000) as database:
+        assert database.rows(raw_rows(database, file, "reviews")) == [("u1", "b1", "5")]
 
 
 def test_the_second_time_nothing_is_done(tmp_path):

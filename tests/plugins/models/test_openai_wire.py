@@ -2,6 +2,7 @@ import pytest
 from harness_models.openai_wire import (
     classify,
     is_strict,
+    read_body,
     read_reply,
     request_body,
     retry_after,
@@ -256,3 +257,9 @@ def test_a_long_message_is_cut():
 )
 def test_retry_after(headers, expected):
     assert retry_after(headers) == expected
+
+
+def test_the_error_for_a_body_that_cannot_be_read_does_not_hold_the_body():
+    with pytest.raises(CallError) as caught:
+        read_body(b"[1", "application/json")
+    assert caught.value.__context__ is None and caught.value.__cause__ is None

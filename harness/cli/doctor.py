@@ -103,7 +103,7 @@ async def _findings(
         settings = settings_from(options, whole=False)
         found, players, ways = await _of_tasks(settings, load_plugins(), effective)
     except HarnessError as error:
-        return [*first, bad_by("options", _placed(effective, error))], []
+        return [*first, bad_by("options", effective.with_source(error))], []
     rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
     if (file := settings.store_file) is not None:
         rest.append(look("store", lambda: store(file)))
@@ -203,8 +203,7 @@ async def _of_tasks(
             data = dict.fromkeys(f"{one.task.name}: {one.dataset.origin}" for one in prepared.tasks)
             found = [good("tasks", "; ".join(data)), *(good("tasks", n) for n in prepared.notes)]
             return found, players_of_stages(contexts, settings, named_in), []
-    placed = partial(_placed, effective)
-    known, players, ways = await obstacles(settings, loaded, named_in, error, placed)
+    known, players, ways = await obstacles(settings, loaded, named_in, error, effective.with_source)
     return [*late, *known], players, ways
 
 
@@ -232,8 +231,3 @@ def store(path: Path) -> Iterator[Finding]:
         yield bad("store", says, "--store FILE names another store, --no_store runs without one")
     else:
         yield good("store", f"{path}; {path.stat().st_size / 1024**2:,.1f} MiB")
-
-
-def _placed(effective: EffectiveSettings, error: HarnessError) -> HarnessError:
-    """The error, with the file or variable of the setting at fault."""
-    return effective.with_source(error) if isinstance(error, UsageError) else error

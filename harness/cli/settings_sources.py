@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from harness.base.errors import UsageError
+from harness.base.errors import HarnessError, UsageError
 from harness.base.home import expanded, home
 from harness.cli.named_models import NamedModel, named_models, replace_names
 from harness.cli.setting import Setting, misspelt, setting_named, settings_of
@@ -112,8 +112,10 @@ class EffectiveSettings:
         parts = (f"{', '.join(names)} from {place}" for place, names in places.items())
         return "; ".join(parts) or None
 
-    def with_source(self, error: UsageError) -> UsageError:
-        """The error, with the file or variable that set the option named in the error."""
+    def with_source(self, error: HarnessError) -> HarnessError:
+        """The error; one of usage with the file or variable that set the option named in it."""
+        if not isinstance(error, UsageError):
+            return error
         where = (error.where or "").split()
         named = [word for word in [*where, *error.problem.split()] if word.startswith("--")]
         for word in [*where[:1], *named]:

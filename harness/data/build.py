@@ -111,7 +111,7 @@ def _build(
     folder = _root() / key
     if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
-        fetching.say(f"building data from {count} files, once: harness data {spec.tool}")
+        fetching.begin(f"building data from {count} files, once: harness data {spec.tool}")
         _run(tool, record, files, folder, work=asked.with_suffix(""), say=fetching.say)
         fetching.say(f"  built, kept in {folder}")
     atomic_write(asked, msgspec.json.encode(key), option=VARIABLE)

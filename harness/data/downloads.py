@@ -130,7 +130,7 @@ class _Cache:
 
         remote = self._remote
         terms = f"; terms: {remote.terms}" if remote.terms else ""
-        fetching.say(f"fetching {self.address}{terms}")
+        fetching.begin(f"fetching {self.address}{terms}")
         watch = Watch(self.address, self._work, fetching, option=VARIABLE)
         try:
             if isinstance(remote, DriveSpec):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.base.errors import HarnessError
+
 if TYPE_CHECKING:
     from harness.base.errors import Unavailable
     from harness.contracts.task import BuildSpec
@@ -21,6 +23,10 @@ _TRUE = {"1", "true", "yes", "on"}
 
 def _print(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+class NotKept(HarnessError):
+    """Data would be fetched or built."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +49,7 @@ class Fetching:
     """What may be fetched: nothing if `offline`, large files unasked with `download`.
 
     `say` shows a line. `tools` finds the data tools that build data; with `look`, none is built.
+    With `stop`, NotKept is raised where something would be fetched or built.
 
     State: `failed` holds why downloads could not be had, so that several tasks try each once.
     """
@@ -50,9 +57,16 @@ class Fetching:
     offline: bool = False
     download: bool = False
     look: bool = False
+    stop: bool = False
     say: Callable[[str], None] = _print
     tools: Callable[[BuildSpec], BuildTool] | None = None
     failed: dict[bytes, Unavailable] = field(default_factory=dict)
+
+    def begin(self, line: str) -> None:
+        """Show what is fetched or built now."""
+        if self.stop:
+            raise NotKept(line)
+        self.say(line)
 
     def why_offline(self) -> str | None:
         """What turns the network off, as it follows `because`; None if nothing does."""

@@ -244,7 +244,7 @@ class _Repo:
         )
         missing = [name for name in files if not isinstance(known(name), str)]
         if missing:
-            self.fetching.say(f"fetching {len(missing)} files of the hub's {self.name}")
+            self.fetching.begin(f"fetching {len(missing)} files of the hub's {self.name}")
             cache = Path(constants.HF_HUB_CACHE)
             make_folder(cache, option=CACHE)
             watch = Watch(f"the hub's {self.name}", cache, self.fetching, option=CACHE)

@@ -65,8 +65,11 @@ def places_of(
         if held and task not in named:
             of[task] = specs[task].folder
             elsewhere.setdefault(_without(task, specs[task], folder), []).append(task)
-        else:
-            _check_level(task, specs[task], folder)
+        elif not any(table.required for table in specs[task].tables.values()):
+            # The error for a required table has such a hint too.
+            error = no_table(folder, specs[task].tables, task=task)
+            if error.hint is not None:
+                raise error
     notes = [f"{join_names(tasks)}: the data is in {place}" for place, tasks in deeper.items()]
     notes += [
         f"{join_names(tasks)}: no table in --data {given[ALL_OTHERS]}, so read from {where}"
@@ -88,17 +91,6 @@ def _without(task: str, spec: DataSpec, place: Path) -> str:
         return automatic[0]
     error.hint = error.hint or f"give the task a folder of its own with --data {task}=DIR"
     raise error
-
-
-def _check_level(task: str, spec: DataSpec, place: Path) -> None:
-    """Raise DataError if a place has none of a task's optional tables, but they seem to be near.
-
-    The error for a required table has such a hint too.
-    """
-    if not any(table.required for table in spec.tables.values()):
-        error = no_table(place, spec.tables, task=task)
-        if error.hint is not None:
-            raise error
 
 
 def named_places(

@@ -122,12 +122,14 @@ class ItemDesk:
     ) -> Parsed[T] | Unreadable | CallFailed:
         """Like `ask`, for a given model; every call is appended to `into`."""
         model, role = call.model, call.role
+        # A model that answers by rule takes no schema.
+        asks_schema = self._context.structured and model.identity.scope != "call"
         messages = self._context.template(prompt, role).render(variables)
         request = Request(
             messages=messages,
             sampling=self._context.sampling(role, model),
             seed=self._context.seed,
-            schema=read.schema if self._asks_schema(model) else None,
+            schema=read.schema if asks_schema else None,
             topic=Topic(
                 benchmark=self._context.benchmark,
                 stage=self._context.stage.name,
@@ -202,10 +204,6 @@ class ItemDesk:
                 expected=f"at most {REPEATS_APART:,} times: later numbers belong to other repeats",
             )
         return (self._context.repeat - 1) * REPEATS_APART + first
-
-    def _asks_schema(self, model: Model) -> bool:
-        """Whether requests carry a schema; a model that answers by rule takes none."""
-        return self._context.structured and model.identity.scope != "call"
 
     async def _read(
         self,

@@ -225,7 +225,9 @@ async def rehearse(
     rehearsed = 0
     for full, part in zip(whole.tasks, small.tasks, strict=True):
         if full.repeat > 1:
-            stages += _as_before(stages, full)
+            name, _ = task_and_repeat(full.task.name)  # the repeat asks the same as the first
+            first = [each for each in stages if each.task == name]
+            stages += [msgspec.structs.replace(each, task=full.task.name) for each in first]
             continue
         forecasts, seen = await _rehearse_task(full, part, plugins)
         stages += forecasts
@@ -259,13 +261,6 @@ def _spread(stages: Sequence[StageForecast]) -> Iterator[str]:
     ]
     if apart:
         yield f"these users differ, so the estimate is rough; items per user: {', '.join(apart)}"
-
-
-def _as_before(stages: Sequence[StageForecast], repeat: PreparedTask) -> list[StageForecast]:
-    """The forecasts of a task's repeat: the same as of its first, which asks the same."""
-    name, _ = task_and_repeat(repeat.task.name)
-    first = [each for each in stages if each.task == name]
-    return [msgspec.structs.replace(each, task=repeat.task.name) for each in first]
 
 
 async def _rehearse_task(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import shlex
 import shutil
 import tempfile
+import textwrap
 import threading
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -25,6 +27,7 @@ from harness.calls.network_fs import network_type
 from harness.contracts.finding import (
     NAME,
     WEIGHTS,
+    WIDTH,
     Finding,
     NotReady,
     State,
@@ -36,12 +39,12 @@ from harness.contracts.finding import (
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Task
-from harness.pipeline.preparation import data_problems
+from harness.pipeline.preparation import data_problems, prepare
 from harness.pipeline.roles import JUDGE, Binding, RoleBinder, giving_option, option_of
 from harness.pipeline.settings import RunSettings
+from harness.pipeline.specs import parse_args
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.thinking import PATIENCE, Thinks, ask_question
-from harness.pipeline.ways_out import ways_out
 from harness.registry.task_catalogue import Catalogue
 
 if TYPE_CHECKING:
@@ -56,6 +59,15 @@ QUESTION_SECONDS = MODEL_SECONDS + PATIENCE.total_timeout
 
 DATA = "data"
 """What findings are about that say that data cannot be had."""
+
+WAYS = {
+    "now, without a GPU": ("baseline", "", "lexical"),
+    "with a server": ("openai", "base_url=…,model=…", "openai:base_url=…,model=…"),
+}
+"""The model with its arguments, and the judge; the user fills in what is left open."""
+
+FILLED = "http://127.0.0.1:1"
+"""Stands for what the user fills in while a command is tried, which asks no server."""
 
 DEFAULT_OF = "the default of"
 """How the place of a model begins that only a task names."""
@@ -154,6 +166,38 @@ async def obstacles(
     for one in known:
         first.setdefault(one.says, one)
     return list(first.values()), players, ways
+
+
+def ways_out(settings: RunSettings, plugins: Plugins, *, lacks_data: bool) -> list[str]:
+    """The lines of commands for the same tasks that can be prepared, below what each is for.
+
+    They have the data of the settings, or the bundled sample if a run `lacks_data`.
+    """
+    data = settings.data if isinstance(settings.data, str) and not lacks_data else "sample"
+    lines = []
+    for purpose, (kind, args, judge) in WAYS.items():
+        trial = RunSettings(
+            tasks=settings.tasks, model=kind, model_args=parse_args(args.replace("…", FILLED)),
+            roles={JUDGE: judge.replace("…", FILLED)}, allow_self_judging=True, data=data,
+            include_path=settings.include_path, use_store=False,
+        )  # fmt: skip
+        try:
+            tasks = prepare(trial, plugins, say=lambda line: None).tasks
+        except HarnessError:
+            continue
+        judged = any(JUDGE in each.bindings for each in tasks)
+        named = ("--model", kind), ("--model_args", args), ("--judge", judge if judged else "")
+        own = ("--tasks", ",".join(settings.tasks)), ("--data", data)
+        folders = (("--include_path", str(one)) for one in settings.include_path)
+        # A blank of its own keeps an option and its value on one line.
+        words = [f"{name}\0{value}" for name, value in named if value]
+        words += [f"{name}\0{shlex.quote(value)}" for name, value in (*own, *folders)]
+        text = textwrap.fill(
+            " ".join(["harness", *words]), WIDTH - 2, initial_indent="    ",
+            subsequent_indent=" " * 6, break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        lines += [f"  {purpose}:", text.replace("\n", " \\\n").replace("\0", " ")]
+    return lines
 
 
 def _of_data(error: DataError) -> Finding:

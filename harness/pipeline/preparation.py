@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +20,7 @@ from harness.contracts.model import Model
 from harness.contracts.stage import Stage
 from harness.contracts.task import Group, Task
 from harness.data import TaskData, open_dataset
-from harness.data.fetching import Fetching
+from harness.data.fetching import Fetching, NotKept
 from harness.pipeline.data_places import places_of
 from harness.pipeline.roles import Binding, RoleBinder, other_players
 from harness.pipeline.settings import RunSettings
@@ -174,7 +173,9 @@ def prepare(
     places = places_of(settings.data, specs, selection.groups)
     binder = _TaskBinder(tasks, settings, plugins, engines=engines)
     changes = _changes_by_task(selection.tasks, tasks, settings, plugins)
-    settings = _with_changes(settings, changes.values())
+    paths = {path for made in changes.values() for path in made}
+    left = {path: to for path, to in settings.changes.items() if path in paths}
+    settings = msgspec.structs.replace(settings, changes=left)
     loader = _Loader(settings, plugins, say)
     prepared = []
     for task in tasks:
@@ -333,13 +334,6 @@ def _changes_by_task(
     return found
 
 
-def _with_changes(settings: RunSettings, made: Iterable[Mapping[str, Any]]) -> RunSettings:
-    """The settings without the changes by `--set` that change no task."""
-    paths = {path for changes in made for path in changes}
-    left = {path: to for path, to in settings.changes.items() if path in paths}
-    return msgspec.structs.replace(settings, changes=left)
-
-
 def _changed(task: Task, change: Mapping[str, Any], benchmark: Benchmark) -> bool:
     """Whether a change gives the task anything but what it has, or has by default."""
     (then,) = apply_changes((task,), change, benchmark=lambda name: benchmark)
@@ -374,30 +368,22 @@ def with_data_of(prepared: Prepared, settings: RunSettings, plugins: Plugins) ->
     return replace(prepared, settings=settings, tasks=tuple(tasks))
 
 
-class _Fetches(HarnessError):
-    """Data would be fetched."""
-
-
 def data_problems(settings: RunSettings, plugins: Plugins) -> list[DataError]:
     """Why data of a run cannot be had, for each place of data once. Nothing is fetched for it:
     what may be fetched is no problem."""
-
-    def stop(line: str) -> None:
-        if line.startswith(("fetching ", "building ")):
-            raise _Fetches(line)
-
     selection = _selected(settings, plugins)
     tasks = _tasks_of(settings, plugins, selection)
     places = places_of(settings.data, {task.name: task.data for task in tasks}, selection.groups)
-    loader = _Loader(settings, plugins, stop)
+    loader = _Loader(settings, plugins, lambda line: None, stop=True)
     problems: dict[str, DataError] = {}
     for task in tasks:
         key = digest({"data": msgspec.to_builtins(task.data), "place": places.of[task.name]})
-        with suppress(_Fetches):
-            try:
-                loader.open(task, place=places.of[task.name])
-            except DataError as error:
-                problems.setdefault(key, error)
+        try:
+            loader.open(task, place=places.of[task.name])
+        except NotKept:
+            continue
+        except DataError as error:
+            problems.setdefault(key, error)
     return [*problems.values()]
 
 
@@ -459,11 +445,14 @@ class _Loader:
         plugins: Plugins,
         say: Callable[[str], None] | None = None,
         shared: dict[Any, Any] | None = None,
+        stop: bool = False,
     ) -> None:
         self._settings = settings
         tools = partial(build_tool, plugins)
-        fetching = Fetching(offline=settings.offline, download=settings.download, tools=tools)
-        self._fetching = replace(fetching, say=say) if say else fetching
+        self._fetching = Fetching(
+            offline=settings.offline, download=settings.download, stop=stop,
+            say=say or Fetching.say, tools=tools,
+        )  # fmt: skip
         self._plugins = plugins
         self._loaded: dict[str, tuple[TaskData, Any]] = {}
         self._shared: dict[Any, Any] = {} if shared is None else shared

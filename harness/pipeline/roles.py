@@ -160,7 +160,13 @@ class RoleBinder:
 
     def bind(self, task: Task, benchmark: Benchmark, stages: Iterable[Stage]) -> dict[str, Binding]:
         """The binding of every role of these stages; UsageError where a role cannot be bound."""
-        self._check_task_roles(task, benchmark)
+        for role in task.roles:
+            if role not in benchmark.roles:
+                raise UsageError(
+                    f"task {task.name} has a role that its benchmark does not know",
+                    found=role,
+                    expected=", ".join(sorted(benchmark.roles)),
+                )
         stages = tuple(stages)
         judges = {role for stage in stages for role in stage.judges}
         asked = {role for stage in stages for role in stage.roles}
@@ -217,15 +223,6 @@ class RoleBinder:
             if role != CANDIDATE and error.where in (None, CANDIDATE_ARGS):
                 error.where = giving_option(role)
             raise
-
-    def _check_task_roles(self, task: Task, benchmark: Benchmark) -> None:
-        for role in task.roles:
-            if role not in benchmark.roles:
-                raise UsageError(
-                    f"task {task.name} has a role that its benchmark does not know",
-                    found=role,
-                    expected=", ".join(sorted(benchmark.roles)),
-                )
 
     def bind_role(self, role: str, task: Task, *, as_judge: bool) -> Binding:
         """The binding of one role of a task."""

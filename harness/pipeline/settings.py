@@ -254,15 +254,9 @@ def _check_ranges(settings: RunSettings) -> None:
     for name, value in seconds.items():
         if not 0 < value < float("inf"):
             raise UsageError(f"--{name} must be a number of seconds above 0", found=str(value))
-    _check_executor(settings)
-
-
-def _check_executor(settings: RunSettings) -> None:
-    """Raise UsageError for a setting of a Ray cluster in a run that uses none."""
-    if settings.executor == "ray":
-        return
     for name, unset in OF_RAY.items():
-        if (value := getattr(settings, name)) != unset:
+        value = getattr(settings, name)
+        if settings.executor != "ray" and value != unset:
             raise UsageError(
                 f"--{name} needs --executor ray",
                 found=f"{value}, with --executor {settings.executor}",

@@ -301,7 +301,7 @@ def make(settings: ModelSettings) -> Model:
                     folder=folder,
                     revision=commit or args.revision,
                     memory=memory,
-                    shards=_shards(args),
+                    shards=math.prod(int(args.engine.get(size, "1")) for size in SHARDS),
                     shrunk=not SHRINKING.isdisjoint(args.engine),
                     elsewhere=_elsewhere(args),
                 ),
@@ -424,11 +424,6 @@ def _elsewhere(args: VllmArgs) -> bool:
     """Whether vLLM may have the weights from elsewhere than the hub and its cache."""
     stores = ELSEWHERE.fullmatch(args.model) or "VLLM_USE_MODELSCOPE" in os.environ
     return bool(stores) or not PLACES.isdisjoint(args.engine)
-
-
-def _shards(args: VllmArgs) -> int:
-    """The number of GPUs that hold the weights once."""
-    return math.prod(int(args.engine.get(size, "1")) for size in SHARDS)
 
 
 def _check_environment(args: VllmArgs, folder: Path | None, *, elsewhere: bool) -> Installed:

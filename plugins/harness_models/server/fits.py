@@ -25,7 +25,7 @@ GB = 10**9
 MIB = 2**20
 GIB = 2**30
 
-FETCH = "fetch them where there is a network, or give pretrained=FOLDER"
+FETCH = "fetch the weights where there is a network, or give pretrained=FOLDER"
 NO_ACCESS = "accept their licence on the hub, and set HF_TOKEN"
 
 
@@ -79,7 +79,8 @@ def weights_findings(
 def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str, str] | None:
     """Why the weights do not fit, and what to do; None if they do, or nothing is known."""
     if memory is None:
-        room = _memory_of_machine()
+        room = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        room += sum(_gpu_memories({}))
         if size < room:
             return None
         return f"do not fit in the {room / GIB:.1f} GiB of memory here", "use smaller weights"
@@ -96,11 +97,6 @@ def _does_not_fit(size: int, memory: GpuMemory | None, shards: int) -> tuple[str
     if spread is not None:
         return says, f"set tensor_parallel_size={spread.tensor}"
     return says, "use quantized weights (FP8, AWQ, GPTQ), or more GPUs"
-
-
-def _memory_of_machine() -> int:
-    """The bytes of this machine's memory and of its GPUs."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") + sum(_gpu_memories({}))
 
 
 def _gpu_memories(chosen: Mapping[str, str]) -> list[int]:

@@ -129,7 +129,7 @@ def test_gated_weights_are_told_after_their_size(smi, hub):
     )
 
 
-FETCH = "fetch them where there is a network, or give pretrained=FOLDER"
+FETCH = "fetch the weights where there is a network, or give pretrained=FOLDER"
 
 
 def test_a_hub_that_is_ill_is_a_doubt(smi, hub):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
@@ -78,7 +78,13 @@ def _people(
     parts = (chosen[start : start + TOGETHER] for start in range(0, len(chosen), TOGETHER))
     timelines = {one.user: one for part in parts for one in _timelines(log, part)}
     drawn = _draw(log, timelines, things, distractors, seed)
-    texts = _names(log, {number for numbers, _ in drawn.values() for number in numbers})
+    texts = dict(
+        log.database.sql(
+            f"SELECT named, min(name) FROM {log.name}_things WHERE named IN (SELECT unnest(?)) "
+            "GROUP BY named",
+            [sorted({number for numbers, _ in drawn.values() for number in numbers})],
+        ).fetchall()
+    )
     people = []
     for user in chosen:
         names, categories = drawn[user]
@@ -184,13 +190,3 @@ def _timelines(log: Log, users: Sequence[str]) -> Iterator[_Timeline]:
     )
     for user, had, objects, times in found.fetchall():
         yield _Timeline(user, list(zip(objects, times, strict=True)), frozenset(had))
-
-
-def _names(log: Log, numbers: Collection[int]) -> dict[int, str]:
-    """The names of objects by their numbers."""
-    found = log.database.sql(
-        f"SELECT named, min(name) FROM {log.name}_things WHERE named IN (SELECT unnest(?)) "
-        "GROUP BY named",
-        [sorted(numbers)],
-    )
-    return dict(found.fetchall())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -102,7 +102,11 @@ class Loop:
         pairs: tuple[Pair, ...] = ()
         if fits is not False:
             entities = await self._entities(text)
-            pairs = await self._judged(await self._questions(text, entities))
+        if entities:
+            variables = {"kg_entities": "\n".join(entities), "summary": text}
+            pairs = await self._verify("questions", variables, read=PairReader()) or ()
+        if pairs:
+            pairs = await self._judged(pairs)
         return Round(text, fits, entities, pairs, tuple(self.unread))
 
     async def _entities(self, text: str) -> tuple[str, ...]:
@@ -117,16 +121,8 @@ class Loop:
         )
         return asked or ()
 
-    async def _questions(self, text: str, entities: Sequence[str]) -> tuple[Pair, ...]:
-        if not entities:
-            return ()
-        variables = {"kg_entities": "\n".join(entities), "summary": text}
-        return await self._verify("questions", variables, read=PairReader()) or ()
-
     async def _judged(self, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
         """The pairs with the verifier's judgements against the segment's activities."""
-        if not pairs:
-            return ()
         variables = {
             "question_answer_pairs": shown(pairs),
             "user_activities": self._activities,

@@ -75,10 +75,9 @@ METRICS: dict[str, Metric] = {
     "relevance": Metric(description="the judge's mark for relevance, 1 to 5", worst=1.0),
     "autoeval": Metric(description="the mean of coherence and relevance", worst=1.0),
 }
-PREDICTED = ("qm", "idm", *TASKS, "unreadable")
-OF_SUMMARIES = ("idm", "ifm")
+PREDICTED = ("qm", "idm", *TASKS, "unreadable", "ifm")
 RATED = (*Ratings.__struct_fields__, "autoeval")
-"""The columns that need answers of the predictor, a summary, and marks of the judge."""
+"""The columns that need a summary or answers of the predictor, and those that need a judge."""
 
 
 class Asked(Item, frozen=True, kw_only=True):
@@ -122,10 +121,8 @@ def density(answers: Answers, words: int) -> float | None:
 def of_chance(threshold: int) -> float:
     """The Q_s that four answers by chance have on average."""
     luck, asked = 1 / OPTIONS_A_QUESTION, len(TASKS)
-    return sum(
-        comb(asked, right) * luck**right * (1 - luck) ** (asked - right)
-        for right in range(threshold, asked + 1)
-    )
+    some = range(threshold, asked + 1)
+    return sum(comb(asked, right) * luck**right * (1 - luck) ** (asked - right) for right in some)
 
 
 def run_values(results: Iterable[UserResult], threshold: int) -> tuple[RunValues, ...]:
@@ -143,12 +140,12 @@ def run_values(results: Iterable[UserResult], threshold: int) -> tuple[RunValues
 def score(records: Stored, options: Options) -> Iterator[Score[UserResult]]:
     """One score per user; a user whose summary failed has that stage's cause."""
     marks = {record.user: record.outcome for record in records.get("rate", ())}
-    pasts = {**_summarised(records), **_segmented(records)}
+    pasts = _pasts(records)
     for user, asked in records["predict"].with_items(Asked).by_user():
-        own = _Summarised(asked[0].item.history)
+        own = _Past(asked[0].item.history)
         past = pasts.pop(user, own)._replace(history=own.history)
         yield _user_score(user, asked, options, slices=past.slices, marks=marks.get(user))
-    columns = (*PREDICTED, *OF_SUMMARIES, *(RATED if "rate" in records else ()))
+    columns = (*PREDICTED, *(RATED if "rate" in records else ()))
     for user, past in pasts.items():
         yield Score(
             id=user,
@@ -218,7 +215,7 @@ def _events(segment: Refined) -> Counter[str]:
     )
 
 
-class _Summarised(NamedTuple):
+class _Past(NamedTuple):
     """A user's past: the number of activities, what divides them, and why it has no summary."""
 
     history: int
@@ -232,21 +229,16 @@ class _Summarised(NamedTuple):
         return length if self.by is None else {**length, "segments": self.by}
 
 
-def _summarised(records: Stored) -> dict[str, _Summarised]:
-    """The pasts that were summarised at once."""
-    return {
-        one.user: _Summarised(len(one.item.activities), failure=_cause(one, "summarise"))
+def _pasts(records: Stored) -> dict[str, _Past]:
+    """The pasts that were summarised, at once or by segments."""
+    found = {
+        one.user: _Past(len(one.item.activities), failure=_first_cause([one], "summarise"))
         for one in records.get("summarise", ())
     }
-
-
-def _segmented(records: Stored) -> dict[str, _Summarised]:
-    """The pasts that were summarised by segments."""
-    combined = {one.user: _cause(one, "combine") for one in records.get("combine", ())}
-    found = {}
+    combined = {one.user: _first_cause([one], "combine") for one in records.get("combine", ())}
     for user, segments in records["segment"].by_user() if "segment" in records else ():
         ordered = sorted(segments, key=lambda one: int(one.item.number))
-        found[user] = _Summarised(
+        found[user] = _Past(
             history=sum(len(one.item.activities) for one in ordered),
             by=ordered[0].item.by,
             failure=_first_cause(ordered, "segment") or combined.get(user),
@@ -262,8 +254,16 @@ def _user_score(
     slices: dict[str, str],
     marks: Any,
 ) -> Score[UserResult]:
-    runs = _by_run(records)
-    right = tuple(tuple(map(_is_right, run)) for run in runs)
+    asked = {(one.item.run, one.item.task): one for one in records}
+    runs = [[asked[run, task] for task in TASKS] for run in sorted({run for run, _ in asked})]
+    right = tuple(
+        tuple(
+            bool(one.outcome.value == one.item.right) if isinstance(one.outcome, Done) else None
+            for one in run
+        )
+        for run in runs
+    )
+    popular = [[one.item.popular == one.item.right for one in run] for run in runs]
     words = records[0].item.words
     columns = _columns(right, words, options)
     values, missing = _marks(marks)
@@ -286,10 +286,16 @@ def _user_score(
         worst["idm"] = fmean(one or 0.0 for one in as_wrong["idm"])
     if words is not None:
         values["ifm"] = float(words <= options.max_words)
+    values |= {
+        "popular": fmean(quality(run, options.threshold) or 0.0 for run in popular),
+        "random": of_chance(options.threshold),
+        "popular_activity": fmean(one for run in popular for one in run[:2]),
+        "popular_category": fmean(one for run in popular for one in run[2:]),
+    }
     return Score(
         id=user,
         user=user,
-        values=values | _baselines(runs, options.threshold),
+        values=values,
         missing=missing,
         lost={name: share for name, share in lost.items() if share} or msgspec.UNSET,
         parts=made_of or msgspec.UNSET,
@@ -299,35 +305,16 @@ def _user_score(
     )
 
 
-def _by_run(records: Sequence[Record[Any, Any]]) -> list[list[Record[Any, Any]]]:
-    """The records of each run, in the order of t1 to t4."""
-    runs = sorted({one.item.run for one in records})
-    found = {(one.item.run, one.item.task): one for one in records}
-    return [[found[run, task] for task in TASKS] for run in runs]
-
-
 def _columns(
     right: Sequence[Answers], words: int | None, options: Options
 ) -> dict[str, list[float | None]]:
     """The values of each run in the columns that answers decide."""
-    columns: dict[str, list[float | None]] = {
-        "qm": [quality(run, options.threshold) for run in right]
-    }
-    for place, task in enumerate(TASKS):
-        columns[task] = [None if run[place] is None else float(run[place] or 0) for run in right]
+    columns = {"qm": [quality(run, options.threshold) for run in right]}
+    for task, answers in zip(TASKS, zip(*right, strict=True), strict=True):
+        columns[task] = [None if one is None else float(one) for one in answers]
     if words is not None:
         columns["idm"] = [density(run, words) for run in right]
     return columns
-
-
-def _baselines(runs: Sequence[Sequence[Record[Any, Any]]], threshold: int) -> dict[str, float]:
-    popular = [[one.item.popular == one.item.right for one in run] for run in runs]
-    return {
-        "popular": fmean(quality(run, threshold) or 0.0 for run in popular),
-        "random": of_chance(threshold),
-        "popular_activity": fmean(one for run in popular for one in run[:2]),
-        "popular_category": fmean(one for run in popular for one in run[2:]),
-    }
 
 
 def _marks(outcome: Any) -> tuple[dict[str, float], dict[str, str]]:
@@ -340,19 +327,10 @@ def _marks(outcome: Any) -> tuple[dict[str, float], dict[str, str]]:
     return {**marks, "autoeval": fmean(marks.values())}, {}
 
 
-def _is_right(record: Record[Any, Any]) -> bool | None:
-    outcome = record.outcome
-    return bool(outcome.value == record.item.right) if isinstance(outcome, Done) else None
-
-
-def _cause(record: Record[Any, Any], stage: str) -> str | None:
-    """The stage and the cause of a failure; None for a record with a value."""
-    outcome = record.outcome
-    return f"{stage}/{outcome.cause}" if isinstance(outcome, FAILURES) else None
-
-
 def _first_cause(records: Iterable[Record[Any, Any]], stage: str) -> str | None:
-    return next(filter(None, (_cause(one, stage) for one in records)), None)
+    """The stage and the cause of the first failure; None if all records have a value."""
+    failures = (one.outcome for one in records if isinstance(one.outcome, FAILURES))
+    return next((f"{stage}/{failure.cause}" for failure in failures), None)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

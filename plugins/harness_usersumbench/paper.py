@@ -22,11 +22,6 @@ COMPARABLE_IF = (
 )
 
 
-def task_of(dataset: str, method: str) -> str:
-    """The task of a dataset and a method, both as Table 4 names them."""
-    return f"usersum_{DATASETS[dataset]}{METHODS[method]}"
-
-
 def examples() -> dict[str, int]:
     """The paper's number of examples of each dataset (Table 1)."""
     return {row["dataset"]: row["examples"] for row in TABLES.read("examples").dicts()}
@@ -37,7 +32,7 @@ def results() -> tuple[PublishedResult, ...]:
     table, n = TABLES.read("methods"), examples()
     return tuple(
         PublishedResult(
-            task=task_of(row["dataset"], method),
+            task=f"usersum_{DATASETS[row['dataset']]}{METHODS[method]}",
             metric=row["metric"],
             model=MODEL,
             value=row[method],

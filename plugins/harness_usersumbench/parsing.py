@@ -62,7 +62,6 @@ class SummaryReader:
     schema: None = None
 
     def __call__(self, text: str) -> Parsed[Summary] | Unreadable:
-        """The summary in a reply."""
         found = TextReader[str]()(text)
         return Parsed(Summary(found.value if isinstance(found, Parsed) else ""), "text")
 
@@ -87,7 +86,6 @@ class ConsistencyReader(_WordsReader[bool]):
     """
 
     def read(self, text: str) -> Parsed[bool] | Unreadable:
-        """Whether the reply says consistent, or why it is unreadable."""
         verdict = _verdict(text)
         if verdict is None:
             return Unreadable("no_single_verdict", _preview(text))
@@ -105,8 +103,9 @@ class EntityReader(_WordsReader[tuple[str, ...]]):
     most: int
 
     def read(self, text: str) -> Parsed[tuple[str, ...]] | Unreadable:
-        """The entities in a reply, each once, or why it is unreadable."""
-        named = [name for line in text.splitlines() if (name := _bare(BULLET.sub("", line)))]
+        named = [
+            name for line in text.splitlines() if (name := BULLET.sub("", line).strip(DECORATIONS))
+        ]
         if [name.casefold() for name in named] == [NO_REFERENCE]:
             return Parsed((), "text")
         summary = _folded(self.summary)
@@ -126,7 +125,6 @@ class PairReader(_WordsReader[tuple[Pair, ...]]):
     """
 
     def read(self, text: str) -> Parsed[tuple[Pair, ...]] | Unreadable:
-        """The pairs in a reply, in its order, or why there are none."""
         pairs = []
         for first, *rest in _labelled(text, PAIRS, "question"):
             answers = {one.value for one in rest if one.name == "answer" and one.value}
@@ -154,7 +152,6 @@ class JudgementReader(_WordsReader[tuple[Judgement, ...]]):
     count: int
 
     def read(self, text: str) -> Parsed[tuple[Judgement, ...]] | Unreadable:
-        """The judgement of each pair, or why there is none."""
         numbers, given = [], []
         for first, *rest in _labelled(text, JUDGEMENTS, "status"):
             references = [one.value for one in rest if one.name != "status"]
@@ -187,8 +184,8 @@ class JudgementReader(_WordsReader[tuple[Judgement, ...]]):
 
 @dataclass(frozen=True, kw_only=True)
 class OptionReader(_WordsReader[int]):
-    """Reads which option an answer names: its letter, its text, or both, alone or in one plain
-    statement such as "My answer is B".
+    """Reads the position of the option that an answer names: by its letter, its text, or both,
+    alone or in one plain statement such as "My answer is B".
 
     A longer answer counts if its last line is such an answer, and no other line is one for another
     option. The year at the end of an option's text may be missing.
@@ -197,7 +194,6 @@ class OptionReader(_WordsReader[int]):
     options: tuple[str, ...]
 
     def read(self, text: str) -> Parsed[int] | Unreadable:
-        """The position of the option in a reply, or why it is unreadable."""
         rung, chosen = "text", self._chosen(text)
         if not chosen:
             *earlier, last = text.splitlines()
@@ -275,19 +271,15 @@ def _verdict(text: str) -> bool | None:
 
 def _in_summary(line: str, summary: str) -> Iterator[str]:
     """The line if a summary contains it, else those of its parts between commas that it does."""
-    lines = [line] if _contains(summary, line) else map(_bare, re.split("[,;]", line))
-    yield from (one for one in lines if one and _contains(summary, one))
+    lines = [line] if _contains(summary, line) else re.split("[,;]", line)
+    bare = (one.strip(DECORATIONS) for one in lines)
+    yield from (one for one in bare if one and _contains(summary, one))
 
 
 def _contains(folded: str, text: str) -> bool:
     """Whether a folded text contains another as whole words."""
     words = _folded(text)
     return words in folded and bool(re.search(rf"(?<!\w){re.escape(words)}(?!\w)", folded))
-
-
-def _bare(text: str) -> str:
-    """A text without decorations around it."""
-    return text.strip(DECORATIONS)
 
 
 def _folded(text: str) -> str:

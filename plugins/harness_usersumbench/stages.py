@@ -13,11 +13,9 @@ from harness_usersumbench.parsing import LETTERS, OptionReader, SummaryReader
 from harness_usersumbench.questions import ordered
 from harness_usersumbench.records import (
     TASKS,
-    Activity,
     Check,
     Method,
     Past,
-    Person,
     Question,
     Rated,
     Ratings,
@@ -44,8 +42,12 @@ WITH_RECENT: tuple[Task, ...] = ("t2", "t4")
 RATINGS = ("1", "2", "3", "4", "5")
 
 SINGLE: tuple[Method, ...] = ("single_step", "other")
-SEGMENTED: tuple[Method, ...] = ("hierarchy_critique",)
-"""The methods that summarise a past at once, and by segments."""
+"""The methods that summarise a past at once."""
+
+
+def in_segments(_data: Any, options: Any) -> bool:
+    """Whether a past is summarised by segments."""
+    return bool(options.method == "hierarchy_critique")
 
 
 def pasts(_upstreams: Upstreams, data: People, options: Any) -> Iterator[Past]:
@@ -136,7 +138,9 @@ def questions(upstreams: Upstreams, data: People, options: Any) -> Iterator[Ques
             continue
         text = texts[person.id] if texts is not None else None
         for task in TASKS:
-            shown = _shown(person, task, options)
+            shown = person.past[-options.recent :] if task in WITH_RECENT else ()
+            if options.method == "raw_timeline":
+                shown = person.past
             drawn = person.activity if task in ABOUT_ACTIVITIES else person.category
             for run in range(1, options.runs + 1):
                 asked = ordered(drawn, seed=data.seed, user=person.id, task=task, run=run)
@@ -210,12 +214,6 @@ def _summaries(upstreams: Upstreams) -> dict[str, str] | None:
     return None
 
 
-def _shown(person: Person, task: Task, options: Any) -> tuple[Activity, ...]:
-    if options.method == "raw_timeline":
-        return person.past
-    return person.past[-options.recent :] if task in WITH_RECENT else ()
-
-
 SUMMARISE = Stage(
     "summarise",
     item=Past,
@@ -239,7 +237,7 @@ SEGMENT = Stage(
     asks=loop.prompts_of,
     options=("segmenting", "min_segment_activities", "segments", *loop.OPTIONS),
     calls=loop.calls_of,
-    when=lambda _, options: options.method in SEGMENTED,
+    when=in_segments,
 )
 
 VERIFY = Stage(
@@ -250,7 +248,7 @@ VERIFY = Stage(
     work=verify,
     after=("segment",),
     calls=Calls(least=0, most=0),
-    when=lambda _, options: options.method in SEGMENTED,
+    when=in_segments,
 )
 
 COMBINE = Stage(
@@ -262,7 +260,7 @@ COMBINE = Stage(
     roles=("candidate",),
     options=("query", "max_words"),
     after=("segment", "verify"),
-    when=lambda _, options: options.method in SEGMENTED,
+    when=in_segments,
 )
 
 PREDICT = Stage(
@@ -288,7 +286,9 @@ RATE = Stage(
     options=("query",),
     after=("summarise", "combine"),
     calls=Calls(least=2, most=2),
-    when=lambda data, options: options.autoeval and options.method in (*SINGLE, *SEGMENTED),
+    when=lambda data, options: (
+        options.autoeval and (options.method in SINGLE or in_segments(data, options))
+    ),
     role_hint="the option `autoeval` lets a judge rate the summaries: name one with --judge SPEC",
 )
 

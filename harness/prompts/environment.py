@@ -12,8 +12,6 @@ spaces before a tag on its own line belong to the tag. So does one newline befor
 `{% endblock %}` of a message, and the newline at the end of a template without messages. All other
 text of the file is in the message. An empty message is left out.
 
-The steps and the characters of one rendering are limited, and so is the nesting of a template.
-
 The same variables give the same messages: `random` and `lipsum` are removed. `tojson` writes plain
 JSON, in which non-ASCII characters and `<` are not escaped.
 """
@@ -27,15 +25,15 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import jinja2
 from jinja2 import meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from harness.base.errors import PromptError
 from harness.base.hashing import digest, digest_bytes
 from harness.contracts.model import Message
-from harness.prompts.bounds import BoundedEnvironment, gathered, narrow
 
 RENDERING_VERSION = 1
 """To be raised when the same file and variables give other messages than before."""
@@ -64,7 +62,7 @@ class Turn(str):
         return turn
 
 
-class PromptEnvironment(BoundedEnvironment):
+class PromptEnvironment(ImmutableSandboxedEnvironment):
     """Jinja with the settings of prompts."""
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
@@ -80,7 +78,7 @@ class PromptEnvironment(BoundedEnvironment):
         )
         self.globals.pop("lipsum")
         self.filters.pop("random")
-        self.filters["tojson"] = narrow(_tojson)
+        self.filters["tojson"] = _tojson
         self.filters[TURN_FILTER] = Turn.of
 
     def make_globals(self, d: MutableMapping[str, Any] | None) -> MutableMapping[str, Any]:
@@ -113,10 +111,9 @@ class Compiled:
     def render(self, variables: Mapping[str, Any]) -> tuple[Message, ...]:
         """The messages for these variables."""
         template = self.template
-        cast(PromptEnvironment, template.environment).steps = 0
         try:
             context = template.new_context(dict(variables))
-            parts = gathered(template.root_render_func(context))
+            parts = list(template.root_render_func(context))
         except Exception as error:
             raise _render_error(error, template, variables) from error
         if self.has_turns:
@@ -161,7 +158,6 @@ class Folder(jinja2.BaseLoader):
 
     def compile(self, name: str) -> Compiled:
         """The compiled prompt of that name, with a digest over all files that it needs."""
-        self._environment.steps = 0
         try:
             return self._compile(name)
         except PromptError:

@@ -32,8 +32,6 @@ from harness.registry.registrations import (
     Registration,
     RespondentRegistration,
 )
-from harness.registry.registry import line_of
-from harness.registry.tracing import trace
 
 if TYPE_CHECKING:
     from harness.contracts.judge import JudgeInput
@@ -116,8 +114,10 @@ def registered_by(
         "analyses": add_analysis,
         "data_tools": add_data_tool,
     }
+    others = [one for one in manager.get_plugins() if one is not plugin]
     for kind, register in adders.items():
-        _call(plugin, manager, f"register_{kind}", register, found[kind])
+        caller = manager.subset_hook_caller(f"register_{kind}", others)
+        caller(register=register)
     return found
 
 
@@ -138,29 +138,6 @@ def _adds_embedders(kept: list[tuple[Any, Any]], origin: Origin) -> Callable[...
         kept.append((name, registration))
 
     return add_embedder
-
-
-def _call(
-    plugin: object,
-    manager: pluggy.PluginManager,
-    hook_name: str,
-    register: Callable[..., None],
-    kept: list[tuple[Any, Any]],
-) -> None:
-    """Call a plugin's implementation of a registering hook, if it has one."""
-    others = [one for one in manager.get_plugins() if one is not plugin]
-    caller = manager.subset_hook_caller(hook_name, others)
-    if not caller.get_hookimpls():
-        return
-    result = "done"
-    try:
-        caller(register=register)
-    except BaseException as error:
-        result = f"raised {line_of(error)}"
-        raise
-    finally:
-        names = ", ".join(key if isinstance(key, str) else "/".join(key) for key, _ in kept)
-        trace(manager.get_name(plugin), hook_name, f"registered {names or 'nothing'}", result)
 
 
 def check_command(command: str, *, tool: str) -> None:

@@ -26,7 +26,6 @@ from harness.registry.registrations import (
     Registry,
     RespondentRegistration,
 )
-from harness.registry.tracing import trace
 
 if TYPE_CHECKING:
     from harness.contracts.benchmark import Benchmark
@@ -87,13 +86,10 @@ class Plugins(Registries):
             arguments = [event] * len(implementation.argnames)
             try:
                 implementation.function(*arguments)
-                result = "done"
             except Exception as error:  # an observer must not end a run
-                result = f"raised {line_of(error)}"
                 raised.append(
                     f"{implementation.plugin_name} failed in {hook_name}: {line_of(error)}"
                 )
-            trace(implementation.plugin_name, hook_name, event, result)
         return raised
 
     def check_problems(self) -> None:

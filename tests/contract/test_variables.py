@@ -20,7 +20,6 @@ NO_OPTIONS = {
     "HARNESS_HF_PYTHON",
     "HARNESS_PLUGINS",
     "HARNESS_PRETRAINED",
-    "HARNESS_TRACE_HOOKS",
     "HARNESS_VLLM_PYTHON",
 }
 """Each variable that the code reads or sets, except those of options."""

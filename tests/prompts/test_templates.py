@@ -54,93 +54,15 @@ def test_blocks_are_messages_in_the_order_of_the_file(tmp_path: Path) -> None:
     ]
 
 
-def test_loops_in_loops_end_before_they_hang(tmp_path: Path) -> None:
-    each = "{% for _ in range(100000) %}"
-    with pytest.raises(PromptError, match="more than 10,000,000 steps together") as caught:
-        render(tmp_path, f"Hello\n{each}{each}{{% endfor %}}{{% endfor %}}")
-    assert caught.value.where == f"{tmp_path / 'quiz' / 'ask.candidate.j2'}:2"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{% for a in long %}{% for b in long %}{% endfor %}{% endfor %}",
-        "{% for a in long|map('upper') %}{% for b in long|map('upper') %}{% endfor %}{% endfor %}",
-        "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}"
-        "{{ m(60) }}",
-        "{% for n in long %}{% set x = range(99999)|sum %}{% endfor %}",
-        "{% for n in long %}{% set x = ('a' * 999999)|upper %}{% endfor %}",
-        "{% for n in 'a' * 1000 %}{% set x = 'a' * 1000000 %}{% endfor %}",
-        "{% for n in [60] recursive %}{% if n %}{{ loop([n - 1]) }}{{ loop([n - 1]) }}{% endif %}"
-        "{% endfor %}",
-    ],
-)
-def test_every_loop_ends_before_it_hangs(tmp_path: Path, text: str, monkeypatch) -> None:
-    monkeypatch.setattr("harness.prompts.bounds.MOST_STEPS", 100_000)
-    with pytest.raises(PromptError, match="more than 100,000 steps"):
-        render(tmp_path, text, long="x" * 1000)
-
-
-def test_a_file_that_includes_itself_twice_ends_before_it_hangs(
-    tmp_path: Path, monkeypatch
-) -> None:
-    monkeypatch.setattr("harness.prompts.bounds.MOST_STEPS", 100_000)
-    name = "quiz/ask.candidate.j2"
-    again = f'{{% include "{name}" %}}'
-    text = f"{{% set n = n - 1 %}}{{% if n %}}{again}{again}{{% endif %}}"
-    with pytest.raises(PromptError, match="more than 100,000 steps"):
-        render(tmp_path, text, n=60)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ 'a' * 10**10 }}",
-        "{{ 10**10 * [1] }}",
-        "{{ 7 ** 99999999 }}",
-        "{{ [1]|slice(9999999999)|list }}",
-        "{{ [1]|batch(9999999999, 0)|list }}",
-        "{{ 'a'|center(9999999999) }}",
-        "{{ 'a\nb'|indent(9999999999) }}",
-        "{{ [1]|tojson(indent=9999999999) }}",
-        "{{ 'a'.ljust(9999999999) }}",
-        "{{ '%9999999999d' % 1 }}",
-        "{{ '%9999999999d'|format(1) }}",
-        "{{ '{:>9999999999}'.format(1) }}",
-        "{{ ('a' * 1000000).replace('a', 'b' * 100000) }}",
-        "{{ ('a' * 1000000)|replace('a', 'b' * 100000) }}",
-        "{{ ('b' * 1000000).join('a' * 1000) }}",
-        "{{ ('a' * 1000)|join('b' * 1000000) }}",
-        "{{ (['b' * 1000000] * 1000)|join }}",
-        "{{ ('\t' * 1000000).expandtabs(9000000) }}",
-        "{{ ('a' * 1000000).translate({97: 'b' * 100000}) }}",
-        "{{ '%*d' % (999999999, 1) }}",
-        "{{ '%*d'|format(999999999, 1) }}",
-        "{{ '%(a)999999999d' % {'a': 1} }}",
-        "{{ '{:{w}}'.format(1, w=999999999) }}",
-        "{{ ('%999999d' * 1000) % range(1000) }}",
-        "{{ 10 ** 5000 * 10 ** 5000 }}",
-        "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
-        "{% set s.x = s.x ~ s.x %}{% endfor %}",
-        "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
-        "{% set s.x = s.x + s.x %}{% endfor %}",
-        "{% set s = namespace(x='a') %}{% for _ in range(90) %}"
-        "{% set x %}{{ s.x }}{{ s.x }}{% endset %}{% set s.x = x %}{% endfor %}",
-        "{% for _ in range(99999) %}" + 200 * "a" + "{% endfor %}",
-        "{% block user %}{% for _ in range(99999) %}" + 200 * "a" + "{% endfor %}{% endblock %}",
-    ],
-)
-def test_no_text_list_or_number_is_made_that_is_too_large(tmp_path: Path, text: str) -> None:
-    with pytest.raises(PromptError, match="would be longer than 10,000,000"):
-        render(tmp_path, text)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("{{ 'a' ~ 1 ~ [2] }}", "a1[2]"),
         ("{{ '<' ~ '<'|e }}", "<&lt;"),
-        ("{% autoescape true %}{{ '<' ~ '<'|safe }}{% endautoescape %}", "&lt;<"),
+        (
+            "{% set a = '<' %}{% autoescape true %}{{ a ~ a|safe }}{% endautoescape %}",
+            "&lt;<",
+        ),
         ("{% for a in [1, 2, 3]|select('odd') %}{{ loop.index }}{{ a }}{% endfor %}", "1123"),
         ("{% for a in [3, 4] if a > 3 %}{{ loop.length }}{{ a }}{% else %}-{% endfor %}", "14"),
         ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% else %}-{% endfor %}", "a1"),
@@ -164,7 +86,7 @@ def test_no_text_list_or_number_is_made_that_is_too_large(tmp_path: Path, text: 
         ("{{ {5000000000: 'x'}.get(5000000000) }}", "x"),
     ],
 )
-def test_what_is_bounded_gives_what_jinja_gives(tmp_path: Path, text: str, expected: str) -> None:
+def test_the_sandbox_gives_what_jinja_gives(tmp_path: Path, text: str, expected: str) -> None:
     assert render(tmp_path, text) == [("user", expected)]
 
 
@@ -183,13 +105,19 @@ def test_what_cannot_be_compiled_is_a_prompt_error(tmp_path: Path, text: str, sa
     assert "ask.candidate.j2" in str(caught.value.where)
 
 
-@pytest.mark.parametrize("walked", ["many", "many | list", "many[1:]", "many | reverse"])
-def test_a_range_that_is_made_once_counts_each_time_it_is_walked(
-    tmp_path: Path, walked: str
-) -> None:
-    loops = "{% for _ in many %}" + f"{{% for _ in {walked} %}}" + "{% endfor %}{% endfor %}"
-    with pytest.raises(PromptError, match="more than 10,000,000 steps together"):
-        render(tmp_path, "Hello {% set many = range(100000) %}" + loops)
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{% include "quiz/ask.candidate.j2" %}',
+        "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+        "{% for n in [1] recursive %}{{ loop([n]) }}{% endfor %}",
+    ],
+    ids=["file", "macro", "loop"],
+)
+def test_what_uses_itself_without_end_is_a_prompt_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(PromptError, match="nested too deeply, or uses itself") as caught:
+        render(tmp_path, text)
+    assert "ask.candidate.j2" in str(caught.value.where)
 
 
 def test_a_range_is_what_it_is_in_python(tmp_path: Path) -> None:
@@ -200,15 +128,6 @@ def test_a_range_is_what_it_is_in_python(tmp_path: Path) -> None:
     )
     expected = "range(2, 9, 3) 5 range(5, 11, 3) 3 True False 852 [2, 5, 8] 8 3False3False3True"
     assert render(tmp_path, text) == [("user", expected)]
-
-
-def test_steps_are_counted_for_each_rendering_by_itself(tmp_path: Path) -> None:
-    text = "{% for a in range(60) %}{% for b in range(100000) %}{% endfor %}{{ a }} {% endfor %}"
-    root = folder(tmp_path, ask__candidate=text)
-    template = Templates([root]).need("quiz", "ask", "candidate")
-    expected = " ".join(map(str, range(60))) + " "
-    for _ in range(2):
-        assert template.render({}) == (Message("user", expected),)
 
 
 @pytest.mark.parametrize(

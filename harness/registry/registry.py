@@ -203,6 +203,7 @@ class Plugins(Registries):
         if name in registry:
             return registry[name]
         behind = self.broken_behind(name) or self.broken
+        left_out = ", ".join(one.entry_point for one in self.left_out)  # one may have the name
         # Task files name benchmarks, and the user names everything else.
         named_by_user = registry is not self.benchmarks
         raise (UnknownName if named_by_user and not behind else PluginError)(
@@ -212,14 +213,9 @@ class Plugins(Registries):
             else "a name that a plugin registers",
             hint=did_you_mean(name, registry)
             or self._broken_lines(behind)
-            or self._left_out()
+            or (f"HARNESS_PLUGINS leaves out {left_out}" if left_out else None)
             or (_KIND_AND_NAME if registry is self.models else None),
         )
-
-    def _left_out(self) -> str | None:
-        """A hint that names the plugins left out, since one of them may have the name."""
-        names = ", ".join(one.entry_point for one in self.left_out)
-        return f"HARNESS_PLUGINS leaves out {names}" if names else None
 
     @staticmethod
     def _broken_lines(broken: Iterable[BrokenPlugin]) -> str | None:

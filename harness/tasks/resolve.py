@@ -59,7 +59,9 @@ def resolve(document: Document, find: Find) -> Resolved:
     values: dict[str, Any] = {}
     for one in documents.values():
         own = _with_paths(one)
-        values = merge(values, own if one is document else _without_own(own))
+        if one is not document:
+            own = {key: value for key, value in own.items() if key not in OWN}
+        values = merge(values, own)
     return Resolved(values=values, documents=tuple(documents.values()))
 
 
@@ -130,7 +132,3 @@ def _with_paths(document: Document) -> Mapping[str, Any]:
 
 def _from(document: Document, named: Any) -> Any:
     return str(document.file.parent / named) if isinstance(named, str) else named
-
-
-def _without_own(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key not in OWN}

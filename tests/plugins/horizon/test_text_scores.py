@@ -10,7 +10,6 @@ import pytest
 from builders.records import make_records
 from harness_horizon.next_item.scores import TABLES
 from harness_horizon.text.finding import (
-    COLUMNS,
     HORIZON_TEXT,
     METRICS,
     column_of,
@@ -198,8 +197,16 @@ def test_a_long_horizon_has_one_unit_a_user() -> None:
     assert found["v/1"].missing["published_recall_100"] == "generate/no_list"
 
 
-def test_every_column_has_a_metric_and_the_metrics_of_tasks_are_columns() -> None:
-    assert set(COLUMNS) <= set(METRICS)
+def test_the_metrics_of_each_cut_are_those_that_the_tasks_score() -> None:
+    of_ten = {
+        "recall_10", "precision_10", "ndcg_10", "published_recall_10",
+        "recall_10_cosine", "precision_10_cosine", "ndcg_10_cosine",
+        "recall_10_whole", "precision_10_whole", "published_recall_10_whole",
+        "recall_10_cosine_whole", "precision_10_cosine_whole",
+        "recall_10_user", "ndcg_10_user", "recall_10_cosine_user", "ndcg_10_cosine_user",
+    }  # fmt: skip
+    every = {name.replace("_10", f"_{cut}") for name in of_ten for cut in (10, 20, 50, 100)}
+    assert set(METRICS) == {*every, "cosine_mean", "cosine_best"}
     made = {name for options in (NEXT, LONG) for one in
             scores(("u", HIT), ("u", NO_LIST), options=options).values()
             for name in (*one.values, *one.missing)}  # fmt: skip

@@ -72,7 +72,7 @@ class Axis:
     """The prompts that curves run through, by their entropies.
 
     `bins` is the number of bins with a prompt; without enough of them, there is no curve. `steps`
-    are the entropies between the ends of a curve.
+    are the entropies between the ends of a curve, and moving means times `fit` are its heights.
     """
 
     def __init__(self, entropy: Floats, edges: Floats, window: Window) -> None:
@@ -88,19 +88,13 @@ class Axis:
         powers, along = (
             np.vander((of - middle) / scale, ORDER + 1) for of in (self.means, self.steps)
         )
-        self._fit = along @ np.linalg.pinv(powers)
+        self.fit = (along @ np.linalg.pinv(powers)).T
 
     def moved(self, cross: Floats, weights: Floats | None = None) -> Floats:
         """The moving means of the cross-entropies of the prompts, each with its weight."""
         weights = np.ones_like(cross) if weights is None else weights
-        return _moving(
-            np.bincount(self._bin_of, weights * cross) / np.bincount(self._bin_of, weights)
-        )
-
-    def course(self, moved: Floats) -> Floats:
-        """The height of the polynomial through moving means at each step; a row for each row."""
-        height: Floats = moved @ self._fit.T
-        return height
+        sums = np.bincount(self._bin_of, weights * cross)
+        return _moving(sums / np.bincount(self._bin_of, weights))
 
 
 def edges_of(entropy: Floats) -> Floats:
@@ -116,7 +110,7 @@ def curve_of(
     if axis.bins < FEWEST:
         return NoCurve(bins=axis.bins)
     moved = axis.moved(cross)
-    course = axis.course(moved)
+    course = moved @ axis.fit
     lowest = int(course.argmin())
     return Curve(
         bins=axis.bins,
@@ -145,7 +139,7 @@ def resampled(
     axis = Axis(entropy, edges, window)
     random = np.random.Generator(np.random.PCG64(seed))
     moved = [axis.moved(cross, random.standard_exponential(len(cross))) for _ in range(draws)]
-    lowest = axis.course(np.array(moved)).argmin(axis=1)
+    lowest = (np.array(moved) @ axis.fit).argmin(axis=1)
     tail = (1.0 - confidence) / 2.0
     low, high = np.quantile(axis.steps[lowest], [tail, 1.0 - tail]).tolist()
     places = Counter(map(_place, lowest.tolist()))

@@ -41,16 +41,14 @@ def load(dataset: Dataset, options: Options) -> tuple[Prompt, ...]:
     Setting c has the prompt without any context too, whose own setting is `none`.
     """
     recipe = recipe_for(dataset, options)
-    prompts: tuple[Prompt, ...]
-    notes: Mapping[str, int]
     if dataset.has("prompts"):
+        record: Record | Built
         record, prompts = built_prompts(dataset)
         check_recipe(record, recipe, where=str(dataset.path("prompts")))
-        notes = record.notes
     else:
-        built = build(dataset, recipe)
-        prompts, notes = built.prompts, built.notes
-    for fact, number in notes.items():
+        record = build(dataset, recipe)
+        prompts = record.prompts
+    for fact, number in record.notes.items():
         dataset.note(fact, number)
     settings = ("c", "none") if options.setting == "c" else (options.setting,)
     own = {one.id: one for one in prompts if one.setting in settings}
@@ -77,8 +75,7 @@ def built_prompts(dataset: Dataset) -> tuple[Record, tuple[Prompt, ...]]:
 
 def recipe_for(dataset: Dataset, given: Recipe) -> Recipe:
     """The part of options that decides the prompts; the sample needs less and gives fewer."""
-    names = Recipe.__struct_fields__
-    recipe = Recipe(**{name: getattr(given, name) for name in names})
+    recipe = Recipe(**{name: getattr(given, name) for name in Recipe.__struct_fields__})
     if "sample" in dataset.about:
         least = {name: min(getattr(recipe, name), most) for name, most in IN_SAMPLE.items()}
         recipe = msgspec.structs.replace(recipe, **least)
@@ -97,10 +94,9 @@ def read_log(dataset: Dataset, recipe: Recipe) -> Log:
 
 def check_recipe(record: Record, recipe: Recipe, *, where: str) -> None:
     """Raise UsageError unless prompts were built as the task's options say."""
-    options = msgspec.structs.asdict(recipe)
     unlike = {
         name: value
-        for name, value in options.items()
+        for name, value in msgspec.structs.asdict(recipe).items()
         if record.options.get(name) != value
         and not (recipe.domain == "movies" and name in MUSIC_ONLY)
     }
@@ -111,24 +107,20 @@ def check_recipe(record: Record, recipe: Recipe, *, where: str) -> None:
         raise UsageError(
             "the prompts were built with other options than the task has",
             where=where,
-            found=f"built with {_listed(built)}",
-            expected=f"{_listed(unlike)}, as the task says",
+            found=f"built with {_settings(built, ', ')}",
+            expected=f"{_settings(unlike, ', ')}, as the task says",
             hint=f"name the tasks of this domain: behaviour_{record.domain}"
             if "domain" in unlike
-            else f"build them again, or give --set {' --set '.join(_settings(built))}",
+            else f"build them again, or give --set {_settings(built, ' --set ')}",
         )
 
 
-def _settings(options: Mapping[str, Any]) -> list[str]:
+def _settings(options: Mapping[str, Any], between: str) -> str:
     """Options as the command line writes them."""
-    return [
+    return between.join(
         f"{name}={str(value).lower() if isinstance(value, bool) else value}"
         for name, value in options.items()
-    ]
-
-
-def _listed(options: Mapping[str, Any]) -> str:
-    return ", ".join(_settings(options))
+    )
 
 
 def _raw(dataset: Dataset, recipe: Recipe) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from harness_behaviour.records import CANDIDATES, RANKED, Asked, Fit, Options, R
 
 if TYPE_CHECKING:
     from harness import Record, Records
-    from harness_behaviour.entropy import Floats, Places
+    from harness_behaviour.entropy import Places
 
 STAGE = "recommend"
 AT_ONCE = 1024
@@ -58,10 +58,7 @@ METRICS: dict[str, Metric] = {
         description="NDCG of the ten; a candidate's gain is its true probability", note=UNREAD
     ),
     "seen": GAIN(description="share of the ten that somebody in the group has", note=UNREAD),
-    "filled": LOSS(
-        description="places of the ten that were filled at random",
-        worst=float(RANKED),
-    ),
+    "filled": LOSS(description="places of the ten that were filled at random", worst=float(RANKED)),
     "gap_random": BASELINE(description="gap of one random ranking a prompt, the paper's baseline"),
     "gap_popular": BASELINE(
         description="gap of what most users have, without those behind the prompt: the gap to beat"
@@ -81,33 +78,6 @@ MORE_USERS = "over 100"
 THIRDS = ("lowest", "middle", "highest")
 
 
-class Fits(NamedTuple):
-    """How the rankings of prompts fit, each an array by prompt; a mean over several rankings."""
-
-    cross: Floats
-    cross_1e3: Floats
-    displaced: Floats
-    ndcg: Floats
-    seen: Floats
-
-    @classmethod
-    def of(cls, targets: Targets, rankings: Places) -> Fits:
-        """The fits of one or more rankings of each prompt."""
-        crossed = entropy.crossed(targets, rankings)
-        parts = (
-            crossed.at(entropy.EPSILON),
-            crossed.at(entropy.EPSILON_1E3),
-            crossed.displaced,
-            entropy.gains(targets, rankings),
-            entropy.seen(targets, rankings),
-        )
-        return cls(*(part.mean(axis=1) for part in parts))
-
-    def by_prompt(self) -> list[tuple[float, ...]]:
-        """The fits of each prompt."""
-        return list(zip(*(part.tolist() for part in self), strict=True))
-
-
 def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterator[Score[Fit]]:
     """One score per prompt; that of the prompt without any context has details alone."""
     asked = records[STAGE].with_items(Asked)
@@ -119,13 +89,27 @@ def score(records: Mapping[str, Records[Any, Any]], options: Options) -> Iterato
 def entropy_cuts(asked: Records[Any, Any]) -> tuple[float, float]:
     """The entropies that divide the prompts of the task's setting into thirds."""
     found = [
-        _targets(own).entropies()
+        Targets(own).entropies()
         for part in _parts(asked)
-        if (own := [one for one in part if one.item.setting != "none"])
+        if (own := [one.item.counts for one in part if one.item.setting != "none"])
     ]
     every = np.concatenate(found) if found else np.zeros(1)
     low, high = np.quantile(every, (1 / 3, 2 / 3)).tolist()
     return low, high
+
+
+def _fits(targets: Targets, rankings: Places) -> list[tuple[float, ...]]:
+    """How rankings fit each prompt, a mean over several: cross-entropy at both epsilons, displaced
+    mass, NDCG, and the share that somebody in the group has."""
+    crossed = entropy.crossed(targets, rankings)
+    parts = (
+        crossed.at(entropy.EPSILON),
+        crossed.at(entropy.EPSILON_1E3),
+        crossed.displaced,
+        entropy.gains(targets, rankings),
+        entropy.seen(targets, rankings),
+    )
+    return list(zip(*(part.mean(axis=1).tolist() for part in parts), strict=True))
 
 
 def _parts(asked: Records[Any, Any]) -> Iterator[list[Record[Any, Any]]]:
@@ -135,14 +119,10 @@ def _parts(asked: Records[Any, Any]) -> Iterator[list[Record[Any, Any]]]:
         yield part
 
 
-def _targets(part: Sequence[Record[Any, Any]]) -> Targets:
-    return Targets(one.item.counts for one in part)
-
-
 def _scores(
     part: Sequence[Record[Any, Any]], fills: int, cuts: tuple[float, float]
 ) -> Iterator[Score[Fit]]:
-    targets = _targets(part)
+    targets = Targets(one.item.counts for one in part)
     drawn = entropy.drawn([one.id for one in part], fills, candidates=CANDIDATES, ranked=RANKED)
     answered = _answered(part, targets, drawn)
     true = targets.entropies().tolist()
@@ -154,7 +134,7 @@ def _scores(
     )
     others = (group > behind).any(axis=1)
     chance, popular, in_group = (
-        Fits.of(targets, rankings).by_prompt()
+        _fits(targets, rankings)
         for rankings in (
             drawn[:, :1],
             entropy.most_frequent(everybody - behind, RANKED),
@@ -188,15 +168,14 @@ def _answered(
     short = [place for place, one in rankings.items() if _empty(one)]
     if whole:
         given = np.array([rankings[place].places for place in whole])[:, None]
-        fits = Fits.of(targets.part(whole), given).by_prompt()
+        fits = _fits(targets.part(whole), given)
         found |= {place: (*fit, fit[0]) for place, fit in zip(whole, fits, strict=True)}
     if short:
         own, named = targets.part(short), [rankings[place].places for place in short]
-        fits = Fits.of(own, entropy.filled(named, drawn[short])).by_prompt()
+        fits = _fits(own, entropy.filled(named, drawn[short]))
         in_true_order = entropy.filled(named, own.best(RANKED))
         least = entropy.crossed(own, in_true_order).at(entropy.EPSILON)[:, 0].tolist()
-        for place, fit, optimistic in zip(short, fits, least, strict=True):
-            found[place] = (*fit, optimistic)
+        found |= {place: (*fit, of) for place, fit, of in zip(short, fits, least, strict=True)}
     return found
 
 
@@ -227,14 +206,10 @@ def _score(
     counts = {} if answered is None else _counts(ranking)
     if item.setting == "none":
         return Score(id=record.id, user=record.user, counts=counts, details=fit)
-    values = {
-        "gap_random": chance[0] - true,
-        "gap_popular": popular[0] - true,
-    }
+    values = {"gap_random": chance[0] - true, "gap_popular": popular[0] - true}
     if in_group is not None:
         values["gap_popular_in_group"] = in_group[0] - true
-    missing: dict[str, str] = {}
-    worst: dict[str, float] = {}
+    missing, worst = dict[str, str](), dict[str, float]()
     if answered is None:
         missing = dict.fromkeys(OF_ANSWERS, f"{STAGE}/{record.outcome.cause}")  # type: ignore[union-attr]
         worst = _columns((*chance, chance[0]), true, RANKED)
@@ -265,7 +240,6 @@ def _columns(fits: tuple[float, ...], true: float, empty: int) -> dict[str, floa
 
 
 def _empty(ranking: Ranking) -> int:
-    """How many places a ranking leaves empty."""
     return RANKED - len(ranking.places)
 
 

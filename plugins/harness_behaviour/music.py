@@ -52,7 +52,7 @@ def read(profile: Table, events: Table, database: Database, recipe: Recipe) -> L
         )
     users, items = plays.of(kept)
     demography = [profiles[user] for user in kept]
-    values = _values(demography, _large(profiles, recipe.min_users_per_country))
+    values = _values(demography, Counter(own.country for own in profiles.values()), recipe)
     where = "the tables 'profile' and 'events'"
     unknown = "out of the proxies that need it"
     return Log(
@@ -100,22 +100,14 @@ def continent_of() -> dict[str, str]:
     return {country: name for name, countries in continents.items() for country in countries}
 
 
-def _large(profiles: Mapping[str, Profile], least: int) -> set[str]:
-    """The countries with enough users, whatever these listened to."""
-    counts = Counter(one.country for one in profiles.values() if one.country is not None)
-    return {country for country, count in counts.items() if count >= least}
-
-
 def _values(
-    demography: Sequence[Profile], countries: set[str]
+    demography: Sequence[Profile], users: Mapping[str | None, int], recipe: Recipe
 ) -> dict[Proxy, list[tuple[str, ...] | None]]:
-    """The values of each user in each proxy."""
+    """The values of each user in each proxy; `users` of a country, whatever these listened to."""
+    large = {country for country, many in users.items() if many >= recipe.min_users_per_country}
     return {
         "none": [() for _ in demography],
-        "country": [
-            (one.country,) if one.country is not None and one.country in countries else None
-            for one in demography
-        ],
+        "country": [_known(one.country if one.country in large else None) for one in demography],
         "continent": [_known(one.continent) for one in demography],
         "gender": [_known(one.gender) for one in demography],
         "gender_continent": [_known(one.gender, one.continent) for one in demography],
@@ -126,11 +118,6 @@ def _known(*values: str | None) -> tuple[str, ...] | None:
     """The values, or None if one of them is unknown."""
     known = tuple(one for one in values if one is not None)
     return known if len(known) == len(values) else None
-
-
-def _tidy(text: str) -> str:
-    """The SQL of a name on one line, without control characters."""
-    return rf"trim(regexp_replace({text}, '[\s\p{{Z}}\p{{C}}]+', ' ', 'g'))"
 
 
 class _Plays:
@@ -148,7 +135,11 @@ class _Plays:
             f"{self._plays}_written",
             f'SELECT "user", {listed}, count(*) AS times FROM events GROUP BY ALL',
         )
-        tidied = ", ".join(f"{_tidy(one)} AS tidy_{one}" for one in columns)
+        # Names on one line, without control characters.
+        tidied = ", ".join(
+            rf"trim(regexp_replace({one}, '[\s\p{{Z}}\p{{C}}]+', ' ', 'g')) AS tidy_{one}"
+            for one in columns
+        )
         self._make(
             self._names,
             f"""

@@ -149,13 +149,11 @@ class Candidates:
         if title in self._exact:
             return self._exact[title], "exact"
         for text in (title, NUMBER.sub("", title)):
-            place = self._folded.get(folded(text))
-            if place is not None:
+            if (place := self._folded.get(folded(text))) is not None:
                 return place, "folded"
         return None
 
     def among(self, titles: Iterable[str]) -> int:
-        """How many of the titles are candidates."""
         return sum(self.find(title) is not None for title in titles)
 
     def closest(self, title: str, similarity: float) -> int | None:
@@ -206,7 +204,6 @@ def names(title: str) -> set[str]:
 
 
 def _numbers(text: str) -> str:
-    """The numbers in a folded title, one after the other."""
     return "".join(ROMAN.get(one, one) for one in NUMBERS.findall(text))
 
 
@@ -218,7 +215,6 @@ def _unique(named: Iterable[Iterable[str]]) -> dict[str, int]:
 
 
 def _ranking(titles: Sequence[str], known: Candidates, similarity: float) -> Ranking:
-    """The first ten candidates among titles."""
     placed: dict[int, How] = {}
     unknown = repeated = compared = surplus = 0
     for number, title in enumerate(titles):
@@ -228,8 +224,8 @@ def _ranking(titles: Sequence[str], known: Candidates, similarity: float) -> Ran
         found = known.find(title)
         if found is None and compared < COMPARED and len(title) <= LONGEST:
             compared += 1
-            place = known.closest(title, similarity)
-            found = None if place is None else (place, "closest")
+            if (place := known.closest(title, similarity)) is not None:
+                found = place, "closest"
         if found is None:
             unknown += 1
         elif found[0] in placed:
@@ -240,15 +236,11 @@ def _ranking(titles: Sequence[str], known: Candidates, similarity: float) -> Ran
 
 
 def _chosen(lists: Sequence[TitleList], known: Candidates) -> TitleList:
-    """The list that is the answer."""
-    if len(lists) == 1:
-        return lists[0]
+    """The list that is the answer; of equal ones the later."""
     short = [one for one in lists if len(one.titles) <= ECHO and known.among(one.titles)]
-    among = short or lists
-    counted = [
-        (min(known.among(one.titles[:ECHO]), RANKED), place) for place, one in enumerate(among)
-    ]
-    return among[max(counted)[1]]
+    return max(
+        reversed(short or lists), key=lambda one: min(known.among(one.titles[:ECHO]), RANKED)
+    )
 
 
 def _lists(text: str, known: Candidates) -> Iterator[TitleList]:
@@ -297,9 +289,8 @@ def _texts(value: Any, known: Candidates) -> Iterator[str]:
         elif known.among(value):
             yield from _in_order(value)
         else:
-            for key, one in value.items():
-                if not _negated(key, len(key)):
-                    yield from _texts(one, known)
+            kept = [one for key, one in value.items() if not _negated(key, len(key))]
+            yield from _texts(kept, known)
 
 
 def _in_order(ranks: Mapping[str, Any]) -> list[str]:
@@ -338,18 +329,16 @@ def _bare_lists(text: str, known: Candidates) -> Iterator[TitleList]:
         if found[1].lstrip()[:1] in QUOTES:
             continue
         parts = [part.strip() for part in COMMA.split(found[1])]
-        titles = []
-        start = 0
+        titles, start = [], 0
         while start < len(parts):
             ends = range(min(start + 4, len(parts)), start, -1)
             joined = ((", ".join(parts[start:end]), end) for end in ends)
-            title, start = next(
-                (one for one in joined if known.find(one[0])), (parts[start], start + 1)
-            )
+            single = parts[start], start + 1
+            title, start = next((one for one in joined if known.find(one[0])), single)
             titles.append(title.strip(DECORATION))
         if known.among(titles):
             negated = _negated(text, found.start())
-            yield TitleList([title for title in titles if title], "regex", negated=negated)
+            yield TitleList([*filter(None, titles)], "regex", negated=negated)
 
 
 def _listed(text: str, known: Candidates) -> Iterator[TitleList]:

@@ -75,16 +75,16 @@ def run(tasks: Sequence[FinishedTask], options: object) -> Report:
         )
         for name in [*samples][1:]:
             both = {TARGET: samples[TARGET], name: samples[name]}
-            each = {
-                proxy: {name_of(None, length): (proxy, length) for length in lengths}
-                for proxy in known
-            }
             figures.append(
                 Panels(
                     title=f"{page.title}, {name}: cross-entropy of each proxy by history",
                     figures=tuple(
-                        figure(f"{page.title}, {PROXY_NAMES[proxy]}", both, boxes)
-                        for proxy, boxes in each.items()
+                        figure(
+                            f"{page.title}, {PROXY_NAMES[proxy]}",
+                            both,
+                            {name_of(None, length): (proxy, length) for length in lengths},
+                        )
+                        for proxy in known
                     ),
                     note=f"{name}, by items in the history; {NOTE}",
                 )

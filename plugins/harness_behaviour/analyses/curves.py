@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from harness.contracts.report import Axis, Figure, Line, Panels, Points, Report, Sheet
-from harness_behaviour.analyses.results import (
-    SETTINGS,
-    Page,
-    Panel,
-    Ranking,
-    mean_of,
-    pages_of,
-)
+from harness.scoring.stats import Undefined, pearson
+from harness_behaviour.analyses.results import SETTINGS, Page, Panel, Ranking, mean_of, pages_of
 from harness_behaviour.curve import FEWEST, Curve, NoCurve, Resampled, curve_of, resampled
 
 if TYPE_CHECKING:
@@ -96,20 +90,14 @@ def curves_of(panel: Panel) -> list[Found]:
     for one in panel.rankings:
         how, window = one.task.task.interval, one.task.options.window
         prompts = *one.points, panel.edges
-        curve = curve_of(*prompts, window=window)
-        if isinstance(curve, NoCurve):
-            found.append(Found(one, curve, None, ()))
-            continue
-        drawn = resampled(
-            *prompts,
-            window=window,
-            seed=one.seed("curve"),
-            draws=how.draws,
-            confidence=how.confidence,
-        )
-        curves = (
-            curve_of(one.prompts.entropy, draw, panel.edges, window=window) for draw in one.draws
-        )
+        curve, drawn = curve_of(*prompts, window=window), None
+        if isinstance(curve, Curve):
+            seed, draws = one.seed("curve"), how.draws
+            drawn = resampled(
+                *prompts, window=window, seed=seed, draws=draws, confidence=how.confidence
+            )
+        entropy = one.prompts.entropy
+        curves = [curve_of(entropy, draw, panel.edges, window=window) for draw in one.draws]
         band = tuple(each for each in curves if isinstance(each, Curve))
         found.append(Found(one, curve, drawn, band))
     return found
@@ -123,7 +111,12 @@ def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Fo
         for one in several:
             rows.append((panel.setting, one.ranking.name, one.curve.bins, *_cells(one)))
             if one.band:
-                bands.append(f"{panel.setting} {_band(one.band)}")
+                points = [each.lowest for each in one.band]
+                at = Counter(each.place for each in one.band)
+                bands.append(
+                    f"{panel.setting} {min(points):.2f} to {max(points):.2f}, of {len(points)} "
+                    f"draws {at['left']} at the left end and {at['right']} at the right"
+                )
     confidence = panels[0].models[0].task.task.interval.confidence
     return Sheet(
         title=f"{page.title}: inflection points",
@@ -132,16 +125,6 @@ def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Fo
         notes=(*([f"random draws, their own lowest points: {'; '.join(bands)}"] if bands else ()),
                *(note.format(confidence) for note in NOTES), *_window(panels), caution(panels)),
     )  # fmt: skip
-
-
-def _band(curves: Sequence[Curve]) -> str:
-    """Where the curves of random rankings are lowest."""
-    points = [one.lowest for one in curves]
-    places = Counter(one.place for one in curves)
-    return (
-        f"{min(points):.2f} to {max(points):.2f}, of {len(points)} draws {places['left']} at the "
-        f"left end and {places['right']} at the right"
-    )
 
 
 def _cells(found: Found) -> tuple[Cell, ...]:
@@ -195,10 +178,13 @@ def by_group(panel: Panel, values: Floats) -> dict[str, float]:
 
 def caution(panels: Iterable[Panel]) -> str:
     """The caution on entropy and the size of groups, with the correlations that were measured."""
-    relations = [(panel.setting, panel.relation) for panel in panels]
-    return CAUTION.format(
-        ", ".join(f"{one} {'undefined' if r is None else f'{r:.2f}'}" for one, r in relations)
-    )
+    relations = []
+    for panel in panels:
+        r = pearson(panel.prompts.entropy, np.log(panel.prompts.column("users")))
+        relations.append(
+            f"{panel.setting} {'undefined' if isinstance(r, Undefined) else f'{r:.2f}'}"
+        )
+    return CAUTION.format(", ".join(relations))
 
 
 def over_entropy(

@@ -17,7 +17,6 @@ from harness.analysis.result_grid import GridRow, ResultGrid
 from harness.analysis.task_setting import TaskSetting
 from harness.base.errors import DataError
 from harness.base.hashing import stable_int
-from harness.scoring.stats import Undefined, pearson
 from harness_behaviour.curve import Floats, edges_of
 from harness_behaviour.metrics import MORE_USERS, THIRDS, USERS
 from harness_behaviour.records import LENGTHS, PROXIES, Domain, Fit, Setting
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 Truths: TypeAlias = NDArray[np.bool_]
 Row = GridRow[Setting]
-Quantity: TypeAlias = Literal["cross", "cross_1e3", "displaced"]
 
 SETTINGS: dict[Setting, str] = {
     "a": "a: demography and history",
@@ -81,14 +79,12 @@ class Answers:
 
     @cached_property
     def entropy(self) -> Floats:
-        """The entropy of each prompt."""
         return self.column("entropy")
 
     def of_setting(self, setting: Setting) -> Answers:
-        """The prompts that belong to a setting."""
-        return Answers([
-            score for score in self.scores if score.details and score.details.setting == setting
-        ])  # fmt: skip
+        return Answers(
+            [one for one in self.scores if one.details and one.details.setting == setting]
+        )
 
     def by(self, way: str) -> dict[str, Truths]:
         """The prompts of each part of a slice that has any."""
@@ -96,7 +92,6 @@ class Answers:
         return {name: np.array([each == name for each in own]) for name in WAYS[way] if name in own}
 
     def same_prompts(self, other: Answers) -> bool:
-        """Whether another task has the same prompts."""
         ids, others = ([score.id for score in of.scores] for of in (self, other))
         return ids == others and np.allclose(self.entropy, other.entropy)
 
@@ -110,23 +105,20 @@ class Ranking:
     prompts: Answers
     baseline: str = ""
 
-    def column(self, quantity: Quantity) -> Floats:
+    def column(self, quantity: Literal["cross", "cross_1e3", "displaced"]) -> Floats:
         """A cross-entropy or the displaced mass of each prompt; NaN where nothing was read."""
         return self.prompts.column("_".join(filter(None, (quantity, self.baseline))))
 
     @cached_property
     def cross(self) -> Floats:
-        """The cross-entropies at the smaller epsilon."""
         return self.column("cross")
 
     @property
     def gap(self) -> Floats:
-        """The gap of each prompt at the smaller epsilon."""
         return self.cross - self.prompts.entropy
 
     @property
     def gap_1e3(self) -> Floats:
-        """The gap of each prompt at the larger epsilon."""
         return self.column("cross_1e3") - self.prompts.entropy
 
     @cached_property
@@ -137,12 +129,10 @@ class Ranking:
 
     @property
     def read(self) -> Truths:
-        """Whether the ranking of each prompt could be read."""
         return np.isfinite(self.cross)
 
     @property
     def points(self) -> tuple[Floats, Floats]:
-        """The entropies and cross-entropies of the prompts that could be read."""
         return self.prompts.entropy[self.read], self.cross[self.read]
 
     def seed(self, *what: str) -> int:
@@ -163,12 +153,11 @@ class Panel:
 
     @property
     def prompts(self) -> Answers:
-        """The prompts; their scores are those of the first model."""
+        """Those of the first model; others have the same, with scores of their own."""
         return self.models[0].prompts
 
     @property
     def rankings(self) -> tuple[Ranking, ...]:
-        """The rankings of models, then those of baselines."""
         return *self.models, *self.baselines
 
     @cached_property
@@ -186,12 +175,6 @@ class Panel:
             if len(parts) > 1:
                 yield from ((way, name, part) for name, part in parts.items())
 
-    @property
-    def relation(self) -> float | None:
-        """The correlation of H with log |u_h|; None if it is undefined."""
-        r = pearson(self.prompts.entropy, np.log(self.prompts.column("users")))
-        return None if isinstance(r, Undefined) else r
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Page:
@@ -206,13 +189,9 @@ class Page:
         found = []
         for setting in SETTINGS:
             models = [
-                Ranking(
-                    name=row.name,
-                    task=row.tasks[setting],
-                    prompts=answers[setting].of_setting(setting),
-                )
+                Ranking(name=row.name, task=row.tasks[setting], prompts=own.of_setting(setting))
                 for row, answers in self.members
-                if setting in answers
+                if (own := answers.get(setting))
             ]
             if models and models[0].prompts.scores:
                 baselines = [
@@ -229,19 +208,17 @@ def pages_of(tasks: Iterable[FinishedTask]) -> list[Page]:
 
     DataError if there is no score.
     """
-    every = list(tasks)
-    pages: list[Page] = []
+    every, pages = list(tasks), list[Page]()
     for domain in PROXIES:
         of_domain: list[list[tuple[Row, dict[Setting, Answers]]]] = []
         for row in GRID.rows([task for task in every if task.options.domain == domain], ()):
             found = {setting: read_answers(task) for setting, task in row.tasks.items()}
             own = {setting: answers for setting, answers in found.items() if answers.scores}
             if own:
-                page = next((page for page in of_domain if _fits(own, page)), None)
-                if page is None:
-                    of_domain.append([(row, own)])
-                else:
-                    page.append((row, own))
+                page = next((page for page in of_domain if _fits(own, page)), [])
+                if not page:
+                    of_domain.append(page)
+                page.append((row, own))
         for page in of_domain:
             names = f" ({', '.join(row.name for row, _ in page)})" if len(of_domain) > 1 else ""
             pages.append(Page(title=f"{domain.capitalize()}{names}", domain=domain, members=page))

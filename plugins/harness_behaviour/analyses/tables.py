@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import combinations, compress
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from harness.contracts.report import Report, Sheet
 from harness.reporting.text import causes
-from harness.scoring.stats import Interval, bootstrap_interval, relation_interval
+from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, relation_interval
 from harness_behaviour.analyses.curves import curves_of, inflections
 from harness_behaviour.analyses.results import PROXY_NAMES, Page, Panel, Ranking, mean_of, pages_of
 from harness_behaviour.curve import slope_of
@@ -56,10 +58,8 @@ def main(tasks: Sequence[FinishedTask], options: object) -> Report:
     sheets: list[Sheet] = []
     for page in pages_of(tasks):
         panels = page.panels()
-        found = [curves_of(panel) for panel in panels]
-        sheets.append(gaps(page, panels))
-        sheets += [parts(page, panel) for panel in panels]
-        sheets.append(inflections(page, panels, found))
+        sheets += [gaps(page, panels), *(parts(page, panel) for panel in panels)]
+        sheets.append(inflections(page, panels, [curves_of(panel) for panel in panels]))
     return Report(sheets=tuple(sheets))
 
 
@@ -122,7 +122,7 @@ def closed(popular: Floats, gap: Floats) -> float:
 def reordered(panel: Panel, part: Truths | None = None) -> Iterator[str]:
     """The pairs of rankings whose mean gaps on the prompts of both change order with epsilon."""
     for one, other in combinations(panel.rankings, 2):
-        both = one.read & other.read if part is None else one.read & other.read & part
+        both = one.read & other.read & (True if part is None else part)
         apart = (one.gap - other.gap)[both], (one.gap_1e3 - other.gap_1e3)[both]
         if both.any() and apart[0].mean() * apart[1].mean() < 0:
             yield f"{one.name} and {other.name}"
@@ -130,64 +130,51 @@ def reordered(panel: Panel, part: Truths | None = None) -> Iterator[str]:
 
 def _related(
     ranking: Ranking, x: Floats, y: Floats, relation: Callable[[Floats, Floats], float], name: str
-) -> tuple[float | None, float | None, float | None]:
+) -> list[float | None]:
     """A relation of two numbers of each prompt that has both, and its interval over prompts."""
     there = np.isfinite(x) & np.isfinite(y)
     x, y = x[there], y[there]
     value = relation(x, y) if len(x) else float("nan")
-    how = ranking.task.task.interval
-    drawn = relation_interval(
-        *(x, y, range(len(x)), relation),  # type: ignore[arg-type]
-        seed=ranking.seed(name),
-        draws=how.draws,
-        confidence=how.confidence,
-        method=how.method,
-    )
-    bounds = (drawn.low, drawn.high) if isinstance(drawn, Interval) else (None, None)
-    return value if np.isfinite(value) else None, *bounds
+    draw = partial(relation_interval, x, y, range(len(x)), relation)  # type: ignore[arg-type]
+    return [value if np.isfinite(value) else None, *_bounds(draw, ranking, name)]
 
 
-def _mean(
-    values: Floats, ranking: Ranking, metric: str, *part: str
-) -> tuple[float | None, float | None, float | None]:
+def _mean(values: Floats, ranking: Ranking, metric: str, *part: str) -> list[float | None]:
     """The mean of the values that are there, and its interval over prompts.
 
     Over all prompts, it is that of the metric in the table of the run.
     """
     known = values[np.isfinite(values)]
-    how = ranking.task.task.interval
-    drawn = bootstrap_interval(
-        known,
-        np.arange(len(known)),
-        seed=ranking.seed("_".join(filter(None, (metric, ranking.baseline))), *part),
-        draws=how.draws,
-        confidence=how.confidence,
-        method=how.method,
-    )
-    bounds = (drawn.low, drawn.high) if isinstance(drawn, Interval) else (None, None)
-    return mean_of(values), *bounds
+    draw = partial(bootstrap_interval, known, np.arange(len(known)))
+    metric = "_".join(filter(None, (metric, ranking.baseline)))
+    return [mean_of(values), *_bounds(draw, ranking, metric, *part)]
+
+
+def _bounds(
+    draw: Callable[..., Interval | NoInterval], ranking: Ranking, *what: str
+) -> tuple[float | None, float | None]:
+    """The ends of an interval that is drawn as the task says; None without one."""
+    how = msgspec.structs.asdict(ranking.task.task.interval)
+    drawn = draw(seed=ranking.seed(*what), **how)
+    return (drawn.low, drawn.high) if isinstance(drawn, Interval) else (None, None)
 
 
 def _answers(panels: Sequence[Panel]) -> Iterator[str]:
     """How much of each model's answers was filled, and how many answers name no candidate."""
-    for panel in panels:
-        for one in panel.models:
-            filled = one.prompts.column("filled")[one.read]
-            if filled.any():
-                yield (
-                    f"{panel.setting}, {one.name}: {filled.mean() / RANKED:.1%} of the places were "
-                    f"filled at random; {(filled == RANKED).sum():,} of {len(filled):,} answers "
-                    "name no candidate"
-                )
+    for setting, one in ((panel.setting, one) for panel in panels for one in panel.models):
+        filled = one.prompts.column("filled")[one.read]
+        if filled.any():
+            yield (
+                f"{setting}, {one.name}: {filled.mean() / RANKED:.1%} of the places were filled at "
+                f"random; {(filled == RANKED).sum():,} of {len(filled):,} answers name no candidate"
+            )
 
 
 def _changed(pairs: Sequence[str]) -> str:
-    """The note on rankings whose order depends on epsilon."""
     return f"in another order at 1e-3 than at 1e-6: {', '.join(pairs) or 'no two rankings'}"
 
 
 def _band(panels: Sequence[Panel]) -> str:
-    """The note on the gaps of several random rankings."""
     bands = []
     for panel in panels:
         chance = panel.baselines[0]
@@ -197,7 +184,6 @@ def _band(panels: Sequence[Panel]) -> str:
 
 
 def _unread(panel: Panel, ranking: Ranking) -> str:
-    """The causes of the answers of a model that could not be read."""
     scores = compress(ranking.prompts.scores, ~ranking.read)
     counts = Counter(score.missing.get("gap", "unreadable") for score in scores)
     return f"{panel.setting}, {ranking.name}: without an answer: {causes(counts)}"

@@ -42,20 +42,11 @@ def build_cells(log: Log, recipe: Recipe, published: Counts) -> Built:
     """The prompts of a log. `published` are the numbers of Table 1 by proxy and length."""
     weights = sizes(log.had.bits).tolist() if recipe.draws == "popularity" else None
     cells = dict(_cells(log, recipe, published, weights))
-    needed = {
-        item
-        for cell in cells.values()
-        for one in cell.found
-        for item in (*one.history, *one.candidates)
-    }
+    drawn = [one for cell in cells.values() for one in cell.found]
+    needed = {item for one in drawn for item in (*one.history, *one.candidates)}
     titles = log.titles(sorted(needed))
-    prompts: list[Prompt] = []
-    for (proxy, length), cell in cells.items():
-        prompts += _prompts(log, proxy, length, cell.found, titles)
-    counted = tuple(
-        _counted(log, proxy, length, cell, published.get((proxy, length), 0))
-        for (proxy, length), cell in cells.items()
-    )
+    prompts = [one for of, cell in cells.items() for one in _prompts(log, *of, cell.found, titles)]
+    counted = tuple(_counted(log, *of, cell, published.get(of, 0)) for of, cell in cells.items())
     outside = sum(cell.short_of_outside for cell in counted)
     notes = {
         **log.notes,
@@ -78,21 +69,13 @@ def _cells(
             if length == 0:
                 yield (proxy, length), without_history(log.had, groups, seed=seed)
                 continue
-            most = recipe.kept
+            most = recipe.kept if length <= drawable else 0
             if recipe.table1:
                 most = min(most, published.get((proxy, length), 0))
-            yield (
-                (proxy, length),
-                draw(
-                    log.had,
-                    groups,
-                    length,
-                    most=most if length <= drawable else 0,
-                    tries=recipe.tries,
-                    seed=seed,
-                    weights=weights,
-                ),
+            cell = draw(
+                log.had, groups, length, most=most, tries=recipe.tries, seed=seed, weights=weights
             )
+            yield (proxy, length), cell
 
 
 def setting_of(proxy: Proxy, length: int) -> Setting:

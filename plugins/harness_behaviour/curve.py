@@ -159,10 +159,8 @@ def slope_of(x: Floats, y: Floats) -> float:
 
 
 def _place(lowest: int) -> Place:
-    """Where a curve is, at a number of its steps."""
     return "left" if lowest == 0 else "right" if lowest == STEPS - 1 else "inside"
 
 
 def _moving(values: Floats) -> Floats:
-    """The means of 30 neighbours."""
     return np.convolve(values, np.full(WINDOW, 1.0 / WINDOW), mode="valid")

@@ -139,14 +139,10 @@ def _raw(dataset: Dataset, recipe: Recipe) -> tuple[str, ...]:
 
 def _read(*given: Any) -> Log:
     """The log of the recipe's domain, from its tables, their database and the recipe."""
-    recipe: Recipe = given[-1]
-    if recipe.domain == "movies":
-        from harness_behaviour.movies import read as read_movies
+    from harness_behaviour import movies, music
 
-        return read_movies(*given[:-1])
-    from harness_behaviour.music import read as read_music
-
-    return read_music(*given)
+    *tables, recipe = given
+    return movies.read(*tables) if recipe.domain == "movies" else music.read(*given)
 
 
 def _build(*given: Any) -> Built:

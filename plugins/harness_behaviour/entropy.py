@@ -62,7 +62,6 @@ class Targets:
         self.above_zero: Places = (self.falling > 0).sum(axis=1)
 
     def part(self, places: Sequence[int]) -> Targets:
-        """Some of the prompts."""
         made = Targets.__new__(Targets)
         for name, values in vars(self).items():
             setattr(made, name, values[places])
@@ -73,7 +72,6 @@ class Targets:
         return self.order[:, None, :ranked]
 
     def entropies(self) -> Floats:
-        """The entropy of each prompt."""
         return crossed(self, self.best(1)).finite[:, 0]
 
 

@@ -85,27 +85,23 @@ def read(users: Table, ratings: Table, movies: Table, database: Database) -> Log
     numbers = {user: number for number, user in enumerate(active)}
     of_users = np.array([numbers.get(user, -1) for user in pairs["user"].tolist()], dtype=np.int64)
     of_items = np.array([inventory[movie] for movie in pairs["movie"].tolist()], dtype=np.int64)
-    had = who_has(
-        of_users[of_users >= 0],
-        of_items[of_users >= 0],
-        of_users=len(active),
-        inventory=len(titles),
-    )
+    there = of_users >= 0
+    had = who_has(of_users[there], of_items[there], of_users=len(active), inventory=len(titles))
     demography = [kept[user] for user in active]
-    values: dict[Proxy, list[tuple[str, ...]]] = {
-        "none": [() for _ in demography],
-        "age": [(one.age,) for one in demography],
-        "gender": [(one.gender,) for one in demography],
-        "occupation": [(one.occupation,) for one in demography],
-        "all": [tuple(one) for one in demography],
+    shown: dict[Proxy, tuple[str, ...]] = {"none": (), "all": Demography._fields}
+    values = {
+        proxy: [
+            tuple(getattr(one, name) for name in shown.get(proxy, (proxy,))) for one in demography
+        ]
+        for proxy in PROXIES["movies"]
     }
     texts = tuple(titles.values())
     return Log(
         domain="movies",
         had=had,
         groups={
-            proxy: groups_of(values[proxy], proxy=proxy, where="the tables 'users' and 'ratings'")
-            for proxy in PROXIES["movies"]
+            proxy: groups_of(own, proxy=proxy, where="the tables 'users' and 'ratings'")
+            for proxy, own in values.items()
         },
         titles=lambda items: {item: texts[item] for item in items},
         notes={
@@ -134,8 +130,7 @@ def demographies(users: Table) -> dict[str, Demography]:
 
 def titles_of(movies: Table) -> dict[str, str]:
     """The title of each movie, in the order of the movies' ids; DataError for one given twice."""
-    found: dict[str, str] = {}
-    ids: dict[str, str] = {}
+    found, ids = dict[str, str](), dict[str, str]()
     for row, cells in movies.rows():
         title = " ".join(cells["title"].split())
         if not title.isascii() and _is_utf8(cells["title"]):

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -245,11 +246,8 @@ def _chosen(lists: Sequence[TitleList], known: Candidates) -> TitleList:
 
 def _lists(text: str, known: Candidates) -> Iterator[TitleList]:
     """The lists of titles in quotation marks, in the order of the text."""
-    try:
+    with suppress(NotJson):
         value = decode(text)
-    except NotJson:
-        pass
-    else:
         if isinstance(value, list | dict):
             kind = "object" if isinstance(value, dict) else "array"
             yield TitleList(list(_texts(value, known)), "strict", kind)

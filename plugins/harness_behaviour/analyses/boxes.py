@@ -105,12 +105,9 @@ def samples_of(page: Page) -> dict[str, Sample]:
     }
     first = next(iter(models.values()))
     return {
-        TARGET: _sample(first, [of.entropy for of in first]),
-        **{
-            name: _sample(several, [of.column("cross") for of in several])
-            for name, several in models.items()
-        },
-        RANDOM: _sample(first, [of.column(f"cross_{RANDOM}") for of in first]),
+        TARGET: _sample(first, "entropy"),
+        **{name: _sample(several, "cross") for name, several in models.items()},
+        RANDOM: _sample(first, f"cross_{RANDOM}"),
     }
 
 
@@ -162,9 +159,9 @@ def name_of(proxy: str | None, length: int | None) -> str:
     return f"{PROXY_NAMES[proxy] if proxy else ''} {of}".strip()
 
 
-def _sample(several: Sequence[Answers], columns: Sequence[Floats]) -> Sample:
+def _sample(several: Sequence[Answers], column: str) -> Sample:
     """The values that are there."""
-    values = np.concatenate(columns)
+    values = np.concatenate([of.column(column) for of in several])
     fits = [score.details for of in several for score in of.scores]
     there = np.isfinite(values)
     return Sample(

@@ -67,8 +67,7 @@ class Found(NamedTuple):
 
 def run(tasks: Sequence[FinishedTask], options: object) -> Report:
     """The report of `behaviour-curve`: the inflection points, and a figure for each domain."""
-    sheets: list[Sheet] = []
-    figures: list[Panels] = []
+    sheets, figures = list[Sheet](), list[Panels]()
     for page in pages_of(tasks):
         panels = page.panels()
         found = [curves_of(panel) for panel in panels]
@@ -105,8 +104,7 @@ def curves_of(panel: Panel) -> list[Found]:
 
 def inflections(page: Page, panels: Sequence[Panel], found: Sequence[Sequence[Found]]) -> Sheet:
     """A sheet with the lowest point of each curve, its interval, and the resamples at an end."""
-    rows: list[tuple[Cell, ...]] = []
-    bands: list[str] = []
+    rows, bands = list[tuple["Cell", ...]](), list[str]()
     for panel, several in zip(panels, found, strict=True):
         for one in several:
             rows.append((panel.setting, one.ranking.name, one.curve.bins, *_cells(one)))
@@ -172,8 +170,8 @@ def means_of(panel: Panel) -> dict[str, dict[str, float]]:
 
 def by_group(panel: Panel, values: Floats) -> dict[str, float]:
     """The mean of the values that are there, by the number of users behind their prompts."""
-    means = {name: mean_of(values[part]) for name, part in panel.prompts.by("users").items()}
-    return {name: mean for name, mean in means.items() if mean is not None}
+    parts = panel.prompts.by("users").items()
+    return {name: mean for name, part in parts if (mean := mean_of(values[part])) is not None}
 
 
 def caution(panels: Iterable[Panel]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated
@@ -96,13 +97,10 @@ def check_of_proxies(log: Log, *, draws: int, seed: int) -> Sheet:
     )
 
 
-def cut(users: Sequence[int], groups: Sequence[Group]) -> list[Sequence[int]]:
+def cut(users: Sequence[int], groups: Sequence[Group]) -> list[list[int]]:
     """Users in the order given, cut into sets as large as the groups."""
-    sets, start = [], 0
-    for one in groups:
-        sets.append(users[start : start + len(one.users)])
-        start += len(one.users)
-    return sets
+    left = iter(users)
+    return [[*islice(left, len(one.users))] for one in groups]
 
 
 def mean_entropy(had: Had, sets: Sequence[Sequence[int]]) -> float:

@@ -49,7 +49,6 @@ class Had:
         return len(self.bits)
 
     def of(self, user: int) -> NDArray[np.int32]:
-        """The items of a user."""
         return self.items[self.starts[user] : self.starts[user + 1]]
 
 
@@ -78,21 +77,16 @@ def who_has(users: Numbers, items: Numbers, *, of_users: int, inventory: int) ->
     order = np.argsort(users * inventory + items)
     ordered = items[order].astype(np.int32)
     starts = np.searchsorted(users[order], np.arange(of_users + 1))
-    bits = np.zeros((inventory, words(of_users)), dtype="<u8")
+    bits = np.zeros((inventory, -(-of_users // 64)), dtype="<u8")
     for user in range(of_users):
         own = ordered[starts[user] : starts[user + 1]]
         bits[own, user // 64] |= np.uint64(1 << user % 64)
     return Had(starts=starts, items=ordered, bits=bits)
 
 
-def words(users: int) -> int:
-    """How many words hold a bit for each user."""
-    return -(-users // 64)
-
-
 def set_of(members: Sequence[int] | Numbers, *, of_users: int) -> Bits:
     """The bits of a set of users."""
-    places = np.zeros(words(of_users) * 64, dtype=np.uint8)
+    places = np.zeros(-(-of_users // 64) * 64, dtype=np.uint8)
     places[np.asarray(members, dtype=np.int64)] = 1
     return np.packbits(places, bitorder="little").view("<u8")
 
@@ -193,8 +187,7 @@ def draw(
     """
     rng = Random(stable_int("behaviour histories", *seed))
     endless = histories(rng, length, inventory=had.inventory, weights=weights)
-    turns, need = np.stack(groups), needed(length)
-    found: list[Drawn] = []
+    turns, need, found = np.stack(groups), needed(length), list[Drawn]()
     for start in range(0, tries if most else 0, TOGETHER):
         drawn = [next(endless) for _ in range(min(TOGETHER, tries - start))]
         turn = np.arange(start, start + len(drawn)) % len(groups)

@@ -128,8 +128,7 @@ def read(prompts: Table, built: Table, place: Path) -> tuple[Record, tuple[Promp
 
 def _prompts(table: Table, place: Path) -> Iterator[Prompt]:
     for batch in table.batches():
-        columns = {name: batch.columns[name] for name in COLUMNS}
-        columns["user"] = columns["id"]
+        columns = {**{name: batch.columns[name] for name in COLUMNS}, "user": batch.columns["id"]}
         try:
             for values in zip(*columns.values(), strict=True):
                 yield msgspec.convert(dict(zip(columns, values, strict=True)), Prompt)

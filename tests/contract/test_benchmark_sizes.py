@@ -11,7 +11,7 @@ NOT_BENCHMARKS = {"harness_models", "harness_judges", "harness_trackers"}
 
 MOST_FILES, MOST_LINES = 35, 4_500
 LIMITS = {
-    "harness_gistbench": (48, 6_300),
+    "harness_gistbench": (48, 6_296),
     "harness_perrecbench": (33, 5_600),
     "harness_horizon": (46, 6_203),
 }

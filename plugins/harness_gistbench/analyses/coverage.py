@@ -170,10 +170,14 @@ def concentration(tasks: Sequence[FinishedTask], options: TableOptions) -> Repor
     if len(counts) > 1:
         counts["all models"] = sum(counts.values(), start=Counter[int]())
     largest = {model: sorted(of.values(), reverse=True) for model, of in counts.items()}
+    rows: list[tuple[Cell, ...]] = []
+    for model, one in largest.items():
+        shares = (100 * holding(one, held) / size if one else None for held in HELD)
+        rows.append((model, sum(one), *shares, gini(one, size) if one else None))
     sheet = Sheet(
         title="Concentration of interests, all datasets",
         columns=("model", "interests", *(f"% holding {held} %" for held in HELD), "Gini"),
-        rows=tuple((model, *concentration_cells(one, size)) for model, one in largest.items()),
+        rows=tuple(rows),
         notes=CONCENTRATION_NOTES,
         digits=2,
     )
@@ -184,14 +188,6 @@ def concentration(tasks: Sequence[FinishedTask], options: TableOptions) -> Repor
         marks=tuple(curve(model, one, size) for model, one in largest.items() if one),
     )
     return compared.report([sheet, *published(options, "concentration")], [figure], recall=False)
-
-
-def concentration_cells(counts: Sequence[int], size: int) -> tuple[Cell, ...]:
-    """The cells of one model's counts, largest first."""
-    if not counts:
-        return (0, *(None for _ in HELD), None)
-    shares = (100 * holding(counts, held) / size for held in HELD)
-    return (sum(counts), *shares, gini(counts, size))
 
 
 def holding(counts: Sequence[int], percent: int) -> int:

@@ -292,10 +292,11 @@ def _texts(value: Any, known: Candidates) -> Iterator[str]:
 
 
 def _in_order(ranks: Mapping[str, Any]) -> list[str]:
-    """Titles by their ranks, if these count from 1, else as written.
+    """Titles by their ranks, if these count from 1, else as written, without those that are false.
 
     Other numbers may be years or scores: they give no order but one that they fall in.
     """
+    ranks = {title: one for title, one in ranks.items() if one is not False}
     values = list(ranks.values())
     if not all(isinstance(one, int | float) for one in values):
         return list(ranks)

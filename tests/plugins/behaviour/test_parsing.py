@@ -88,6 +88,10 @@ DAMAGED = {
     "titles with scores": (
         '{"Heat (1995)": 9.5, "Matrix, The (1999)": 9, "Schindler\'s List (1993)": 2}'
     ),
+    "titles with true or false": (
+        '{"Heat (1995)": true, "Matrix, The (1999)": true, "Schindler\'s List (1993)": true, '
+        '"8 1/2 (1963)": false}'
+    ),
     "titles with reasons": (
         '{"Heat (1995)": "a", "The Matrix": "b", "Schindler\'s List (1993)": "c"}'
     ),

@@ -228,7 +228,6 @@ def _plain(value: Any) -> str:
 
 
 def _is_meant(row: HumanLabel, decision: Decision) -> bool:
-    """Whether a decision has all values of a row's narrowing columns."""
     where = row.where
     return (
         where.get("stage", decision.stage) == decision.stage

@@ -251,6 +251,7 @@ def _board(
         for run in found.runs
         if run.run not in at
     }
+    every = (why for task in tasks for why in task.summary.not_comparable_because)
     return Board(
         page=page,
         task=found.task,
@@ -264,7 +265,7 @@ def _board(
         roles=found.roles,
         seed=newest.manifest.seed,
         limit=newest.manifest.limit,
-        not_comparable_because=_reasons(tasks),
+        not_comparable_because=tuple(dict.fromkeys(every)),
         ranked=ranked,
         differences=found.differences,
         history={
@@ -276,11 +277,6 @@ def _board(
         apart=apart,
         doubts=found.doubts,
     )
-
-
-def _reasons(tasks: Sequence[FinishedTask]) -> tuple[str, ...]:
-    every = (why for task in tasks for why in task.summary.not_comparable_because)
-    return tuple(dict.fromkeys(every))
 
 
 def _entry(task: FinishedTask, metric: str) -> Entry:

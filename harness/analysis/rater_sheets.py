@@ -27,7 +27,6 @@ Rated: TypeAlias = dict[str, dict[str, Labels]]
 
 
 def _agreement(first: Labels, second: Labels) -> Agreement:
-    """The agreement of two over the items that both labelled."""
     from harness.scoring.stats import agreement_of
 
     common = [item for item in first if item in second]

@@ -55,7 +55,6 @@ class _Dot(NamedTuple):
 
 
 def _dots(figure: Figure) -> Iterator[_Dot]:
-    """The dots that no name should hide."""
     marks = [mark for mark in figure.marks if isinstance(mark, Points)]
     largest = largest_size(figure)
     for mark in marks:
@@ -102,7 +101,6 @@ def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _around(dot: _Dot, axes: Axes) -> Bbox:
-    """The box of a dot on the drawing."""
     from matplotlib.transforms import Bbox as Boxed
 
     across, up = axes.transData.transform((dot.x, dot.y))

@@ -323,7 +323,6 @@ def _colour(number: int) -> str:
 
 
 def _shade(value: float | None, deepest: float) -> str:
-    """The colour of a grid's cell."""
     if value is None:
         return EMPTY
     return mixed("#ffffff", ABOVE if value > 0 else BELOW, min(abs(value) / deepest, 1.0))

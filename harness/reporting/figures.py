@@ -166,12 +166,10 @@ def draw(figure: Figure | Panels) -> Drawing:
 
 
 def _figures(figure: Figure | Panels) -> tuple[Figure, ...]:
-    """The panels, or a figure that is drawn alone."""
     return figure.figures if isinstance(figure, Panels) else (figure,)
 
 
 def _places(figure: Figure | Panels) -> tuple[int, int]:
-    """How many panels stand below each other and in a row."""
     if not isinstance(figure, Panels):
         return 1, 1
     across = min(figure.across, len(figure.figures))
@@ -270,17 +268,14 @@ def _add_legend_and_note(figure: Figure | Panels, drawing: Drawing) -> None:
 
 
 def _wrapped(text: str, inches: float) -> str:
-    """A small text in lines of a width."""
     return "\n".join(textwrap.wrap(clean_text(text), int(inches * CHARACTERS_AN_INCH)))
 
 
 def _legend_width(figure: Figure | Panels) -> float:
-    """The width of the legend in inches."""
     return max((len(label) for label in legend_of(figure)), default=-5) * 0.07 + 0.35
 
 
 def _whole_size(figure: Figure | Panels) -> tuple[float, float]:
-    """Width and height in inches, with room for all panels and one legend."""
     if not isinstance(figure, Panels):
         return _size(figure)
     down, across = _places(figure)
@@ -290,7 +285,6 @@ def _whole_size(figure: Figure | Panels) -> tuple[float, float]:
 
 
 def _size(figure: Figure) -> tuple[float, float]:
-    """Width and height in inches, with room for all names."""
     references = [mark.label for mark in figure.marks if is_reference(mark)]
     legend = _legend_width(figure) + 0.06 * max(map(len, references), default=0)
     if grid := grid_of(figure):

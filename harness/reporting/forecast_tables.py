@@ -11,8 +11,6 @@ from rich.text import Text
 from harness.pipeline.forecast import (
     ExpectedCost,
     Forecast,
-    RoleForecast,
-    StageForecast,
     all_together,
 )
 from harness.reporting.money import UNKNOWN, money
@@ -28,7 +26,13 @@ def print_forecast(forecast: Forecast, console: Console | None = None) -> None:
     console = console or result_console()
     for stage in forecast.stages:
         for role in stage.roles if task_and_repeat(stage.task)[1] == 1 else ():
-            _print_prompt(stage, role, console)
+            title = f"{stage.task}, {stage.stage}: {role.role} ({role.label})"
+            console.print(Rule(Text(clean_text(title)), style="dim"))
+            if not role.first_prompt:
+                console.print(Text(NOT_REACHED, style="yellow"))
+            for message in role.first_prompt:
+                console.print(Text(f"[{message.role}]", style="bold"))
+                console.print(Text(clean_text(message.content, lines=True)))
     console.print(Rule("calls to expect; no model was asked", style="dim"))
     console.print(call_table(forecast))
     for line in (*total_lines(forecast), *cost_lines(forecast)):
@@ -106,13 +110,3 @@ def cost_lines(forecast: Forecast) -> list[str]:
         enough = "is" if total.at_most <= limit and not unknown else "may not be"
         lines.append(f"--max_cost {limit:g} {enough} enough for the expected calls")
     return lines
-
-
-def _print_prompt(stage: StageForecast, role: RoleForecast, console: Console) -> None:
-    title = f"{stage.task}, {stage.stage}: {role.role} ({role.label})"
-    console.print(Rule(Text(clean_text(title)), style="dim"))
-    if not role.first_prompt:
-        console.print(Text(NOT_REACHED, style="yellow"))
-    for message in role.first_prompt:
-        console.print(Text(f"[{message.role}]", style="bold"))
-        console.print(Text(clean_text(message.content, lines=True)))

@@ -56,6 +56,11 @@ def board_report(board: Board) -> Report:
     why = ", ".join(board.not_comparable_because)
     roles = ", ".join(f"{role} {name}" for role, name in board.roles.items())
     people = "all people" if board.limit is None else f"at most {board.limit} people"
+    current = [(one.entry.model, one.common) for one in board.ranked]
+    found = [_spans(board, "ranked models", current)] if current else []
+    for model, steps in board.history.items():
+        runs = [(_which(step.entry), step.entry.result) for step in steps]
+        found.append(_spans(board, f"history of {model}", runs))
     return Report(
         notes=(
             *((f"{STAMP} with published results: {why}",) if why else ()),
@@ -65,7 +70,7 @@ def board_report(board: Board) -> Report:
             *board.doubts,
         ),
         sheets=(_ranks(board), *_history(board), *_pairs(board), *_unranked(board)),
-        figures=_figures(board),
+        figures=tuple(found),
     )
 
 
@@ -123,7 +128,6 @@ SETTINGS: dict[str, Callable[[Board], str]] = {
 
 
 def _by_model(board: Board, models: Sequence[str]) -> Iterator[Cell]:
-    """Of each model its ranks and its value, or nothing."""
     found = {one.entry.model: one for one in board.ranked}
     for model in models:
         one = found.get(model)
@@ -131,7 +135,6 @@ def _by_model(board: Board, models: Sequence[str]) -> Iterator[Cell]:
 
 
 def _first(board: Board) -> str:
-    """The ranks and names of the first models."""
     return ", ".join(f"{rank_on(board, one.ranks)} {one.entry.model}" for one in board.ranked[:3])
 
 
@@ -220,23 +223,12 @@ def _step(step: Step) -> tuple[Cell, ...]:
 
 
 def _unranked(board: Board) -> Iterator[Sheet]:
-    """The runs without a rank, with the reasons."""
     if board.left_out:
         yield Sheet(
             title="Not ranked",
             columns=("run", "because"),
             rows=tuple((run, ", ".join(why)) for run, why in board.left_out.items()),
         )
-
-
-def _figures(board: Board) -> tuple[Figure, ...]:
-    """The values of the ranked models, and those of each history, with their intervals."""
-    current = [(one.entry.model, one.common) for one in board.ranked]
-    found = [_spans(board, "ranked models", current)] if current else []
-    for model, steps in board.history.items():
-        runs = [(_which(step.entry), step.entry.result) for step in steps]
-        found.append(_spans(board, f"history of {model}", runs))
-    return tuple(found)
 
 
 def _spans(board: Board, title: str, results: Sequence[tuple[str, MetricResult]]) -> Figure:

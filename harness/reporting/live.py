@@ -167,7 +167,6 @@ class Picture:
         return Text(", ".join(parts))
 
     def _cluster(self) -> list[Text]:
-        """The line on the cluster, with what its workers do in all."""
         if self._progress.cluster is None:
             return []
         in_flight = sum(stage.in_flight for stage in self._progress.stages)
@@ -213,7 +212,11 @@ def _rows(stages: Sequence[StageProgress], width: int) -> list[Text]:
     title = max(min(longest, room), 5)
     rows = []
     for stage, items in zip(stages, counts, strict=True):
-        row = Text().append("▸ ", style="cyan").append(_name(stage, title) + "  ")
+        label = clean_text(stage.label)
+        if cell_len(label) > title:
+            tail = set_cell_size(label[label.rfind("/") :], min(len(label), title // 2)).rstrip()
+            label = set_cell_size(label, title - cell_len(tail) - 1) + "…" + tail
+        row = Text().append("▸ ", style="cyan").append(set_cell_size(label, title) + "  ")
         part = stage.done / stage.total if stage.total else 0.0
         row.append_text(_bar(part, min(room - title - 2, LONGEST_BAR // 2)))
         row.append(items.rjust(column))
@@ -239,15 +242,6 @@ def _others(stages: Sequence[StageProgress], moving: Sequence[StageProgress], hi
     ]
     counts = ", ".join(f"{many} {what}" for many, what in parts if many)
     return Text(f"  {counts}" if counts else "", style="dim")
-
-
-def _name(stage: StageProgress, width: int) -> str:
-    """The stage's name, cut in its middle if it is too long."""
-    label = clean_text(stage.label)
-    if cell_len(label) > width:
-        tail = set_cell_size(label[label.rfind("/") :], min(len(label), width // 2)).rstrip()
-        label = set_cell_size(label, width - cell_len(tail) - 1) + "…" + tail
-    return set_cell_size(label, width)
 
 
 def _bar(part: float, width: int) -> Text:

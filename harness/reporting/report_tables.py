@@ -79,7 +79,9 @@ def format_cell(cell: Cell, digits: int) -> str:
 
 def _blocks(sheet: Sheet, spans: Sequence[Span], room: int) -> list[list[int]]:
     """The columns of each part of a table, so that each part fits if possible."""
-    keys = _keys(sheet)
+    numbers = [column for column in range(len(sheet.columns)) if has_numbers(sheet, column)]
+    # Texts before the first number, or the first column, name the rows.
+    keys = list(range(max(numbers[0], 1) if numbers else 1))
     blocks: list[list[int]] = []
     for column in range(len(keys), len(sheet.columns)):
         longer = [*blocks[-1], column] if blocks else []
@@ -88,12 +90,6 @@ def _blocks(sheet: Sheet, spans: Sequence[Span], room: int) -> list[list[int]]:
         else:
             blocks.append([*keys, column])
     return blocks or [keys]
-
-
-def _keys(sheet: Sheet) -> list[int]:
-    """The columns at the left that name the rows: texts before the first number, or the first."""
-    numbers = [column for column in range(len(sheet.columns)) if has_numbers(sheet, column)]
-    return list(range(max(numbers[0], 1) if numbers else 1))
 
 
 def _cut(spans: Sequence[Span], numbers: Sequence[bool], room: int) -> list[int]:

@@ -37,6 +37,7 @@ from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
 from harness.scoring.summary import MetricResult
+from harness.scoring.without_lost import tested_differences
 from harness.tasks.repeats import task_and_repeat
 
 VALUE_WIDTH = len("0.857 [0.571, 1.000]")
@@ -78,7 +79,7 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     below = wrapped(_below(document.comparisons, runs), width)
     shown = [each for each in measures if each.differences and not each.repeated]
     bases = {each.second for measure in shown for each in measure.differences}
-    tests = sum(each.p_holm is not None for each in _all_differences(document))
+    tests = sum(1 for _ in tested_differences(document))
     pairs = list(_pairs(shown, runs, tests, width)) if len(bases) == 1 else []
     if shown:
         said = wrapped_whole(verdict(shown, runs), width)
@@ -104,14 +105,6 @@ def print_short_comparison(document: ComparisonDocument, console: Console | None
     if len(runs) > 2 and len(bases) != 1:
         console.print(Text("differences, with intervals and p, and changed units: --against RUN"))
     console.print(Text(FURTHER))
-
-
-def _all_differences(document: ComparisonDocument) -> Iterator[Difference]:
-    """Everything that p values are adjusted for."""
-    for comparison in document.comparisons:
-        yield from comparison.differences
-        yield from (each for part in comparison.slices or () for each in part.differences)
-    yield from (each.difference for each in document.mean_differences or ())
 
 
 def _title(comparisons: Sequence[Comparison], many: int) -> str:

@@ -344,7 +344,10 @@ class _Rows:
 def _below(summaries: Sequence[TaskSummary]) -> Iterator[Text]:
     yield Text(comparability(summaries), style="red")
     yield Text(_missing(summaries), style="yellow")
-    yield Text(_thought_out(summaries), style="yellow")
+    spent = sum(map(thought_out, summaries))
+    cures = "switch it off or allow more"
+    spender = "reply spent its" if spent == 1 else "replies spent their"
+    yield Text(f"{spent:,} {spender} limit on thinking: {cures}" if spent else "", style="yellow")
     yield Text(members_note(summaries), style="yellow")
     notes = list(dict.fromkeys(note for each in summaries for note in each.notes or ()))
     if notes:
@@ -378,13 +381,6 @@ def _missing(summaries: Sequence[TaskSummary]) -> str:
     tasks = f" in {len(concerned)} of {len(summaries)} tasks" if len(summaries) > 1 else ""
     parts = [] if all(sum(result.missing.values()) for result in concerned) else ["parts of units"]
     return f"missing{tasks}: {', '.join([*filter(None, [reasons(causes)]), *parts])}"
-
-
-def _thought_out(summaries: Sequence[TaskSummary]) -> str:
-    spent = sum(map(thought_out, summaries))
-    cures = "switch it off or allow more"
-    spender = "reply spent its" if spent == 1 else "replies spent their"
-    return f"{spent:,} {spender} limit on thinking: {cures}" if spent else ""
 
 
 def wrapped(texts: Iterable[Text], width: int) -> list[Text]:

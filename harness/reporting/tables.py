@@ -248,7 +248,6 @@ def missing_share(result: MetricResult) -> float:
 
 
 def _meanings(metrics: Mapping[str, MetricResult]) -> list[Padding]:
-    """What each metric is, a line each."""
     width = max(map(len, metrics), default=0)
     lines = [
         f"{clean_text(name).ljust(width)}  {clean_text(result.description)}"

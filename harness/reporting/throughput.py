@@ -98,5 +98,4 @@ def tokens_per_second(stage: StageProgress) -> float | None:
 
 
 def _worked(stage: StageProgress) -> int:
-    """The items that this session worked."""
     return max(stage.done - stage.resumed, 0)

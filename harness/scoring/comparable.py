@@ -231,7 +231,6 @@ def candidate_of(task: FinishedTask) -> str:
 
 
 def _name(path: str) -> str:
-    """The readable name of the setting at a path."""
     what, _, rest = path.partition(".")
     whose, _, below = rest.partition(".")
     if what == "roles":

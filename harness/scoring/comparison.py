@@ -230,7 +230,6 @@ def _compared_run(
 
 
 def _shared(values: Mapping[str, Units]) -> dict[str, Units]:
-    """By run the units that all of these runs have."""
     units = set.intersection(*map(set, values.values())) if values else set()
     return {
         run: {unit: one for unit, one in of_run.items() if unit in units}
@@ -244,7 +243,6 @@ def _on_common(
     results: Mapping[str, MetricResult],
     units: Mapping[str, Units],
 ) -> CommonUnits:
-    """The task of a run with its main metrics on these units."""
     shown = {name: results[name] for name in main if name in results}
     summary = msgspec.structs.replace(task.summary, metrics=shown, main=main)
     fields = {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}

@@ -174,7 +174,6 @@ def _means(
 
 
 def _with_value(names: Sequence[str], results: Mapping[str, MetricResult]) -> dict[str, float]:
-    """The values of the repeats of a task that have one."""
     values = {name: results[name].value for name in names if name in results}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -81,7 +81,11 @@ def difference_of_mean(
     values = {run: _values(tasks, metric) for run, tasks in zip(runs, (first, second), strict=True)}
     parts: tuple[list[Part], list[Part]] = ([], [])
     if values[runs[0]].keys() == values[runs[1]].keys():
-        weights = _weights(values[runs[0]])
+        # Each task counts the same, a repeated one as the mean of its repeats.
+        repeats: dict[str, list[str]] = {}
+        for name in values[runs[0]]:
+            repeats.setdefault(task_and_repeat(name)[0], []).append(name)
+        weights = {name: 1 / (len(repeats) * len(own)) for own in repeats.values() for name in own}
         parts = (_parts(first, metric, weights), _parts(second, metric, weights))
     reference = next(iter(first.values()))
     how = reference.task.interval
@@ -131,21 +135,12 @@ def difference_of_mean(
 
 
 def _values(tasks: Mapping[str, CommonUnits], metric: str) -> dict[str, float]:
-    """The values of the tasks that have one."""
     found = {name: task.summary.metrics.get(metric) for name, task in tasks.items()}
     return {
         name: result.value
         for name, result in found.items()
         if result is not None and result.value is not None
     }
-
-
-def _weights(names: Iterable[str]) -> dict[str, float]:
-    """Each task counts the same, a repeated one as the mean of its repeats."""
-    repeats: dict[str, list[str]] = {}
-    for name in names:
-        repeats.setdefault(task_and_repeat(name)[0], []).append(name)
-    return {name: 1 / (len(repeats) * len(own)) for own in repeats.values() for name in own}
 
 
 def _parts(

@@ -153,7 +153,6 @@ def _tasks(folder: RunFolder, manifest: Manifest) -> Iterator[ListedTask]:
 
 
 def _with_metric(listed: ListedTask, summaries: list[TaskSummary]) -> ListedTask:
-    """The task with its main metric, if it has one."""
     scored = msgspec.structs.replace(listed, scored=True)
     named = main_metrics(summaries[0].main, summaries[0].metrics)
     if not named:

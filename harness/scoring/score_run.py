@@ -186,7 +186,6 @@ def score_into(
 
 
 def _published(task: Task, benchmark: Benchmark) -> tuple[PublishedResult, ...]:
-    """What the benchmark's paper reports for a task in the metrics that the task has."""
     name = task_and_repeat(task.name)[0]
     every = benchmark.published() if benchmark.published is not None else ()
     return tuple(one for one in every if one.task == name and one.metric in task.metrics)
@@ -331,7 +330,6 @@ def _shares(
 def _write_scores(
     scorer: _Scorer, share: _Share, file: BinaryIO
 ) -> tuple[Columns, dict[str, _Calls]]:
-    """Score a share, and write its scores."""
     columns = Columns(scorer.chosen, of_others=scorer.stages_of_others)
     encoder = msgspec.json.Encoder()
     for score in _scores(scorer, share.records):

@@ -177,7 +177,13 @@ def over_repeats(summaries: Iterable[TaskSummary]) -> tuple[RepeatedTask, ...]:
     for summary in sorted(summaries, key=lambda each: each.repeat):
         tasks.setdefault(task_and_repeat(summary.task)[0], []).append(summary)
     for name, repeats in tasks.items():
-        _check_metrics(name, repeats)
+        counted = Counter(metric for each in repeats for metric in each.metrics)
+        if unlike := [metric for metric, times in counted.items() if times < len(repeats)]:
+            raise DataError(
+                f"the repeats of task {name!r} were not scored by the same metrics",
+                found=f"not in all of them: {', '.join(sorted(unlike))}",
+                hint="run `harness score RUN` to score all of them again",
+            )
     return tuple(
         RepeatedTask(
             task=name,
@@ -187,17 +193,6 @@ def over_repeats(summaries: Iterable[TaskSummary]) -> tuple[RepeatedTask, ...]:
         for name, repeats in tasks.items()
         if repeats[-1].repeat > 1
     )
-
-
-def _check_metrics(task: str, repeats: Sequence[TaskSummary]) -> None:
-    """Raise DataError if the repeats of a task were scored by different metrics."""
-    counted = Counter(metric for each in repeats for metric in each.metrics)
-    if unlike := [metric for metric, times in counted.items() if times < len(repeats)]:
-        raise DataError(
-            f"the repeats of task {task!r} were not scored by the same metrics",
-            found=f"not in all of them: {', '.join(sorted(unlike))}",
-            hint="run `harness score RUN` to score all of them again",
-        )
 
 
 def _spread(repeats: Sequence[TaskSummary], metric: str) -> Spread:

@@ -56,7 +56,6 @@ def unlike(task: FinishedTask, other: FinishedTask) -> Unlike | None:
 
 
 def _player(task: FinishedTask, role: str) -> str:
-    """The name of who plays a role in a run."""
     if follows(task, role):
         return THE_CANDIDATE
     entries = role_entries(task.manifest, task.task.name, task.benchmark)

@@ -65,7 +65,7 @@ def without_lost(
             (left,) = differences_of(theirs, each.metric, metric, values, theirs.run)
     if left is None or left.value is None or each.value is None:
         return WithoutLost(lost, left, holds=False)
-    others = [one for one in _tested(document) if one is not each]
+    others = [one for one in tested_differences(document) if one is not each]
     again = holm_adjusted([left, *others])[0]
     same = (left.value > 0) == (each.value > 0)
     return WithoutLost(lost, again, holds=same and is_established(again))
@@ -78,7 +78,7 @@ def _lost(task: CommonUnits, metric: str) -> set[str]:
     return {one.id for one in task.scores() if column in one.missing and one.id in counted}
 
 
-def _tested(document: ComparisonDocument) -> Iterator[Difference]:
+def tested_differences(document: ComparisonDocument) -> Iterator[Difference]:
     """All differences for whose tests p values are adjusted together."""
     every = [one.difference for one in document.mean_differences or ()]
     for one in document.comparisons:

@@ -41,7 +41,12 @@ def benchmark_sections(
     for name in names:
         of_benchmark = [task for task in tasks if task.benchmark.name == name]
         if not of_benchmark:
-            yield name, _without_plugin(name, plugins)
+            try:
+                plugins.benchmark(name)
+                why = "none of its tasks could be read; the parts above say why"
+            except HarnessError as error:
+                why = f"{error.problem}{f'; {error.hint}' if error.hint else ''}"
+            yield name, notes_html([f"Its analyses and samples are missing: {why}."])
             continue
         benchmark = of_benchmark[0].benchmark
         shown = [one for one in in_reports(plugins, name) if one.benchmark == name]
@@ -150,12 +155,3 @@ def _report(
 def needed_options(options: type[msgspec.Struct]) -> list[str]:
     """The options that an analysis must be given."""
     return [field.name for field in msgspec.structs.fields(options) if field.required]
-
-
-def _without_plugin(name: str, plugins: Plugins) -> Html:
-    try:
-        plugins.benchmark(name)
-        why = "none of its tasks could be read; the parts above say why"
-    except HarnessError as error:
-        why = f"{error.problem}{f'; {error.hint}' if error.hint else ''}"
-    return notes_html([f"Its analyses and samples are missing: {why}."])

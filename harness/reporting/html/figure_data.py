@@ -9,7 +9,6 @@ from harness.contracts.report import (
     Boxes,
     Cell,
     Figure,
-    Grid,
     Line,
     Mark,
     Panels,
@@ -47,7 +46,12 @@ def _sheet(title: str, columns: tuple[str, ...], rows: Sequence[tuple[Cell, ...]
 def _table(mark: Mark, figure: Figure) -> tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]:
     x, y = figure.x.label or "x", figure.y.label or "y"
     if isinstance(mark, Points | Line):
-        return _placed(mark, x, y)
+        if isinstance(mark, Points) and (mark.names or mark.sizes):
+            names = mark.names or [""] * len(mark.x)
+            sizes = mark.sizes or [None] * len(mark.x)
+            dots = zip(names, mark.x, mark.y, sizes, strict=True)
+            return ("", "name", x, y, "size"), ((mark.label, *dot) for dot in dots)
+        return ("", x, y), ((mark.label, *dot) for dot in zip(mark.x, mark.y, strict=True))
     if isinstance(mark, Rule):
         return ("reference", "axis", "at"), iter(
             [(mark.label, x if mark.of == "x" else y, mark.at)]
@@ -63,27 +67,11 @@ def _table(mark: Mark, figure: Figure) -> tuple[tuple[str, ...], Iterator[tuple[
     if isinstance(mark, Spans):
         spans = zip(mark.names, mark.low, mark.value, mark.high, strict=True)
         return ("", "name", "low", x, "high"), ((mark.label, *span) for span in spans)
-    return _grid(mark)
-
-
-def _placed(
-    mark: Points | Line, x: str, y: str
-) -> tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]:
-    if isinstance(mark, Points) and (mark.names or mark.sizes):
-        names = mark.names or [""] * len(mark.x)
-        sizes = mark.sizes or [None] * len(mark.x)
-        dots = zip(names, mark.x, mark.y, sizes, strict=True)
-        return ("", "name", x, y, "size"), ((mark.label, *dot) for dot in dots)
-    return ("", x, y), ((mark.label, *dot) for dot in zip(mark.x, mark.y, strict=True))
-
-
-def _grid(mark: Grid) -> tuple[tuple[str, ...], Iterator[tuple[Cell, ...]]]:
     rows = zip(mark.down, mark.values, strict=True)
     return (mark.label, *mark.across), ((name, *values) for name, values in rows)
 
 
 def _middle(values: Sequence[float]) -> tuple[float | None, float | None, float | None]:
-    """The least, the middle and the largest of some values."""
     from statistics import median
 
     if not values:

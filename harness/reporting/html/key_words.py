@@ -128,7 +128,6 @@ def _words(runs: Sequence[ReportedRun], plugins: Plugins) -> Iterator[Word]:
 
 
 def _described(runs: Iterable[ReportedRun]) -> dict[tuple[str, str], dict[str, str]]:
-    """By benchmark and metric what the metric is in each task."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     for summary in (summary for run in runs for summary in run.summaries):
         task = task_and_repeat(summary.task)[0]
@@ -148,14 +147,12 @@ def _cell(word: str) -> str:
 
 
 def _judges(runs: Iterable[ReportedRun]) -> Iterator[str]:
-    """The names of those that play a role other than the candidate's."""
     for run in runs:
         for summary in run.summaries:
             yield from (name for role, name in summary.roles.items() if role != CANDIDATE)
 
 
 def _options(runs: Iterable[ReportedRun]) -> dict[str, dict[str, list[str]]]:
-    """By benchmark and option the values that the tasks of the runs have."""
     found: dict[str, dict[str, list[str]]] = {}
     for task in (task for run in runs for task in run.tasks):
         of_benchmark = found.setdefault(task.benchmark.name, {})

@@ -50,7 +50,6 @@ def board_html(board: Board) -> str:
 
 
 def _table(sheet: Sheet, boards: Sequence[Board]) -> Html:
-    """The table of a part, whose rows link to the page of their board."""
     rows = [
         [Entry(_link(board.page, str(row[0]))), *(Entry(format_cell(cell, 0)) for cell in row[1:])]
         for row, board in zip(sheet.rows, boards, strict=True)

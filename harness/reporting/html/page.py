@@ -30,7 +30,7 @@ def page_html(title: str, body: Iterable[Html], *, sections: Iterable[tuple[str,
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="referrer", content="no-referrer"),
-        element("title", _cut(title)),
+        element("title", title if len(title) <= 120 else f"{title[:119]}…"),
         element("style", style),
     )
     content = element(
@@ -56,7 +56,3 @@ def _own(name: str) -> Html:
 
 def _allowed(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-def _cut(title: str) -> str:
-    return title if len(title) <= 120 else f"{title[:119]}…"

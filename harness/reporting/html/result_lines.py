@@ -241,7 +241,6 @@ def _value_of(parts: Mapping[str, MetricResult], result: MetricResult | MeanOver
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean of values that are all known."""
     known = [*values]
     every = [value for value in known if value is not None]
     return fmean(every) if every and len(every) == len(known) else None

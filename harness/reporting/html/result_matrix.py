@@ -166,7 +166,6 @@ def _lost(line: Line, one: Value) -> Iterator[str]:
 
 
 def _rules(line: Line) -> Entry:
-    """The best of the rules without a model."""
     if not line.rules:
         return Entry(NOTHING, kind=GREY)
     best, many = line.rules[0], len(line.rules)

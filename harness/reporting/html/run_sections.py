@@ -151,5 +151,4 @@ def judges_html(
 
 
 def _named(plugins: Plugins, name: str) -> list[AnalysisRegistration]:
-    """The analysis of a name, if its plugin is there."""
     return [plugins.analyses[name]] if name in plugins.analyses else []

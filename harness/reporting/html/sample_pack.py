@@ -243,7 +243,6 @@ class _Index:
 
 
 def _opening(lines: Sequence[tuple[str, Line]]) -> str:
-    """The beginning of the first answer of a sample."""
     texts = (call.text for _, line in lines for call in line.calls if call.text)
     return " ".join(next(texts, "")[: 2 * OPENING].split())[:OPENING]
 

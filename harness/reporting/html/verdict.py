@@ -43,7 +43,11 @@ def verdict(
     """
     if len(runs) < 2:
         return f"One run, of {runs[0].label}: there is nothing to compare it with.", ""
-    tasks = _compared(lines)
+    tasks = [
+        line
+        for line in lines
+        if line.first and line.metric and not line.is_group and len(line.order()) > 1
+    ]
     if not tasks:
         return "No task is finished by two of these runs: there is nothing to compare.", ""
     leads = Counter(leader for line in tasks if (leader := line.best) is not None)
@@ -68,15 +72,6 @@ def verdict(
         leading = ", ".join([*counts, *([f"{unsure:,} open"] if unsure else [])])
     answer, sure = _established(runs, first, found)
     return answer, f"{leading}; {sure}."
-
-
-def _compared(lines: Sequence[Line]) -> list[Line]:
-    """The lines of the main metrics of tasks that two runs or more have a value of."""
-    return [
-        line
-        for line in lines
-        if line.first and line.metric and not line.is_group and len(line.order()) > 1
-    ]
 
 
 def _established(
@@ -175,7 +170,6 @@ def _of(names: Sequence[str], of: int) -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    """The names in brackets, if they are few."""
     return f" ({', '.join(names)})" if 0 < len(names) <= FEW_NAMED else ""
 
 

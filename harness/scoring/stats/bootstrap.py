@@ -111,7 +111,6 @@ def _by_cluster(values: Floats, clusters: Integers) -> _Sample:
 
 
 def _draws_of_clusters(count: int, draws: int, random: np.random.Generator) -> Iterator[Integers]:
-    """Each draw of `count` clusters."""
     return chain.from_iterable(blocks_of_draws(count, draws, random, dtype=np.int64))
 
 

@@ -240,7 +240,9 @@ class OpenAIModel(Model):
                 raise self._with_context(error) from None
             return await self._ask_without_system(request, error)
         if self._args.logprobs and reply.logprobs is None:
-            self._count_missing_logprobs()
+            if not self._without_logprobs:
+                self.show(f"{self.identity.label}: the server sent no logprobs: none are recorded")
+            self._without_logprobs += 1
         return reply
 
     def report(self) -> dict[str, Any]:
@@ -357,11 +359,6 @@ class OpenAIModel(Model):
                 "precedes the first user message"
             )
         return await self.ask(request)
-
-    def _count_missing_logprobs(self) -> None:
-        if not self._without_logprobs:
-            self.show(f"{self.identity.label}: the server sent no logprobs: none are recorded")
-        self._without_logprobs += 1
 
     async def _send(self, session: ClientSession, body: dict[str, Any]) -> Reply:
         import aiohttp

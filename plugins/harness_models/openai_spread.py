@@ -107,7 +107,10 @@ class SpreadModel(Model):
             try:
                 return await server.model.ask(request)
             except NotConnected as error:
-                self._note_unreached(server, error, last=not left)
+                if not server.unreached and left:
+                    self.show(f"{self.identity.label}: {error.detail}; the other servers are asked")
+                server.unreached += 1
+                server.rests_until = time.monotonic() + REST_SECONDS
                 if not left:
                     raise
             except CallError as error:
@@ -116,12 +119,6 @@ class SpreadModel(Model):
                 raise
             finally:
                 server.in_flight -= 1
-
-    def _note_unreached(self, server: _Server, error: NotConnected, *, last: bool) -> None:
-        if not server.unreached and not last:
-            self.show(f"{self.identity.label}: {error.detail}; the other servers are asked")
-        server.unreached += 1
-        server.rests_until = time.monotonic() + REST_SECONDS
 
     def report(self) -> dict[str, Any]:
         """What the clients learnt, with counts summed, and the servers that were not reached."""

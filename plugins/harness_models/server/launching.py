@@ -141,7 +141,12 @@ class Launched:
 
         Further calls do no harm. If the call is cancelled, the keeper ends the rest.
         """
-        self._signal_keeper()
+        pipe = self._keeper.stdin
+        if pipe is not None and not pipe.closed:
+            with suppress(BrokenPipeError):
+                pipe.write(b"\n")
+            # Another child of ours may hold it open: the line itself is the signal.
+            pipe.close()
         deadline = time.monotonic() + patience
         while not self._clear:
             if self.ended() is not None and not self._clear:
@@ -150,14 +155,6 @@ class Launched:
             if time.monotonic() >= deadline:
                 raise self._still_there(patience)
             await asyncio.sleep(LOOK)
-
-    def _signal_keeper(self) -> None:
-        """Write to the keeper's pipe and close it: another child of ours may hold it open."""
-        pipe = self._keeper.stdin
-        if pipe is not None and not pipe.closed:
-            with suppress(BrokenPipeError):
-                pipe.write(b"\n")
-            pipe.close()
 
     def _still_there(self, patience: float) -> ModelError:
         rest = keeper.members(self._keeper.pid)

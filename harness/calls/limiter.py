@@ -23,8 +23,8 @@ class Limiter:
     """Admits at most `limit` requests at once, first come first served.
 
     The limit starts at the ceiling. When more than 5% of the answers of the last two rounds are
-    429s, it falls to 0.7 of itself, and again only after a request that was sent since succeeded:
-    once a round trip. A round of successes, as many as are admitted at once, raises it by a tenth
+    429s, it falls to 0.7 of itself, and again only after a request that was sent since succeeded,
+    or was sent a round trip later: once a round trip. A round of successes, as many as are admitted at once, raises it by a tenth
     up to the last cut, and then by one; with more than 5% of troubles it does not grow. A
     Retry-After holds up all requests only above these shares. Requests that were sent before a cut
     do not test the new limit, so they do not count. Below the ceiling, requests are spread over a
@@ -90,6 +90,8 @@ class Limiter:
         """
         if sent < self._last_cut:
             return
+        if sent >= self._last_cut + (self._round_trip or 1.0):
+            self._tested = True
         self._endings.append(ending)
         self._counts[ending] += 1
         while len(self._endings) > max(LEAST, 2 * self.limit):

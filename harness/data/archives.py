@@ -36,7 +36,10 @@ _BAD_NAMES = {
 }
 """What a disk says of names that no room makes possible."""
 
-_DAMAGES = (zipfile.BadZipFile, tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError)
+_DAMAGES = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError,
+    IndexError, ValueError, OverflowError,
+)  # fmt: skip
 _UNREADABLE = RuntimeError
 """What `zipfile` raises for a password and, as a subclass, for an unknown compression."""
 
@@ -64,7 +67,9 @@ def unpack(archive: Path, folder: Path, *, option: str) -> None:
         else:
             with unpacked(archive) as packed:
                 unpacking.write(packed, archive.stem)
-    except (*_DAMAGES, _UNREADABLE) as error:
+    except (OSError, *_DAMAGES, _UNREADABLE) as error:
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         raise DataError(
             "the archive cannot be unpacked",
             where=str(archive),

@@ -102,6 +102,17 @@ async def test_a_round_trip_has_one_cut(clock):
     assert limiter.limit == pytest.approx(49)
 
 
+async def test_a_server_that_lets_nothing_through_is_asked_less_each_round_trip(clock):
+    limiter = Limiter(100, clock=clock)
+    limits = []
+    for second in range(4):
+        clock.now = float(second)
+        for _ in range(50):
+            limiter.learn("rate limit", sent=clock.now)
+        limits.append(int(limiter.limit))
+    assert limits == [70, 49, 34, 24]  # 100 x 0.7, once a second as long as nothing succeeds
+
+
 async def test_the_limit_never_falls_below_one(clock):
     limiter = Limiter(3, clock=clock)
     for _ in range(8):

@@ -6,6 +6,7 @@ import errno
 import gzip
 import hashlib
 import io
+import itertools
 import subprocess
 import sys
 import tarfile
@@ -23,6 +24,7 @@ from builders.web_server import CSV, LONG, Page, Web, sha256, unfinished, zipped
 from harness.base.errors import DataError, StorageError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
 from harness.data import TaskData, download_watch, downloads, open_dataset, web_file
+from harness.data.archives import unpack
 from harness.data.downloads import downloads_folder
 from harness.data.fetching import OFFLINE
 
@@ -357,6 +359,23 @@ def test_a_damaged_archive_is_an_error(web: Web, cache: Path, name: str, body: b
     web.pages[f"/{name}"] = Page(body)
     assert "unpacked" in str(refused(spec(f"{web.url}/{name}")))
     assert not list(cache.glob("sha256-*"))
+
+
+def test_no_damaged_byte_of_an_archive_is_kept_or_a_traceback(tmp_path: Path) -> None:
+    """Each byte of a zip of two files, changed in two ways; what is still whole may be used."""
+    whole = zipped(**{"people.csv": CSV, "b/other.csv": CSV})
+    refused = 0
+    for place, change in itertools.product(range(len(whole)), (0x00, 0xFF)):
+        body = bytearray(whole)
+        body[place] = change if body[place] != change else 0x55
+        folder = tmp_path / f"{place}-{change}"
+        folder.mkdir()
+        (tmp_path / "a.zip").write_bytes(body)
+        try:
+            unpack(tmp_path / "a.zip", folder, option="HARNESS_DOWNLOADS")
+        except DataError:
+            refused += 1
+    assert refused > len(whole) / 4
 
 
 def test_a_disk_that_fills_up_leaves_nothing(

@@ -24,11 +24,12 @@ class Limiter:
 
     The limit starts at the ceiling. When more than 5% of the answers of the last two rounds are
     429s, it falls to 0.7 of itself, and again only after a request that was sent since succeeded,
-    or was sent a round trip later: once a round trip. A round of successes, as many as are admitted at once, raises it by a tenth
-    up to the last cut, and then by one; with more than 5% of troubles it does not grow. A
-    Retry-After holds up all requests only above these shares. Requests that were sent before a cut
-    do not test the new limit, so they do not count. Below the ceiling, requests are spread over a
-    round trip, which counts as a second until one succeeds: servers limit what comes at once.
+    or was sent a round trip later: once a round trip. A round of successes, as many as are admitted
+    at once, raises it by a tenth up to the last cut, and then by one; with more than 5% of troubles
+    it does not grow. A Retry-After holds up all requests only above these shares. Requests that
+    were sent before a cut do not test the new limit, so they do not count. Below the ceiling,
+    requests are spread over a round trip, which counts as a second until one succeeds: servers
+    limit what comes at once.
     """
 
     def __init__(self, ceiling: int, *, clock: Callable[[], float] | None = None) -> None:

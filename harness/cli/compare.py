@@ -85,6 +85,15 @@ def compare(**options: Any) -> int:
         return _methods(args)
     document, errors = compared_document(args)
     _print(args, document)
+    found = document.comparisons
+    if not errors and found and all(len(one.runs) < 2 and one.refused for one in found):
+        errors = [
+            HarnessError(
+                "nothing was compared: the runs differ in more than their candidates",
+                expected="at least two runs that agree in the rest",
+                hint="--force compares them all the same, and marks what differs",
+            )
+        ]
     for error in errors:
         print_error(error)
     return exit_code(document, errors)

@@ -147,7 +147,16 @@ def _fitting(rows: Sequence[_Row], room: int) -> list[_Row]:
         first.setdefault(row.benchmark, place)
     others = [place for place in range(len(rows)) if place not in first.values()]
     kept = {*first.values(), *others[: max(room - 1 - len(first), 0)]}
-    return [row for place, row in enumerate(rows) if place in kept]
+    found, headed = [], {-len(INDENT): True}
+    for place, row in enumerate(rows):
+        depth = len(row.name) - len(row.name.lstrip())
+        if place in kept:
+            # A line whose head is cut would stand below that of another benchmark.
+            is_below_its_head = headed.get(depth - len(INDENT), False)
+            found.append(row if is_below_its_head else replace(row, name=row.name.lstrip()))
+        if row.name:
+            headed[depth] = place in kept
+    return found
 
 
 def _says_more(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from harness.contracts.report import Sheet
 from harness.contracts.task import RoleSpec
-from harness.reporting.short_table import print_short_table
+from harness.reporting.short_table import _fitting, _Row, print_short_table
 from harness.runs.manifest import StageEntry
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.summary import RoleUse, StageSummary
@@ -335,3 +335,21 @@ def test_the_models_of_other_roles_are_named_after_the_judge():
     assert printed(replace(task("a"), thinks=True, roles=roles))[0] == (
         "gpt, with thinking; judge: llama; profiler, verifier: qwen"
     )
+
+
+def test_a_line_whose_head_is_cut_does_not_stand_below_another_benchmark():
+    def row(name, benchmark, *, number=True):
+        return _Row(name=name, benchmark=benchmark, is_number=number)
+
+    rows = [
+        row("usersum (2 tasks)", "u", number=False), row("  movielens", "u"), row("  raw", "u"),
+        row("behaviour (2 tasks)", "b", number=False), row("  movies (1 task)", "b", number=False),
+        row("    movies_a", "b"),
+    ]  # fmt: skip
+    assert [one.name for one in _fitting(rows, 4)] == [
+        "usersum (2 tasks)",
+        "  movielens",
+        "movies_a",
+    ]
+    assert [one.name for one in _fitting(rows, 3)] == ["movielens", "movies_a"]
+    assert _fitting(rows, 6) == rows

@@ -25,20 +25,18 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
     seven = {f"i{number}": 1.0 for number in range(7)}
     tasks = [
         kept("ada", {**seven, "j1": -1.0, "j2": "rate/no_json"}, ask="pointwise"),
-        kept("ada", {"i0": 1.0, "i1": -1.0, "i2": -1.0, "i3": -1.0}, ask="listwise"),
+        kept("ada", {"i0": -1.0}, ask="listwise"),
     ]
     ours, _, _, _, without = main(tasks, TableOptions()).sheets
     assert ours.columns == ("model", "easy point", "easy list", "avg. of 2")
-    # Of nine groups 7 - 1 and a 0: 6/9; of four -2/4. The average: (2/3 - 1/2) / 2.
-    assert rows_of(ours)["ada"] == (
-        pytest.approx(2 / 3), pytest.approx(-1 / 2), pytest.approx(1 / 12),
-    )  # fmt: skip
-    # Some draws of ten items hold none of the four.
+    # Of nine groups 7 - 1 and a 0: 6/9; of one -1. The average: (2/3 - 1) / 2.
+    assert rows_of(ours)["ada"] == (pytest.approx(2 / 3), -1.0, pytest.approx(-1 / 6))
+    # A third of the draws of ten items do not hold that one: far more than an interval leaves out.
     assert "ada: no interval, for the mean has no value in" in ours.notes[-1]
     assert without.columns == ("model", "what", "easy point", "easy list", "avg. of 2")
     assert without.rows == (
         ("ada", "unreadable", 1, 0, None),
-        ("ada", "ptc", pytest.approx(6 / 8), -1 / 2, pytest.approx(1 / 8)),
+        ("ada", "ptc", pytest.approx(6 / 8), -1.0, pytest.approx(-1 / 8)),
     )
 
 

@@ -123,7 +123,7 @@ def _no_access(model: str, *, elsewhere: bool) -> Finding | None:
         return bad(WEIGHTS, "the hub restricts access to these weights", NO_ACCESS)
     except RepositoryNotFoundError:
         return bad(WEIGHTS, "the hub has no such repository, or you have no access", NO_ACCESS)
-    except HfHubHTTPError as error:
+    except (HfHubHTTPError, ValueError, TypeError) as error:  # such as a token of other letters
         says = f"the hub cannot be asked about the weights: {type(error).__name__}"
         return doubtful(WEIGHTS, says, "the start fails if they are not in the cache")
     except Exception:  # any other error of the transport: no answer came

@@ -83,18 +83,23 @@ def weights_bytes(model: str, *, folder: Path | None, revision: str | None) -> i
 
 
 def cached_weights(model: str, revision: str | None) -> Path | None:
-    """The folder of a repository in the hub's cache, if all its weights are there."""
+    """The folder of a repository in the hub's cache, if all its weights are there.
+
+    Of `OWNER/NAME:TAG`, those are the files with the tag in their names.
+    """
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
+    name, _, tag = model.partition(":")
     try:
         found = snapshot_download(
-            model.partition(":")[0], revision=revision, cache_dir=constants.HF_HUB_CACHE,
+            name, revision=revision, cache_dir=constants.HF_HUB_CACHE,
             local_files_only=True,
         )  # fmt: skip
     except (HFValidationError, LocalEntryNotFoundError):
         return None
-    return Path(found) if files_of(Path(found)) else None
+    named = [file for file in files_of(Path(found)) if tag.lower() in file.name.lower()]
+    return Path(found) if named else None
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -142,6 +142,10 @@ def test_a_hub_that_is_ill_is_a_doubt(smi, hub):
             "the start fails if they are not in the cache",
         )
     ]
+    hub(None, refusal=UnicodeEncodeError("ascii", "é", 0, 1, "a token"))
+    (only,) = found()
+    assert only.says == "the hub cannot be asked about the weights: UnicodeEncodeError"
+    assert only.state == "doubtful"
     hub(None)
     assert found() == [doubtful("weights", "the size of the weights is not known")]
 
@@ -187,7 +191,9 @@ def test_weights_of_one_file_in_the_cache_need_no_hub(smi, hub, tmp_path):
     (folder / "name-Q4_K_M.gguf").write_bytes(b"\0" * 100_000_000)
     expected = [good("weights", "0.1 GB of weights on this machine")]
     assert found() == expected
-    assert weights_findings(f"{NAME}:Q4_K_M", folder=None, revision=None) == expected
+    assert weights_findings(f"{NAME}:q4_k_m", folder=None, revision=None) == expected
+    (other,) = weights_findings(f"{NAME}:Q8_0", folder=None, revision=None)
+    assert (other.state, "is not in the cache" in other.says) == ("bad", True)
 
 
 def checkpoint(folder, names, size=1_500_000, missing=()):

@@ -114,6 +114,10 @@ def test_two_models_are_compared_each_with_itself_as_its_predictor(harness, serv
     assert "left out: apart: predictor's name default against the candidate" in lines
     alone = harness.here("compare", "one", "two", "--gate", f"{task}.qm>-1.5").ok()
     assert "holds" in alone.out
+    nothing = harness.here("compare", "one", "apart")
+    assert nothing.code == 1
+    assert "nothing was compared" in nothing.err
+    assert harness.here("compare", "one", "apart", "--force").code == 0
 
 
 def test_summaries_are_asked_in_batches_and_the_loop_is_not(harness, arguments):

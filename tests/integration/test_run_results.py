@@ -26,10 +26,8 @@ def test_a_run_ends_in_a_table_of_its_group_and_tasks(ended):
     assert all(len(line) <= 80 for line in table)
     again = harness.here("--tasks", "perrec_hard", *FROM_RULES, "--fresh").ok()
     folder = again.err.splitlines()[-1].removeprefix("run folder: runs/")
-    lines = again.out.splitlines()
-    assert lines[:10] == [*table, "", "ptc, unreadable groups counted 0"]
-    assert lines[-1] == f"the rest: harness show {folder}"
-    assert len(lines) <= 40
+    # The group's own table has no number that these lines do not have.
+    assert again.out.splitlines() == [*table, f"the rest: harness show {folder}"]
 
 
 def test_verbose_and_show_print_the_same_and_everything(ended):

@@ -31,7 +31,7 @@ def page_instead(address: str) -> Unavailable:
 def unsized(address: str, length: str | None) -> Unavailable:
     """The error for a server that does not say how long a file is, so that its end may be cut."""
     return Unavailable(
-        "the server does not say how long the file is: a part could not be told from the whole",
+        "the server does not say how long the file is: a cut file would look whole",
         where=address,
         found="no Content-Length" if length is None else f"Content-Length: {length}",
         hint="give the file's `digest` in the task's `data.sources`; or fetch it yourself, and "

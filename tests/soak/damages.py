@@ -215,7 +215,8 @@ def problems(before: Outcome, after: Outcome, damage: Damage) -> Iterator[str]:
         was = before.units[name]
         for column in (was["values"].keys() | unit["values"].keys()) - COUNTING:
             values = was["values"].get(column), unit["values"].get(column)
-            told = column in unit["missing"] or column in unit.get("lost", {})
+            parts, _ = unit.get("parts", {}).get(column, (0, 0))
+            told = parts or column in unit["missing"] or column in unit.get("lost", {})
             if values[0] != values[1] and not (told or shared or unit["counts"] != was["counts"]):
                 yield f"{column} of {name}: {values[0]} → {values[1]}"
     for name, metric in new.metrics.items():

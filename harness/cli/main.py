@@ -155,6 +155,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print_error("interrupted")
         return 130
+    except MemoryError:
+        print_error("no memory is left; a run keeps its answers, and the same command continues it")
+        return 1
     except BrokenPipeError:
         # The reader of the output closed it, as `| head` does.
         to_nowhere(sys.stdout)

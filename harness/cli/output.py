@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, TextIO, cast
 
 from harness.base.errors import StorageError
@@ -42,13 +41,14 @@ class Forgiving:
 def prepare_streams() -> None:
     """Make standard output and error fit for printing any text, and for being closed or full.
 
-    A closed one is replaced by one that drops everything. Characters that the locale lacks are
-    written as escapes. A run does not end because its messages cannot be written.
+    A closed output is replaced by one that cannot be written: nobody gets what it is given. Closed
+    messages are dropped, as a run does not end because its messages cannot be written. Characters
+    that the locale lacks are written as escapes.
     """
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         stream = getattr(sys, name)
         if stream is None:
-            nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+            nowhere = os.fdopen(os.open(os.devnull, mode), "w", encoding="utf-8")
             setattr(sys, name, nowhere)
         elif stream is getattr(sys, f"__{name}__") and stream.encoding.lower() != "utf-8":
             stream.reconfigure(errors="backslashreplace")

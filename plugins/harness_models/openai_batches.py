@@ -22,7 +22,7 @@ from harness_models.openai_args import (
     base_url_of,
 )
 from harness_models.openai_screen import Screen, custom_headers
-from harness_models.openai_wire import LARGEST_BODY, LONGEST_DETAIL, NAMED, headers_with, pointing
+from harness_models.openai_wire import LARGEST_BODY, NAMED, headers_with, pointing, short
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 SHOWN_ERRORS = 3
@@ -76,7 +76,7 @@ class OpenAIBatches(Batches):
     def status(self, batch_id: str) -> BatchStatus:
         """The state, counts and problem of a batch."""
         batch = self._batch(batch_id)
-        counts = batch.request_counts
+        counts, problem = batch.request_counts, problem_of(batch)
         return BatchStatus(
             state=batch.status,
             ended=batch.status in ENDED,
@@ -84,7 +84,7 @@ class OpenAIBatches(Batches):
             done=counts.completed if counts else 0,
             failed=counts.failed if counts else 0,
             expires_at=batch.expires_at,
-            problem=self._shown(problem_of(batch)),
+            problem=problem and short(problem, self._screen),
         )
 
     def answers(self, batch_id: str) -> Iterator[bytes]:
@@ -118,9 +118,6 @@ class OpenAIBatches(Batches):
         with self._explained("the batch"):
             return self._client.batches.retrieve(batch_id)
 
-    def _shown(self, text: str | None) -> str | None:
-        return None if text is None else self._screen.error(text)
-
     @contextmanager
     def _explained(self, wanted: str) -> Iterator[None]:
         """Raise the client's errors as ModelError; `wanted` names the operation's object."""
@@ -131,19 +128,18 @@ class OpenAIBatches(Batches):
                 said: object = f"{pointing(error.response.headers)}, and no redirect is followed"
             else:
                 said = error.body.get("message") if isinstance(error.body, dict) else None
-            # Before the text is shortened: half a key would not be recognised.
-            detail = self._shown(" ".join(str(said or error.response.text).split())) or ""
+            detail = short(said or error.response.text, self._screen)
             raise ModelError(
                 f"the batch service refuses {wanted}",
                 where=address_of(self._args),
-                found=f"HTTP {error.status_code}: {detail[:LONGEST_DETAIL]}",
+                found=f"HTTP {error.status_code}: {detail}",
                 hint=self._hints.get(error.status_code),
             ) from None
         except openai.OpenAIError as error:
             raise ModelError(
                 f"the batch service did not answer about {wanted}",
                 where=address_of(self._args),
-                found=self._shown(str(error.__cause__ or error)),
+                found=short(error.__cause__ or error, self._screen),
                 hint="repeat the command: nothing is submitted twice",
             ) from None
 

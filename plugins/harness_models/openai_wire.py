@@ -183,7 +183,7 @@ def read_body(received: bytes, content_type: str, screen: Screen = NO_SCREEN) ->
     except (ValueError, RecursionError) as error:
         wrong = str(error)
     # Not in the handler: as the context of this error, the library's would hold the whole body.
-    text = _short(received[:LONGEST_READ].decode("utf-8", "replace"), screen)
+    text = short(received[:LONGEST_READ].decode("utf-8", "replace"), screen)
     raise CallError(
         "bad_response",
         f"{screen.error(content_type)} that is not JSON ({wrong}): {text!r}",
@@ -199,7 +199,7 @@ def read_reply(body: object, screen: Screen = NO_SCREEN) -> Reply:
     if not isinstance(body, dict):
         raise CallError(
             "bad_response",
-            f"the answer is not a JSON object: {_short(body, screen)!r}",
+            f"the answer is not a JSON object: {short(body, screen)!r}",
             retryable=True,
         )
     usage = usage_of(body.get("usage"), screen)
@@ -294,7 +294,7 @@ def classify(
     """
     code = _line(error.get("code") or error.get("type")) if isinstance(error, Mapping) else ""
     text = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
-    message, shown = _short(text), _short(text, screen)
+    message, shown = short(text), short(text, screen)
     detail = f"HTTP {status}: {shown}" if shown else f"HTTP {status}"
     if status in OVERFLOW_STATUSES and (code in OVERFLOW_CODES or OVERFLOW.search(message)):
         return CallError("overflow", detail, status=status)
@@ -342,7 +342,7 @@ def _error_in_success(error: dict[str, Any], screen: Screen) -> CallError:
         meant = classify(code, error, screen=screen)
         if isinstance(meant, CallError):
             return meant
-    message = _short(error.get("message"), screen)
+    message = short(error.get("message"), screen)
     return CallError("bad_response", f"an error in place of an answer: {message}", retryable=True)
 
 
@@ -353,7 +353,7 @@ def _finish(reason: object, message: dict[str, Any], screen: Screen) -> Finish:
         return "length"
     if reason in ENDED:
         return "stop"
-    ended = _short(reason, screen)
+    ended = short(reason, screen)
     raise CallError("bad_response", f"the answer ended with {ended!r}", retryable=True)
 
 
@@ -419,7 +419,7 @@ def _number(text: str | None) -> float | None:
     return max(0.0, float(text))
 
 
-def _short(text: object, screen: Screen = NO_SCREEN) -> str:
+def short(text: object, screen: Screen = NO_SCREEN) -> str:
     """A text on one line, without secrets, and then shortened: half a key is still a secret."""
     line = screen.error(_line(text))
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"

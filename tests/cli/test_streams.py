@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from harness.cli import main
+
 RUN = ["--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample"]
 RUN += ["--limit", "2"]
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -29,12 +31,17 @@ def harness(tmp_path):
     return ran
 
 
+@pytest.mark.parametrize(
+    ("shell", "found"),
+    [("> /dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
+    ids=["full", "closed"],
+)
 @pytest.mark.parametrize("arguments", [["tasks"], ["config", "--json"], RUN])
-def test_a_full_output_is_an_error_and_no_traceback(harness, arguments, tmp_path):
-    code, _, said = harness(*arguments, shell="> /dev/full")
+def test_an_output_that_takes_nothing_is_an_error(harness, arguments, shell, found):
+    code, _, said = harness(*arguments, shell=shell)
     assert code == 1
     assert "Traceback" not in said
-    assert "the output cannot be written\n  found:    No space left on device" in said
+    assert f"the output cannot be written\n  found:    {found}" in said
     assert "harness show" in said
 
 
@@ -47,10 +54,13 @@ def test_a_run_goes_on_where_its_messages_cannot_be_written(harness, shell, tmp_
     assert json.loads(manifest.read_text())["status"] == "done"
 
 
-@pytest.mark.parametrize("arguments", [["show"], RUN])
-def test_a_closed_output_is_no_error(harness, arguments):
-    code, _, said = harness(*arguments, shell=">&-")
-    assert (code, "Traceback" in said) == (0, False)
+def test_memory_that_ran_out_is_an_error(monkeypatch, capsys):
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(main.harness, "invoke", fail)
+    assert main.main(["show"]) == 1
+    assert capsys.readouterr().err.startswith("harness: no memory is left")
 
 
 def test_characters_that_the_locale_lacks_are_escaped(harness):

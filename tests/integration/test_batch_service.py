@@ -424,6 +424,14 @@ def test_what_a_service_says_of_a_batch_shows_no_key(service):
     assert status.problem == "line 1: no *** here"
 
 
+def test_a_long_problem_of_a_batch_is_cut_after_its_keys_were_taken_out(service):
+    # The key begins inside the first 500 characters, "line 1: " included, and ends behind them.
+    errors = {"data": [{"line": 1, "message": "x" * 489 + KEY + "y" * 200_000}]}
+    service.batches["b"] = {"id": "b", "status": "failed", "errors": errors}
+    status = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").status("b")
+    assert status.problem == "line 1: " + "x" * 489 + "**…"
+
+
 def test_a_run_that_wrote_nothing_has_nothing_to_submit(harness, serve):
     serve(harness)
     harness.here(*harness.arguments("--limit", "1")[3:])

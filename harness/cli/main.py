@@ -47,9 +47,6 @@ RENAMED = {
 }
 """The hint for each former name of a command."""
 
-LM_EVAL_COMMANDS = ("run", "ls", "validate")
-"""Commands that lm-evaluation-harness spells differently."""
-
 HELP = (["--help"], ["-h"])
 
 OVERVIEW = """\
@@ -179,14 +176,14 @@ def with_command(arguments: list[str]) -> list[str]:
         return [*arguments[1:], "--help"]
     if arguments == ["version"]:
         return ["run", "--version"]
-    if not (first.startswith("-") or first in LM_EVAL_COMMANDS):
+    if not (first.startswith("-") or first == "run"):
         return arguments
     from harness.cli.lm_eval_spellings import translate
 
     translated, notes = translate(with_underscores(arguments))
     for note in notes:
         print_error(f"note: {note}")
-    return translated if translated[:1] in (["tasks"], ["validate"]) else ["run", *translated]
+    return ["run", *translated]
 
 
 def with_underscores(arguments: Sequence[str]) -> list[str]:

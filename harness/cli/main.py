@@ -44,6 +44,7 @@ COMMANDS = {
 RENAMED = {
     "requests": "`harness batch write` takes the same options",
     "replies": "`harness batch read` takes the same run and files",
+    "ls": "`harness tasks` lists the tasks",
 }
 """The hint for each former name of a command."""
 

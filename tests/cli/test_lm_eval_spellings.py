@@ -184,3 +184,10 @@ def test_a_bare_command_starts_no_run_that_only_settings_ask_for(asked, printed,
     assert asked == []
     assert main(["run"]) == 0
     assert asked[0].tasks == ("t",)
+
+
+def test_their_listing_is_answered_with_ours(capsys):
+    assert main(["ls", "tasks"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("harness: no command 'ls'")
+    assert "`harness tasks` lists the tasks" in said

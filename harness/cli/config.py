@@ -152,18 +152,14 @@ def _page(document: Mapping[str, Any], *, with_overridden: bool) -> Iterator[str
 
 
 def _flatten(settings: Any, *, with_overridden: bool) -> Iterator[dict[str, Any]]:
-    for one in settings:
-        unset = one["setting"] == "concurrency" and one["value"] is None
-        yield {**one, "value": _models_own() if unset else _word(one["value"])}
-        for other in one["overrides"] if with_overridden else ():
-            yield {**other, "setting": "  overrides", "value": _word(other["value"])}
-
-
-def _models_own() -> str:
-    """The concurrency of models that are given none."""
     from harness.contracts.model import Model
 
-    return f"{Model.concurrency}, or the model's own"
+    models_own = f"{Model.concurrency}, or the model's own"
+    for one in settings:
+        unset = one["setting"] == "concurrency" and one["value"] is None
+        yield {**one, "value": models_own if unset else _word(one["value"])}
+        for other in one["overrides"] if with_overridden else ():
+            yield {**other, "setting": "  overrides", "value": _word(other["value"])}
 
 
 def _columns(title: str, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

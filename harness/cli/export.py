@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -109,7 +110,9 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
                     path.rename(out / path.name)
                 draft.rmdir()
             else:
-                draft.chmod(0o777 & ~_mask())
+                mask = os.umask(0)
+                os.umask(mask)
+                draft.chmod(0o777 & ~mask)
                 draft.rename(out)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -117,11 +120,3 @@ def _write(out: Path, format: str, tasks: Sequence[FinishedTask]) -> list[Path]:
     except OSError as error:
         raise storage_error(out, error, option="--out") from error
     return [out / path.relative_to(draft) for path in written]
-
-
-def _mask() -> int:
-    import os
-
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,4 +1,4 @@
-"""Commands in the spelling of lm-evaluation-harness: translated, or refused with a hint."""
+"""Options in the spelling of lm-evaluation-harness: translated, or refused with a hint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from harness.base.errors import UsageError
-from harness.cli.setting import from_json
 
 SHORT = {
     "-C": "config", "-t": "tasks", "-M": "model", "-m": "model", "-a": "model_args", "-L": "limit",
@@ -15,39 +14,16 @@ SHORT = {
     "-x": "predict_only",
 }  # fmt: skip
 
-ACCEPTED = {
-    "tasks": "tasks", "model": "model", "model_args": "model_args", "gen_kwargs": "gen_kwargs",
-    "limit": "limit", "use_cache": "store",
-}  # fmt: skip
-"""Options whose values are rewritten, and the name of each here."""
+OPTIONS = {"use_cache": "store"}
 
-ARGUMENTS = frozenset({"model_args", "gen_kwargs"})
-"""Accepted options whose value may be a JSON object."""
+KINDS = {"local-chat-completions": "openai", "openai-chat-completions": "openai"}
 
-LISTS = frozenset({"tasks", "model_args", "gen_kwargs"})
-"""Accepted options whose values may be separate words, as `--tasks a b`."""
-
-LISTINGS = ("list", "list_groups", "list_subtasks", "list_tags")
-"""Values of `--tasks` that list the tasks and run nothing."""
-
-CHAT_KINDS = ("local-chat-completions", "openai-chat-completions")
-
-RETRIES = re.compile(r"(?:^|,)\s*max_retries\s*=([^,]*)")
-"""An argument for CHAT_KINDS that is an option here."""
-
-REWRITTEN = (
-    *(("model", f"^{kind}$", "openai", f"--model {kind}: openai") for kind in CHAT_KINDS),
-    ("model_args", r"((?:^|,)\s*base_url\s*=[^,]*)/chat/completions\s*(?=,|$)", r"\1",
-     "--model_args: base_url without /chat/completions"),
-    ("model_args", r"((?:^|,)\s*)num_concurrent\s*=", r"\1concurrency=",
-     "--model_args: num_concurrent as concurrency"),
-    ("gen_kwargs", r"((?:^|,)\s*)max_gen_toks\s*=", r"\1max_tokens=",
-     "--gen_kwargs: max_gen_toks as max_tokens"),
-    ("gen_kwargs", r"((?:^|,)\s*)until\s*=", r"\1stop=", "--gen_kwargs: until as stop"),
-    ("limit", r"^(\d+)\.0*$", r"\1", ""),
-    ("use_cache", "^", "", "--use_cache: answers are stored anyway; as --store FILE"),
-)  # fmt: skip
-"""Option, pattern in its value, replacement, note; `model_args` for CHAT_KINDS only."""
+ARGUMENTS = {
+    "tasks": {},
+    "model_args": {"num_concurrent": "concurrency"},
+    "gen_kwargs": {"max_gen_toks": "max_tokens", "until": "stop"},
+}
+"""Names inside the values of options; these values may be separate words, as `--tasks a b`."""
 
 IGNORED = {
     "log_samples": "the run folder always holds every sample",
@@ -59,11 +35,12 @@ IGNORED = {
     "write_out": "--dry_run shows the first prompts; the run folder holds all prompts",
     "show_config": "the run folder's manifest.json holds every setting of every task",
     "confirm_run_unsafe_code": "the harness never runs code that a model writes",
-    "num_fewshot": "the benchmark sets the examples in its prompts",
 }
 """Options that do not change results here, and the note on each."""
 
-SWITCHES = frozenset({"log_samples", "write_out", "show_config", "confirm_run_unsafe_code"})
+SWITCHES = frozenset(
+    {"log_samples", "write_out", "show_config", "confirm_run_unsafe_code", "apply_chat_template"}
+)
 """Ignored options that take no value."""
 
 REFUSED = {
@@ -74,6 +51,7 @@ REFUSED = {
     "check_integrity": "`harness validate TASK`",
     "system_instruction": "--prompts DIR with copies of the task's prompts that have your text in "
     "{% block system %}; `harness prompts NAME` prints a prompt and names its file",
+    "num_fewshot": "--prompts DIR with a copy of the task's prompt that has other examples in it",
     "fewshot_as_multiturn": "--prompts DIR with a copy of the task's prompt that has the examples "
     "in it, in {% block user_1 %} and {% block assistant_1 %}",
     "wandb_args": "--json, or the run folder's summary.json",
@@ -86,84 +64,49 @@ REFUSED = {
 }
 """Options that have no equivalent, and what to use instead."""
 
-REFUSED_VALUES = {
-    "model": (r"^(local|openai)-completions$",
-              "--model openai for chat, or with endpoint=completions in --model_args"),
-    "limit": (r"^(\.\d+|\d+\.\d*[1-9]\d*)$", "a whole number of users or samples, not a share"),
-    "seed": (",", "--seed N: one seed decides every draw"),
-    "output_path": (r"\.json$", "a folder, in which each run has its own folder"),
-    "num_fewshot": ("^(?!0$)", "0, or a prompt of your own with the examples in it"),
-    "apply_chat_template": (".", "--model_args chat_template=FILE of vllm"),
-    "gen_kwargs": (r"(^|[, ])do_sample\s*=",
-                   "temperature without do_sample: 0 takes the likeliest token, more samples"),
-}  # fmt: skip
-"""Options with values that are refused: the pattern of the values, and what to use instead."""
-
 
 def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments in the spelling of the harness, and notes for the user.
+    """The options of a run in the spelling of the harness, and notes for the user.
 
-    They begin with a command, unless that is `run`. Options in none of the tables stay unchanged.
-    UsageError for refused options and values.
+    Options in none of the tables stay unchanged. UsageError for refused options.
 
     >>> translate(["run", "-t", "a", "b", "-v", "INFO"])
     (['--tasks=a,b'], ['--verbosity: --quiet shows less'])
     """
-    words = list(arguments)
-    if words[:1] == ["ls"]:
-        return _ls_to_tasks(words[1:])
-    if words[:1] == ["validate"]:
-        return _validate(words[1:]), []
-    if words[:1] == ["run"]:
-        words = words[1:]
-        if words and not words[0].startswith("-"):
-            raise UsageError(
-                "`harness run` takes only options", found=words[0], expected="--model …, --tasks …"
-            )
-    options = _options(words)
-    if any(name == "tasks" and _join(values or [""]) in LISTINGS for name, values, _ in options):
-        folders = [one for name, _, written in options if name == "include_path" for one in written]
-        return ["tasks", "--all", *folders], ["--tasks list: `harness tasks` lists the tasks too"]
-    chat = any(name == "model" and values[:1] and values[0] in CHAT_KINDS
-               for name, values, _ in options)  # fmt: skip
+    words = list(arguments[1:] if arguments[:1] == ["run"] else arguments)
+    if words and not words[0].startswith("-"):
+        raise UsageError(
+            "`harness run` takes only options", found=words[0], expected="--model …, --tasks …"
+        )
     translated: list[str] = []
     notes: list[str] = []
-    for name, values, written in options:
-        _check(name, " ".join(values))
+    for name, values, written in _options(words):
+        if name in REFUSED:
+            raise UsageError(
+                f"--{name} of lm-evaluation-harness cannot be used here",
+                found=" ".join(values) or None,
+                expected=REFUSED[name],
+                hint="`harness run --help` describes the options of the harness",
+            )
         if name in IGNORED:
             notes.append(f"--{name}: {IGNORED[name]}")
             # A switch takes no value: the parser raises an error for a word after it.
             translated += values if name in SWITCHES else []
-        elif name in ACCEPTED and not values:
-            translated.append(f"--{ACCEPTED[name]}")
-        elif name in ACCEPTED:
-            value, *others = [_join(values)] if name in LISTS else values
-            if name in ARGUMENTS and value.lstrip().startswith("{"):
-                value = from_json(value, where=f"--{name}", as_yaml=name == "gen_kwargs")
-            for option, pattern, replacement, note in REWRITTEN:
-                if option == name and (chat or name != "model_args"):
-                    value, count = re.subn(pattern, replacement, value)
-                    notes += [note] if count and note else []
-            if chat and name == "model_args" and (found := RETRIES.search(value)):
-                value = RETRIES.sub("", value).lstrip(",")
-                others.append(f"--attempts={found[1].strip()}")
-                notes.append("--model_args: max_retries as --attempts, the first one included")
-            translated += [f"--{ACCEPTED[name]}={value}", *others]
+        elif name in OPTIONS:
+            notes.append(f"--{name}: as --{OPTIONS[name]}")
+            translated += [f"--{OPTIONS[name]}", *values]
+        elif name == "model" and values[:1] and values[0] in KINDS:
+            notes.append(f"--model {values[0]}: {KINDS[values[0]]}")
+            translated += ["--model", KINDS[values[0]], *values[1:]]
+        elif name in ARGUMENTS and values:
+            value = ",".join(one.strip(",") for one in values)
+            for old, new in ARGUMENTS[name].items():
+                value, count = re.subn(rf'((?:^|,|{{)\s*"?){old}(?="?\s*[=:])', rf"\1{new}", value)
+                notes += [f"--{name}: {old} as {new}"] if count else []
+            translated.append(f"--{name}={value}")
         else:
             translated += written
     return translated, notes
-
-
-def _check(name: str, value: str) -> None:
-    """Raise UsageError for an option or value that is refused."""
-    pattern, instead = REFUSED_VALUES.get(name, (None, None))
-    if name in REFUSED or (pattern and re.search(pattern, value)):
-        raise UsageError(
-            f"--{name} of lm-evaluation-harness cannot be used here",
-            found=value or None,
-            expected=REFUSED.get(name, instead),
-            hint="`harness run --help` describes the options of the harness",
-        )
 
 
 def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
@@ -181,25 +124,3 @@ def _options(words: Sequence[str]) -> list[tuple[str, list[str], list[str]]]:
         else:
             found.append(("", [], [word]))
     return found
-
-
-def _join(values: Sequence[str]) -> str:
-    return values[0] if len(values) == 1 else ",".join(value.strip(",") for value in values)
-
-
-def _ls_to_tasks(words: list[str]) -> tuple[list[str], list[str]]:
-    if words[:1] and words[0] in ("tasks", "groups", "subtasks", "tags"):
-        words = words[1:]
-    if any(not word.startswith("-") for word in words):
-        return ["tasks", *words], ["ls: `harness tasks NAME` describes the named tasks"]
-    notes = ["ls: `harness tasks --all` lists tasks, groups and tags together"]
-    return ["tasks", "--all", *words], notes
-
-
-def _validate(words: list[str]) -> list[str]:
-    """`validate --tasks a,b` as `validate a b`."""
-    translated = ["validate"]
-    for name, values, written in _options(words):
-        names = [one for one in _join(values).split(",") if one]
-        translated += names if name == "tasks" else written
-    return translated

@@ -44,11 +44,9 @@ COMMANDS = {
 RENAMED = {
     "requests": "`harness batch write` takes the same options",
     "replies": "`harness batch read` takes the same run and files",
+    "ls": "`harness tasks` lists the tasks",
 }
 """The hint for each former name of a command."""
-
-LM_EVAL_COMMANDS = ("run", "ls", "validate")
-"""Commands that lm-evaluation-harness spells differently."""
 
 HELP = (["--help"], ["-h"])
 
@@ -182,14 +180,14 @@ def with_command(arguments: list[str]) -> list[str]:
         return [*arguments[1:], "--help"]
     if arguments == ["version"]:
         return ["run", "--version"]
-    if not (first.startswith("-") or first in LM_EVAL_COMMANDS):
+    if not (first.startswith("-") or first == "run"):
         return arguments
     from harness.cli.lm_eval_spellings import translate
 
     translated, notes = translate(with_underscores(arguments))
     for note in notes:
         print_error(f"note: {note}")
-    return translated if translated[:1] in (["tasks"], ["validate"]) else ["run", *translated]
+    return ["run", *translated]
 
 
 def with_underscores(arguments: Sequence[str]) -> list[str]:

@@ -32,6 +32,7 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
     from harness.pipeline.preparation import prompt_folders
     from harness.prompts import Templates
     from harness.registry import load_plugins
+    from harness.tasks.load import shown
 
     plugins = load_plugins()
     templates = Templates(prompt_folders(plugins))
@@ -43,7 +44,11 @@ def prompts(patterns: Sequence[str], json: bool) -> int:
         return 0
     for name in full:
         _print_page(_page(name, templates, plugins))
-    _print_list(others, files)
+    for benchmark in dict.fromkeys(name.partition("/")[0] for name in others):
+        print(f"{benchmark}:")
+        own = [name for name in others if name.startswith(f"{benchmark}/")]
+        rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
+        print_rows(rows)
     for line in plugins.broken:
         print_error(line)
     return 0
@@ -72,16 +77,6 @@ def _chosen(
         else:
             others.update(dict.fromkeys(exact or found))
     return list(full), [name for name in files if name in others and name not in full]
-
-
-def _print_list(names: Sequence[str], files: Mapping[str, tuple[Path, ...]]) -> None:
-    from harness.tasks.load import shown
-
-    for benchmark in dict.fromkeys(name.partition("/")[0] for name in names):
-        print(f"{benchmark}:")
-        own = [name for name in names if name.startswith(f"{benchmark}/")]
-        rows = [(name.partition("/")[2], " and ".join(map(shown, files[name]))) for name in own]
-        print_rows(rows)
 
 
 def _as_json(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, Any]:

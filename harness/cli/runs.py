@@ -114,11 +114,11 @@ def _chosen(which: str, kept: Sequence[Opened]) -> list[Opened]:
         chosen = [one for one in kept[int(meant["newest"]) :] if one[1].status != "waiting"]
     else:
         chosen = [one for one in kept if _failed_at_start(*one)]
-    return [one for one in chosen if not _may_be_at_work(*one)]
-
-
-def _may_be_at_work(folder: RunFolder, manifest: Manifest) -> bool:
-    return manifest.status == "running" and folder.at_work() is not False
+    return [
+        (folder, manifest)
+        for folder, manifest in chosen
+        if manifest.status != "running" or folder.at_work() is False
+    ]
 
 
 def _ended(manifest: Manifest) -> datetime:

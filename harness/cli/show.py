@@ -65,7 +65,12 @@ def show(**options: Any) -> int:
 
     args = SimpleNamespace(**options)
     if args.run is None:
-        return _show_runs(args)
+        from harness.cli.runs import list_kept
+
+        for name in ("sample", "task", "stage", "failures", "prices"):
+            if getattr(args, name):
+                raise UsageError(f"--{name} needs a run", expected=f"harness show RUN --{name}")
+        return list_kept(args.output_path, args.tag, json=args.json)
     folder, manifest = open_run(args.run, among=args.output_path, tags=tags_from(args.tag))
     places = _places(folder, manifest, args)
     if args.sample is not None:
@@ -73,15 +78,6 @@ def show(**options: Any) -> int:
     if args.failures:
         return _show_failures(places, args)
     return _show_results(folder, manifest, args)
-
-
-def _show_runs(args: SimpleNamespace) -> int:
-    from harness.cli.runs import list_kept
-
-    for name in ("sample", "task", "stage", "failures", "prices"):
-        if getattr(args, name):
-            raise UsageError(f"--{name} needs a run", expected=f"harness show RUN --{name}")
-    return list_kept(args.output_path, args.tag, json=args.json)
 
 
 def _places(folder: RunFolder, manifest: Manifest, args: SimpleNamespace) -> list[Place]:
@@ -203,9 +199,12 @@ def _show_failures(places: list[Place], args: SimpleNamespace) -> int:
                     | {"outcome": outcome}
                 )
                 continue
+            # The last line of a traceback has the exception.
+            traceback = outcome.detail.startswith("Traceback")
+            detail = outcome.detail.strip().rsplit("\n", 1)[-1] if traceback else outcome.detail
             print(
                 clean_text(f"{task}/{stage.name}  {record.id}  user {record.user}  ")
-                + clean_text(f"{outcome.cause}: {_last_line(outcome.detail)}", limit=300)
+                + clean_text(f"{outcome.cause}: {detail}", limit=300)
             )
     if args.json:
         print_json({"failures": found})
@@ -259,11 +258,6 @@ def _records_of(place: Place, sample: str) -> Iterator[Any]:
     key = place.stage.key
     index = JournalIndex(place.journal, key, wanted=lambda head: sample in (head.id, head.user))
     return iter(JournalRecords(place.journal, key, JournalLine[Any, Any], index=index))
-
-
-def _last_line(detail: str) -> str:
-    """The detail of a failure; for a traceback its last line, which has the exception."""
-    return detail.strip().rsplit("\n", 1)[-1] if detail.startswith("Traceback") else detail
 
 
 def _no_sample(folder: RunFolder, places: list[Place], sample: str) -> DataError:

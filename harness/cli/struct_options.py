@@ -125,15 +125,20 @@ def _converted(field: FieldInfo, shape: inspect.Type, given: Any) -> Any:
             _numbers(given) if isinstance(_inner(shape), inspect.FloatType) else given,
             field.type, strict=False, dec_hook=lambda kind, value: kind(value),
         )  # fmt: skip
-        _check_finite(value)
+        for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
+            if isinstance(one, float) and not math.isfinite(one):
+                raise ValueError("a finite number")
     except ValueError as error:
+        words = given if isinstance(given, tuple) else (given,)
+        known = choices(_inner(shape))
+        wrong = [one for one in words if one not in known]
         raise UsageError(
             f"the value of --{_option(field)} is not valid",
-            found=", ".join(map(str, given)) if isinstance(given, tuple) else str(given),
+            found=", ".join(map(str, words)),
             expected=in_words(_inner(shape))
             if isinstance(error, msgspec.ValidationError)
             else str(error),
-            hint=_nearest(shape, given),
+            hint=did_you_mean(str(wrong[0]), known) if wrong else None,
         ) from error
     return value
 
@@ -146,18 +151,6 @@ def _numbers(given: Any) -> Any:
         return float(given)
     except ValueError:
         return given
-
-
-def _check_finite(value: Any) -> None:
-    for one in value if isinstance(value, (list, tuple, set, frozenset)) else (value,):
-        if isinstance(one, float) and not math.isfinite(one):
-            raise ValueError("a finite number")
-
-
-def _nearest(shape: inspect.Type, given: Any) -> str | None:
-    known = choices(_inner(shape))
-    wrong = [one for one in (given if isinstance(given, tuple) else [given]) if one not in known]
-    return did_you_mean(str(wrong[0]), known) if wrong else None
 
 
 def _inner(shape: inspect.Type) -> inspect.Type:

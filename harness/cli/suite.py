@@ -281,7 +281,7 @@ def _run(
         display=lambda label: make_display(
             quiet=quiet, json=json, label=label if on_cluster else ""
         ),
-        deliver=_no_output if json else partial(print_result, json=False, verbose=False),
+        deliver=(lambda result: None) if json else partial(print_result, json=False, verbose=False),
         say=say,
         complain=print_error,
     )
@@ -289,10 +289,6 @@ def _run(
     asyncio.run(runner.run(left))
     ended = before | runner.runs
     return [ended[each.label] for each in planned]
-
-
-def _no_output(result: object) -> None:
-    pass
 
 
 def _finish(

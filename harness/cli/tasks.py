@@ -156,27 +156,21 @@ def _page(task: Task, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
         "over": ", ".join(base.name for base in reversed(task.bases)),
         "tags": ", ".join(task.tags),
     }
-    benchmark = _benchmark(task, plugins)
+    benchmark: Benchmark | None = None
+    described = ""
+    try:
+        benchmark = plugins.benchmark(task.benchmark)
+        named = {"paper": benchmark.paper, "licence": benchmark.licence}
+        parts = [f"{word}: {text}" for word, text in named.items() if text]
+        described = "; ".join(filter(None, [benchmark.description.rstrip("."), *parts]))
+    except HarnessError as error:
+        print_error(error)
     yield "about", [(name, text) for name, text in about.items() if text]
-    yield "benchmark", [(task.benchmark, _describe(benchmark) if benchmark else "")]
+    yield "benchmark", [(task.benchmark, described)]
     yield "metrics, the main ones with *", list(_metrics(task, benchmark)) if benchmark else []
     yield "options", list(_options(task, benchmark))
     yield "roles", list(_roles(task, benchmark)) if benchmark else []
     yield "data", list(_data(task.data))
-
-
-def _benchmark(task: Task, plugins: Plugins) -> Benchmark | None:
-    try:
-        return plugins.benchmark(task.benchmark)
-    except HarnessError as error:
-        print_error(error)
-        return None
-
-
-def _describe(benchmark: Benchmark) -> str:
-    named = {"paper": benchmark.paper, "licence": benchmark.licence}
-    parts = [f"{word}: {text}" for word, text in named.items() if text]
-    return "; ".join(filter(None, [benchmark.description.rstrip("."), *parts]))
 
 
 def _metrics(task: Task, benchmark: Benchmark) -> Iterator[Row]:

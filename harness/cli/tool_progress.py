@@ -31,11 +31,9 @@ def shown_progress(
         with _bars() as progress:
             yield progress
     else:
-        yield ProgressLines(_print, clock)
-
-
-def _print(line: str) -> None:
-    print(clean_text(line), file=sys.stderr, flush=True)
+        yield ProgressLines(
+            lambda line: print(clean_text(line), file=sys.stderr, flush=True), clock
+        )
 
 
 @contextmanager

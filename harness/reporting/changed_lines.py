@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.reporting.text import clean_text, number, signed
-from harness.scoring.changed_units import ChangedUnit
 from harness.scoring.comparison_document import Comparison
 
 INDENT = "  "
@@ -41,14 +40,10 @@ def changed_lines(
     for comparison, changes, one in every[:most]:
         about = [names[changes.first]] if len(firsts) > 1 else []
         about += [clean_text(name) for name in (comparison.task, changes.metric, one.unit)]
-        yield f"{INDENT}{_change(one)}  {', '.join(about)}"
+        change = f"{signed(one.first - one.second):>6}  {number(one.second)} → {number(one.first)}"
+        yield f"{INDENT}{change}  {', '.join(about)}"
         for command in one.commands if both else one.commands[:1]:
             yield f"{INDENT}{INDENT}{clean_text(command)}"
     held = sum(changes.better + changes.worse for _, changes in found)
     if held > most:
         yield f"{INDENT}and {held - min(most, len(every)):,} more"
-
-
-def _change(one: ChangedUnit) -> str:
-    before, after = number(one.second), number(one.first)
-    return f"{signed(one.first - one.second):>6}  {before} → {after}"

@@ -151,17 +151,16 @@ def draw(figure: Figure | Panels) -> Drawing:
     panels = figure if isinstance(figure, Panels) else None
     drawing = _empty_drawing(figure)
     canvas: Any = FigureCanvasAgg(drawing)
-    drawn = []
     for number, each in enumerate(_figures(figure), 1):
         axes = drawing.add_subplot(*_places(figure), number)
         _set_axes(each, axes)
         draw_marks(each, axes, panels)
         _set_limits(each, axes)
-        drawn.append((each, axes, label_references(each, axes)))
+        label_references(each, axes)
     _add_legend_and_note(figure, drawing)
     _lay_out(figure, drawing)
-    for each, axes, labels in drawn:
-        write_captions(each, axes, labels, canvas.get_renderer())
+    for each, axes in zip(_figures(figure), drawing.axes, strict=True):
+        write_captions(each, axes, canvas.get_renderer())
     return drawing
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from harness.analysis.leaderboard import Board, Entry, Leaderboard, Step
+from harness.analysis.leaderboard import Board, Leaderboard, Step
 from harness.contracts.report import Axis, Cell, Figure, Report, Sheet, Spans
 from harness.reporting.text import number
 from harness.scoring.paired_differences import Difference
@@ -59,7 +59,8 @@ def board_report(board: Board) -> Report:
     current = [(one.entry.model, one.common) for one in board.ranked]
     found = [_spans(board, "ranked models", current)] if current else []
     for model, steps in board.history.items():
-        runs = [(_which(step.entry), step.entry.result) for step in steps]
+        entries = [step.entry for step in steps]
+        runs = [(f"{one.revision} {one.began[:10]}".strip(), one.result) for one in entries]
         found.append(_spans(board, f"history of {model}", runs))
     return Report(
         notes=(
@@ -206,11 +207,6 @@ def _history(board: Board) -> Iterator[Sheet]:
             notes=("each difference is over the units that both runs have scored",),
             digits=DIGITS,
         )  # fmt: skip
-
-
-def _which(entry: Entry) -> str:
-    """What tells a run from the others of its model."""
-    return f"{entry.revision} {entry.began[:10]}".strip()
 
 
 def _step(step: Step) -> tuple[Cell, ...]:

@@ -36,7 +36,6 @@ from harness.scoring.compared_slices import FEW, LEAST_USERS
 from harness.scoring.comparison_document import Comparison, ComparisonDocument
 from harness.scoring.group_means import MeanOverTasks
 from harness.scoring.paired_differences import Difference
-from harness.scoring.summary import MetricResult
 from harness.scoring.without_lost import tested_differences
 from harness.tasks.repeats import task_and_repeat
 
@@ -138,7 +137,8 @@ def _of_tasks(
             n = max(
                 (run.common[name].n for run in comparison.runs if name in run.common), default=0
             )
-            of = max(_units(run.metrics[name]) for run in comparison.runs)
+            results = [run.metrics[name] for run in comparison.runs]
+            of = max(each.n + sum(each.missing.values()) for each in results)
             yield _Measure(
                 task=clean_text(comparison.task),
                 metric=metric_name(name, first),
@@ -149,10 +149,6 @@ def _of_tasks(
                 in_mean=(comparison.task, name) in summed,
                 repeated=(comparison.task, name) in repeats,
             )
-
-
-def _units(result: MetricResult) -> int:
-    return result.n + sum(result.missing.values())
 
 
 def _means(
@@ -254,9 +250,10 @@ def _table(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) ->
     grids = [_grid(by_run, heads=2, left=1), _grid(by_task, heads=1, left=2)]
     if len(runs) == 2:  # the table of the differences has n
         grids.append(_grid([row[:-1] for row in by_task], heads=1, left=2))
-    return next((lines for lines in grids if _fits(lines, width)), None) or _blocks(
-        measures, runs, width
-    )
+    for lines in grids:
+        if all(cell_len(line.plain) <= width for line in lines):
+            return lines
+    return _blocks(measures, runs, width)
 
 
 def _blocks(measures: Sequence[_Measure], runs: Mapping[str, str], width: int) -> list[Text]:
@@ -312,10 +309,6 @@ def _named(rows: Sequence[Sequence[str]], width: int) -> Iterator[Text]:
             yield Text(name)
         if line.plain:
             yield line
-
-
-def _fits(lines: Sequence[Text], width: int) -> bool:
-    return all(cell_len(line.plain) <= width for line in lines)
 
 
 def _pairs(

@@ -220,14 +220,11 @@ def other_models(asked: Iterable[Mapping[str, str]]) -> list[str]:
     A judge is called that, whatever other roles it has.
     """
     roles: dict[str, dict[str, None]] = {}
-    for role, model in sorted((item for each in asked for item in each.items()), key=_judge_first):
+    found = [item for each in asked for item in each.items()]
+    for role, model in sorted(found, key=lambda item: item[0] != JUDGE):
         if role != "candidate" and JUDGE not in roles.setdefault(model, {}):
             roles[model][role] = None
     return [f"{clean_text(', '.join(of))}: {clean_text(model)}" for model, of in roles.items()]
-
-
-def _judge_first(item: tuple[str, str]) -> bool:
-    return item[0] != JUDGE
 
 
 class _Rows:

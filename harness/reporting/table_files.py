@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -49,15 +48,10 @@ def write_parquet(folder: Path, table: Export) -> Path:
     schema = pa.schema([(name, kinds[kind]) for name, kind in table.columns.items()])
     path = folder / f"{table.name}.parquet"
     with pq.ParquetWriter(path, schema) as writer:
-        for rows in _parts(table):
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+        rows = table.rows()
+        while part := list(islice(rows, ROWS)):
+            writer.write_table(pa.Table.from_pylist(part, schema=schema))
     return path
-
-
-def _parts(table: Export) -> Iterator[list[dict[str, Any]]]:
-    rows = table.rows()
-    while part := list(islice(rows, ROWS)):
-        yield part
 
 
 def _quoted(text: str) -> str:

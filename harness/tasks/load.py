@@ -266,10 +266,6 @@ class _Builder:
         )
 
 
-def _integer(text: str) -> int:
-    return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-
-
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
@@ -283,7 +279,7 @@ def _null(text: str) -> None:
 
 _SCALARS: dict[str, Any] = {
     "str": str,
-    "int": _integer,
+    "int": lambda text: int(text, 0 if text[:2] in ("0o", "0x") else 10),
     "float": lambda text: float(text.replace(".inf", "inf").replace(".nan", "nan")),
     "bool": _boolean,
     "null": _null,

@@ -33,13 +33,12 @@ def locate(
 
 def _documents(task: Task) -> list[Document]:
     sources = [*task.bases, *([Base(task.file, task.name)] if task.file else [])]
+    documents = []
     try:
-        return [_document(source) for source in sources]
+        for source in sources:
+            whole = load_file(source.file)
+            documents.append(next((one for one in expand(whole) if one.name == source.name), whole))
     except TaskError:
         # The files were read before: if they are gone now, only the place is lost.
         return []
-
-
-def _document(source: Base) -> Document:
-    whole = load_file(source.file)
-    return next((one for one in expand(whole) if one.name == source.name), whole)
+    return documents

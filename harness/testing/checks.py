@@ -394,14 +394,6 @@ def _failing(_: Request) -> Answer:
     return CallError("bad_request", "this call fails in a check of failures")
 
 
-def _refusing(_: Request) -> Answer:
-    return Reply(text="", finish="refused")
-
-
-def _nonsense(_: Request) -> Answer:
-    return 'As to ]}{"0": [NaN, -1, {"": null}] and so on\u2028<<<'
-
-
 ANY_MODEL = {RECORDED: "the answers of a check"}
 """Details of a model that stands for one of any kind, so that a benchmark which suits only some
 kinds of models lets it answer."""
@@ -409,8 +401,8 @@ kinds of models lets it answer."""
 NONSENSE = "replies are nonsense"
 TROUBLE: Mapping[str, Callable[[Request], Answer]] = {
     "calls fail": _failing,
-    "replies are refused": _refusing,
-    NONSENSE: _nonsense,
+    "replies are refused": lambda _: Reply(text="", finish="refused"),
+    NONSENSE: lambda _: 'As to ]}{"0": [NaN, -1, {"": null}] and so on\u2028<<<',
 }
 
 

@@ -162,9 +162,9 @@ to do: give --executor local, here and to the `harness run` that finishes the ru
 expected: --executor ray, which runs on a Ray cluster
 to do: give --executor ray, or leave --workers out\
 """)),
-    "--model baseline --limit 0.5": (2, UsageError, None, "0.5", snapshot("""\
---limit of lm-evaluation-harness cannot be used here
-expected: a whole number of users or samples, not a share
+    "--model baseline --device cuda:0": (2, UsageError, None, "cuda:0", snapshot("""\
+--device of lm-evaluation-harness cannot be used here
+expected: CUDA_VISIBLE_DEVICES, or --model_args of a kind that starts a server
 to do: `harness run --help` describes the options of the harness\
 """)),
     "batch write --model baseline --judge lexical --out harness.toml": (

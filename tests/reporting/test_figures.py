@@ -469,6 +469,23 @@ def test_of_very_many_named_dots_the_first_have_their_names():
     assert [text for text in written if text.startswith("dot")] == list(names[:MOST])
 
 
+def test_a_name_stands_above_its_dot_and_within_the_axes():
+    dots = Points(label="a", x=(0, 0.5, 1), y=(0, 0.5, 1), names=("the first name", "b", "c" * 30))
+    drawing = drawn(figure(dots, x=UNIT, y=UNIT))
+    [axes] = drawing.axes
+    for text, place in zip(axes.texts, ((0, 0), (0.5, 0.5), (1, 1)), strict=True):
+        box = text.get_window_extent()
+        across, up = axes.transData.transform(place)
+        assert box.y0 > up
+        assert box.x0 <= across <= box.x1
+        assert inside(box, drawing.bbox)
+        assert axes.bbox.x0 - 1 <= box.x0 and box.x1 <= axes.bbox.x1 + 1
+    middle = axes.texts[1].get_window_extent()
+    assert (middle.x0 + middle.x1) / 2 == pytest.approx(
+        axes.transData.transform((0.5, 0.5))[0], abs=1
+    )
+
+
 @pytest.mark.filterwarnings("error")
 def test_the_largest_numbers_that_are_taken_can_be_drawn():
     ends = Axis(label="", low=-LARGEST, high=LARGEST)

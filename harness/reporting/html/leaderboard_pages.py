@@ -40,7 +40,8 @@ def index_html(found: Leaderboard) -> str:
 def board_html(board: Board) -> str:
     """The page of a board, with a link to the page over all."""
     title = page_title(board)
-    back = element("p", _link(INDEX, "all tasks"), " · ", _file(board.page, "this page as JSON"))
+    as_json = element("a", "this page as JSON", href=f"{board.page}.json")
+    back = element("p", _link(INDEX, "all tasks"), " · ", as_json)
     report = board_report(board)
     first, *others = (sheet_html(sheet, level=2) for sheet in report.sheets)
     figures = map(figure_html, report.figures)
@@ -72,7 +73,3 @@ def _apart(board: Board) -> Html:
 
 def _link(page: str, text: str) -> Html:
     return element("a", breakable(text), href=f"{page}.html")
-
-
-def _file(page: str, text: str) -> Html:
-    return element("a", text, href=f"{page}.json")

@@ -12,7 +12,7 @@ from harness.reporting.html.untested import ways_to_test
 from harness.reporting.tables import failed_members, missing_share, thought_out
 from harness.reporting.text import reasons, share
 from harness.scoring.paired_differences import is_established
-from harness.scoring.summary import RoleUse, StageSummary, TaskSummary, main_metrics
+from harness.scoring.summary import main_metrics
 from harness.tasks.repeats import task_and_repeat
 
 if TYPE_CHECKING:
@@ -114,7 +114,10 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
             yield Trouble(failed / calls, NO_VOTE, task, f"{failed:,} of {calls:,} of {name}")
         if spent := thought_out(summary):
             yield Trouble(UNLIKE, THOUGHT, task, f"{spent:,}")
-        for name, stage, use in _candidate(summary):
+        for name, stage in summary.stages.items():
+            if CANDIDATE not in stage.roles:
+                continue
+            use = stage.roles[CANDIDATE]
             calls, read = use.calls, sum(use.rungs.values())
             if calls - read > LOOSE * calls:
                 again = ", some from another try" if calls - read > stage.items - stage.done else ""
@@ -123,12 +126,6 @@ def _troubles(run: ReportedRun) -> Iterator[Trouble]:
                 # What was asked for again and then read is no loss.
                 weight = max((calls - read) / calls / 2, 1 - stage.done / stage.items)
                 yield Trouble(weight, UNREAD, task, f"{much} ({kept})")
-
-
-def _candidate(summary: TaskSummary) -> Iterator[tuple[str, StageSummary, RoleUse]]:
-    for name, stage in summary.stages.items():
-        if CANDIDATE in stage.roles:
-            yield name, stage, stage.roles[CANDIDATE]
 
 
 def _untested(found: Differences) -> Iterator[Doubt]:

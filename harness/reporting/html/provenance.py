@@ -92,9 +92,10 @@ def _run_html(run: ReportedRun) -> Html:
         **{f"version of {name}": version for name, version in manifest.versions.items()},
         **{f"commit of {name}": commit for name, commit in manifest.commits.items()},
     }
+    about = Sheet(title="Run", columns=("what", "value"), rows=tuple(facts.items()))
     details = element("details", element("summary", "Everything that the run stands on"), *(
         sheet_html(sheet, level=4)
-        for sheet in (_facts(facts), _sessions(manifest), _tasks(manifest), _roles(manifest),
+        for sheet in (about, _sessions(manifest), _tasks(manifest), _roles(manifest),
                       _stages(manifest))
     ))  # fmt: skip
     return element(
@@ -110,10 +111,6 @@ def _cluster(settings: Mapping[str, Any]) -> dict[str, str]:
     names = ("ray_address", "workers", "engines", "run_storage")
     given = [f"--{name} {settings[name]}" for name in names if settings.get(name) is not None]
     return {"executor": " ".join([str(settings["executor"]), *given])}
-
-
-def _facts(facts: Mapping[str, str]) -> Sheet:
-    return Sheet(title="Run", columns=("what", "value"), rows=tuple(facts.items()))
 
 
 def _sessions(manifest: Manifest) -> Sheet:

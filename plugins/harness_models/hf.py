@@ -148,7 +148,8 @@ def make(settings: ModelSettings) -> Model:
     commit = None if folder else commit_of(args.model, args.revision)
     if args.chat_template is None and not args.completions:
         check_template(args.model, folder=folder, commit=commit)
-    served = str(folder) if folder else _pinned(args.model, commit or args.revision)
+    revision = commit or args.revision
+    served = str(folder) if folder else f"{args.model}@{revision}" if revision else args.model
     context, notes = _context(args, commit or args.revision)
     ends = _ends(args, commit or args.revision) if args.batching else None
 
@@ -269,10 +270,6 @@ def too_long(request: Request, context: int) -> CallError:
         "overflow",
         f"the prompt and an answer of {answer} tokens do not fit into a context of {context}",
     )
-
-
-def _pinned(repository: str, revision: str | None) -> str:
-    return f"{repository}@{revision}" if revision else repository
 
 
 def _check_folder(folder: Path, args: HfArgs) -> None:

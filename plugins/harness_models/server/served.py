@@ -425,9 +425,10 @@ class ServedModel(Model):
         address = str(folder / SOCKET if port is None else port)
         try:
             command = await asyncio.to_thread(self.engine.command, address)
+            name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.identity.label)
             launched = launch(
                 command,
-                log=self._log_file(folder),
+                log=(self.log_folder or folder) / f"{name}.log",
                 environment=self.engine.environment,
                 folder=folder,
             )
@@ -467,10 +468,6 @@ class ServedModel(Model):
         client.attach_log(socket.parent, self.show)
         self._client_report = client.report
         return client
-
-    def _log_file(self, otherwise: Path) -> Path:
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.identity.label)
-        return (self.log_folder or otherwise) / f"{name}.log"
 
     async def _until_ready(self, server: _Server) -> None:
         began = time.monotonic()

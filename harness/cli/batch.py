@@ -219,7 +219,11 @@ def collect(run: str, json: bool) -> int:
         print_json(collected)
     else:
         for each in (*collected.ended, *collected.unfinished):
-            _print(_status_line(each))
+            job, status = each.job, each.status
+            problem = f": {status.problem}" if status.problem else ""
+            total = status.total or job.requests
+            counts = f"{status.done:,} done and {status.failed:,} failed of {total:,}"
+            _print(f"{job.path}: {status.state}, {counts}{problem}")
         if collected.intake is not None:
             _print_intake(collected.intake, folder)
     return UNFINISHED if collected.unfinished else 0
@@ -307,15 +311,6 @@ def _print_statuses(found: Iterable[JobStatus]) -> None:
         )  # fmt: skip
         table.add_row(*(Text(clean_text(cell)) for cell in row))
     result_console().print(table)
-
-
-def _status_line(each: JobStatus) -> str:
-    job, status = each.job, each.status
-    problem = f": {status.problem}" if status.problem else ""
-    return (
-        f"{job.path}: {status.state}, {status.done:,} done and {status.failed:,} failed of "
-        f"{status.total or job.requests:,}{problem}"
-    )
 
 
 def _requests(count: int) -> str:

@@ -139,7 +139,14 @@ def make(settings: ModelSettings) -> Model:
         )
     folder = checked_folder(args.model, argument="pretrained")
     if folder is not None:
-        _check_folder(folder, args)
+        if "@" in str(folder):
+            raise bad(
+                KIND,
+                f"pretrained={args.model}",
+                "a path without @: transformers serve takes the text after @ for a revision",
+                hint="rename the folder, or give a link to it",
+            )
+        check_no_revision(KIND, args.revision)
         check_weights(folder)
     python, software = _find_python(args, folder)
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
@@ -270,17 +277,6 @@ def too_long(request: Request, context: int) -> CallError:
         "overflow",
         f"the prompt and an answer of {answer} tokens do not fit into a context of {context}",
     )
-
-
-def _check_folder(folder: Path, args: HfArgs) -> None:
-    if "@" in str(folder):
-        raise bad(
-            KIND,
-            f"pretrained={args.model}",
-            "a path without @: transformers serve takes the text after @ for a revision",
-            hint="rename the folder, or give a link to it",
-        )
-    check_no_revision(KIND, args.revision)
 
 
 def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str, ...]]:

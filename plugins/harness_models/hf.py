@@ -320,7 +320,6 @@ def _find_python(args: HfArgs, folder: Path | None) -> tuple[str, str | None]:
 
 
 def _help(python: str) -> str:
-    """The help text of the installed server."""
     done = subprocess.run(
         [python, *SERVER, "--help"],
         capture_output=True,

@@ -169,7 +169,6 @@ def _host_with_port(url: str) -> str:
 
 
 def _check_combinations(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for arguments that cannot be combined."""
     for one, other, problem in (
         ("api_key_env", "api_key_file", "the key of an openai model has two sources"),
         ("base_url", "azure_endpoint", "an openai model has two addresses"),

@@ -129,6 +129,8 @@ def _print_run(run: NamedRun, *, changed: bool, part: bool) -> None:
 
 def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -> list[NamedRun]:
     """The named runs, each folder once; a run that cannot be opened has its error."""
+    from harness.registry import load_plugins
+
     runs: list[NamedRun] = []
     first: dict[Path, str] = {}
     for name in named:
@@ -147,19 +149,13 @@ def open_runs(named: Sequence[str], only: str | None, tags: Mapping[str, str]) -
     if only is not None and held:
         one_of(only, sorted(held), "task")
     for run in runs:
-        _find_benchmarks(run, only)
+        for name, entry in run.opened[1].tasks.items() if run.opened else ():
+            if only in (None, name):
+                try:
+                    run.benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
+                except HarnessError as error:
+                    run.errors.append(error)
     return runs
-
-
-def _find_benchmarks(run: NamedRun, only: str | None) -> None:
-    from harness.registry import load_plugins
-
-    for name, entry in run.opened[1].tasks.items() if run.opened else ():
-        if only in (None, name):
-            try:
-                run.benchmarks[name] = load_plugins().benchmark(entry.task().benchmark)
-            except HarnessError as error:
-                run.errors.append(error)
 
 
 @contextlib.contextmanager

@@ -74,12 +74,18 @@ def compare_methods(
         by=by,
         settings=_people,
     )
+    first, *others = methods
+    doubts = [
+        f"{one.task.name} against {first.task.name}: {'; '.join(ways)}"
+        for one in others
+        if (ways := named_differences(settings_of(one), settings_of(first)))
+    ]
     comparison = msgspec.structs.replace(
         found.comparison,
         task=tasks[0].task.benchmark,
         within=tasks[0].run,
         chosen="tasks of one run on the same people",
-        doubts=(*found.comparison.doubts, *_what_differs(methods)),
+        doubts=(*found.comparison.doubts, *doubts),
     )
     return found._replace(comparison=comparison)
 
@@ -93,13 +99,3 @@ def _people(task: FinishedTask) -> Mapping[str, Any]:
     """What the tasks must agree in: the benchmark, the data and the people."""
     every = settings_of(task)
     return {name: each for name, each in every.items() if name in PEOPLE or "chosen " in name}
-
-
-def _what_differs(tasks: Sequence[FinishedTask]) -> list[str]:
-    """How each task after the first was asked in another way."""
-    first, *others = tasks
-    return [
-        f"{one.task.name} against {first.task.name}: {'; '.join(ways)}"
-        for one in others
-        if (ways := named_differences(settings_of(one), settings_of(first)))
-    ]

@@ -72,7 +72,14 @@ def compare_tasks(
         name: chosen_metrics(of_runs[0].task, of_runs[0].benchmark)
         for name, of_runs in by_name.items()
     }
-    _check_metrics(metrics, list(dict.fromkeys(each for names in known.values() for each in names)))
+    every = dict.fromkeys(each for names in known.values() for each in names)
+    if every and (unknown := [name for name in metrics if name not in every]):
+        raise UsageError(
+            f"no task of these runs has a metric {unknown[0]!r}",
+            where="--metric",
+            expected=", ".join(every),
+            hint=did_you_mean(unknown[0], every),
+        )
     best: dict[str, dict[str, str]] = {}
     found = ComparedTasks([], [], [])
     for name, of_runs in by_name.items():
@@ -120,14 +127,3 @@ def check_slice(name: str, compared: Sequence[Compared]) -> None:
         expected=", ".join(sorted(known)) or "runs of a benchmark whose scores have slices",
         hint=did_you_mean(name, known),
     )
-
-
-def _check_metrics(wanted: Sequence[str], known: Sequence[str]) -> None:
-    for name in wanted:
-        if known and name not in known:
-            raise UsageError(
-                f"no task of these runs has a metric {name!r}",
-                where="--metric",
-                expected=", ".join(known),
-                hint=did_you_mean(name, known),
-            )

@@ -29,20 +29,17 @@ TOOLS = {
 
 @hookimpl
 def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
-    """Adds the benchmark `behaviour`."""
     register("behaviour", partial(resolve_name, f"{PACKAGE}.benchmark:BEHAVIOUR"))
 
 
 @hookimpl
 def register_respondents(register: hookspecs.RegisterRespondent) -> None:
-    """Adds the rule with which `--model baseline` plays the candidate."""
     rule = partial(resolve_name, f"{PACKAGE}.rules:recommend")
     register("behaviour", "recommend", "candidate", rule)
 
 
 @hookimpl
 def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
-    """Adds the analyses of stored runs."""
     from harness.analysis.analysis import analysis_from
 
     for name, (function, description) in ANALYSES.items():
@@ -53,7 +50,6 @@ def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
 
 @hookimpl
 def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
-    """Adds the tools that build and describe prompts."""
     from harness.analysis.analysis import tool_from
 
     for name, (function, description) in TOOLS.items():

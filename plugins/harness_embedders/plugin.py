@@ -54,7 +54,6 @@ MODULES = {"hashing": "hashing", "sentence-transformers": "sentences"}
 
 @hookimpl
 def register_embedders(register: RegisterEmbedder) -> None:
-    """Adds `hashing`, `sentence-transformers`, `openai` and `vllm`."""
     for kind, (description, arguments) in KINDS.items():
         register(kind, partial(make, kind), description=description, arguments=arguments)
 

@@ -48,7 +48,6 @@ OWN_ORACLE = (
 
 
 def _median(what: str, note: str = "") -> Metric:
-    """The median over users."""
     return Metric(description=f"{what}; median over users", statistic="median", note=note)
 
 

@@ -12,30 +12,23 @@ from harness_gistbench.analyses import ANALYSES, WITH_OPTIONS
 from harness_gistbench.synthesis import TOOLS
 
 if TYPE_CHECKING:
-    from harness.registry.hookspecs import (
-        RegisterAnalysis,
-        RegisterBenchmark,
-        RegisterDataTool,
-        RegisterRespondent,
-    )
+    from harness.registry import hookspecs
 
 
 @hookimpl
-def register_benchmarks(register: RegisterBenchmark) -> None:
-    """Adds the benchmark `gistbench`."""
+def register_benchmarks(register: hookspecs.RegisterBenchmark) -> None:
     register("gistbench", partial(resolve_name, "harness_gistbench.benchmark:GISTBENCH"))
 
 
 @hookimpl
-def register_respondents(register: RegisterRespondent) -> None:
+def register_respondents(register: hookspecs.RegisterRespondent) -> None:
     """Lets `--model baseline` stand in for the candidate."""
     words = partial(resolve_name, "harness_gistbench.baselines:frequent_words")
     register("gistbench", "predict", "candidate", words)
 
 
 @hookimpl
-def register_analyses(register: RegisterAnalysis) -> None:
-    """Adds the analyses of stored runs."""
+def register_analyses(register: hookspecs.RegisterAnalysis) -> None:
     for name, (function, about) in ANALYSES.items():
         path = f"harness_gistbench.analyses.{function}"
         make = partial(analysis_from, path, name=name, description=about)
@@ -43,8 +36,7 @@ def register_analyses(register: RegisterAnalysis) -> None:
 
 
 @hookimpl
-def register_data_tools(register: RegisterDataTool) -> None:
-    """Adds the tools for logs of engagements."""
+def register_data_tools(register: hookspecs.RegisterDataTool) -> None:
     for name, (function, about) in TOOLS.items():
         path = f"harness_gistbench.synthesis.{function}"
         register(name, partial(tool_from, path, name=name, description=about), description=about)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harness import hookimpl
@@ -22,22 +23,13 @@ ANALYSES = {
 
 @hookimpl
 def register_judges(register: RegisterJudge) -> None:
-    """Adds `llm`, `panel` and `lexical`."""
-    register(
-        "llm",
-        make_llm,
-        on="model",
-        description="a model with the benchmark's own prompt",
-    )
-    register(
-        "panel",
-        make_panel,
-        on="judges",
-        description="several judges and their majority: panel:SPEC+SPEC+…",
-    )
+    own = "a model with the benchmark's own prompt"
+    register("llm", partial(make, "llm"), on="model", description=own)
+    majority = "several judges and their majority: panel:SPEC+SPEC+…"
+    register("panel", partial(make, "panel"), on="judges", description=majority)
     register(
         "lexical",
-        make_lexical,
+        partial(make, "lexical"),
         description="word overlap, for demos and tests",
         arguments={"share": "the share of the subject's words that an option must hold (0.5)"},
     )
@@ -45,7 +37,6 @@ def register_judges(register: RegisterJudge) -> None:
 
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
-    """Adds the analyses of the judges of any benchmark."""
     for name, description in ANALYSES.items():
         make = partial(analysis, name)
         register("*", name, make, description=description, report=name == "judge-panel")
@@ -61,22 +52,7 @@ def analysis(name: str) -> Analysis:
     return Analysis(name=name, description=ANALYSES[name], run=people_agreement, options=Options)
 
 
-def make_llm(parts: JudgeParts) -> Judge:
-    """The judge `llm`, on the model bound to its role."""
-    from harness_judges.llm import make
-
-    return make(parts)
-
-
-def make_panel(parts: JudgeParts) -> Judge:
-    """The judge `panel`, with its members."""
-    from harness_judges.panel import make
-
-    return make(parts)
-
-
-def make_lexical(parts: JudgeParts) -> Judge:
-    """The judge `lexical`."""
-    from harness_judges.lexical import make
-
-    return make(parts)
+def make(kind: str, parts: JudgeParts) -> Judge:
+    """A judge of one of these kinds: `make("lexical", JudgeParts())`."""
+    judge: Judge = import_module(f"harness_judges.{kind}").make(parts)
+    return judge

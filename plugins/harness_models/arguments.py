@@ -21,6 +21,8 @@ DEFAULT_MODEL_ENV = "HARNESS_PRETRAINED"
 HUB_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 """The environment variables that hold the hub's token."""
 
+THINKING = {"true": True, "false": False, "auto": None}
+
 _PLACES = {
     "openai": "api_key_env=NAME, a variable that holds the key, or api_key_file=FILE",
     "vllm": "the hub's token in HF_TOKEN; no other key: only the harness uses this server",
@@ -59,24 +61,23 @@ def shared_of(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     """The fields of WeightsArgs, without those that each kind reads; UsageError if wrong."""
     model, note = model_of(kind, given)
     template, variables = given.get("chat_template"), given.get("chat_template_kwargs")
+    file = Path(template).expanduser() if template else None
+    if file is not None and not file.is_file():
+        raise bad(kind, f"chat_template={template}", "the path of an existing file")
+    kwargs = template_kwargs(kind, variables) if variables else {}
+    thinking = given.get("thinking", "auto")
+    if thinking not in THINKING:
+        raise bad(kind, f"thinking={thinking}", "true, false or auto")
     python = given.get("python") or os.environ.get(f"HARNESS_{kind.upper()}_PYTHON")
     return {
         "model": model,
         "note": note,
         "python": python or sys.executable,
         "revision": given.get("revision"),
-        "chat_template": file_of(kind, "chat_template", template) if template else None,
-        "chat_template_kwargs": template_kwargs(kind, variables) if variables else {},
-        "thinking": thinking_of(kind, given.get("thinking", "auto")),
+        "chat_template": file,
+        "chat_template_kwargs": kwargs,
+        "thinking": THINKING[thinking],
     }
-
-
-def thinking_of(kind: str, text: str) -> bool | None:
-    """Whether a model thinks, by hand; None for `auto`, UsageError for any other text."""
-    known = {"true": True, "false": False, "auto": None}
-    if text not in known:
-        raise bad(kind, f"thinking={text}", "true, false or auto")
-    return known[text]
 
 
 def bad(
@@ -182,14 +183,6 @@ def count_of(kind: str, name: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise bad(kind, f"{name}={text}", "a whole number, at least 1")
     return int(text)
-
-
-def file_of(kind: str, name: str, text: str) -> Path:
-    """The path of an existing file; UsageError for any other text."""
-    path = Path(text).expanduser()
-    if not path.is_file():
-        raise bad(kind, f"{name}={text}", "the path of an existing file")
-    return path
 
 
 def check_no_revision(kind: str, revision: str | None) -> None:

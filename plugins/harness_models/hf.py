@@ -139,7 +139,14 @@ def make(settings: ModelSettings) -> Model:
         )
     folder = checked_folder(args.model, argument="pretrained")
     if folder is not None:
-        _check_folder(folder, args)
+        if "@" in str(folder):
+            raise bad(
+                KIND,
+                f"pretrained={args.model}",
+                "a path without @: transformers serve takes the text after @ for a revision",
+                hint="rename the folder, or give a link to it",
+            )
+        check_no_revision(KIND, args.revision)
         check_weights(folder)
     python, software = _find_python(args, folder)
     foreign = {name: value for name, value in args.engine.items() if name not in KNOWN}
@@ -148,7 +155,8 @@ def make(settings: ModelSettings) -> Model:
     commit = None if folder else commit_of(args.model, args.revision)
     if args.chat_template is None and not args.completions:
         check_template(args.model, folder=folder, commit=commit)
-    served = str(folder) if folder else _pinned(args.model, commit or args.revision)
+    revision = commit or args.revision
+    served = str(folder) if folder else f"{args.model}@{revision}" if revision else args.model
     context, notes = _context(args, commit or args.revision)
     ends = _ends(args, commit or args.revision) if args.batching else None
 
@@ -271,21 +279,6 @@ def too_long(request: Request, context: int) -> CallError:
     )
 
 
-def _pinned(repository: str, revision: str | None) -> str:
-    return f"{repository}@{revision}" if revision else repository
-
-
-def _check_folder(folder: Path, args: HfArgs) -> None:
-    if "@" in str(folder):
-        raise bad(
-            KIND,
-            f"pretrained={args.model}",
-            "a path without @: transformers serve takes the text after @ for a revision",
-            hint="rename the folder, or give a link to it",
-        )
-    check_no_revision(KIND, args.revision)
-
-
 def _context(args: HfArgs, revision: str | None) -> tuple[int | None, tuple[str, ...]]:
     """The tokens that fit into the model's context (None if unknown), and notes for the user."""
     notes = (args.note,) if args.note else ()
@@ -327,7 +320,6 @@ def _find_python(args: HfArgs, folder: Path | None) -> tuple[str, str | None]:
 
 
 def _help(python: str) -> str:
-    """The help text of the installed server."""
     done = subprocess.run(
         [python, *SERVER, "--help"],
         capture_output=True,

@@ -76,9 +76,7 @@ def read_args(settings: ModelSettings) -> HfArgs:
     given = dict(settings.args)
     check_given(KIND, given, RESERVED)
     shared = shared_of(KIND, given)
-    requests = request_args(
-        KIND, given, template=shared["chat_template"], variables=shared["chat_template_kwargs"]
-    )
+    requests = request_args(KIND, given, shared)
     taken = sorted(requests.get("extra_body", {}).keys() & MADE_HERE)
     if taken:
         expected = f"extra_body without {taken[0]}: the harness sets it in each request"

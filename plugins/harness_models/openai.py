@@ -236,7 +236,8 @@ class OpenAIModel(Model):
         try:
             reply = await self._send(self._session, self._body(request))
         except CallError as error:
-            if not (as_system and has_system_message(request) and self._refused(error)):
+            has_system = any(turn.role == "system" for turn in request.messages)
+            if not (as_system and has_system and self._refused(error)):
                 raise self._with_context(error) from None
             return await self._ask_without_system(request, error)
         if self._args.logprobs and reply.logprobs is None:
@@ -427,11 +428,6 @@ def form_of(args: OpenAIArgs) -> Form | None:
     if args.chat_template is None:
         return plain_form()
     return template_form(Path(args.chat_template).expanduser(), args.chat_template_kwargs)
-
-
-def has_system_message(request: Request) -> bool:
-    """True if a request has a system message."""
-    return any(turn.role == "system" for turn in request.messages)
 
 
 def trust() -> SSLContext:

@@ -8,7 +8,6 @@ from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from ipaddress import ip_address
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlsplit
 
@@ -170,7 +169,6 @@ def _host_with_port(url: str) -> str:
 
 
 def _check_combinations(values: Mapping[str, Any]) -> None:
-    """Raise UsageError for arguments that cannot be combined."""
     for one, other, problem in (
         ("api_key_env", "api_key_file", "the key of an openai model has two sources"),
         ("base_url", "azure_endpoint", "an openai model has two addresses"),
@@ -209,12 +207,11 @@ def is_of_requests(name: str) -> bool:
     return name in OF_REQUESTS or is_extra(name)
 
 
-def request_args(
-    kind: str, given: Mapping[str, str], *, template: Path | None, variables: Mapping[str, Any]
-) -> dict[str, Any]:
+def request_args(kind: str, given: Mapping[str, str], shared: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of OpenAIArgs that the arguments of another kind give; UsageError if wrong.
 
-    The harness renders prompts with the chat template only for the completions endpoint.
+    `shared` are the fields of WeightsArgs that they give. The harness renders prompts with the chat
+    template only for the completions endpoint.
     """
     try:
         values = {
@@ -226,8 +223,9 @@ def request_args(
     except UsageError as error:
         error.problem = error.problem.replace(KIND, kind)
         raise
-    if values.get("endpoint") == "completions" and template is not None:
-        values |= {"chat_template": str(template), "chat_template_kwargs": dict(variables)}
+    if values.get("endpoint") == "completions" and shared["chat_template"] is not None:
+        values["chat_template"] = str(shared["chat_template"])
+        values["chat_template_kwargs"] = dict(shared["chat_template_kwargs"])
     return values
 
 

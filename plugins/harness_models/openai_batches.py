@@ -76,7 +76,11 @@ class OpenAIBatches(Batches):
     def status(self, batch_id: str) -> BatchStatus:
         """The state, counts and problem of a batch."""
         batch = self._batch(batch_id)
-        counts, problem = batch.request_counts, problem_of(batch)
+        counts = batch.request_counts
+        refused = [
+            f"line {one.line}: {one.message}" if one.line else str(one.message)
+            for one in (batch.errors and batch.errors.data) or ()
+        ]
         return BatchStatus(
             state=batch.status,
             ended=batch.status in ENDED,
@@ -84,7 +88,7 @@ class OpenAIBatches(Batches):
             done=counts.completed if counts else 0,
             failed=counts.failed if counts else 0,
             expires_at=batch.expires_at,
-            problem=problem and short(problem, self._screen),
+            problem=short("; ".join(refused[:SHOWN_ERRORS]), self._screen) or None,
         )
 
     def answers(self, batch_id: str) -> Iterator[bytes]:
@@ -193,10 +197,3 @@ def azure_token() -> Token | None:
             ) from None
 
     return token
-
-
-def problem_of(batch: Batch) -> str | None:
-    """Why the service refused a whole batch; None if it did not."""
-    errors = (batch.errors and batch.errors.data) or []
-    texts = [f"line {one.line}: {one.message}" if one.line else str(one.message) for one in errors]
-    return "; ".join(texts[:SHOWN_ERRORS]) or None

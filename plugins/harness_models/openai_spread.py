@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ import msgspec
 
 from harness.base.errors import UsageError
 from harness.contracts.finding import Finding, doubtful
-from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, ModelSettings, Reply, Request
 from harness_models.openai_args import OpenAIArgs, address_of
 from harness_models.openai_findings import is_unreachable
@@ -60,7 +59,12 @@ class SpreadModel(Model):
     def __init__(self, servers: Sequence[_Server], settings: ModelSettings) -> None:
         models = [server.model for server in servers]
         self._servers, self._first = servers, models[0]
-        self.identity = _identity_over([model.identity for model in models])
+        self.identity = models[0].identity
+        if "host" in self.identity.details:
+            hosts = sorted({model.identity.details["host"] for model in models})
+            host = {"host": hosts[0] if len(hosts) == 1 else hosts}
+            details = {**self.identity.details, **host}
+            self.identity = msgspec.structs.replace(self.identity, details=details)
         given = "concurrency" in settings.args or settings.concurrency is not None
         self.concurrency = self._first.concurrency * (1 if given else len(models))
         for model in models:
@@ -158,17 +162,6 @@ class SpreadModel(Model):
             found=f"base_url={';'.join(server.address for server in self._servers)}",
             expected="base_url=URL, of the service that answers the batch",
         )
-
-
-def _identity_over(identities: Sequence[Identity]) -> Identity:
-    """The identity of one model at several hosts, in whatever order they are given."""
-    first = identities[0]
-    if "host" not in first.details:
-        return first
-    hosts = sorted({one.details["host"] for one in identities})
-    details: Mapping[str, Any] = first.details
-    own = {**details, "host": hosts[0] if len(hosts) == 1 else hosts}
-    return msgspec.structs.replace(first, details=own)
 
 
 def spread(

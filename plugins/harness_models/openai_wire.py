@@ -212,8 +212,14 @@ def read_reply(body: object, screen: Screen = NO_SCREEN) -> Reply:
 
 def _reply(body: dict[str, Any], usage: Usage | None, screen: Screen) -> Reply:
     choices = body.get("choices")
-    if not choices and isinstance(body.get("error"), dict):
-        raise _error_in_success(body["error"], screen)
+    if not choices and isinstance(error := body.get("error"), dict):
+        code = error.get("code")
+        if isinstance(code, int) and 400 <= code <= LARGEST_NUMBER:
+            meant = classify(code, error, screen=screen)
+            if isinstance(meant, CallError):
+                raise meant
+        says = f"an error in place of an answer: {short(error.get('message'), screen)}"
+        raise CallError("bad_response", says, retryable=True)
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise CallError("bad_response", "the answer holds no choice", retryable=True)
     message = choices[0].get("message")
@@ -334,16 +340,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (until - now).total_seconds())
     except (TypeError, ValueError, OverflowError):
         return None
-
-
-def _error_in_success(error: dict[str, Any], screen: Screen) -> CallError:
-    code = error.get("code")
-    if isinstance(code, int) and 400 <= code <= LARGEST_NUMBER:
-        meant = classify(code, error, screen=screen)
-        if isinstance(meant, CallError):
-            return meant
-    message = short(error.get("message"), screen)
-    return CallError("bad_response", f"an error in place of an answer: {message}", retryable=True)
 
 
 def _finish(reason: object, message: dict[str, Any], screen: Screen) -> Finish:

@@ -69,18 +69,9 @@ VLLM = {
     "switches",
 }
 
+WEIGHTS = ("pretrained", "model", "revision", "chat_template", "chat_template_kwargs", "thinking")
 HF = {
-    **{
-        name: VLLM[name]
-        for name in (
-            "pretrained",
-            "model",
-            "revision",
-            "chat_template",
-            "chat_template_kwargs",
-            "thinking",
-        )
-    },
+    **{name: VLLM[name] for name in WEIGHTS},
     "python": "an interpreter with transformers; else HARNESS_HF_PYTHON, else the harness's own",
     "max_model_len": "the limit for the tokens of a prompt and its longest answer; else the "
     "model's own, at most 100000",
@@ -131,7 +122,6 @@ KINDS = {
 
 @hookimpl
 def register_models(register: RegisterModel) -> None:
-    """Adds `openai`, `vllm`, `hf`, `baseline` and `replay`."""
     for kind, (description, arguments) in KINDS.items():
         register(
             kind, partial(make, kind),

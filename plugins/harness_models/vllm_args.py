@@ -137,8 +137,10 @@ def read_args(settings: ModelSettings) -> VllmArgs:
     for name in COUNTS:
         if name in engine:
             count_of(KIND, name, engine[name])
-    if "gpu_memory_utilization" in engine:
-        _share("gpu_memory_utilization", engine["gpu_memory_utilization"])
+    share = engine.get("gpu_memory_utilization", "1")
+    if not re.fullmatch(r"\d*\.?\d+", share) or not 0 < float(share) <= 1:
+        expected = "a share of the GPU's memory, above 0 and at most 1"
+        raise bad(KIND, f"gpu_memory_utilization={share}", expected)
     check_switches(KIND, engine, SWITCHES)
     return VllmArgs(
         **shared | {"model": _expanded(shared["model"])},
@@ -147,9 +149,7 @@ def read_args(settings: ModelSettings) -> VllmArgs:
         gpus=gpu_numbers(given["gpus"]) if "gpus" in given else (),
         concurrency=concurrency_of(settings, engine),
         engine=engine,
-        requests=request_args(
-            KIND, given, template=shared["chat_template"], variables=shared["chat_template_kwargs"]
-        ),
+        requests=request_args(KIND, given, shared),
     )
 
 
@@ -183,8 +183,3 @@ def gpu_numbers(text: str) -> tuple[str, ...]:
 def _expanded(path: str) -> str:
     """The path with `~` replaced: vLLM would take it for a folder's name."""
     return str(Path(path).expanduser()) if path.startswith("~") else path
-
-
-def _share(name: str, text: str) -> None:
-    if not re.fullmatch(r"\d*\.?\d+", text) or not 0 < float(text) <= 1:
-        raise bad(KIND, f"{name}={text}", "a share of the GPU's memory, above 0 and at most 1")

@@ -158,7 +158,6 @@ def score(
 
 
 def _scores(records: Mapping[str, Records[Any, Any]]) -> Iterator[Score[GroupResult]]:
-    """The scores from the records of the stage that asked."""
     for record in records.get("compare", ()):
         yield _compared_score(record.item, record.outcome)
     for record in records.get("rank", ()):

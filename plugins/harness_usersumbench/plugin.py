@@ -23,13 +23,11 @@ RULES = {
 
 @hookimpl
 def register_benchmarks(register: RegisterBenchmark) -> None:
-    """Adds the benchmark `usersumbench`."""
     register("usersumbench", partial(resolve_name, f"{PACKAGE}.benchmark:USERSUMBENCH"))
 
 
 @hookimpl
 def register_respondents(register: RegisterRespondent) -> None:
-    """Adds the rules with which `--model baseline` plays candidate, verifier and predictor."""
     for role, prompts in RULES.items():
         for prompt in prompts:
             rule = partial(resolve_name, f"{PACKAGE}.rules:{prompt}")
@@ -38,7 +36,6 @@ def register_respondents(register: RegisterRespondent) -> None:
 
 @hookimpl
 def register_analyses(register: RegisterAnalysis) -> None:
-    """Adds the analyses of stored runs."""
     from harness.analysis.analysis import analysis_from
     from harness_usersumbench.analyses import ANALYSES, WITH_OPTIONS
 

@@ -66,7 +66,6 @@ class Pool:
 
     @cached_property
     def _ranks(self) -> Sequence[int]:
-        """The rank of each number."""
         return sorted(range(len(self.counts)), key=self._ranked.__getitem__)
 
 

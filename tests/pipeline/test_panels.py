@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import msgspec
-from harness_judges.plugin import make_llm, make_panel
+from harness_judges.llm import make as make_llm
+from harness_judges.panel import make as make_panel
 
 from harness.contracts.judge import JudgeParts, Member, Select, Selected, Vote
 from harness.contracts.outcomes import NoVerdict

@@ -212,8 +212,11 @@ def pages_of(tasks: Iterable[FinishedTask]) -> list[Page]:
     for domain in PROXIES:
         of_domain: list[list[tuple[Row, dict[Setting, Answers]]]] = []
         for row in GRID.rows([task for task in every if task.options.domain == domain], ()):
-            found = {setting: read_answers(task) for setting, task in row.tasks.items()}
-            own = {setting: answers for setting, answers in found.items() if answers.scores}
+            own = dict[Setting, Answers]()
+            for setting, task in row.tasks.items():
+                if scores := [score for score in task.scores() if score.details is not None]:
+                    scores.sort(key=lambda score: stable_int(score.user))
+                    own[setting] = Answers(scores)
             if own:
                 page = next((page for page in of_domain if _fits(own, page)), [])
                 if not page:
@@ -229,12 +232,6 @@ def pages_of(tasks: Iterable[FinishedTask]) -> list[Page]:
             expected="a task with a score",
         )
     return pages
-
-
-def read_answers(task: FinishedTask) -> Answers:
-    """The answers of a task from its scores."""
-    scores = (score for score in task.scores() if score.details is not None)
-    return Answers(sorted(scores, key=lambda score: stable_int(score.user)))
 
 
 def mean_of(values: Floats) -> float | None:

@@ -17,7 +17,6 @@ import msgspec
 from harness import Done
 from harness.analysis.human_labels import (
     HumanLabel,
-    HumanLabels,
     labels_by_rater,
     read_human_labels,
     votes_of,
@@ -280,7 +279,11 @@ def cells(question: Question, one: Drawn) -> dict[str, str]:
 def validate(tasks: Sequence[FinishedTask], options: ValidationOptions) -> Report:
     """Agreement in pairs, with the majority, and how the raters divide; the judge is one more."""
     labels = read_human_labels(options.labels, columns(complete=False))
-    rated = raters_of(labels)
+    rated: Rated = {}
+    for question in QUESTIONS:
+        rows = (row for row in labels.rows if row.where["task"] == question)
+        if raters := labels_by_rater(rows, HumanLabel.says_yes, but=(JUDGE,)):
+            rated[question] = raters
     if not rated:
         raise UsageError(
             "nobody has labelled anything",
@@ -320,16 +323,6 @@ def notes_on(
             line += f"; items of which it is not known what the judge said: {unknown:,}"
         notes.append(line)
     return tuple(notes)
-
-
-def raters_of(labels: HumanLabels) -> Rated:
-    """What each rater said of the items of each task; a task that nobody labelled is left out."""
-    rated: Rated = {}
-    for question in QUESTIONS:
-        rows = (row for row in labels.rows if row.where["task"] == question)
-        if raters := labels_by_rater(rows, HumanLabel.says_yes, but=(JUDGE,)):
-            rated[question] = raters
-    return rated
 
 
 def said_in(runs: Iterable[Run], question: Question, items: Collection[str]) -> Labels:

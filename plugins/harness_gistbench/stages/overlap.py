@@ -61,7 +61,9 @@ def neighbours(
     ]
     names = in_order({name for found in recorded.values() for name in found})
     if options.overlap == "interests":
-        yield from by_interest(people, names)
+        for name in in_order({name for person in people for name in person.interests}):
+            options_of = {other: other for other in names if other != name}
+            yield from parts(name, EVERYBODY, (name,), options_of)
     elif options.overlap == "texts":
         limit = options.overlap_text_limit
         texts = {one.object: cut(one.text, limit) for one in data.pool}
@@ -104,13 +106,6 @@ def by_user(
         if person.interests:
             interests = tuple(person.interests.values())
             yield from parts(person.user, person.user, interests, options(person))
-
-
-def by_interest(people: list[Person], names: list[str]) -> Iterator[Neighbours]:
-    """Each distinct interest against every other one that is recorded."""
-    for name in in_order({name for person in people for name in person.interests}):
-        options = {other: other for other in names if other != name}
-        yield from parts(name, EVERYBODY, (name,), options)
 
 
 def in_order(names: set[str]) -> list[str]:

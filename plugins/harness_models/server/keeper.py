@@ -57,7 +57,9 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, lambda number, frame: signals.append(number))
     session = os.getpid()
     second = os.fork()
-    adopt_orphans()
+    # Descendants whose own parent ends become children of this process; on Linux only.
+    if call := prctl():
+        call(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     kept, code = watch(second, parent, signals) if second else run(command, session, signals)
     code = end(kept, code, grace, session=session, foreign=foreign)
     if "--folder" in given:
@@ -240,12 +242,6 @@ def processes_of_ps() -> dict[int, tuple[int, int]]:
             if not state.startswith("Z"):
                 table[int(pid)] = (int(parent), os.getsid(int(pid)))
     return table
-
-
-def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends; this works on Linux only."""
-    if call := prctl():
-        call(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_with(parent: int) -> Callable[[], None] | None:

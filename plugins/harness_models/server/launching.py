@@ -153,18 +153,16 @@ class Launched:
                 # Processes are left only if the keeper itself was killed.
                 keeper.send(signal.SIGKILL, keeper.members(self._keeper.pid))
             if time.monotonic() >= deadline:
-                raise self._still_there(patience)
+                rest = keeper.members(self._keeper.pid)
+                raise ModelError(
+                    f"the engine has not ended {patience:g} s after the signal to end",
+                    where=self._program,
+                    found="; ".join(f"{pid} {name_of(pid)}" for pid in rest) or "its keeper",
+                    expected="no process of the engine",
+                    hint="end these processes to free their memory; "
+                    f"{self.log} may show the reason",
+                )
             await asyncio.sleep(LOOK)
-
-    def _still_there(self, patience: float) -> ModelError:
-        rest = keeper.members(self._keeper.pid)
-        return ModelError(
-            f"the engine has not ended {patience:g} s after the signal to end",
-            where=self._program,
-            found="; ".join(f"{pid} {name_of(pid)}" for pid in rest) or "its keeper",
-            expected="no process of the engine",
-            hint=f"end these processes to free their memory; {self.log} may show the reason",
-        )
 
 
 def name_of(pid: int) -> str:

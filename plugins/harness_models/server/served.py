@@ -308,7 +308,10 @@ class ServedModel(Model):
         server = self._server
         if server is None:
             raise RuntimeError("ask() was called before open()")
-        request = with_stop(request, server.client.stop)
+        stop = tuple(dict.fromkeys((*request.sampling.stop, *server.client.stop)))
+        if stop != request.sampling.stop:
+            sampling = msgspec.structs.replace(request.sampling, stop=stop)
+            request = msgspec.structs.replace(request, sampling=sampling)
         sent = time.monotonic()
         self._in_flight += 1
         try:
@@ -322,7 +325,11 @@ class ServedModel(Model):
                 self._last_answer = time.monotonic()
             elif self._restarting is not None or await _has_ended(server):
                 await self._wait_for_restart(server)
-            raise self._without_retry(error, server) from None
+            if error.status not in self.engine.final:
+                raise
+            # Not retryable: the same request would get the same error again.
+            detail = f"{error.detail} (see the server's log: {server.launched.log})"
+            raise CallError(error.cause, detail, status=error.status) from None
         except asyncio.CancelledError:
             if time.monotonic() - sent >= self._settings.attempt_timeout:
                 self._note_silence(sent)
@@ -366,13 +373,6 @@ class ServedModel(Model):
         except CallError as error:
             return error.cause == "timeout"
         return False
-
-    def _without_retry(self, error: CallError, server: _Server) -> CallError:
-        """The same error, not retryable if the same request would get it again."""
-        if error.status not in self.engine.final:
-            return error
-        detail = f"{error.detail} (see the server's log: {server.launched.log})"
-        return CallError(error.cause, detail, status=error.status)
 
     async def _wait_for_restart(self, dead: _Server, *, hangs: bool = False) -> None:
         """Return when another server has replaced the dead one."""
@@ -425,9 +425,10 @@ class ServedModel(Model):
         address = str(folder / SOCKET if port is None else port)
         try:
             command = await asyncio.to_thread(self.engine.command, address)
+            name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.identity.label)
             launched = launch(
                 command,
-                log=self._log_file(folder),
+                log=(self.log_folder or folder) / f"{name}.log",
                 environment=self.engine.environment,
                 folder=folder,
             )
@@ -467,10 +468,6 @@ class ServedModel(Model):
         client.attach_log(socket.parent, self.show)
         self._client_report = client.report
         return client
-
-    def _log_file(self, otherwise: Path) -> Path:
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.identity.label)
-        return (self.log_folder or otherwise) / f"{name}.log"
 
     async def _until_ready(self, server: _Server) -> None:
         began = time.monotonic()
@@ -547,15 +544,6 @@ class ServedModel(Model):
             await server.launched.stop(STOP_SECONDS)
         finally:
             shutil.rmtree(server.folder, ignore_errors=True)
-
-
-def with_stop(request: Request, stop: Sequence[str]) -> Request:
-    """The request with the texts that end every answer of the model."""
-    texts = tuple(dict.fromkeys((*request.sampling.stop, *stop)))
-    if texts == request.sampling.stop:
-        return request
-    sampling = msgspec.structs.replace(request.sampling, stop=texts)
-    return msgspec.structs.replace(request, sampling=sampling)
 
 
 async def _has_ended(server: _Server) -> bool:

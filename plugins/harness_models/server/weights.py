@@ -335,7 +335,13 @@ def commit_of(repository: str, revision: str | None) -> str | None:
     if ELSEWHERE.fullmatch(repository):
         return None
     repository = repository.partition(":")[0]
-    return _commit_on_hub(repository, revision) or _commit_in_cache(repository, revision)
+    from huggingface_hub import constants
+
+    if commit := _commit_on_hub(repository, revision):
+        return commit
+    name = "models--" + repository.replace("/", "--")
+    known = Path(constants.HF_HUB_CACHE) / name / "refs" / (revision or "main")
+    return known.read_text().strip() if known.is_file() else None
 
 
 def longest_context(model: str, *, revision: str | None = None) -> int | None:
@@ -404,14 +410,6 @@ def _commit_on_hub(repository: str, revision: str | None) -> str | None:
         ) from error
     except Exception:  # no network: the server will use the cache
         return None
-
-
-def _commit_in_cache(repository: str, revision: str | None) -> str | None:
-    from huggingface_hub import constants
-
-    name = "models--" + repository.replace("/", "--")
-    known = Path(constants.HF_HUB_CACHE) / name / "refs" / (revision or "main")
-    return known.read_text().strip() if known.is_file() else None
 
 
 def _header(path: Path) -> str:

@@ -76,5 +76,4 @@ def _without_groups(dataset: Dataset, options: Options) -> DataError:
 
 
 def _folder(dataset: Dataset) -> Path:
-    """The folder in `--data`."""
     return Path(str(dataset.about.get("path", "."))).expanduser()

@@ -96,7 +96,8 @@ def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
         cells: list[Cell] = []
         for name, (value, spread) in of_method.items():
             cells += [value, *([] if name == "ifm" else [spread]), more.get(name)]
-        unread = unread_checks(task)
+        checks = task.summary.stages.get("verify")
+        unread = 100 * (1 - checks.done / checks.items) if checks and checks.items else None
         lines.append((method, task.summary.metrics["qm"].n, *cells, common, unread))
         remarks += [UNREAD_NOTE] if unread is not None else []
     metrics = row.first.summary.metrics
@@ -118,12 +119,6 @@ def main_sheet(row: Row, title: str, values: Mapping[Method, Values]) -> Sheet:
         notes=tuple(remarks),
         digits=(0, 0, 3, 3, 2, 3, 2, 3, 3, 2, 0, 1),
     )  # fmt: skip
-
-
-def unread_checks(task: FinishedTask) -> float | None:
-    """The share in per cent of a verifier's checks that could not be read, None without any."""
-    verified = task.summary.stages.get("verify")
-    return 100 * (1 - verified.done / verified.items) if verified and verified.items else None
 
 
 def increments(task: FinishedTask, base: FinishedTask) -> tuple[dict[str, float | None], int]:

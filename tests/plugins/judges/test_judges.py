@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from harness_judges.plugin import make_lexical, make_llm
+from harness_judges.lexical import make as make_lexical
+from harness_judges.llm import make as make_llm
 
 from harness.base.errors import UsageError
 from harness.contracts.judge import Classified, Classify, JudgeParts, Select, Selected

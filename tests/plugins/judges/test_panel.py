@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from harness_judges.plugin import make_panel
+from harness_judges.panel import make as make_panel
 
 from harness.base.errors import UsageError
 from harness.contracts.judge import Classified, Classify, JudgeParts, Member, Select, Selected, Vote

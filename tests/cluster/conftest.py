@@ -19,10 +19,11 @@ MODELS = ("candidate", "judge", "referee", "verifier", "predictor", "profiler")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs a cluster one after the other."""
+    """Run what needs a cluster one after the other, and in the slow lane."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
+            item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.xdist_group("ray"))
 
 

@@ -43,7 +43,6 @@ SAID = {
 """What has to be said of a plugin."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("plugin", sorted(DECLARED["harness.plugins"]))
 def test_a_plugin_of_ours_keeps_what_every_plugin_promises(plugin):
     check_plugin(plugin, **SAID.get(plugin, {}))

@@ -334,7 +334,6 @@ except HarnessError as error:
 """
 
 
-@pytest.mark.slow
 def test_inputs_come_from_the_hub_and_much_is_asked_for(hub: Any, in_hub: Any) -> None:
     def fetched(*words: str, **settings: str) -> Any:
         return in_hub(FROM_HUB, *words, **settings)

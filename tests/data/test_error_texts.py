@@ -430,7 +430,6 @@ def refused(hub, load, raised):
     return of
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", HUB)
 def test_hub(case, hub, refused):
     hub.gated.add("people/secret")
@@ -439,7 +438,6 @@ def test_hub(case, hub, refused):
     assert refused(**asked, where=where, found=found, kind=kind) == wording
 
 
-@pytest.mark.slow
 def test_what_the_library_cannot_prepare(hub, refused):
     hub.repos["people/broken"] = {FIRST: {"train.jsonl": b"]"}}
     # What was found is told in the words of the library that reads JSON.
@@ -450,7 +448,6 @@ to do: give a local copy with --data FILE or --data DIR\
 """)
 
 
-@pytest.mark.slow
 def test_a_hub_that_goes_away(hub, load, refused):
     known = {
         "sources": [{"hub": {"repo": "people/notes", "revision": "v1"}}],

@@ -10,8 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-pytestmark = pytest.mark.slow
-
 FIRST = "1" * 40
 SECOND = "2" * 40
 DEAD = "http://127.0.0.1:9"

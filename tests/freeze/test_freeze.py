@@ -54,7 +54,6 @@ def test_a_page_gives_the_same_rows_in_either_layout() -> None:
     assert len(by_argparse) == 4
 
 
-@pytest.mark.slow
 def test_three_runs_are_as_they_were_recorded(tmp_path: Path) -> None:
     check = [sys.executable, str(RECORD), "--check", "--work", str(tmp_path), "--only", *PARTS]
     done = subprocess.run(check, capture_output=True, text=True, check=False)

@@ -11,16 +11,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
+from builders.commands import Ended, run_cli
 
-from harness.cli.main import main
 from harness.testing.server import FaultyServer
 
 CANDIDATE, JUDGE = "candidate-model", "judge-model"
@@ -44,27 +42,6 @@ def answer(body: dict[str, Any]) -> str:
 
 
 @dataclass
-class Ended:
-    """A harness process that ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        return json.loads(self.out)
-
-    def ok(self) -> Ended:
-        """Itself; a test of a process that should have ended well and did not fails here."""
-        assert self.code == 0, self.err
-        return self
-
-    def summary(self, task: str = "interests") -> dict[str, Any]:
-        return next(one for one in self.json["summaries"] if one["task"] == task)
-
-
-@dataclass
 class Harness:
     """Runs the command in a folder of its own, with a store of its own."""
 
@@ -85,33 +62,25 @@ class Harness:
         own = {"HARNESS_CACHE": "cache", "HARNESS_DOWNLOADS": "downloads"}
         return {**kept, **{name: str(self.folder / place) for name, place in own.items()}}
 
-    def run(self, *more: str, timeout: float = 120, **options: str) -> Ended:
-        return self.command(self.arguments(*more, **options), timeout=timeout)
+    def run(self, *more: str, **options: str) -> Ended:
+        return self.command(self.arguments(*more, **options))
 
-    def command(self, arguments: list[str], *, timeout: float = 120, **environment: str) -> Ended:
+    def command(self, arguments: list[str], **environment: str) -> Ended:
+        """What the command says, which runs in this process."""
+        assert arguments[:3] == [sys.executable, "-m", "harness"]
+        return self.here(*arguments[3:], **environment)
+
+    def here(self, *words: str, **environment: str) -> Ended:
+        """What the command says to these words."""
+        return run_cli(*words, folder=self.folder, environment={**self.environment, **environment})
+
+    def process(self, arguments: list[str], **environment: str) -> Ended:
+        """What a process of its own says."""
         done = subprocess.run(
             arguments, cwd=self.folder, env={**self.environment, **environment},
-            capture_output=True, text=True, timeout=timeout, check=False,
+            capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
         return Ended(done.returncode, done.stdout, done.stderr)
-
-    def command_of(self, *words: str, **environment: str) -> Ended:
-        """What another command of the harness says."""
-        return self.command([sys.executable, "-m", "harness", *words], **environment)
-
-    def here(self, *words: str) -> Ended:
-        """What a command says that runs in this process, which is spared the imports."""
-        out, err = StringIO(), StringIO()
-        with pytest.MonkeyPatch.context() as patch:
-            for name in os.environ.keys() - self.environment.keys():
-                patch.delenv(name)
-            for name in ("HARNESS_CACHE", "HARNESS_DOWNLOADS"):
-                patch.setenv(name, self.environment[name])
-            patch.setenv("COLUMNS", "200")
-            patch.chdir(self.folder)
-            with redirect_stdout(out), redirect_stderr(err):
-                code = main(words)
-        return Ended(code, out.getvalue(), err.getvalue())
 
     def start(self, *more: str, **options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

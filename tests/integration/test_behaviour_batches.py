@@ -41,7 +41,6 @@ def service(folder, name):
     return out
 
 
-@pytest.mark.slow
 def test_the_whole_benchmark_is_one_file_of_questions(harness):
     harness.url = "http://127.0.0.1:9/v1"
     prices = harness.folder / "prices.toml"
@@ -85,7 +84,6 @@ def write_prompts(domain, folder):
     return len(prompts)
 
 
-@pytest.mark.slow
 def test_the_whole_benchmark_of_the_paper_is_one_file_whose_price_is_told_before(harness):
     numbers = {
         f"behaviour_{domain}": write_prompts(domain, harness.folder / domain)

@@ -55,7 +55,7 @@ def shown(gist):
     """What the command for looking at a run prints of the only one, on one line."""
 
     def show() -> str:
-        done = gist.command_of("show", f"runs/{gist.folders[0].name}", COLUMNS="200").ok()
+        done = gist.here("show", f"runs/{gist.folders[0].name}", COLUMNS="200").ok()
         return " ".join(done.out.split())
 
     return show

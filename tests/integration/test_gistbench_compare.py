@@ -41,7 +41,7 @@ def three(tmp_path_factory, gists):
             runs.append(str(Path("runs", Path(done.json["folder"]).name)))
             before = server.count
             if len(runs) > 1:
-                found = gist.command_of("compare", *runs, "--verbose", "--json").ok()
+                found = gist.here("compare", *runs, "--verbose", "--json").ok()
                 compared += found.json["comparisons"]
             asked += server.count - before
         yield Three(gist, server, runs, alone, compared, asked)
@@ -110,7 +110,7 @@ def test_an_oracle_of_few_runs_is_warned_of(three):
 def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
     gist = three.gist
     file, united = tmp_path / "oracle.json", tmp_path / "united.json"
-    done = gist.command_of("compare", *three.runs, "--export_oracle", str(file)).ok()
+    done = gist.here("compare", *three.runs, "--export_oracle", str(file)).ok()
     oracle = json.loads(file.read_text())
     assert oracle.keys() == {"oracle"}
     # The four topics of a person that clips prove, by the numbers of their categories.
@@ -121,7 +121,7 @@ def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
     oracle["oracle"]["user0"] = [1, 2]
     oracle["oracle"]["stranger"] = [325]
     file.write_text(json.dumps({"made by": {"hand": True}, **oracle}))
-    done = gist.command_of(
+    done = gist.here(
         "compare",
         three.runs[0],
         "--oracle",

@@ -46,7 +46,7 @@ def served(gist, serve):
 
 
 def test_a_baseline_and_a_lexical_judge_need_nothing_but_the_install(gist):
-    done = gist.command_of(
+    done = gist.here(
         "--model", "baseline", "--judge", "lexical", "--tasks", TASK, "--data", "sample",
         "--limit", "20", "--json",
     ).ok()  # fmt: skip
@@ -179,22 +179,22 @@ def test_a_dry_run_knows_the_windows_exactly_and_asks_nobody(gist, served):
 
 def test_synthetic_users_are_made_of_a_log_and_are_data_like_any_other(gist):
     log = clustered(gist)
-    made = gist.command_of(
+    made = gist.here(
         "data", "synthesize", "--from", str(log), "--out", "made", "--json",
         "--clusters_column", "cluster", "--clusters_together", "3", "--least_people", "2",
         "--cohorts", "4", "--days", "30", "--time_unit", "seconds",
     ).ok()  # fmt: skip
     assert made.json["report"]["sheets"]
-    ran = gist.command_of(
+    ran = gist.here(
         "--model", "baseline", "--judge", "lexical", "--tasks", TASK, "--data", "made",
         "--set", "min_engagements=1", "--json",
     ).ok()  # fmt: skip
     assert ran.summary(TASK)["units"] >= 2
-    told = gist.command_of(
+    told = gist.here(
         "data", "describe", "--data", "made", "--json", "--plot", "held.svg"
     ).ok()
     assert told.json["drawn"] and (gist.folder / "held.svg").exists()
-    assert gist.command_of("data", "describe", "--data", str(gist.data)).code == 0
+    assert gist.here("data", "describe", "--data", str(gist.data)).code == 0
 
 
 def clustered(gist):

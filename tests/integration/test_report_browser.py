@@ -21,6 +21,8 @@ from harness.reporting.html.result_matrix import matrix_html
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 
+pytestmark = pytest.mark.slow
+
 ROWS = (
     "[...document.querySelectorAll('.results tbody tr')].filter((row) => !row.hidden)"
     ".map((row) => row.cells[0].innerText)"

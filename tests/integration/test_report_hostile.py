@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from builders.browser import browser, chromium
 
+pytestmark = pytest.mark.slow
+
 LONG = "L" * 1_000_000
 HOSTILE = {
     "script": "<script>alert('script')</script>",

@@ -121,7 +121,7 @@ def test_the_usual_key_is_not_sent_to_a_host_that_only_a_file_names(harness, ser
         said = f"received no key: OPENAI_API_KEY is not sent to {host}, which only a file names"
         assert said in " ".join(done.err.split())
         if place == "harness.toml":
-            found = harness.command_of("doctor", *run[3:], OPENAI_API_KEY=KEY)
+            found = harness.here("doctor", *run[3:], OPENAI_API_KEY=KEY)
             assert "OPENAI_API_KEY is not sent to" in found.out
             assert "api_key_env=NAME or api_key_file=FILE" in " ".join(found.out.split())
 

@@ -27,11 +27,11 @@ def write(harness, url, more=""):
 def test_a_run_that_a_budget_ended_is_taken_up_when_the_file_has_a_larger_one(harness, serve):
     server = serve()
     write(harness, server.url, "max_calls = 3\nconcurrency = 1")
-    stopped = harness.command_of("run", "--json")
+    stopped = harness.here("run", "--json")
     assert stopped.code == 1
     assert (server.count, server.asked_if_thinking) == (2, 1)
     write(harness, server.url)
-    harness.command_of("run", "--json").ok()
+    harness.here("run", "--json").ok()
     assert server.count == 8
     (folder,) = harness.folders
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -39,7 +39,7 @@ def test_a_run_that_a_budget_ended_is_taken_up_when_the_file_has_a_larger_one(ha
     assert manifest["asked"]["model_args"] == {"base_url": server.url, "model": "candidate-model"}
     # The same, said in full on the command line, is the same run.
     (harness.folder / "harness.toml").unlink()
-    harness.command_of(
+    harness.here(
         "--model", "openai", "--model_args", f"base_url={server.url},model=candidate-model",
         "--judge", "lexical", "--tasks", "interests", "--data", "interests=sample", "--limit", "8",
         "--json", "--rescore_only",
@@ -59,8 +59,8 @@ def test_from_python_no_settings_are_read(harness):
 
 def test_requests_tell_which_settings_they_use_as_runs_do(harness):
     write(harness, "http://127.0.0.1:9/v1")
-    done = harness.command_of("batch", "write", "--out", "asked.jsonl", HARNESS_CONCURENCY="3").ok()
+    done = harness.here("batch", "write", "--out", "asked.jsonl", HARNESS_CONCURENCY="3").ok()
     assert "settings: model, judge, tasks, limit, data from harness.toml" in done.err
     assert "did you mean HARNESS_CONCURRENCY?" in done.err
-    quiet = harness.command_of("batch", "write", "--out", "again.jsonl", "--quiet").ok()
+    quiet = harness.here("batch", "write", "--out", "again.jsonl", "--quiet").ok()
     assert "settings:" not in quiet.err

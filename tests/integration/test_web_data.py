@@ -151,14 +151,14 @@ def test_the_groups_of_perrecbench_come_from_google_drive(harness, web, tmp_path
     environment = {
         **dict.fromkeys(OFFLINE, ""), "GOOGLE_DRIVE": web.url, "PYTHONPATH": f"{tmp_path}:{tests}",
     }  # fmt: skip
-    fetched = harness.command_of("data", "fetch", "perrec_hard", **environment)
+    fetched = harness.here("data", "fetch", "perrec_hard", **environment)
     assert fetched.code == 0, fetched.err
     assert fetched.err.count("fetching") == 1
     assert len(web.asked) == 1
     assert fetched.out.count("userid2history.json") == 3
-    where = harness.command_of("data", "where", "perrec_hard", **environment)
+    where = harness.here("data", "where", "perrec_hard", **environment)
     assert (where.code, where.out) == (0, fetched.out)
-    ended = harness.command_of(
+    ended = harness.here(
         "--model", "baseline", "--tasks", "perrec_hard", "--limit", "5", "--offline", "--json",
         "--output_path", str(tmp_path / "runs"), **environment,
     )  # fmt: skip

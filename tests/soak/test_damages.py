@@ -6,7 +6,6 @@ import pytest
 from soak.damages import break_answers
 
 
-@pytest.mark.slow
 def test_whatever_a_role_answers_no_score_moves_without_a_count(tmp_path: Path) -> None:
     ended = break_answers(50, tmp_path)
 

@@ -140,10 +140,7 @@ FAULTS = {
 
 @pytest.mark.parametrize(
     ("change", "check", "said"),
-    [
-        pytest.param(*FAULTS[name], id=name, marks=[pytest.mark.slow] * ("hashes" in name))
-        for name in FAULTS
-    ],
+    [pytest.param(*FAULTS[name], id=name) for name in FAULTS],
 )
 def test_a_fault_is_found(faulty, change, check, said):
     assert said in the_one(faulty.findings(change, checks=[check]), check)

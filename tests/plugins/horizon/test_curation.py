@@ -156,7 +156,6 @@ def assert_equal(made, wanted):
         assert made[name] == value, name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_random_logs_give_what_plain_dictionaries_give(tmp_path, part, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda file: None)  # most of the time of so small a build

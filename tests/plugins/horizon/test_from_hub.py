@@ -74,7 +74,6 @@ def harness(folder: Path, hub: Hub, *words: str) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub) -> None:
     def run(*more: str) -> Any:
         words = ("--model", "baseline", "--tasks", TASK, "--output_path", "runs", *more)
@@ -115,7 +114,6 @@ def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub)
     assert ranked.returncode == 0, ranked.stderr
 
 
-@pytest.mark.slow
 def test_a_build_that_was_killed_goes_on_with_the_same_command(tmp_path: Path, hub: Hub) -> None:
     command = [sys.executable, "-m", "harness", "data", "fetch", f"{TASK}_1a"]
     settings = variables(tmp_path, hub)

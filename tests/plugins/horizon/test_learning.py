@@ -11,14 +11,12 @@ pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
 SEEDS = [1, 2, 3, 4, 5]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_sasrec_is_above_the_most_popular_items(tmp_path, seed):
     low, _ = above_popular(tmp_path, seed=seed, epochs=1)
     assert low > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_without_the_planted_order_it_is_not(tmp_path, seed):
     low, _ = above_popular(tmp_path, seed=seed, epochs=1, ordered=False)

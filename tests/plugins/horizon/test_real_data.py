@@ -95,7 +95,6 @@ def harness(tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("log", SETTINGS)
 def test_real_reviews_end_in_a_table(amazon, tmp_path, harness, log):
     pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
@@ -121,7 +120,6 @@ def test_real_reviews_end_in_a_table(amazon, tmp_path, harness, log):
         assert shown.count(f"{model} ") >= 3 * len(SETTINGS[log])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("embedder", ["hashing", "MiniLM"])
 @pytest.mark.parametrize("log", SETTINGS)
 def test_titles_of_real_reviews_are_found_in_an_index_of_them(

@@ -68,7 +68,6 @@ def hits(out):
     return share(lambda row: popular), share(lambda row: after[row["items"][-2]])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
 def test_the_planted_order_foretells_the_next_thing_and_nothing_else_does(tmp_path, seed):
     popular, following = hits(built(write(tmp_path / "ordered", seed=seed)))

@@ -12,7 +12,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo smoke test test-cluster test-vllm test-hf lint rules format types bench pins schemas commands samples freeze faults soak clean
+.PHONY: demo smoke test test-slow durations test-cluster test-vllm test-hf lint rules format types bench pins schemas commands samples freeze faults soak clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -23,17 +23,27 @@ demo: $(VENV)/.installed
 SMOKE := $(addprefix tests/,base contracts calls parsing prompts registry runs scoring tasks plugins/interests)
 
 smoke: $(VENV)/.installed-dev
-	$(VENV)/bin/python -m pytest -q -n $(WORKERS) --maxprocesses 8 $(SMOKE)
+	$(PYTEST) -q $(SMOKE)
 
 # No test may need the hub.
-test smoke test-vllm test-hf: export HF_HUB_OFFLINE = 1
+test test-slow durations smoke test-vllm test-hf: export HF_HUB_OFFLINE = 1
+
+PYTEST := $(VENV)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8
 
 # The tests run even where the lint found something: one run tells everything that is wrong.
 test: $(VENV)/.installed-dev
 	@status=0; \
 	$(MAKE) --no-print-directory --keep-going lint || status=1; \
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup || status=$$?; \
+	$(PYTEST) --dist worksteal -m 'not slow' || status=$$?; \
 	exit $$status
+
+# What needs a cluster, a wheel, a browser or an engine. What shares one runs one after the other.
+test-slow: $(VENV)/.installed-dev
+	$(PYTEST) --dist loadgroup -m slow
+
+# Where the processor time of both goes.
+durations: $(VENV)/.installed-dev
+	$(VENV)/bin/python tests/durations.py -q -n $(WORKERS) --maxprocesses 8 --dist loadgroup $(DURATIONS)
 
 # Two minutes, and not among the tests: tests/freeze/test_freeze.py checks a part of it.
 freeze: $(VENV)/.installed
@@ -42,7 +52,7 @@ freeze: $(VENV)/.installed
 # Twenty minutes, and not among the tests: their names do not begin with test_.
 SOAK ?= *.py
 soak: $(VENV)/.installed-dev
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 -o console_output_style=times \
+	$(PYTEST) -o console_output_style=times \
 		$(filter-out tests/soak/conftest.py,$(wildcard $(addprefix tests/soak/,$(SOAK))))
 
 # Kills workers, nodes and drivers for some minutes.

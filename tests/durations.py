@@ -1,4 +1,4 @@
-"""Where the processor time of the tests goes: `make durations`, or this script with pytest's arguments.
+"""Where the tests' processor time goes: `make durations`, or this script with pytest's arguments.
 
 As a plugin (`-p durations`) it notes for each test and fixture the processor seconds of its own
 process and of the children that it waited for. A fixture counts for the test that first uses it.

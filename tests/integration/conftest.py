@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -300,24 +299,18 @@ def serve():
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Puts a distribution with one plugin where child processes find it; gives its package.
+def install(site: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Puts a distribution with one plugin where this process and others find it; gives its package.
 
     The package is `acme`, its plugin the module `acme.plugin`; `files` lie beside that.
     """
 
     def install(plugin: str, **files: str) -> Path:
-        site = tmp_path / "site"
-        info, package = site / "acme_things-1.0.dist-info", site / "acme"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-things\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[harness.plugins]\nthings = acme.plugin\n")
-        for name, text in {"__init__.py": "", "plugin.py": plugin, **files}.items():
-            file = package / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(dedent(text), encoding="utf-8")
-        path = [str(site), os.environ.get("PYTHONPATH", "")]
+        texts = {"__init__.py": "", "plugin.py": plugin, **files}
+        modules = {f"acme/{name}": text for name, text in texts.items()}
+        site.install("acme-things", {"things": "acme.plugin"}, modules)
+        path = [str(site.folder), os.environ.get("PYTHONPATH", "")]
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join(part for part in path if part))
-        return package
+        return site.folder / "acme"
 
     return install

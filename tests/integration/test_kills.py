@@ -138,7 +138,7 @@ def test_a_kill_between_memo_and_record_changes_no_count(gist, serve, install, s
     whole = gist.command(gist.arguments("--output_path", "whole", *options), **cache).ok()
     once = server.count
 
-    killed = gist.command(gist.arguments(*options), KILLED="-taxonomy.jsonl")
+    killed = gist.process(gist.arguments(*options), KILLED="-taxonomy.jsonl")
     assert killed.code == -9
     done = gist.command(gist.arguments(*options)).ok()
     assert done.summary(TASK) == whole.summary(TASK)
@@ -149,7 +149,7 @@ def test_a_kill_between_memo_and_record_changes_no_count(gist, serve, install, s
 def test_a_kill_after_the_end_loses_no_result_and_costs_nothing(harness, serve, install):
     install(KILLER)
     server = serve(harness)
-    killed = harness.command(harness.arguments(), KILLED="done")
+    killed = harness.process(harness.arguments(), KILLED="done")
     assert (killed.code, killed.out) == (-9, "")
     assert harness.manifest()["status"] == "done"
     once = server.count
@@ -192,7 +192,7 @@ def test_a_result_is_delivered_once_evaluate_returns(harness, serve):
     code = "import harness; harness.evaluate('interests', model='openai', judge='lexical',"
     code += f" model_args='base_url={server.url},model=m', data='sample', limit=3)"
     for folders in (1, 2):
-        harness.command([sys.executable, "-c", code]).ok()
+        harness.process([sys.executable, "-c", code]).ok()
         assert len(harness.folders) == folders
         run = json.loads((harness.folders[-1] / "manifest.json").read_text())
         assert (run["status"], run["delivered"]) == ("done", True)

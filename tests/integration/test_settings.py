@@ -53,7 +53,7 @@ def test_from_python_no_settings_are_read(harness):
         "import harness; r = harness.evaluate('interests', model='baseline', judge='lexical', "
         "data='sample', limit=2); print(r.status, r.summaries[0].seed)"
     )
-    done = harness.command([sys.executable, "-c", code], HARNESS_SEED="5")
+    done = harness.process([sys.executable, "-c", code], HARNESS_SEED="5")
     assert (done.code, done.out) == (0, "done 0\n"), done.err
 
 

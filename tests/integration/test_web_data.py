@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import harness_perrecbench
 import pytest
-from builders.web_server import Page, serving, sha256, zipped
+from builders.web_server import Page, point_google_drive_at, serving, sha256, zipped
+from requests.adapters import HTTPAdapter
 
 from harness.data.fetching import OFFLINE
 
@@ -43,10 +43,6 @@ def task(tmp_path, monkeypatch, web):
 
 def digest(web):
     return sha256(web.pages["/people.zip"].body)
-
-
-def command(harness, *words):
-    return harness.command([sys.executable, "-m", "harness", *words])
 
 
 def run(harness, task, *options):
@@ -85,7 +81,7 @@ def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, t
     task.write_text(task.read_text().replace("people.zip", "people.zip?token=abc123"))
     ended = run(harness, task)
     assert ended.code == 0, ended.err
-    shown = command(harness, "tasks", str(task))
+    shown = harness.here("tasks", str(task))
     texts = [ended.err, ended.out, shown.out]
     files = [one for one in (harness.folder / "web-runs").rglob("*") if one.is_file()]
     texts += [one.read_bytes().decode("utf-8", "replace") for one in files]
@@ -95,17 +91,17 @@ def test_no_output_and_no_file_of_a_run_holds_the_query_of_an_address(harness, t
 
 
 def test_data_is_fetched_beforehand_and_found(harness, task, web):
-    absent = command(harness, "data", "where", str(task))
+    absent = harness.here("data", "where", str(task))
     assert absent.code == 1
     assert "not in the cache" in absent.err
     assert "offline" not in absent.err
     assert absent.out.split() == [
         "web_people", "not", "on", "this", "machine", "engagements", "data/engagements.jsonl",
     ]  # fmt: skip
-    fetched = command(harness, "data", "fetch", str(task))
+    fetched = harness.here("data", "fetch", str(task))
     assert fetched.code == 0, fetched.err
     assert digest(web) in fetched.out.replace("\n", "").replace(" ", "")
-    there = command(harness, "data", "where", str(task))
+    there = harness.here("data", "where", str(task))
     assert (there.code, there.out) == (0, fetched.out)
     assert "engagements.jsonl" in there.out
     assert run(harness, task, "--offline").code == 0
@@ -125,32 +121,25 @@ def test_a_source_that_cannot_be_used_is_found_in_the_file(harness, task, wrong,
     lines = [line for line in task.read_text().splitlines() if not line.startswith(f"      {key}:")]
     at = lines.index("  - url:") + 1
     task.write_text("\n".join([*lines[:at], f"      {wrong}", *lines[at:]]) + "\n")
-    ended = command(harness, "validate", str(task))
+    ended = harness.here("validate", str(task))
     assert ended.code == 2
     assert said in ended.err
 
 
-DRIVE = """
-import os
-from builders.web_server import point_google_drive_at
-point_google_drive_at(os.environ["GOOGLE_DRIVE"])
-"""
 SAMPLE = Path(harness_perrecbench.__file__).parent / "sample"
 
 
 @pytest.mark.parametrize("top", ["", "data-public/"])
-def test_the_groups_of_perrecbench_come_from_google_drive(harness, web, tmp_path, top):
+def test_the_groups_of_perrecbench_come_from_google_drive(harness, web, tmp_path, monkeypatch, top):
     files = {
         f"{top}{path.relative_to(SAMPLE).as_posix()}": path.read_bytes()
         for path in SAMPLE.rglob("*.json")
     }
     page = Page(zipped(**files), headers={"content-disposition": "attachment"})
     web.pages["/uc?id=1Px0VosZH0YHmg6y9BbMMFEwraDKAzs4o"] = page
-    (tmp_path / "sitecustomize.py").write_text(DRIVE)
-    tests = Path(__file__).parents[1]
-    environment = {
-        **dict.fromkeys(OFFLINE, ""), "GOOGLE_DRIVE": web.url, "PYTHONPATH": f"{tmp_path}:{tests}",
-    }  # fmt: skip
+    monkeypatch.setattr(HTTPAdapter, "send", HTTPAdapter.send)
+    point_google_drive_at(web.url)
+    environment = dict.fromkeys(OFFLINE, "")
     fetched = harness.here("data", "fetch", "perrec_hard", **environment)
     assert fetched.code == 0, fetched.err
     assert fetched.err.count("fetching") == 1

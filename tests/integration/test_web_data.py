@@ -46,8 +46,8 @@ def digest(web):
 
 
 def run(harness, task, *options):
-    return command(
-        harness, "--model", "baseline", "--judge", "lexical", "--tasks", str(task),
+    return harness.here(
+        "--model", "baseline", "--judge", "lexical", "--tasks", str(task),
         "--output_path", str(harness.folder / "web-runs"), *options,
     )  # fmt: skip
 

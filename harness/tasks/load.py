@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -154,8 +155,12 @@ def load_file(file: Path, *, what: str = "task or group") -> Document:
     return load_text(text, file=file, what=what)
 
 
+@lru_cache(maxsize=1024)
 def load_text(text: str, *, file: Path, what: str = "task or group") -> Document:
-    """The document in a text; `file` is used for places and relative paths."""
+    """The document in a text, which nobody changes; `file` is for places and relative paths.
+
+    It is kept, as each run of a suite or a notebook reads all task files.
+    """
     root = _compose(text, file)
     values = _built(root, file)
     if not isinstance(values, dict):

@@ -12,7 +12,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo smoke test test-slow durations test-cluster test-vllm test-hf lint rules format types bench pins schemas commands samples freeze faults soak clean
+.PHONY: demo smoke test test-slow durations test-cluster test-vllm test-hf lint rules format types bench pins schemas commands recorded samples freeze faults soak clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -91,6 +91,9 @@ schemas: $(VENV)/.installed-dev
 
 commands: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/golden/command_pages.py
+
+recorded: $(VENV)/.installed-dev
+	$(VENV)/bin/python tests/recorded/record.py
 
 samples: $(VENV)/.installed-dev
 	for maker in tests/samples/*.py; do $(VENV)/bin/python $$maker || exit 1; done

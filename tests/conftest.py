@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -77,6 +78,13 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "interests", model="baseline", judge="lexical", data="sample", limit=2,
         output_path=folder, no_store=True,
     ).folder  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the recorded runs, each by the name of its benchmark; no test changes them."""
+    folder = tmp_path_factory.mktemp("recorded") / "runs"
+    return shutil.copytree(ROOT / "tests/recorded/runs", folder)
 
 
 @pytest.fixture

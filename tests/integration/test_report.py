@@ -34,39 +34,19 @@ from harness.runs.run_folder import RunFolder
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 
-BENCHMARKS = {
-    "interests": ("interests", {"judge": "lexical", "num_repeats": 2}),
-    "gistbench": ("gist_synthetic", {"judge": "lexical", "limit": 6}),
-    "perrecbench": ("perrec_easy", {"limit": 12}),
-    "usersumbench": ("usersum_movielens,usersum_movielens_hc", {"limit": 4}),
-    "behaviour": ("behaviour_movies", {"limit": 6}),
-    "horizon_items": ("horizon_next_item_1a", {"limit": 6}),
-}
+BENCHMARKS = ("interests", "gistbench", "perrecbench", "usersumbench", "behaviour", "horizon_items")
 FIGURE = re.compile(r"(?<![\w.@-])[<>≥-]*\d[\d,]*(?:\.\d+)?(?:e-?\d+)?%?(?![\w@])")
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A small run of each benchmark: the baseline on its sample."""
-    place = tmp_path_factory.mktemp("runs")
-    return {
-        benchmark: evaluate(tasks, model="baseline", data="sample", output_path=place,
-                            no_store=True, quiet=True, **more).folder
-        for benchmark, (tasks, more) in BENCHMARKS.items()
-    }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def pages(
-    runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], ReportPage]:
+def pages(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ReportPage]:
     """The page on the run of a benchmark, which is written once."""
     place = tmp_path_factory.mktemp("pages")
 
     def page(benchmark: str) -> ReportPage:
         file = place / f"{benchmark}.html"
         if not file.exists():
-            assert main(["report", str(runs[benchmark]), "-o", str(file)]) == 0
+            assert main(["report", str(recorded / benchmark), "-o", str(file)]) == 0
         return ReportPage(file.read_text("utf-8"))
 
     return page
@@ -101,8 +81,8 @@ def numbers_in(value: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_every_number_of_the_results_is_one_of_the_summaries(pages, runs, benchmark, capsys):
-    run = runs[benchmark]
+def test_every_number_of_the_results_is_one_of_the_summaries(pages, recorded, benchmark, capsys):
+    run = recorded / benchmark
     page = pages(benchmark)
     capsys.readouterr()
     assert main(["show", str(run), "--json"]) == 0
@@ -189,14 +169,14 @@ def _shares(summary: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_the_analyses_of_a_report_are_those_of_the_command(pages, runs, benchmark, capsys):
+def test_the_analyses_of_a_report_are_those_of_the_command(pages, recorded, benchmark, capsys):
     page = pages(benchmark)
     tables = {table.name: [[*row] for row in table.rows] for table in page.of("benchmark-1")}
     shown = 0
     for one in load_plugins().analyses.everything():
         if one.report and one.benchmark == benchmark:
             capsys.readouterr()
-            if main(["analyse", one.name, str(runs[benchmark]), "--json"]):
+            if main(["analyse", one.name, str(recorded / benchmark), "--json"]):
                 assert one.name in page.texts["benchmark-1"], "and says why it is not shown"
                 continue
             report = json.loads(capsys.readouterr().out)["report"]
@@ -245,8 +225,9 @@ def test_repeats_are_those_of_main_metrics(pages):
     assert [row[2] for row in repeats.rows] == ["support ↑"]
 
 
-def test_the_command_of_a_run_comes_first_and_makes_the_same_run(pages, runs):
-    for benchmark, run in runs.items():
+def test_the_command_of_a_run_comes_first_and_makes_the_same_run(pages, recorded):
+    for benchmark in BENCHMARKS:
+        run = recorded / benchmark
         manifest = RunFolder(run).manifest()
         line = command_of(manifest)
         assert page_command(pages(benchmark)) == line
@@ -324,11 +305,11 @@ def test_a_folder_of_another_version_costs_its_own_place_alone(small_run, tmp_pa
     assert not Path("none.html").exists()
 
 
-def test_a_missing_plugin_leaves_results_and_a_section_that_says_so(runs, monkeypatch):
+def test_a_missing_plugin_leaves_results_and_a_section_that_says_so(recorded, monkeypatch):
     monkeypatch.setenv("HARNESS_PLUGINS", "models,judges,interests")
     reset()
     try:
-        page = reported(runs["behaviour"], runs["interests"])
+        page = reported(recorded / "behaviour", recorded / "interests")
     finally:
         monkeypatch.undo()
         reset()
@@ -338,7 +319,7 @@ def test_a_missing_plugin_leaves_results_and_a_section_that_says_so(runs, monkey
     assert "leaves out" in page.texts["benchmark-1"]
 
 
-def test_an_analysis_that_fails_costs_its_section_alone(runs, monkeypatch):
+def test_an_analysis_that_fails_costs_its_section_alone(recorded, monkeypatch):
     from harness_behaviour.analyses import curves
 
     def broken(tasks: object, options: object) -> None:
@@ -346,7 +327,7 @@ def test_an_analysis_that_fails_costs_its_section_alone(runs, monkeypatch):
 
     broken.__annotations__ = curves.run.__annotations__
     monkeypatch.setattr(curves, "run", broken)
-    page = reported(runs["behaviour"])
+    page = reported(recorded / "behaviour")
     assert "behaviour-curve: 'behaviour-curve' failed" in page.texts["benchmark-1"]
     assert "harness analyse behaviour-curve" in page.texts["benchmark-1"]
     assert page.of("benchmark-1")
@@ -392,15 +373,15 @@ def test_two_hundred_runs_have_a_column_each(small_run, tmp_path):
     assert "too many to compare" in page.texts["differences"]
 
 
-def test_samples_can_be_left_out_and_the_rule_is_told(pages, runs):
+def test_samples_can_be_left_out_and_the_rule_is_told(pages, recorded):
     every = pages("perrecbench").packed["index"]
-    page = reported(runs["perrecbench"], samples=5)
+    page = reported(recorded / "perrecbench", samples=5)
     index = page.packed["index"]
     assert index["id"] == every["id"][:5]
     assert f"{len(every['id']) - 5:,} of {len(every['id']):,} samples are left out, for --samples" \
         in page.texts["samples"]  # fmt: skip
     assert "units with a failure in any run first" in page.texts["samples"]
-    none = reported(runs["perrecbench"], samples=0)
+    none = reported(recorded / "perrecbench", samples=0)
     assert none.packed == {}
     assert "on this page: --samples 0 leaves them out" in none.texts["samples"]
     assert all(about.get("id") != "viewer" for _, about in none.elements)

@@ -60,7 +60,7 @@ def runs(folder, monkeypatch) -> dict[str, str]:
     for name in ("old", "new"):
         if not (folder / f"{name}.json").exists():
             words = ["--model", "baseline", "--tasks", "perrec_easy,usersum_movielens", "--data",
-                     "sample", "--limit", "30", "--name", name, "--json"]  # fmt: skip
+                     "sample", "--limit", "12", "--name", name, "--json"]  # fmt: skip
             (folder / f"{name}.json").write_text(shown(*words), encoding="utf-8")
     return {"old": "old", "new": "new"}
 

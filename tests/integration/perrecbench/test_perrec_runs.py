@@ -14,8 +14,6 @@ BASELINES = (
 )  # fmt: skip
 STAGES = {"pointwise": "rate", "pairwise": "compare", "listwise": "rank"}
 NINE = [f"{level} {way}" for level in LEVELS for way in ("point", "pair", "list")]
-GROUPS = 200
-"""How many groups each published cell is over."""
 
 
 def test_two_benchmarks_run_in_one_command(perrec, serve, answers):
@@ -39,9 +37,9 @@ def test_two_benchmarks_run_in_one_command(perrec, serve, answers):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, perrecs, worlds):
-    """The nine tasks on data as large as the published: what a run and `show` print of them, the
-    analysis alone, and its report."""
-    world = worlds(things=GROUPS, held_out=0).write(tmp_path_factory.mktemp("large"))
+    """The nine tasks on data of its own: what a run and `show` print of them, the analysis alone,
+    and its report."""
+    world = worlds(things=30, held_out=0).write(tmp_path_factory.mktemp("large"))
     perrec = perrecs(tmp_path_factory.mktemp("whole"), str(world))
     done = perrec.tool("--model", "baseline", "--tasks", "perrec", "--data", perrec.data).ok()
     (run,) = perrec.harness.folders
@@ -76,7 +74,7 @@ def test_groups_about_invented_items_stand_without_published_rows(whole):
     (sheet,) = (one for one in report["sheets"] if one["title"].startswith("ptc_published"))
     (why,) = (note for note in sheet["notes"] if note.startswith("no published rows"))
     assert "not the published data: 'item' in table 'groups' has the digest" in why
-    assert why.endswith(", not 3ab63ca83ff7…")
+    assert ", not 3ab63ca83ff7…" in why
 
 
 def test_the_rankings_that_need_no_model_stand_beside_the_cells(whole):

@@ -57,9 +57,6 @@ MODEL_SECONDS = 60.0
 """Ample: nvidia-smi wakes sleeping GPUs one after the other."""
 QUESTION_SECONDS = MODEL_SECONDS + PATIENCE.total_timeout
 
-DATA = "data"
-"""What findings are about that say that data cannot be had."""
-
 WAYS = {
     "now, without a GPU": ("baseline", "", "lexical"),
     "with a server": ("openai", "base_url=…,model=…", "openai:base_url=…,model=…"),
@@ -198,7 +195,7 @@ def ways_out(settings: RunSettings, plugins: Plugins, *, lacks_data: bool) -> li
 def _of_data(error: DataError) -> Finding:
     """The finding of an error of data; in short where no source has them."""
     short = isinstance(error, Unavailable)
-    return bad(DATA, error.problem, error.hint) if short else bad_by(DATA, error)
+    return bad("data", error.problem, error.hint) if short else bad_by("data", error)
 
 
 def _of_role(roles: str, error: HarnessError) -> Iterator[Finding]:

@@ -89,7 +89,9 @@ class Meter:
         """
         claim = UNCOUNTED
         if self._budget.cost is not None:
-            price = self._price(identity)
+            price = price_of(identity, self._prices)
+            if price is None:
+                raise without_price([identity], self._prices)
             claim = Claim(price=price, most=dearest(price, request))
         cost = self.spent + self._set_aside + claim.most
         wanted = Used(calls=self.calls + 1, tokens=self.tokens + 1, cost=cost)
@@ -99,7 +101,8 @@ class Meter:
                 raise self._failed.with_traceback(None)
             refusal = self._refusal(unit, wanted)
             if refusal is None:
-                self._ask(wanted)
+                if self._asking is None:
+                    self._asking = asyncio.get_running_loop().create_task(self._extend(wanted))
             elif refusal.unit != "cost" or not self.claims:
                 raise self._spent(refusal, claim.most)
             return None
@@ -198,10 +201,6 @@ class Meter:
         unit = refused.unit  # a lease of other units too would be refused because of this one
         return refused if getattr(wanted, unit) >= getattr(refused.wanted, unit) else None
 
-    def _ask(self, wanted: Used) -> None:
-        if self._asking is None:
-            self._asking = asyncio.get_running_loop().create_task(self._extend(wanted))
-
     async def _extend(self, wanted: Used) -> None:
         """Ask for a lease that covers what is wanted, and wake the attempts that wait for it."""
         assert self._more is not None
@@ -216,12 +215,6 @@ class Meter:
         finally:
             self._asking = None
             self.wake()
-
-    def _price(self, identity: Identity) -> Price:
-        price = price_of(identity, self._prices)
-        if price is None:
-            raise without_price([identity], self._prices)
-        return price
 
     def _spent(self, refusal: Spent, most: float = 0.0) -> BudgetSpent:
         unit, bound = refusal.unit, getattr(self._budget, refusal.unit)

@@ -108,7 +108,12 @@ class Limiter:
             if ending == "rate limit" and self._tested and self.limit > 1:
                 self._cut()
             if pause:
-                self._pause(self._clock() + pause)
+                until, already = self._clock() + pause, self._paused()
+                self._paused_until = max(until, self._paused_until)
+                self._opens = max(self._opens, until)
+                if not already:
+                    self._pauses += 1
+                    self._note("paused")
 
     def report(self) -> dict[str, Any]:
         """The limiter's history as JSON values; `at` is seconds since the first call."""
@@ -176,13 +181,6 @@ class Limiter:
     def _open(self) -> None:
         self._timer = None
         self._admit()
-
-    def _pause(self, until: float) -> None:
-        already, self._paused_until = self._paused(), max(until, self._paused_until)
-        self._opens = max(self._opens, until)
-        if not already:
-            self._pauses += 1
-            self._note("paused")
 
     def _note(self, why: str) -> None:
         if len(self._changes) >= KEPT_CHANGES:

@@ -300,7 +300,10 @@ class Store:
         with _locked(self.path):
             if self._inode and _inode(self.path) != self._inode:
                 return  # another process has already set the damaged file aside
-            target = _unused(self.path)
+            stamp = time.strftime("%Y%m%d-%H%M%S")
+            base = f"{self.path.name}.damaged-{stamp}"
+            names = (self.path.with_name(f"{base}{n or ''}") for n in range(1000))
+            target = next(name for name in names if not name.exists())
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{self.path}{suffix}").rename(f"{target}{suffix}")
@@ -374,12 +377,6 @@ def _inode(path: Path) -> int:
         return path.stat().st_ino
     except FileNotFoundError:
         return 0
-
-
-def _unused(path: Path) -> Path:
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    names = (path.with_name(f"{path.name}.damaged-{stamp}{n or ''}") for n in range(1000))
-    return next(name for name in names if not name.exists())
 
 
 @contextmanager

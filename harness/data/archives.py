@@ -9,11 +9,11 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, Any
 
 from harness.base.errors import DataError
 from harness.data.opening import CHUNK, unpacked
@@ -39,9 +39,8 @@ _BAD_NAMES = {
 _DAMAGES = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError,
     IndexError, ValueError, OverflowError,
+    RuntimeError,  # of `zipfile`, for a password and, as a subclass, for an unknown compression
 )  # fmt: skip
-_UNREADABLE = RuntimeError
-"""What `zipfile` raises for a password and, as a subclass, for an unknown compression."""
 
 
 def is_archive(name: str) -> bool:
@@ -67,7 +66,7 @@ def unpack(archive: Path, folder: Path, *, option: str) -> None:
         else:
             with unpacked(archive) as packed:
                 unpacking.write(packed, archive.stem)
-    except (OSError, *_DAMAGES, _UNREADABLE) as error:
+    except (OSError, *_DAMAGES) as error:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise DataError(
@@ -99,7 +98,9 @@ class _Unpacking:
                         self.write(packed, member.filename)
 
     def tar(self) -> None:
-        with _tar_stream(self.archive) as stream, tarfile.open(fileobj=stream, mode="r|") as opened:
+        opener: Callable[[Path], AbstractContextManager[Any]]
+        opener = gzip.open if self.archive.suffix.lower() == ".tgz" else unpacked
+        with opener(self.archive) as stream, tarfile.open(fileobj=stream, mode="r|") as opened:
             for member in opened:
                 if not (member.isreg() or member.isdir()) or member.issparse():
                     raise self.refused(
@@ -156,13 +157,3 @@ class _Unpacking:
             hint="look at the archive before you trust it; then unpack it yourself and give the "
             "folder with --data DIR",
         )
-
-
-@contextmanager
-def _tar_stream(archive: Path) -> Iterator[IO[bytes]]:
-    if archive.suffix.lower() == ".tgz":
-        with gzip.open(archive) as stream:
-            yield cast(IO[bytes], stream)
-    else:
-        with unpacked(archive) as stream:
-            yield stream

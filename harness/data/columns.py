@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from harness.contracts.task import Column
 
 Convert = Callable[[Any], Any]
-T = TypeVar("T")
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,400}(?:\.0*)?", re.ASCII)
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
@@ -153,10 +153,10 @@ def _number_text(value: str) -> float:
     raise Unfit("not a number", "a finite number, such as 3.5", hint)
 
 
-def _boolean(value: Any) -> bool:
-    if isinstance(value, bool):
+def _plain(kind: type, problem: str, expected: str, value: Any) -> Any:
+    if isinstance(value, kind):
         return value
-    raise Unfit("not a boolean", "true or false")
+    raise Unfit(problem, expected)
 
 
 def _boolean_text(value: str) -> bool:
@@ -166,27 +166,7 @@ def _boolean_text(value: str) -> bool:
     return result
 
 
-def _list(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    raise Unfit("not a list", "a list")
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return value
-    raise Unfit("not an object", "an object")
-
-
-def _list_text(value: str) -> list[Any]:
-    return _json(value, list, "not a list", 'a JSON list, such as ["a", "b"]')
-
-
-def _object_text(value: str) -> dict[str, Any]:
-    return _json(value, dict, "not an object", 'a JSON object, such as {"a": 1}')
-
-
-def _json(value: str, kind: type[T], problem: str, expected: str) -> T:
+def _json(kind: type, problem: str, expected: str, value: str) -> Any:
     try:
         result = msgspec.json.decode(value)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -203,9 +183,9 @@ _FROM_VALUE: dict[str, Convert] = {
     "string": _string,
     "integer": _integer,
     "number": _number,
-    "boolean": _boolean,
-    "list": _list,
-    "object": _object,
+    "boolean": partial(_plain, bool, "not a boolean", "true or false"),
+    "list": partial(_plain, list, "not a list", "a list"),
+    "object": partial(_plain, dict, "not an object", "an object"),
     "any": lambda value: value,
 }
 _FROM_TEXT: dict[str, Convert] = {
@@ -213,6 +193,6 @@ _FROM_TEXT: dict[str, Convert] = {
     "integer": _integer_text,
     "number": _number_text,
     "boolean": _boolean_text,
-    "list": _list_text,
-    "object": _object_text,
+    "list": partial(_json, list, "not a list", 'a JSON list, such as ["a", "b"]'),
+    "object": partial(_json, dict, "not an object", 'a JSON object, such as {"a": 1}'),
 }

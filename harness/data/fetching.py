@@ -21,10 +21,6 @@ OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE")
 _TRUE = {"1", "true", "yes", "on"}
 
 
-def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
 class NotKept(HarnessError):
     """Data would be fetched or built."""
 
@@ -58,7 +54,7 @@ class Fetching:
     download: bool = False
     look: bool = False
     stop: bool = False
-    say: Callable[[str], None] = _print
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)
     tools: Callable[[BuildSpec], BuildTool] | None = None
     failed: dict[bytes, Unavailable] = field(default_factory=dict)
 

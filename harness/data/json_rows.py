@@ -45,7 +45,12 @@ def read_json_lines(path: Path) -> Rows:
         except _DECODE_FAILURES as error:
             raise malformed(path, raw.decode(), error, row=row, line=line) from None
         if not isinstance(value, dict):
-            raise _no_object(path, value, row=row, line=line)
+            raise DataError(
+                "the line is not an object",
+                where=place(str(path), row=row, line=line),
+                found=f"a JSON {kind_of(value)}: {preview(value)}",
+                expected='one JSON object, such as {"user": "u1"}',
+            )
         yield line, value
 
 
@@ -307,15 +312,6 @@ def _unwritable(value: Any, column: str | None = None) -> tuple[str | None, str]
     if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
         return column, f"half of a surrogate pair in {preview(value)}"
     return None
-
-
-def _no_object(path: Path, value: Any, *, row: int, line: int) -> DataError:
-    return DataError(
-        "the line is not an object",
-        where=place(str(path), row=row, line=line),
-        found=f"a JSON {kind_of(value)}: {preview(value)}",
-        expected='one JSON object, such as {"user": "u1"}',
-    )
 
 
 def read_entries(path: Path, *, names: tuple[str, str]) -> Rows:

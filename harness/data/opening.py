@@ -127,7 +127,13 @@ def text_lines(path: Path, *, encoding: Encoding = "utf-8") -> Iterator[bytes]:
                 check_start(path, raw, expected=f"{encoding.upper()} text")
                 if raw.startswith(BOM):
                     if one_byte:
-                        raise _not_one_byte(path)
+                        raise DataError(
+                            "the file is UTF-8 text, unlike the task's `encoding`",
+                            where=str(path),
+                            found=f"first bytes {BOM!r}",
+                            expected="ISO-8859-1 text",
+                            hint="take `encoding` out of the table's `delimited`",
+                        )
                     line = raw[len(BOM) :]
             if not one_byte and not line.isascii():
                 try:
@@ -150,16 +156,6 @@ def check_start(path: Path, start: bytes, *, expected: str = "UTF-8 text") -> No
                 expected=expected,
                 hint=hint,
             )
-
-
-def _not_one_byte(path: Path) -> DataError:
-    return DataError(
-        "the file is UTF-8 text, unlike the task's `encoding`",
-        where=str(path),
-        found=f"first bytes {BOM!r}",
-        expected="ISO-8859-1 text",
-        hint="take `encoding` out of the table's `delimited`",
-    )
 
 
 def bad_utf8(path: Path, *, byte: int, offset: int, line: int) -> DataError:

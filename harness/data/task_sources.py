@@ -23,7 +23,6 @@ from harness.data.wording import join_names
 
 if TYPE_CHECKING:
     from harness.contracts.task import (
-        AskSpec,
         BuildSpec,
         DataSpec,
         DriveSpec,
@@ -173,7 +172,12 @@ def _open_source(
     if source.hub is not None:
         return _open_hub(spec, source.hub, made, task=task, fetching=fetching)
     if source.ask is not None:
-        raise _must_ask(source.ask, task)
+        terms = source.ask.terms
+        raise Unavailable(
+            f"task '{task}' needs data that only a person can get",
+            found=f"terms of its owner: {terms}" if terms else None,
+            hint=_lines(f"{number}. {step}" for number, step in enumerate(source.ask.steps, 1)),
+        )
     if source.url is not None:
         return _open_download(spec, source.url, made, "url", task=task, fetching=fetching)
     if source.drive is not None:
@@ -256,15 +260,6 @@ def _building(spec: DataSpec, task: str) -> tuple[SourceSpec, ...]:
             "build, use --data ./build",
         )
     return building
-
-
-def _must_ask(ask: AskSpec, task: str) -> Unavailable:
-    steps = [f"{number}. {step}" for number, step in enumerate(ask.steps, 1)]
-    return Unavailable(
-        f"task '{task}' needs data that only a person can get",
-        found=f"terms of its owner: {ask.terms}" if ask.terms else None,
-        hint=_lines(steps),
-    )
 
 
 def _none_has_it(task: str, failed: Sequence[tuple[str, Unavailable]]) -> Unavailable:

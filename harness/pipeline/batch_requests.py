@@ -105,7 +105,9 @@ class BatchRequests:
         self._sheets: dict[Model, _Sheet] = {}
         self._seen: set[bytes] = set()
         self._notes = bytearray()
-        self._under_way = keys_under_way(folder)
+        jobs = {job.id for job in jobs_in(folder) if job.under_way}
+        asked = batch_questions(folder.asked) if jobs else {}
+        self._under_way = {key for key, one in asked.items() if one.job in jobs}
         self.under_way = 0
 
     def write(self, run: StageRun, question: DeferredToBatch) -> None:
@@ -275,10 +277,3 @@ def digest_of(path: Path) -> str:
     """The SHA-256 of a request file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def keys_under_way(folder: RunFolder) -> set[str]:
-    """The keys of the questions whose batches are not collected yet."""
-    jobs = {job.id for job in jobs_in(folder) if job.under_way}
-    asked = batch_questions(folder.asked) if jobs else {}
-    return {key for key, one in asked.items() if one.job in jobs}

@@ -113,7 +113,13 @@ def named_places(
         elif GLOB & set(name) and any(fnmatchcase(task, name) for task in tasks):
             reach[name] = 2, [task for task in tasks if fnmatchcase(task, name)]
         else:
-            raise _not_run(name, tasks, tuple(members))
+            also = f"; or a group: {', '.join(members)}" if members else ""
+            raise UsageError(
+                f"--data names a task that is not run: {name!r}",
+                expected=f"TASK=PLACE with one of: {', '.join(tasks)}{also}",
+                hint=did_you_mean(name, [*tasks, *members])
+                or f"write a path with = in its name as --data ./{name}=…",
+            )
     places: dict[str, str] = {}
     by: dict[str, str] = {}
     breadth = {name: (kind, len(reached)) for name, (kind, reached) in reach.items()}
@@ -146,13 +152,3 @@ def _tasks_by_group(groups: Iterable[Group], tasks: Sequence[str]) -> dict[str, 
         name: [task for task in dict.fromkeys(within(group)) if task in tasks]
         for name, group in by_name.items()
     }
-
-
-def _not_run(name: str, tasks: Sequence[str], groups: Sequence[str]) -> UsageError:
-    known = [*tasks, *groups]
-    also = f"; or a group: {', '.join(groups)}" if groups else ""
-    return UsageError(
-        f"--data names a task that is not run: {name!r}",
-        expected=f"TASK=PLACE with one of: {', '.join(tasks)}{also}",
-        hint=did_you_mean(name, known) or f"write a path with = in its name as --data ./{name}=…",
-    )

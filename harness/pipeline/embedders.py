@@ -43,8 +43,16 @@ class ToolAsker(Asker):
 
     async def ask(self, model: Model, request: Request) -> Reply:
         """The model's reply; ModelError if it gives none after all retries."""
-        client = self._client or self._made(model)
-        answer = await client.ask(model, request, role="embedder", stage="embed")
+        if self._client is None:
+            if self._file is not None and model.identity.scope == "everywhere":
+                self._store = Store.open(self._file, warn=_log.warning)
+            self._client = Client(
+                store=self._store,
+                run_id=uuid4().hex,
+                patience=self._patience,
+                announce=_log.warning,
+            )
+        answer = await self._client.ask(model, request, role="embedder", stage="embed")
         if answer.reply is not None:
             return answer.reply
         assert answer.failure is not None
@@ -64,14 +72,6 @@ class ToolAsker(Asker):
         finally:
             if store is not None:
                 store.close()
-
-    def _made(self, model: Model) -> Client:
-        if self._file is not None and model.identity.scope == "everywhere":
-            self._store = Store.open(self._file, warn=_log.warning)
-        self._client = Client(
-            store=self._store, run_id=uuid4().hex, patience=self._patience, announce=_log.warning
-        )
-        return self._client
 
 
 def embed_texts(spec: str, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -57,9 +57,6 @@ MODEL_SECONDS = 60.0
 """Ample: nvidia-smi wakes sleeping GPUs one after the other."""
 QUESTION_SECONDS = MODEL_SECONDS + PATIENCE.total_timeout
 
-DATA = "data"
-"""What findings are about that say that data cannot be had."""
-
 WAYS = {
     "now, without a GPU": ("baseline", "", "lexical"),
     "with a server": ("openai", "base_url=…,model=…", "openai:base_url=…,model=…"),
@@ -84,11 +81,6 @@ class Player:
     role: str
     source: str
     binding: Binding
-
-    @property
-    def is_default(self) -> bool:
-        """Whether only a task names what plays the role."""
-        return self.source.startswith(DEFAULT_OF)
 
 
 async def preflight(
@@ -203,7 +195,7 @@ def ways_out(settings: RunSettings, plugins: Plugins, *, lacks_data: bool) -> li
 def _of_data(error: DataError) -> Finding:
     """The finding of an error of data; in short where no source has them."""
     short = isinstance(error, Unavailable)
-    return bad(DATA, error.problem, error.hint) if short else bad_by(DATA, error)
+    return bad("data", error.problem, error.hint) if short else bad_by("data", error)
 
 
 def _of_role(roles: str, error: HarnessError) -> Iterator[Finding]:
@@ -431,12 +423,7 @@ def _lines(
             lines.append(good(about, f"{name}: {fine or 'can be used'}"))
         wrong = [*those(own, "bad"), *those(own, "doubtful")]
         for one in sorted(wrong, key=lambda one: (one.state, one.about != WEIGHTS)):
-            to_do = one.to_do
-            if one.about == WEIGHTS:
-                to_do = _other_ways(model, players, one)
-            elif one.about == NAME and all(each.is_default for each in players):
-                to_do = _instead_of_default(players)
-            says = f"{name}: {one.says}"
+            says, to_do = f"{name}: {one.says}", _to_do(one, model, players)
             lines.append(replace(one, about=about, says=says, to_do=to_do))
     return lines
 
@@ -451,24 +438,19 @@ def _named(roles: Iterable[str]) -> str:
     return " and ".join([first, *others])
 
 
-def _other_ways(model: Model, players: Sequence[Player], found: Finding) -> str | None:
-    """What to do about weights: for a role that is not the candidate, other models as well."""
-    roles = [one.role for one in players]
-    if CANDIDATE in roles or found.to_do is None:
-        return found.to_do
-    option = option_of(JUDGE if JUDGE in roles else roles[0]).replace("SPEC", "")
-    return (
-        f"name a smaller model, {option}{model.identity.kind}:model=…, or a server, "
-        f"{option}openai:base_url=…,model=…; or {found.to_do}"
-    )
-
-
-def _instead_of_default(players: Sequence[Player]) -> str:
-    """What to do about a task's own choice that the candidate's server does not know."""
+def _to_do(found: Finding, model: Model, players: Sequence[Player]) -> str | None:
+    """What to do about a finding; where other models could play these roles, how to name them."""
     roles = [one.role for one in players]
     option = option_of(JUDGE if JUDGE in roles else roles[0]).replace("SPEC", "")
-    trial = f"; {option}lexical judges by word overlap, for a trial" if JUDGE in roles else ""
-    return f"name a model and its server, {option}openai:base_url=…,model=…{trial}"
+    if found.about == WEIGHTS and CANDIDATE not in roles and found.to_do is not None:
+        return (
+            f"name a smaller model, {option}{model.identity.kind}:model=…, or a server, "
+            f"{option}openai:base_url=…,model=…; or {found.to_do}"
+        )
+    if found.about == NAME and all(one.source.startswith(DEFAULT_OF) for one in players):
+        trial = f"; {option}lexical judges by word overlap, for a trial" if JUDGE in roles else ""
+        return f"name a model and its server, {option}openai:base_url=…,model=…{trial}"
+    return found.to_do
 
 
 async def look_at_disks(settings: RunSettings) -> list[Finding]:
@@ -479,10 +461,7 @@ async def look_at_disks(settings: RunSettings) -> list[Finding]:
     if file is None:
         return await look(runs, output)
     option = "--store FILE" if settings.store else "HARNESS_CACHE=DIR"
-
-    def store() -> Iterator[Finding]:
-        return folder(stored, file.parent, option=option)
-
+    store = partial(folder, stored, file.parent, option=option)
     return await looks(look(runs, output), look(stored, store))
 
 

@@ -448,10 +448,9 @@ class _Loader:
         stop: bool = False,
     ) -> None:
         self._settings = settings
-        tools = partial(build_tool, plugins)
         self._fetching = Fetching(
             offline=settings.offline, download=settings.download, stop=stop,
-            say=say or Fetching.say, tools=tools,
+            say=say or Fetching.say, tools=partial(build_tool, plugins),
         )  # fmt: skip
         self._plugins = plugins
         self._loaded: dict[str, tuple[TaskData, Any]] = {}

@@ -20,7 +20,6 @@ from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
 from harness.calls.pricing import Cost
 from harness.contracts.finding import NotReady
-from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
@@ -231,11 +230,6 @@ def _stage_runs(
     ]
 
 
-def _asked(prepared: Prepared, *, to_file: bool) -> list[Model]:
-    """The models that this session may ask, without those whose questions go to a file."""
-    return [model for model in prepared.models if not (to_file and model.takes_batches)]
-
-
 async def _start(
     prepared: Prepared,
     taken: LockedFolder,
@@ -252,7 +246,7 @@ async def _start(
     said = said_before(taken.folder, taken.manifest)
     thinks = known_thinking(prepared.models, run_id=taken.run_id, said=said, store=store, warn=warn)
     unknown: Thinks = {model: None for model in prepared.models if model not in thinks}
-    asked = _asked(prepared, to_file=to_file)
+    asked = [model for model in prepared.models if not (to_file and model.takes_batches)]
     # Stages of models that are unknown count as unrecorded, whether these think or not.
     contexts = _contexts(prepared, taken, thinks)
     every = chain.from_iterable(contexts.values())

@@ -104,8 +104,10 @@ class RunFolder:
 
         Runs for which `but` is true do not count.
         """
-        for folder, run in _of_key(output_path, run_key):
-            if (done or run.status != "done" or not run.delivered) and not but(run):
+        for folder in _begun(output_path, lambda name: name["key"] == run_key[:8]):
+            run = folder.manifest()
+            counts = done or run.status != "done" or not run.delivered
+            if run.run_key == run_key and counts and not but(run):
                 return folder
         return None
 
@@ -226,14 +228,6 @@ class RunFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-
-def _of_key(output_path: Path, run_key: str) -> Iterator[tuple[RunFolder, Manifest]]:
-    """The folders of one run key, newest first."""
-    for folder in _begun(output_path, lambda name: name["key"] == run_key[:8]):
-        manifest = folder.manifest()
-        if manifest.run_key == run_key:
-            yield folder, manifest
 
 
 def _begun(output_path: Path, wanted: Callable[[re.Match[str]], bool]) -> Iterator[RunFolder]:

@@ -23,15 +23,6 @@ TAG = "tag:yaml.org,2002:"
 LARGEST = 1_000_000
 """The most values and characters of a file, with each alias counted as what it stands for."""
 
-LONGEST_UNSEEN = 10_000
-"""The characters up to which a text cannot be nested so deeply that the C parser crashes."""
-
-DEEPEST = 100
-"""The most levels of a longer text."""
-
-TOO_DEEP_FOR_THE_PARSER = "exceeded maximum nesting depth"
-"""What C parsers say that refuse deep nesting themselves: those of PyYAML from 6.0.4 on."""
-
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -197,15 +188,11 @@ def _built(root: Any, file: Path) -> Any:
     try:
         return None if root is None else _Builder(file).build(root)
     except RecursionError:
-        raise _too_deep(file) from None
-
-
-def _too_deep(file: Path) -> TaskError:
-    return TaskError(
-        "the file is nested too deeply",
-        where=shown(file),
-        hint="check whether an anchor contains its own alias",
-    )
+        raise TaskError(
+            "the file is nested too deeply",
+            where=shown(file),
+            hint="check whether an anchor contains its own alias",
+        ) from None
 
 
 class _Builder:
@@ -349,16 +336,12 @@ def _key_text(key: Any, file: Path) -> str:
 def _compose(text: str, file: Path) -> Any:
     """The node tree of the one document in a text; None if it is empty."""
     try:
-        if len(text) > LONGEST_UNSEEN:
-            _check_depth(text, file)
         loader = _CoreLoader(text)
         try:
             return loader.get_single_node()
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
-        if error.problem == TOO_DEEP_FOR_THE_PARSER:
-            raise _too_deep(file) from None
         mark = error.problem_mark or error.context_mark
         parts = [part for part in (error.problem, error.context) if part]
         raise TaskError(
@@ -371,18 +354,6 @@ def _compose(text: str, file: Path) -> Any:
         raise TaskError(
             "the file is not valid YAML", where=shown(file), found=str(error)
         ) from error
-
-
-def _check_depth(text: str, file: Path) -> None:
-    """Raise TaskError for a text with too many levels, at which the C parser would crash."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_CoreLoader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > DEEPEST:
-            raise _too_deep(file)
 
 
 def _place(file: Path, mark: Any) -> str:

@@ -131,7 +131,7 @@ def _join(address: str | None) -> ExitStack:
         more = {} if address else _of_own_ray(stack)
         stack.enter_context(_variables(RAY_USAGE_STATS_ENABLED="0"))
         # Ray would print what its processes log last on standard output, among the results.
-        stack.enter_context(_replaced(WORKER, "print_to_stdstream", _nothing))
+        stack.enter_context(_replaced(WORKER, "print_to_stdstream", lambda *given, **named: None))
         stack.callback(ray.shutdown)
         try:
             # Ray lists the command line of a run, whose arguments may hold keys.
@@ -412,10 +412,6 @@ def _variables(**values: str) -> Iterator[None]:
             os.environ.pop(name, None)
             if value is not None:
                 os.environ[name] = value
-
-
-def _nothing(*given: object, **named: object) -> None:
-    pass
 
 
 @contextmanager

@@ -128,7 +128,11 @@ class Executor(ABC):
         while not self.over:
             self._changed.clear()
             try:
-                await self._start_ready_stages()
+                while not self.over and (admitted := self._plan.admit()):
+                    for run in admitted:
+                        if not self.over:
+                            await self._start(run)
+                    self._start_work()
             except HarnessError as error:
                 self.stop(error, at_once=not ends_gently(error))
                 return
@@ -142,13 +146,6 @@ class Executor(ABC):
                     expected="stages whose `after` lead back to a stage without `after`",
                 )
             await self._changed.wait()
-
-    async def _start_ready_stages(self) -> None:
-        while not self.over and (admitted := self._plan.admit()):
-            for run in admitted:
-                if not self.over:
-                    await self._start(run)
-            self._start_work()
 
     async def _start(self, run: StageRun) -> None:
         run.progress.started = time.monotonic()

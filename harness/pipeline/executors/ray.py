@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,6 @@ from harness.base.errors import HarnessError, ModelError
 from harness.calls.leases import WorkerGivenUp
 from harness.calls.limiter import limits_of_workers
 from harness.calls.usage import UsageBook
-from harness.contracts.model import Reply
 from harness.pipeline.executors.cluster import LOOK_SECONDS, count_nodes, head_problem
 from harness.pipeline.executors.earlier_answers import EarlierAnswers
 from harness.pipeline.executors.lanes import lane_width
@@ -360,21 +359,22 @@ class RayExecutor(Executor):
         """The shard of these items, which the worker has in hand from now on."""
         run = served.queue.run
         worker.items[run] += len(items)
-        return Shard(
-            task=run.task,
-            stage=run.context.stage.name,
-            part=self._part(worker, run),
-            rounds=served.rounds,
-            begun=self._opener.order.session > 1 or self._seen.lost > 0,
-            items=items,
-            replies=_replies(served, items),
-        )
-
-    def _part(self, worker: _Worker, run: StageRun) -> int:
         if run not in worker.parts:
             worker.parts[run] = self._next_parts[run]
             self._next_parts[run] += 1
-        return worker.parts[run]
+        again = [one.replaces for one in items if one.replaces and not one.again]
+        return Shard(
+            task=run.task,
+            stage=run.context.stage.name,
+            part=worker.parts[run],
+            rounds=served.rounds,
+            begun=self._opener.order.session > 1 or self._seen.lost > 0,
+            items=items,
+            # The answers in earlier records of items that are worked again.
+            replies={
+                key: reply for each in again for key, reply in served.earlier.of(each).items()
+            },
+        )
 
     async def _hand(self, worker: _Worker, served: _Served, shard: Shard) -> None:
         """Have a worker work a shard; count what it worked until it has room for another one."""
@@ -491,9 +491,3 @@ async def _take(queue: ItemQueue, size: int) -> tuple[JobText, ...]:
             break
         items.append(text)
     return tuple(items)
-
-
-def _replies(served: _Served, items: Iterable[JobText]) -> dict[str, Reply]:
-    """The answers in earlier records of items that are worked again, by their keys."""
-    again = [one.replaces for one in items if one.replaces and not one.again]
-    return {key: reply for each in again for key, reply in served.earlier.of(each).items()}

@@ -20,7 +20,7 @@ from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.engines import EngineGate, SharedEngines
-from harness.calls.leases import Account, Lease, Recall, Spent, Used, WorkerGivenUp
+from harness.calls.leases import Account, Recall, WorkerGivenUp
 from harness.calls.network_fs import network_type
 from harness.calls.own_answers import Answer
 from harness.calls.owners import OwnerLost, Owners, Question
@@ -209,9 +209,8 @@ class HarnessWorker:
         self._sends = settings.run_storage == "local"
         self._folder = RunFolder(order.run_folder)
         self._keeper, self._purse = keeper, purse
-        self._meter = Meter(
-            settings.budget, settings.prices, more=None if purse is None else self._more
-        )
+        more = None if purse is None else functools.partial(more_of, purse, self._name)
+        self._meter = Meter(settings.budget, settings.prices, more=more)
         self._engines = EngineGate(
             one_at_a_time=settings.one_engine_at_a_time,
             announce=self._say,
@@ -402,9 +401,6 @@ class HarnessWorker:
                 "the harness itself failed on a node", where=f"node {self._node}", found=trace
             )
             self._stop(crash, at_once=True)
-
-    async def _more(self, account: Account, wanted: Used) -> Lease | Spent:
-        return await more_of(self._purse, self._name, account, wanted)
 
     async def _ask_owner(self, owner: str, model: Model, question: Question) -> Answer:
         number = self._models.index(model)

@@ -156,12 +156,12 @@ def assert_equal(made, wanted):
         assert made[name] == value, name
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(4))
 def test_random_logs_give_what_plain_dictionaries_give(tmp_path, part, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda file: None)  # most of the time of so small a build
-    for number in range(part * 10, part * 10 + 10):
+    for number in range(part * 6, part * 6 + 6):
         rng = Random(number)
-        reviews, titles = random_log(rng)
+        reviews, titles = random_log(rng, size=3)
         options = {
             "seed": rng.randrange(3),
             "held_out": rng.choice([1, 2, 1000]),

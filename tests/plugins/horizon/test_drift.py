@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -57,7 +58,9 @@ def shops(tmp_path_factory):
     }
 
 
+@cache
 def study(data, **options):
+    """The report on some data, which is made once."""
     return drift.run(Settings(data=data, **{**SMALL, **options}), no_progress)
 
 

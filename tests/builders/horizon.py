@@ -278,6 +278,8 @@ def random_log(
         for one in categories
     }
     for one in categories:  # somebody is active after the cutoff, and no file is empty
-        reviews[one] += [(user, "sure", TAU + number) for number, user in enumerate(people[: 12 * size])]
+        reviews[one] += [
+            (user, "sure", TAU + number) for number, user in enumerate(people[: 12 * size])
+        ]
         titles[one]["sure"] = "A thing for sure"
     return reviews, titles

@@ -19,14 +19,7 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_manifest,
-    make_summary,
-    make_task,
-    write_scores,
-)
+from builders.runs import keep_task, make_summary, make_task
 from builders.stages import make_benchmark, make_stage
 from golden.result_schemas import schema_file
 from rich.console import Console
@@ -144,24 +137,8 @@ def a_run(
         "roles": {"candidate": {"sampling": {"temperature": seed}},
                   "judge": {"sampling": {"temperature": temperature}}},
     }  # fmt: skip
-    entry = make_entry(
-        task,
-        StageEntry(name="find", key="k", file="f", components=components, items=2),
-        templates={"find.judge": prompt},
-        contents={"words": words},
-        data={"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}},
-    )
+    data = {"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}}
     asked = {"kind": "openai", "name": candidate or name, "details": details, "run": name}
-    manifest = make_manifest(
-        run_id=name, model=candidate or name, seed=seed, tasks={"t": entry},
-        sessions=(Session(started=started),),
-        roles={
-            "candidate": RoleEntry(name=candidate or name, identity={"model": asked}),
-            "judge": RoleEntry(
-                name=str(judge["name"]), identity={"model": {**judge, "run": name}}
-            ),
-        },
-    )  # fmt: skip
     scores = [
         Score(id=user, user=user, missing={"found": "no_json", "many": "no_json"})
         if ids is None
@@ -169,14 +146,23 @@ def a_run(
             details=Found(ids))
         for user, ids in people.items()
     ]  # fmt: skip
-    write_scores(RunFolder(folder / name), "t", scores)
     summary = make_summary(
         benchmark="finds", model=name, roles={"candidate": name, "judge": "llama"},
-        data=entry.data, seed=seed, units=2,
+        data=data, seed=seed, units=2,
     )  # fmt: skip
-    return make_finished_task(
-        folder / name, task, label=name, manifest=manifest, entry=entry, benchmark=BENCHMARK,
-        options=msgspec.convert(task.options, Options), summary=summary,
+    return keep_task(
+        folder / name, task,
+        StageEntry(name="find", key="k", file="f", components=components, items=2),
+        scores=scores, summary=summary, benchmark=BENCHMARK, seed=seed,
+        entry={"templates": {"find.judge": prompt}, "contents": {"words": words}, "data": data},
+        options=msgspec.convert(task.options, Options), model=candidate or name,
+        sessions=(Session(started=started),),
+        roles={
+            "candidate": RoleEntry(name=candidate or name, identity={"model": asked}),
+            "judge": RoleEntry(
+                name=str(judge["name"]), identity={"model": {**judge, "run": name}}
+            ),
+        },
     )  # fmt: skip
 
 

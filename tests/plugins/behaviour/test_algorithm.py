@@ -30,14 +30,14 @@ def logs():
 
 @pytest.fixture(scope="module")
 def right():
-    """All prompts of the sample's movies."""
-    return built("movies").prompts
+    """Prompts of the sample's movies."""
+    return built("movies", tries=50).prompts
 
 
 @pytest.mark.parametrize("options", [{}, {"draws": "popularity", "seed": 7, "table1": False}])
 @pytest.mark.parametrize("domain", PROXIES)
 def test_built_prompts_pass(logs, domain, options):
-    made = built(domain, tries=3_000, **options).prompts
+    made = built(domain, tries=1_000, **options).prompts
     assert faulty(logs[domain], made) == {}
     expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
     assert {(one.proxy, one.length) for one in made} >= expected
@@ -91,7 +91,7 @@ FAULTS = {
 def test_a_builder_with_a_fault_fails(logs, domain, name, monkeypatch):
     (module, what, planted), expected = FAULTS[name]
     monkeypatch.setattr(module, what, planted)
-    made = built(domain, tries=500).prompts
+    made = built(domain, tries=100).prompts
     assert faulty(logs[domain], made).keys() >= expected
 
 
@@ -130,7 +130,9 @@ def real(real_data):
 
 @pytest.mark.real_data
 def test_prompts_of_real_users_pass(real, real_data):
-    assert faulty(read_movies(real_data / REAL), real.prompts) == {}
+    bare = [one for one in real.prompts if not one.length]
+    others = [one for one in real.prompts if one.length]
+    assert faulty(read_movies(real_data / REAL), [*bare, *others[::5]]) == {}
 
 
 @pytest.mark.real_data
@@ -154,12 +156,19 @@ def test_baselines_without_the_users_behind_real_prompts_have_the_gaps_that_are_
         assert fmean(gap for gap, own in gaps if own) == pytest.approx(all_three, abs=0.0006)
 
 
+@pytest.fixture(scope="module")
+def real_log(real_data):
+    return read_log(opened("movies", real_data / REAL), Recipe(domain="movies"))
+
+
 @pytest.mark.real_data
-@pytest.mark.parametrize(("length", "known"), [(3, 14_500), (5, 11_928), (10, 4_004), (20, 449)])
-def test_as_many_draws_succeed_as_is_known(real_data, length, known):
-    log = read_log(opened("movies", real_data / REAL), Recipe(domain="movies"))
+@pytest.mark.parametrize(
+    ("length", "tries", "known"),
+    [(3, 2_000, 0.725), (5, 2_000, 0.5964), (10, 20_000, 0.2002), (20, 20_000, 0.02245)],
+)
+def test_as_many_draws_succeed_as_is_known(real_log, length, tries, known):
+    log = real_log
     [group] = log.groups["none"]
-    tries = 20_000
     cell = draws.draw(
         log.had,
         [SET_OF(group.users, of_users=log.had.users)],
@@ -169,4 +178,4 @@ def test_as_many_draws_succeed_as_is_known(real_data, length, known):
         seed=(0,),
     )
     assert cell.tried == tries
-    assert abs(len(cell.found) - known) < 3 * sqrt(known * (1 - known / tries))
+    assert abs(len(cell.found) - known * tries) < 3 * sqrt(tries * known * (1 - known))

@@ -74,6 +74,15 @@ def built(folder: Path, **options: Any) -> Path:
     return settings.out
 
 
+def contents(out: Path) -> dict[str, bytes]:
+    """All files of a folder with their bytes."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file()
+    }
+
+
 def rows_of(files: Path) -> list[dict[str, Any]]:
     """The rows of Parquet files, a pattern or one."""
     import pyarrow.parquet as pq

@@ -11,6 +11,7 @@ from builders.horizon import (
     TAU,
     YEAR_2019,
     built,
+    contents,
     expected,
     random_log,
     read_build,
@@ -209,14 +210,6 @@ def test_rows_in_another_order_give_the_same_but_for_ties(tmp_path):
             assert [row[1] for row in made[name]] == wanted, name
         else:
             assert made[name] == value, name
-
-
-def contents(out):
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file()
-    }
 
 
 def test_the_same_options_give_the_same_bytes(tmp_path):

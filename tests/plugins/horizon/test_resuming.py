@@ -10,7 +10,7 @@ import sys
 from random import Random
 
 import pytest
-from builders.horizon import built, settings_of, write_log
+from builders.horizon import built, contents, random_log, settings_of, write_log
 from harness_horizon.curation import build
 from harness_horizon.curation.engine import Engine
 from harness_horizon.curation.ledger import read_manifest
@@ -51,20 +51,10 @@ DAY = 86_400_000
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    from builders.horizon import random_log
-
     folder = tmp_path_factory.mktemp("log")
     write_log(folder, *random_log(Random(3)), packed=True)
     built(folder, partitions=3)
     return folder
-
-
-def contents(out):
-    return {
-        str(path.relative_to(out)): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.mark.parametrize(

@@ -82,13 +82,15 @@ def keep_task(
     """
     write_scores(RunFolder(path), task.name, scores)
     made = make_entry(task, *stages, **entry)
+    model = manifest.get("model", label or path.name)
     usual: dict[str, Any] = {
-        "run_id": path.name, "run_key": path.name, "model": label or path.name,
+        "run_id": path.name, "run_key": path.name, "model": model,
         "tasks": {task.name: made}, "sessions": (Session(started="2026-01-01T00:00:00+00:00"),),
     }  # fmt: skip
     return make_finished_task(
         path, task, label=label or path.name, entry=made, benchmark=benchmark,
-        options=options or NoOptions(), summary=summary or make_summary(task.name),
+        options=options or NoOptions(),
+        summary=summary or make_summary(task.name, benchmark=task.benchmark, model=model),
         manifest=make_manifest(**{**usual, **manifest}),
     )  # fmt: skip
 

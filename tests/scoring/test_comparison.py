@@ -24,7 +24,7 @@ from builders.stages import make_benchmark, make_stage
 from golden.result_schemas import schema_file
 from rich.console import Console
 
-from harness.base.errors import DataError, PluginError, UsageError
+from harness.base.errors import DataError, UsageError
 from harness.cli.compare import exit_code
 from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED, SOFTWARE
@@ -562,8 +562,6 @@ def test_an_oracle_file_that_holds_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_oracle(bad, ORACLE, Options())
     assert str(bad) in str(caught.value)
-    with pytest.raises(DataError, match="cannot be read"):
-        read_oracle(tmp_path / "none.json", ORACLE, Options())
 
 
 def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
@@ -577,17 +575,6 @@ def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
     assert compare([replace(run, benchmark=doubting) for run in runs])[0].doubts == (
         "5 finds, 3 of them distinct",
     )
-
-
-def test_a_benchmark_that_fails_to_compare_is_named(tmp_path: Path) -> None:
-    def broken(*_: Any) -> Any:
-        raise ZeroDivisionError("no users")
-
-    run = a_run(tmp_path, "one", ONE)
-    failing = replace(BENCHMARK, oracle=replace(ORACLE, gather=broken))
-    with pytest.raises(PluginError, match="failed to compare") as caught:
-        compare([replace(run, benchmark=failing)])
-    assert "ZeroDivisionError: no users" in str(caught.value)
 
 
 def test_runs_are_called_by_their_model_and_by_their_name_where_models_repeat(

@@ -78,22 +78,3 @@ def test_every_text_is_made_of_the_generators_own_words():
     words = set(re.findall(r"\w+", ours.casefold()))
     for row in read_csv(SAMPLE):
         assert set(re.findall(r"\w+", row["object_text"].casefold())) <= words
-
-
-def test_the_baseline_is_neither_all_right_nor_all_wrong_on_it(tmp_path):
-    import harness
-
-    result = harness.evaluate(
-        "gist_synthetic",
-        model="baseline",
-        judge="lexical",
-        data="sample",
-        limit=20,
-        output_path=tmp_path / "runs",
-        store=tmp_path / "calls.sqlite",
-    )
-    [summary] = result.summaries
-    for name in ("ig_f1", "is", "ig_p", "mean_ig_f1", "mean_is", "mean_ig_p"):
-        metric = summary.metrics[name]
-        assert metric.n == 20
-        assert 0.1 < metric.value < 0.95, name

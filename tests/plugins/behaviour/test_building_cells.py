@@ -143,7 +143,7 @@ def test_popularity_counts_all_users_and_those_of_the_group(built, logs):
 
 def test_histories_of_popular_items_have_more_users_behind_them(built):
     def users(**options):
-        made = of(built(table1=False, **options), "none", 1)
+        made = of(built(table1=False, kept=60, **options), "none", 1)
         return sum(one.users for one in made) / len(made)
 
     assert users(draws="popularity") > users(draws="uniform")
@@ -163,7 +163,7 @@ import pathlib
 import sys
 from harness_behaviour.building.tool import Settings, run
 domain, folder, out = sys.argv[1:]
-settings = {"tries": 200, "min_interactions": 5, "min_users_per_country": 5}
+settings = {"tries": 50, "min_interactions": 5, "min_users_per_country": 5}
 run(Settings(domain=domain, source=pathlib.Path(folder), out=pathlib.Path(out), **settings))
 """
 
@@ -179,6 +179,6 @@ def test_shuffled_files_give_the_same_bytes_in_another_process(tmp_path, write):
 def test_another_seed_gives_other_prompts(load_prompts, write_movies):
     folder = write_movies()
     first, second = (
-        load_prompts("movies", folder, setting="b", tries=300, seed=seed).prompts for seed in (0, 1)
+        load_prompts("movies", folder, setting="b", tries=60, seed=seed).prompts for seed in (0, 1)
     )
     assert {one.history for one in first} != {one.history for one in second}

@@ -202,9 +202,10 @@ def test_an_item_keeps_at_most_five_users_by_a_stable_hash(build):
             user for level in ("easy", "medium", "hard") for user in groups(out, level)["thing"]
         }
 
-    assert drawn() == drawn()
-    assert all(len(drawn(seed=seed)) <= 5 for seed in range(12))
-    assert len({frozenset(drawn(seed=seed)) for seed in range(12)}) > 1
+    of_seeds = [drawn(seed=seed) for seed in range(4)]
+    assert drawn() == of_seeds[0]
+    assert all(len(users) <= 5 for users in of_seeds)
+    assert len(set(map(frozenset, of_seeds))) > 1
     assert [row[1] for row in build.report.sheets[0].rows[-2:]] == [6, 5]
 
 

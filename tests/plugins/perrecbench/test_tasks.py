@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 from harness_perrecbench.benchmark import PERRECBENCH
+from harness_perrecbench.records import Options
 from samples.perrecbench import SAMPLE
 
 import harness
@@ -265,20 +266,17 @@ def test_a_domain_without_held_out_groups_is_told_so(tmp_path):
         )
 
 
-def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(tmp_path):
+def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(
+    tasks, tmp_path
+):
     folder = tmp_path / "data"
     shutil.copytree(SAMPLE / "all" / "all-processed", folder)
     (folder / "sample_behavior.json").unlink()
 
     def asked(task):
-        result = harness.evaluate(
-            task,
-            model="baseline",
-            data=str(folder),
-            output_path=tmp_path / "runs",
-            store=tmp_path / "calls.sqlite",
-        )
-        return result.summaries[0].metrics["mae"].n
+        data = tasks[task].data
+        dataset = open_dataset(data, data=str(folder), limit=None, seed=0, package=None, task=task)
+        return len(PERRECBENCH.load(dataset, typed_options(tasks[task], Options)).singles)
 
     (folder / "drawn_behavior.json").write_bytes(
         (SAMPLE / "all" / "all-processed" / "sample_behavior.json").read_bytes()

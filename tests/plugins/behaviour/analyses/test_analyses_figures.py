@@ -128,7 +128,7 @@ def test_models_with_other_settings_are_compared_over_those_that_both_have(kept)
 
 
 def test_the_analyses_read_a_run_of_the_sample(tmp_path, harness_run, capsys):
-    result = harness_run("behaviour_music_c", set={"tries": 300})
+    result = harness_run("behaviour_music_c")
     [summary] = result.summaries
     for name in ("behaviour", "behaviour-curve", "behaviour-boxes"):
         plot = () if name == "behaviour" else ("--plot", str(tmp_path / f"{name}.svg"))

@@ -46,7 +46,7 @@ def test_uniform_options_are_equally_frequent():
     for seed in range(5_000):
         counts.update(pool.by_chance(Random(seed), 0, never={0, 1})[1:])
     assert set(counts) == set(range(2, 21))
-    expected = 8_000 / 19
+    expected = 20_000 / 19
     chi_squared = sum((count - expected) ** 2 / expected for count in counts.values())
     assert chi_squared < 42.312  # exceeded once in a thousand, with 18 degrees of freedom
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from builders.runs import make_entry, make_finished_task, make_manifest, make_metric, make_summary
+from builders.runs import keep_task, make_metric, make_summary
 from builders.runs import make_task as make_declared_task
 
 from harness.analysis.forest import ALONE, ForestOptions, run
@@ -25,18 +25,11 @@ def kept(tmp_path):
 
     def make(name, model, metrics, *, main=(), seed=0):
         task = make_declared_task(name, benchmark="b", metrics=tuple(metrics))
-        entry = make_entry(task)
-        return make_finished_task(
-            tmp_path / f"run-of-{model}",
-            task,
-            label=model,
-            manifest=make_manifest(
-                run_id=f"run-of-{model}", model=model, tasks={name: entry}, seed=seed
-            ),
-            entry=entry,
-            benchmark=BENCHMARK,
-            summary=make_summary(name, metrics=metrics, main=main),
-        )
+        summary = make_summary(name, metrics=metrics, main=main)
+        return keep_task(
+            tmp_path / f"run-of-{model}", task, label=model, seed=seed, benchmark=BENCHMARK,
+            summary=summary,
+        )  # fmt: skip
 
     return make
 

@@ -3,15 +3,7 @@
 import json
 
 import pytest
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_manifest,
-    make_metric,
-    make_summary,
-    make_task,
-    write_scores,
-)
+from builders.runs import keep_task, make_metric, make_summary, make_task
 from builders.stages import make_benchmark, make_stage
 
 from harness.analysis.leaderboard import leaderboard
@@ -20,7 +12,6 @@ from harness.contracts.records import Score
 from harness.reporting.leaderboard_files import site_files, write_site
 from harness.reporting.leaderboard_sheets import MOST_MODELS, board_report, index_parts
 from harness.runs.manifest import RoleEntry, Session
-from harness.runs.run_folder import RunFolder
 
 BENCHMARK = make_benchmark(
     make_stage("ask", roles=("candidate",)), metrics={"good": Metric(description="how good")}
@@ -33,25 +24,20 @@ def run(tmp_path):
 
     def of(name, value, *, task="t", model=None, revision="", day=1, why=(), seed=0, tags=None):
         made = make_task(task, metrics=("good",))
-        entry = make_entry(made, data={"fingerprint": "f"})
         details = {"revision": revision} if revision else {}
         about = {"kind": "openai", "name": model or name, "details": details}
-        manifest = make_manifest(
-            run_id=name, model=f"openai:{model or name}", name=name, seed=seed, tasks={task: entry},
-            roles={"candidate": RoleEntry(name=name, identity={"model": about})},
-            sessions=(Session(started=f"2026-01-{day:02}T00:00:00Z"),), tags=tags or {},
-        )  # fmt: skip
         scores = [
             Score(id=f"u{n}", user=f"u{n}", values={"good": value + n % 7 / 10}) for n in range(20)
         ]
-        write_scores(RunFolder(tmp_path / name), task, scores)
         summary = make_summary(
             task, comparable=not why, not_comparable_because=why, seed=seed,
             metrics={"good": make_metric(value + 0.3, n=20)},
         )  # fmt: skip
-        return make_finished_task(
-            tmp_path / name, made, label=name, manifest=manifest, entry=entry,
-            benchmark=BENCHMARK, summary=summary,
+        return keep_task(
+            tmp_path / name, made, entry={"data": {"fingerprint": "f"}}, scores=scores,
+            benchmark=BENCHMARK, summary=summary, model=f"openai:{model or name}", name=name,
+            seed=seed, roles={"candidate": RoleEntry(name=name, identity={"model": about})},
+            sessions=(Session(started=f"2026-01-{day:02}T00:00:00Z"),), tags=tags or {},
         )  # fmt: skip
 
     return of

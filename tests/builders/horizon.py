@@ -74,14 +74,24 @@ def built(folder: Path, **options: Any) -> Path:
     return settings.out
 
 
+def contents(out: Path) -> dict[str, bytes]:
+    """All files of a folder with their bytes."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file()
+    }
+
+
 def rows_of(files: Path) -> list[dict[str, Any]]:
     """The rows of Parquet files, a pattern or one."""
-    import duckdb
+    import pyarrow.parquet as pq
 
-    with duckdb.connect() as connection:
-        found = connection.execute(f"SELECT * FROM read_parquet('{files}')")
-        names = [column[0] for column in found.description]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    return [
+        row
+        for file in sorted(files.parent.glob(files.name))
+        for row in pq.ParquetFile(file).read().to_pylist()
+    ]
 
 
 def read_build(out: Path) -> dict[str, Any]:
@@ -248,17 +258,22 @@ def _histories(
     return {user: [(item, time) for time, *_, item in sorted(rows)] for user, rows in of.items()}
 
 
-def random_log(rng: Random) -> tuple[dict[str, list[Any]], dict[str, dict[str, Any]]]:
-    """A small log in which ties, repetitions and items without a title are frequent."""
+def random_log(
+    rng: Random, *, size: int = 1
+) -> tuple[dict[str, list[Any]], dict[str, dict[str, Any]]]:
+    """A small log in which ties, repetitions and items without a title are frequent.
+
+    One of a larger size has as many people and reviews as several small ones.
+    """
     categories = rng.sample(["Books", "Games", "Pets", "Toys"], rng.randint(1, 4))
     things = [f"i{number}" for number in range(rng.randint(3, 15))]
-    people = [f"u{number}" for number in range(rng.randint(15, 40))]
+    people = [f"u{number}" for number in range(size * rng.randint(15, 40))]
     moments = [TAU - 1, TAU, YEAR_2019 - 1, YEAR_2019, YEAR_2021 - 1, YEAR_2021]
     moments += [rng.randrange(1_480_000_000_000, 1_680_000_000_000) for _ in range(12)]
     reviews = {
         one: [
             (rng.choice(people), rng.choice(things), rng.choice(moments))
-            for _ in range(rng.randint(20, 120))
+            for _ in range(size * rng.randint(20, 120))
         ]
         for one in categories
     }
@@ -272,6 +287,8 @@ def random_log(rng: Random) -> tuple[dict[str, list[Any]], dict[str, dict[str, A
         for one in categories
     }
     for one in categories:  # somebody is active after the cutoff, and no file is empty
-        reviews[one] += [(user, "sure", TAU + number) for number, user in enumerate(people[:12])]
+        reviews[one] += [
+            (user, "sure", TAU + number) for number, user in enumerate(people[: 12 * size])
+        ]
         titles[one]["sure"] = "A thing for sure"
     return reviews, titles

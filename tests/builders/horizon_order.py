@@ -20,9 +20,11 @@ USERS = 500
 """So many users of setting 1a are asked about."""
 
 
-def above_popular(folder: Path, *, seed: int, epochs: int, ordered: bool = True) -> Any:
+def above_popular(
+    folder: Path, *, seed: int, epochs: int, ordered: bool = True, **options: Any
+) -> Any:
     """The bounds of what SASRec's NDCG@10 in setting 1a has more than the most popular items'."""
-    data = built(write(folder, seed=seed, ordered=ordered), least_items=100)
+    data = built(write(folder, seed=seed, ordered=ordered), least_items=100, **options)
     sasrec = Settings(
         model="sasrec", data=data, out=folder / "sasrec",
         preset="small", epochs=epochs, device="cpu",

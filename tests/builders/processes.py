@@ -5,7 +5,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+
+import pytest
 
 
 def lives(pid):
@@ -37,3 +41,11 @@ def run_python(code: str, *arguments: object, **environment: str) -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def run_here(code: str, *arguments: object) -> str:
+    """What the same code prints in this process, which has another hash seed."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out:
+        patch.setattr(sys, "argv", ["-c", *map(str, arguments)])
+        exec(code, {})
+    return out.getvalue()

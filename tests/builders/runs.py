@@ -1,8 +1,9 @@
 """What a stored run is made of: give what the test is about, the rest is as usual."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from harness.contracts.task import DataSpec, Task
 from harness.runs.atomic_files import sealed_file
 from harness.runs.journal import JournalWriter
 from harness.runs.journal_parts import part_path
-from harness.runs.manifest import Manifest, StageEntry, TaskEntry, task_definition
+from harness.runs.manifest import Manifest, Session, StageEntry, TaskEntry, task_definition
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.summary import MetricResult, TaskSummary
@@ -68,6 +69,30 @@ def make_finished_task(
     """A finished task; its label, manifest, entry and benchmark must be given."""
     usual = {"options": NoOptions(), "summary": summary}
     return FinishedTask(path=path, task=task, **{**usual, **fields})
+
+
+def keep_task(
+    path: Path, task: Task, *stages: StageEntry, benchmark: Any, scores: Iterable[Score[Any]] = (),
+    summary: TaskSummary | None = None, entry: Mapping[str, Any] = MappingProxyType({}),
+    label: str = "", options: Any = None, **manifest: Any,
+) -> FinishedTask:  # fmt: skip
+    """A finished task, with these scores, of a run that has the name of its folder.
+
+    `entry` is what its manifest says of it, and `manifest` what it says of the run.
+    """
+    write_scores(RunFolder(path), task.name, scores)
+    made = make_entry(task, *stages, **entry)
+    model = manifest.get("model", label or path.name)
+    usual: dict[str, Any] = {
+        "run_id": path.name, "run_key": path.name, "model": model,
+        "tasks": {task.name: made}, "sessions": (Session(started="2026-01-01T00:00:00+00:00"),),
+    }  # fmt: skip
+    return make_finished_task(
+        path, task, label=label or path.name, entry=made, benchmark=benchmark,
+        options=options or NoOptions(),
+        summary=summary or make_summary(task.name, benchmark=task.benchmark, model=model),
+        manifest=make_manifest(**{**usual, **manifest}),
+    )  # fmt: skip
 
 
 def make_line(

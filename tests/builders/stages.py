@@ -1,18 +1,28 @@
 """Benchmarks and stages of which a test gives what it is about."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builders.runs import make_task
+
+from harness.calls.client import Client
 from harness.contracts.benchmark import Benchmark, NoOptions
+from harness.contracts.model import Request
 from harness.contracts.outcomes import Parsed
+from harness.contracts.records import CallRecord
 from harness.contracts.stage import Item, Stage
 from harness.contracts.task import Task
 from harness.parsing import TextReader
+from harness.pipeline.desk import ItemDesk
+from harness.pipeline.roles import Binding
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.stage_context import StageContext, stage_context
 from harness.prompts.templates import Templates
+from harness.testing import ScriptedModel
 
+PROMPTS = Path(__file__).parents[2] / "prompts"
 SAY = {"say.candidate": "say {{ word }}"}
 
 
@@ -68,3 +78,52 @@ def make_contexts(
         )
         for stage in benchmark.stages
     ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What a stage's work came to, and what it asked for that."""
+
+    outcome: Any
+    calls: tuple[CallRecord, ...]
+    requests: tuple[Request, ...]
+
+    @property
+    def repeats(self) -> list[int]:
+        return [call.repeat for call in self.calls]
+
+    @property
+    def asked(self) -> list[str]:
+        """The prompts in the order of asking, with the number of a repeated question."""
+        return [f"{one.prompt}#{one.repeat}" if one.repeat else one.prompt for one in self.calls]
+
+    def shown(self, prompt: str) -> list[str]:
+        """What each question with this prompt showed."""
+        texts = [one.messages[-1].content for one in self.requests if one.topic.prompt == prompt]
+        return [text for text in texts if text]
+
+
+async def work_at_desk(
+    stage: Stage, item: Any, answers: Any, *, benchmark: str, options: Any, judge: Any = None,
+    seed: int = 0,
+) -> Worked:  # fmt: skip
+    """A stage's work on an item with a desk and the prompts of a benchmark.
+
+    `answers` are given in turn, and all of them, or made by a function of the request.
+    """
+    left = None if callable(answers) else list(answers)
+    model = ScriptedModel(answers if left is None else lambda request: left.pop(0))
+    bindings = {role: Binding(role=role, label=role, model=model) for role in stage.roles}
+    bindings |= {
+        role: Binding(role=role, label=role, model=None, judge=judge) for role in stage.judges
+    }
+    [context] = make_contexts(
+        PROMPTS, make_task(benchmark=benchmark),
+        make_benchmark(stage, name=benchmark, options=type(options)), bindings,
+        options=options, seed=seed,
+    )  # fmt: skip
+    client = Client(store=None, run_id="run")
+    desk = ItemDesk(item=item, context=context, client=client, memo=lambda name, asker: None)
+    outcome = await stage.work(item, desk)
+    assert not left, f"answers that nobody asked for: {left}"
+    return Worked(outcome, tuple(desk.calls), tuple(model.requests))

@@ -2,27 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from builders.runs import make_task
-from builders.stages import make_benchmark, make_contexts
+from builders.stages import Worked, work_at_desk
 from harness_usersumbench.questions import ordered
 from harness_usersumbench.records import TASKS, Activity, Drawn, Options, Person, Segment
 
-from harness.calls.client import Client
-from harness.contracts.model import Request
 from harness.contracts.outcomes import Unreadable
-from harness.contracts.records import CallRecord
-from harness.pipeline.desk import ItemDesk
-from harness.pipeline.roles import Binding
-from harness.testing import ScriptedModel
 
-PROMPTS = Path(__file__).parents[2] / "prompts"
 WORDS = {
     "query": "Summarize my taste",
     "thing": "movie",
@@ -104,51 +93,12 @@ def segment(number: int = 1, of: int = 1, *, user: str = "ann") -> Segment:
     )
 
 
-@dataclass(frozen=True)
-class Worked:
-    """What a stage's work came to, and the calls that it made."""
-
-    outcome: Any
-    calls: tuple[CallRecord, ...]
-    requests: tuple[Request, ...]
-
-    @property
-    def asked(self) -> list[str]:
-        """The prompts in the order of asking, with the number of a repeated question."""
-        return [f"{one.prompt}#{one.repeat}" if one.repeat else one.prompt for one in self.calls]
-
-    def shown(self, prompt: str) -> list[str]:
-        """What each question with this prompt showed."""
-        texts = [one.messages[-1].content for one in self.requests if one.topic.prompt == prompt]
-        return [text for text in texts if text]
-
-
 async def work(stage: Any, item: Any, answers: Any, *, judge: Any = None, **changed: Any) -> Worked:
-    """Works on an item with real prompts and a desk.
-
-    `answers` are given in turn, or made by a function of the prompt's name and variables.
-    """
-    left = None if isinstance(answers, Callable) else list(answers)
-
-    def answer(request: Request) -> Any:
-        if left is None:
-            return answers(request.topic.prompt, request.topic.variables)
-        return left.pop(0)
-
-    model = ScriptedModel(answer)
-    bindings = {role: Binding(role=role, label=role, model=model) for role in stage.roles}
-    bindings |= {
-        role: Binding(role=role, label=role, model=None, judge=judge) for role in stage.judges
-    }
-    [context] = make_contexts(
-        PROMPTS,
-        make_task(benchmark="usersumbench"),
-        make_benchmark(stage, name="usersumbench", options=Options),
-        bindings,
-        options=options(**changed),
+    """A stage's work, where `answers` may be a function of the prompt's name and variables."""
+    given = answers
+    if callable(answers):
+        given = lambda request: answers(request.topic.prompt, request.topic.variables)  # noqa: E731
+    asked = options(**changed)
+    return await work_at_desk(
+        stage, item, given, benchmark="usersumbench", options=asked, judge=judge
     )
-    client = Client(store=None, run_id="run")
-    desk = ItemDesk(item=item, context=context, client=client, memo=lambda name, asker: None)
-    outcome = await stage.work(item, desk)
-    assert not left, f"answers that nobody asked for: {left}"
-    return Worked(outcome, tuple(desk.calls), tuple(model.requests))

@@ -194,12 +194,6 @@ def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
     assert sound(good) is good
 
 
-def test_a_score_that_is_no_number_names_unit_and_metric() -> None:
-    with pytest.raises(PluginError, match="'s7' is not a number") as caught:
-        sound(Score(id="s7", user="u", values={"m": "high"}))  # type: ignore[dict-item]
-    assert "metric 'm'" in str(caught.value)
-
-
 def test_a_column_may_have_several_metrics() -> None:
     metrics = {
         "middle": Metric(description="", statistic="median", of="hits"),

@@ -1,12 +1,11 @@
 import math
 import random
 import statistics
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from builders.processes import run_here, run_python
 
 from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, statistic_of
 
@@ -129,17 +128,10 @@ print(bootstrap_interval(np.arange(50) % 2 + 0.0, np.arange(50), seed=11))
 
 
 def test_the_same_seed_gives_the_same_interval_in_another_process() -> None:
-    runs = [
-        subprocess.run([sys.executable, "-c", SAME], capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-    assert runs[0].stdout == runs[1].stdout
-    assert runs[0].stdout.count("Interval(low=") == 4
-    other = subprocess.run(
-        [sys.executable, "-c", SAME.replace("2**63 + 5", "6")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert other.stdout != runs[0].stdout
+    here = run_here(SAME)
+    assert run_python(SAME) == here
+    assert here.count("Interval(low=") == 4
+    assert run_here(SAME.replace("2**63 + 5", "6")) != here
 
 
 @pytest.mark.parametrize("count", [4, 5, 40, 41])

@@ -19,19 +19,12 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_manifest,
-    make_summary,
-    make_task,
-    write_scores,
-)
+from builders.runs import keep_task, make_summary, make_task
 from builders.stages import make_benchmark, make_stage
 from golden.result_schemas import schema_file
 from rich.console import Console
 
-from harness.base.errors import DataError, PluginError, UsageError
+from harness.base.errors import DataError, UsageError
 from harness.cli.compare import exit_code
 from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED, SOFTWARE
@@ -144,24 +137,8 @@ def a_run(
         "roles": {"candidate": {"sampling": {"temperature": seed}},
                   "judge": {"sampling": {"temperature": temperature}}},
     }  # fmt: skip
-    entry = make_entry(
-        task,
-        StageEntry(name="find", key="k", file="f", components=components, items=2),
-        templates={"find.judge": prompt},
-        contents={"words": words},
-        data={"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}},
-    )
+    data = {"fingerprint": "f" * 32, "chosen": {"users": {"chosen": chosen, "of": 9}}}
     asked = {"kind": "openai", "name": candidate or name, "details": details, "run": name}
-    manifest = make_manifest(
-        run_id=name, model=candidate or name, seed=seed, tasks={"t": entry},
-        sessions=(Session(started=started),),
-        roles={
-            "candidate": RoleEntry(name=candidate or name, identity={"model": asked}),
-            "judge": RoleEntry(
-                name=str(judge["name"]), identity={"model": {**judge, "run": name}}
-            ),
-        },
-    )  # fmt: skip
     scores = [
         Score(id=user, user=user, missing={"found": "no_json", "many": "no_json"})
         if ids is None
@@ -169,14 +146,23 @@ def a_run(
             details=Found(ids))
         for user, ids in people.items()
     ]  # fmt: skip
-    write_scores(RunFolder(folder / name), "t", scores)
     summary = make_summary(
         benchmark="finds", model=name, roles={"candidate": name, "judge": "llama"},
-        data=entry.data, seed=seed, units=2,
+        data=data, seed=seed, units=2,
     )  # fmt: skip
-    return make_finished_task(
-        folder / name, task, label=name, manifest=manifest, entry=entry, benchmark=BENCHMARK,
-        options=msgspec.convert(task.options, Options), summary=summary,
+    return keep_task(
+        folder / name, task,
+        StageEntry(name="find", key="k", file="f", components=components, items=2),
+        scores=scores, summary=summary, benchmark=BENCHMARK, seed=seed,
+        entry={"templates": {"find.judge": prompt}, "contents": {"words": words}, "data": data},
+        options=msgspec.convert(task.options, Options), model=candidate or name,
+        sessions=(Session(started=started),),
+        roles={
+            "candidate": RoleEntry(name=candidate or name, identity={"model": asked}),
+            "judge": RoleEntry(
+                name=str(judge["name"]), identity={"model": {**judge, "run": name}}
+            ),
+        },
     )  # fmt: skip
 
 
@@ -576,8 +562,6 @@ def test_an_oracle_file_that_holds_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_oracle(bad, ORACLE, Options())
     assert str(bad) in str(caught.value)
-    with pytest.raises(DataError, match="cannot be read"):
-        read_oracle(tmp_path / "none.json", ORACLE, Options())
 
 
 def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
@@ -591,17 +575,6 @@ def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
     assert compare([replace(run, benchmark=doubting) for run in runs])[0].doubts == (
         "5 finds, 3 of them distinct",
     )
-
-
-def test_a_benchmark_that_fails_to_compare_is_named(tmp_path: Path) -> None:
-    def broken(*_: Any) -> Any:
-        raise ZeroDivisionError("no users")
-
-    run = a_run(tmp_path, "one", ONE)
-    failing = replace(BENCHMARK, oracle=replace(ORACLE, gather=broken))
-    with pytest.raises(PluginError, match="failed to compare") as caught:
-        compare([replace(run, benchmark=failing)])
-    assert "ZeroDivisionError: no users" in str(caught.value)
 
 
 def test_runs_are_called_by_their_model_and_by_their_name_where_models_repeat(

@@ -88,7 +88,7 @@ def paired(count):
 def test_bootstrapped_correlations_agree_with_scipy(method):
     x, y = paired(60)
     by_scipy = stats.bootstrap(
-        (x, y), lambda a, b: stats.pearsonr(a, b).statistic, paired=True, vectorized=False,
+        (x, y), lambda a, b, axis: stats.pearsonr(a, b, axis=axis).statistic, paired=True,
         n_resamples=6000, method="BCa" if method == "bca" else method,
         rng=np.random.default_rng(1),
     ).confidence_interval  # fmt: skip

@@ -10,14 +10,7 @@ import itertools
 
 import numpy as np
 import pytest
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_manifest,
-    make_summary,
-    make_task,
-    write_scores,
-)
+from builders.runs import keep_task, make_task
 from builders.stages import make_benchmark, make_stage
 from msgspec.structs import replace
 
@@ -25,7 +18,6 @@ from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.contracts.task import IntervalSpec
 from harness.runs.manifest import RoleEntry
-from harness.runs.run_folder import RunFolder
 from harness.scoring.comparison import compare
 from harness.scoring.paired_differences import Difference
 from harness.scoring.rank_intervals import RankInterval, rank_intervals
@@ -49,17 +41,14 @@ def differences(tmp_path):
         )
         tasks = []
         for name, values in columns.items():
-            entry = make_entry(task, data={"fingerprint": "f"})
             roles = {"candidate": RoleEntry(name=name, identity={"model": {"name": name}})}
-            manifest = make_manifest(run_id=name, model=name, tasks={"t": entry}, roles=roles)
             scores = [
                 Score(id=f"u{n}", user=f"u{n}", values={"good": float(value)})
                 for n, value in enumerate(values)
             ]
-            write_scores(RunFolder(tmp_path / name), "t", scores)
-            tasks.append(make_finished_task(
-                tmp_path / name, task, label=name, manifest=manifest, entry=entry,
-                benchmark=benchmark, summary=make_summary(),
+            tasks.append(keep_task(
+                tmp_path / name, task, scores=scores, benchmark=benchmark, roles=roles,
+                entry={"data": {"fingerprint": "f"}},
             ))  # fmt: skip
         return compare(tasks, all_pairs=True).comparison.differences
 

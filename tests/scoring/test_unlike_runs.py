@@ -1,7 +1,7 @@
 """In what two runs differ besides their candidate, and what makes them agree."""
 
 import pytest
-from builders.runs import make_entry, make_finished_task, make_manifest, make_summary, make_task
+from builders.runs import keep_task, make_task
 from builders.stages import make_benchmark, make_stage
 
 from harness.contracts.task import RoleSpec
@@ -26,14 +26,10 @@ def run(tmp_path):
         sampling = {"temperature": heat, "reasoning_tokens": noise}
         components = {"roles": {"predictor": {"sampling": sampling}}} if same_as else {}
         stage = StageEntry(name="ask", file="ask.jsonl", key="k", components=components, items=1)
-        entry = make_entry(made, stage, data={"fingerprint": data})
-        manifest = make_manifest(
-            run_id=name, limit=limit, seed=seed, tasks={"t": entry}, roles=roles,
+        return keep_task(
+            tmp_path / name, made, stage, entry={"data": {"fingerprint": data}},
+            benchmark=BENCHMARK, limit=limit, seed=seed, roles=roles,
             asked={"roles": {role: {"kind": "k"} for role in named}},
-        )  # fmt: skip
-        return make_finished_task(
-            tmp_path / name, made, label=name, manifest=manifest, entry=entry,
-            benchmark=BENCHMARK, summary=make_summary("t"),
         )  # fmt: skip
 
     return of

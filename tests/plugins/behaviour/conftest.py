@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -56,15 +56,14 @@ def open_data() -> Callable[..., TaskData]:
     return opened
 
 
+def log_of(domain: str, folder: Path, **options: Any):
+    """The log of a folder."""
+    return data.read_log(opened(domain, folder), Recipe(domain=domain, **options))
+
+
 @pytest.fixture
 def read_log():
-    """Reads the log of a folder."""
-
-    def read(domain: str, folder: Path, **options: Any):
-        recipe = Recipe(domain=domain, **options)
-        return data.read_log(opened(domain, folder), recipe)
-
-    return read
+    return log_of
 
 
 @pytest.fixture
@@ -86,69 +85,71 @@ def load_prompts():
     return load
 
 
+def movies_files(
+    inside: Path,
+    *,
+    users: Iterable[str] | None = None,
+    ratings: Iterable[str] | None = None,
+    movies: Iterable[str] | None = None,
+    shuffle: int | None = None,
+    name: str = "ml-1m",
+) -> Path:
+    """The files of MovieLens 1M: by default 70 movies, and 60 users with 15 of them each."""
+    rng = Random(5)
+    lines = {
+        "users": [f"{n}::{'FM'[n % 2]}::25::{3 if n % 2 else 17}::01234" for n in range(60)],
+        "ratings": [
+            f"{user}::{movie}::4::978300760"
+            for user in range(60)
+            for movie in drawn(rng, range(70), 15)
+        ],
+        "movies": [f"{n}::Film ñ {n} (1999)::Drama" for n in range(70)],
+    }
+    given = {"users": users, "ratings": ratings, "movies": movies}
+    lines |= {table: list(of) for table, of in given.items() if of is not None}
+    folder = inside / name
+    folder.mkdir()
+    for table, rows in lines.items():
+        order = rows if shuffle is None else shuffled(Random(shuffle), rows)
+        text = "".join(f"{row}\n" for row in order)
+        (folder / f"{table}.dat").write_bytes(text.encode("iso-8859-1"))
+    return folder
+
+
 @pytest.fixture
 def write_movies(tmp_path: Path):
-    """Writes the files of MovieLens 1M: by default 70 movies, and 60 users with 15 of them each."""
+    return partial(movies_files, tmp_path)
 
-    def write(
-        *,
-        users: Iterable[str] | None = None,
-        ratings: Iterable[str] | None = None,
-        movies: Iterable[str] | None = None,
-        shuffle: int | None = None,
-        name: str = "ml-1m",
-    ) -> Path:
-        rng = Random(5)
-        lines = {
-            "users": [f"{n}::{'FM'[n % 2]}::25::{3 if n % 2 else 17}::01234" for n in range(60)],
-            "ratings": [
-                f"{user}::{movie}::4::978300760"
-                for user in range(60)
-                for movie in drawn(rng, range(70), 15)
-            ],
-            "movies": [f"{n}::Film ñ {n} (1999)::Drama" for n in range(70)],
-        }
-        given = {"users": users, "ratings": ratings, "movies": movies}
-        lines |= {table: list(of) for table, of in given.items() if of is not None}
-        folder = tmp_path / name
-        folder.mkdir()
-        for table, rows in lines.items():
-            order = rows if shuffle is None else shuffled(Random(shuffle), rows)
-            text = "".join(f"{row}\n" for row in order)
-            (folder / f"{table}.dat").write_bytes(text.encode("iso-8859-1"))
-        return folder
 
-    return write
+def music_files(
+    inside: Path,
+    *,
+    profile: Iterable[str] | None = None,
+    events: Iterable[str] | None = None,
+    shuffle: int | None = None,
+    name: str = "lastfm",
+) -> Path:
+    """The files of last.fm 1K: by default 80 tracks, and 24 users with 30 plays each."""
+    rng = Random(6)
+    countries = ("Brazil", "United Kingdom", "Poland", "United States")
+    people = [f"u{n:02}\t{'fm'[n % 2]}\t\t{countries[n % 4]}\tx" for n in range(24)]
+    plays = [
+        f"u{user:02}\t2009-05-0{1 + place % 9}T10:00:00Z\t\tBand {track % 9}\t\tSong {track}"
+        for user in range(24)
+        for place, track in enumerate(drawn(rng, range(80), 30))
+    ]
+    plays = plays if events is None else list(events)
+    people = people if profile is None else list(profile)
+    if shuffle is not None:
+        people, plays = shuffled(Random(shuffle), people), shuffled(Random(shuffle), plays)
+    folder = inside / name
+    folder.mkdir()
+    head = "#id\tgender\tage\tcountry\tregistered"
+    (folder / PROFILE).write_bytes("".join(f"{row}\n" for row in (head, *people)).encode())
+    (folder / EVENTS).write_bytes("".join(f"{row}\n" for row in plays).encode())
+    return folder
 
 
 @pytest.fixture
 def write_music(tmp_path: Path):
-    """Writes the files of last.fm 1K: by default 80 tracks, and 24 users with 30 plays each."""
-
-    def write(
-        *,
-        profile: Iterable[str] | None = None,
-        events: Iterable[str] | None = None,
-        shuffle: int | None = None,
-        name: str = "lastfm",
-    ) -> Path:
-        rng = Random(6)
-        countries = ("Brazil", "United Kingdom", "Poland", "United States")
-        people = [f"u{n:02}\t{'fm'[n % 2]}\t\t{countries[n % 4]}\tx" for n in range(24)]
-        plays = [
-            f"u{user:02}\t2009-05-0{1 + place % 9}T10:00:00Z\t\tBand {track % 9}\t\tSong {track}"
-            for user in range(24)
-            for place, track in enumerate(drawn(rng, range(80), 30))
-        ]
-        plays = plays if events is None else list(events)
-        people = people if profile is None else list(profile)
-        if shuffle is not None:
-            people, plays = shuffled(Random(shuffle), people), shuffled(Random(shuffle), plays)
-        folder = tmp_path / name
-        folder.mkdir()
-        head = "#id\tgender\tage\tcountry\tregistered"
-        (folder / PROFILE).write_bytes("".join(f"{row}\n" for row in (head, *people)).encode())
-        (folder / EVENTS).write_bytes("".join(f"{row}\n" for row in plays).encode())
-        return folder
-
-    return write
+    return partial(music_files, tmp_path)

@@ -6,10 +6,10 @@ from statistics import fmean
 import msgspec
 import pytest
 from builders.behaviour import answered, ranking
-from harness_behaviour.building import cells, draws
+from harness_behaviour.building import draws
 from harness_behaviour.data import read_log
 from harness_behaviour.metrics import score
-from harness_behaviour.records import LENGTHS, PROXIES, Options, Prompt, Recipe
+from harness_behaviour.records import LENGTHS, PROXIES, Options, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
 from .checker import faulty, read_movies, read_music
@@ -30,14 +30,14 @@ def logs():
 
 @pytest.fixture(scope="module")
 def right():
-    """All prompts of the sample's movies."""
-    return built("movies").prompts
+    """Prompts of the sample's movies."""
+    return built("movies", tries=50).prompts
 
 
 @pytest.mark.parametrize("options", [{}, {"draws": "popularity", "seed": 7, "table1": False}])
 @pytest.mark.parametrize("domain", PROXIES)
 def test_built_prompts_pass(logs, domain, options):
-    made = built(domain, tries=3_000, **options).prompts
+    made = built(domain, tries=400, **options).prompts
     assert faulty(logs[domain], made) == {}
     expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
     assert {(one.proxy, one.length) for one in made} >= expected
@@ -45,71 +45,37 @@ def test_built_prompts_pass(logs, domain, options):
     assert 0 < short < len(made) / 4, "no prompt whose users have nearly everything"
 
 
-SELECT, SET_OF = draws.select, draws.set_of
 SHARES = "counts that are not those of the users"
-OTHERS = {"another number of users", SHARES}
-
-
-def counts_of_the_group(**fields):
-    return Prompt(**{**fields, "counts": fields["popular_in_group"]})
-
-
-def candidates_of_the_history(had, users, history, rng):
-    candidates, outside = SELECT(had, users, history, rng)
-    return [*history[:1], *candidates[len(history[:1]) :]], outside
-
-
-def candidates_for_one_user(had, users, history, rng):
-    one = SET_OF(draws.members_of(users)[:1], of_users=had.users)
-    return SELECT(had, one, history, rng)
-
-
-FAULTS = {
-    "a history item among the candidates": (
-        (draws, "select", candidates_of_the_history),
-        {"a candidate of the history"},
-    ),
-    "things of the users among those that no user has": (
-        (draws, "select", candidates_for_one_user),
-        {"not 25 candidates that no user has, or all there are"},
-    ),
-    "sixty of a hundred rounded down": (
-        (draws, "needed", lambda length: max(1, 3 * length // 5)),
-        OTHERS,
-    ),
-    "two users behind a prompt": ((draws, "LEAST_USERS", 2), {"fewer than three users"}),
-    "no demography": (
-        (cells, "set_of", lambda _, of_users: SET_OF(range(of_users), of_users=of_users)),
-        OTHERS | {"another popularity in the group"},
-    ),
-    "counts of the group": ((cells, "Prompt", counts_of_the_group), {SHARES}),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-@pytest.mark.parametrize("domain", PROXIES)
-def test_a_builder_with_a_fault_fails(logs, domain, name, monkeypatch):
-    (module, what, planted), expected = FAULTS[name]
-    monkeypatch.setattr(module, what, planted)
-    made = built(domain, tries=500).prompts
-    assert faulty(logs[domain], made).keys() >= expected
-
-
 CHANGES = {
-    "another setting": {"setting": "b"},
-    "of no cell and group": {"group": ("Nobody",)},
-    "another popularity": {"popular": (1,) * 50},
-    "not 50 different candidates": {"candidates": ("x",) * 50},
-    "things outside the inventory": {"candidates": tuple(map(str, range(50)))},
-    "not as many different things in the history as it says": {"length": 5},
-    SHARES: {"counts": ()},
+    "another setting": lambda one: {"setting": "b"},
+    "of no cell and group": lambda one: {"group": ("Nobody",)},
+    "another popularity": lambda one: {"popular": (1,) * 50},
+    "another popularity in the group": lambda one: {"popular_in_group": (1,) * 50},
+    "another number of users": lambda one: {"users": one.users + 1},
+    "fewer than three users": lambda one: {"history": of_nobody(one)[:3]},
+    "a candidate of the history": lambda one: {
+        "candidates": (*one.history[:1], *one.candidates[1:])
+    },
+    "not 25 candidates that no user has, or all there are": lambda one: {
+        "candidates": of_nobody(one) * 2
+    },
+    "not 50 different candidates": lambda one: {"candidates": ("x",) * 50},
+    "things outside the inventory": lambda one: {"candidates": tuple(map(str, range(50)))},
+    "not as many different things in the history as it says": lambda one: {"length": 5},
+    SHARES: lambda one: {"counts": one.popular_in_group},
 }
+
+
+def of_nobody(one):
+    """The candidates that no user behind a prompt has."""
+    counted = zip(one.candidates, one.counts, strict=True)
+    return tuple(title for title, count in counted if not count)
 
 
 @pytest.mark.parametrize("fault", CHANGES)
 def test_a_prompt_that_was_changed_fails(logs, right, fault):
     one = next(one for one in right if (one.proxy, one.length) == ("age", 3))
-    changed = msgspec.structs.replace(one, **CHANGES[fault])
+    changed = msgspec.structs.replace(one, **CHANGES[fault](one))
     assert fault in faulty(logs["movies"], [changed])
 
 
@@ -130,7 +96,9 @@ def real(real_data):
 
 @pytest.mark.real_data
 def test_prompts_of_real_users_pass(real, real_data):
-    assert faulty(read_movies(real_data / REAL), real.prompts) == {}
+    bare = [one for one in real.prompts if not one.length]
+    others = [one for one in real.prompts if one.length]
+    assert faulty(read_movies(real_data / REAL), [*bare, *others[::5]]) == {}
 
 
 @pytest.mark.real_data
@@ -154,19 +122,26 @@ def test_baselines_without_the_users_behind_real_prompts_have_the_gaps_that_are_
         assert fmean(gap for gap, own in gaps if own) == pytest.approx(all_three, abs=0.0006)
 
 
+@pytest.fixture(scope="module")
+def real_log(real_data):
+    return read_log(opened("movies", real_data / REAL), Recipe(domain="movies"))
+
+
 @pytest.mark.real_data
-@pytest.mark.parametrize(("length", "known"), [(3, 14_500), (5, 11_928), (10, 4_004), (20, 449)])
-def test_as_many_draws_succeed_as_is_known(real_data, length, known):
-    log = read_log(opened("movies", real_data / REAL), Recipe(domain="movies"))
+@pytest.mark.parametrize(
+    ("length", "tries", "known"),
+    [(3, 2_000, 0.725), (5, 2_000, 0.5964), (10, 20_000, 0.2002), (20, 20_000, 0.02245)],
+)
+def test_as_many_draws_succeed_as_is_known(real_log, length, tries, known):
+    log = real_log
     [group] = log.groups["none"]
-    tries = 20_000
     cell = draws.draw(
         log.had,
-        [SET_OF(group.users, of_users=log.had.users)],
+        [draws.set_of(group.users, of_users=log.had.users)],
         length,
         most=tries,
         tries=tries,
         seed=(0,),
     )
     assert cell.tried == tries
-    assert abs(len(cell.found) - known) < 3 * sqrt(known * (1 - known / tries))
+    assert abs(len(cell.found) - known * tries) < 3 * sqrt(tries * known * (1 - known))

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import pytest
-from builders.processes import run_python
+from builders.processes import run_here, run_python
 from harness_behaviour.building.cells import build_cells
 from harness_behaviour.records import LENGTHS, PROXIES, Recipe
 
-MANY = {(proxy, length): 12 for own in PROXIES.values() for proxy in own for length in LENGTHS}
+from .conftest import log_of, movies_files, music_files
+
+MANY = tuple(
+    ((proxy, length), 12) for own in PROXIES.values() for proxy in own for length in LENGTHS
+)
+FEW = {"min_interactions": 5, "min_users_per_country": 5}
 
 
-@pytest.fixture
-def built(read_log, write_movies, write_music):
-    """Builds the cells of a small log."""
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    """A small log of each domain."""
+    folder = tmp_path_factory.mktemp("logs")
+    files = {"movies": movies_files(folder), "music": music_files(folder)}
+    return {domain: log_of(domain, path, **FEW) for domain, path in files.items()}
 
+
+@pytest.fixture(scope="module")
+def built(logs):
+    """Builds the cells of a small log, the same ones once."""
+
+    @cache
     def build(domain="movies", published=MANY, **options):
-        given = {"tries": 300, "min_interactions": 5, "min_users_per_country": 5, **options}
-        folder = write_movies() if domain == "movies" else write_music()
-        recipe = Recipe(domain=domain, **given)
-        return build_cells(read_log(domain, folder, **given), recipe, published)
+        recipe = Recipe(domain=domain, **FEW, **{"tries": 300, **options})
+        return build_cells(logs[domain], recipe, dict(published))
 
     return build
 
@@ -84,7 +97,7 @@ def test_without_a_history_each_group_has_one_prompt(built, domain, proxy, group
 
 
 def test_table_1_ends_each_cell_at_its_own_number(built):
-    made = built(published={("gender", 3): 5, ("gender", 5): 400})
+    made = built(published=((("gender", 3), 5), (("gender", 5), 400)))
     found = Counter((one.proxy, one.length) for one in made.prompts if one.length)
     assert found.keys() == {("gender", 3), ("gender", 5)}
     assert found["gender", 3] == 5
@@ -95,7 +108,7 @@ def test_table_1_ends_each_cell_at_its_own_number(built):
 
 
 def test_without_table_1_each_cell_ends_at_the_prompts_kept(built):
-    made = built(published={}, table1=False, kept=3)
+    made = built(published=(), table1=False, kept=3)
     found = Counter((one.proxy, one.length) for one in made.prompts)
     assert found["none", 1] == found["all", 3] == 3
     assert all(one.tried <= 300 for one in made.cells)
@@ -110,9 +123,8 @@ def test_a_cell_tells_what_was_tried_and_the_users_behind_prompts(built):
     assert cell.users[1] == (users[1] + users[2]) / 2
 
 
-def test_popularity_counts_all_users_and_those_of_the_group(built, read_log, tmp_path):
-    made = built()
-    log = read_log("movies", tmp_path / "ml-1m")
+def test_popularity_counts_all_users_and_those_of_the_group(built, logs):
+    made, log = built(), logs["movies"]
     titles = log.titles(range(70))
     numbers = {title: item for item, title in titles.items()}
     [prompt] = [one for one in of(made, "gender", 0) if one.group == ("Male",)]
@@ -129,11 +141,10 @@ def test_popularity_counts_all_users_and_those_of_the_group(built, read_log, tmp
     assert prompt.users == len(men)
 
 
-def test_histories_of_popular_items_have_more_users_behind_them(built, tmp_path):
+def test_histories_of_popular_items_have_more_users_behind_them(built):
     def users(**options):
-        made = built(table1=False, **options)
-        (tmp_path / "ml-1m").rename(tmp_path / options["draws"])
-        return sum(one.users for one in of(made, "none", 1)) / len(of(made, "none", 1))
+        made = of(built(table1=False, kept=60, **options), "none", 1)
+        return sum(one.users for one in made) / len(made)
 
     assert users(draws="popularity") > users(draws="uniform")
 
@@ -152,27 +163,22 @@ import pathlib
 import sys
 from harness_behaviour.building.tool import Settings, run
 domain, folder, out = sys.argv[1:]
-settings = {"tries": 400, "min_interactions": 5, "min_users_per_country": 5}
+settings = {"tries": 50, "min_interactions": 5, "min_users_per_country": 5}
 run(Settings(domain=domain, source=pathlib.Path(folder), out=pathlib.Path(out), **settings))
 """
 
 
-@pytest.mark.parametrize("domain", ["movies", "music"])
-def test_shuffled_files_give_the_same_bytes_in_another_process(
-    write_movies, write_music, tmp_path, domain
-):
-    write = write_movies if domain == "movies" else write_music
-    made = []
-    for number in (1, 2):
-        folder, out = write(shuffle=number, name=f"log-{number}"), tmp_path / f"out-{number}"
-        run_python(SCRIPT, domain, folder, out, PYTHONHASHSEED=str(number))
-        made.append((out / "prompts.parquet").read_bytes())
-    assert made[0] == made[1]
+@pytest.mark.parametrize("write", [movies_files, music_files])
+def test_shuffled_files_give_the_same_bytes_in_another_process(tmp_path, write):
+    domain, here, there = write.__name__.partition("_")[0], tmp_path / "here", tmp_path / "there"
+    run_here(SCRIPT, domain, write(tmp_path), here)
+    run_python(SCRIPT, domain, write(tmp_path, shuffle=1, name="shuffled"), there)
+    assert (here / "prompts.parquet").read_bytes() == (there / "prompts.parquet").read_bytes()
 
 
 def test_another_seed_gives_other_prompts(load_prompts, write_movies):
     folder = write_movies()
     first, second = (
-        load_prompts("movies", folder, setting="b", tries=300, seed=seed).prompts for seed in (0, 1)
+        load_prompts("movies", folder, setting="b", tries=60, seed=seed).prompts for seed in (0, 1)
     )
     assert {one.history for one in first} != {one.history for one in second}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from types import SimpleNamespace
 
 import msgspec
@@ -12,15 +13,23 @@ from harness_behaviour.records import Options
 
 from harness.base.errors import DataError, UsageError
 
+from .conftest import movies_files
+
 FEW = {"tries": 300, "kept": 10}
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    run(Settings(source=movies_files(folder), out=folder / "prompts", **FEW))
+    return folder
+
+
 @pytest.fixture
-def built(write_movies, tmp_path):
+def built(made, tmp_path):
     """The folder of built prompts, with its log beside it."""
-    out = tmp_path / "prompts"
-    run(Settings(source=write_movies(), out=out, **FEW))
-    return out
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "prompts"
 
 
 def test_each_setting_has_its_own_prompts(load_prompts, built):

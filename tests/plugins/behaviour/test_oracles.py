@@ -15,7 +15,7 @@ from harness.testing import ScriptedModel
 from .checker import folded
 
 KNOWLEDGE = ("demography", "history", "both")
-FEW = 600
+FEW = 300
 
 
 class Oracle:
@@ -68,13 +68,7 @@ def at_least(chance, needed):
     return has[:, needed:].sum(axis=1)
 
 
-# The tests of a domain share its runs, in one process.
-DOMAINS = [
-    pytest.param(domain, marks=pytest.mark.xdist_group(f"oracles-{domain}")) for domain in PROXIES
-]
-
-
-@pytest.fixture(scope="module", params=DOMAINS)
+@pytest.fixture(scope="module", params=PROXIES)
 def results(request, tmp_path_factory):
     """The runs of the three oracles on the same prompts of setting a."""
     from harness.testing.running import run_tasks
@@ -88,7 +82,7 @@ def results(request, tmp_path_factory):
 
     task = f"behaviour_{request.param}_a"
     return {
-        knows: run_tasks(task, folder=folder, model=answering(knows), limit=FEW)
+        knows: run_tasks(task, folder=folder, model=answering(knows), limit=FEW, set={"tries": 500})
         for knows in KNOWLEDGE
     }
 

@@ -7,21 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 from builders.records import WrittenRecords, make_records
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_manifest,
-    make_summary,
-    make_task,
-    write_scores,
-)
+from builders.runs import keep_task, make_task
 
 from harness.base.hashing import stable_int
 from harness.contracts.records import Score
 from harness.contracts.task import DataSpec
 from harness.pipeline.memos import LocalMemo
-from harness.runs.manifest import RoleEntry, Session, StageEntry
-from harness.runs.run_folder import RunFolder
+from harness.runs.manifest import RoleEntry, StageEntry
 
 
 @pytest.fixture
@@ -98,6 +90,7 @@ def kept(tmp_path):
 
     Runs agree in everything that is not given.
     """
+    from harness_gistbench.benchmark import GISTBENCH
     from harness_gistbench.records import SIGNALS, Options
 
     def make(
@@ -113,12 +106,6 @@ def kept(tmp_path):
         least_scored=0.5,
     ):
         options = options or Options()
-        folder = RunFolder(tmp_path / (run or f"run-of-{model}"))
-        write_scores(
-            folder,
-            dataset,
-            (_scored(user, found, options, signals) for user, found in users.items()),
-        )
         task = make_task(
             dataset,
             benchmark="gistbench",
@@ -126,7 +113,18 @@ def kept(tmp_path):
             options=msgspec.to_builtins(options),
             least_scored=least_scored,
         )
-        return _kept_task(folder, task, options, model=model, label=label or model, judge=judge)
+        names = (stage.name for stage in GISTBENCH.stages)
+        return keep_task(
+            tmp_path / (run or f"run-of-{model}"),
+            task,
+            *(StageEntry(name=name, key="", file=f"{name}.jsonl") for name in names),
+            scores=(_scored(user, found, options, signals) for user, found in users.items()),
+            label=label or model,
+            model=model,
+            roles={"candidate": RoleEntry(name=model), "judge": RoleEntry(name=judge)},
+            benchmark=GISTBENCH,
+            options=options,
+        )
 
     return make
 
@@ -141,34 +139,6 @@ def _scored(user, found, options, signals):
     verified = verified_categories(profile, options.verification)
     details = msgspec.structs.replace(profile, verified=verified)
     return scored_against(Score(id=user, user=user, details=details), verified, options)
-
-
-def _kept_task(folder, task, options, *, model, label, judge):
-    from harness_gistbench.benchmark import GISTBENCH
-
-    stages = (
-        StageEntry(name=stage.name, key="", file=f"{stage.name}.jsonl")
-        for stage in GISTBENCH.stages
-    )
-    entry = make_entry(task, *stages, content="")
-    manifest = make_manifest(
-        run_id=folder.path.name,
-        run_key=folder.path.name,
-        model=model,
-        tasks={task.name: entry},
-        roles={"candidate": RoleEntry(name=model), "judge": RoleEntry(name=judge)},
-        sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
-    )
-    return make_finished_task(
-        folder.path,
-        task,
-        label=label,
-        manifest=manifest,
-        entry=entry,
-        benchmark=GISTBENCH,
-        options=options,
-        summary=make_summary(task.name, content="", benchmark=task.benchmark, model=model),
-    )
 
 
 @pytest.fixture

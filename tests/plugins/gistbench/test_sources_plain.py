@@ -74,14 +74,6 @@ def test_the_other_names_of_columns_will_do(load_histories, tmp_path):
     assert load_histories("gist_synthetic", file).history("1") == READ
 
 
-def test_a_missing_column_is_named(refused, tmp_path):
-    error = refused("user_id,object_text,interaction_type\n1,Night trains,explicit_positive\n")
-    assert (error.problem, error.where) == (
-        "column 'object_id' is missing",
-        str(tmp_path / "log.csv"),
-    )
-
-
 def test_an_unknown_type_is_named_with_its_row(refused, tmp_path):
     error = refused(f"{HEADER}1,10,a,explicit_positive,1\n1,11,b,like,2\n1,12,c,share,3\n")
     assert error.where == f"{tmp_path / 'log.csv'}, row 2 (line 3), column 'interaction_type'"
@@ -96,13 +88,6 @@ def test_an_empty_text_is_named_with_its_row(refused, tmp_path, text, found):
     error = refused(f"{HEADER}1,10,a,explicit_positive,1\n1,11,{text},explicit_positive,2\n")
     assert error.where == f"{tmp_path / 'log.csv'}, row 2 (line 3), column 'object_text'"
     assert error.found == found
-
-
-@pytest.mark.parametrize("text", ["", "\n\n", HEADER])
-def test_an_empty_file_is_refused(refused, tmp_path, text):
-    error = refused(text)
-    assert str(tmp_path / "log.csv") in str(error)
-    assert error.expected == "at least one row"
 
 
 @pytest.mark.parametrize("column", ["user_id", "object_id"])

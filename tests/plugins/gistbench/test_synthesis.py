@@ -2,11 +2,10 @@
 
 import csv
 import json
-import subprocess
-import sys
 from collections import defaultdict
 
 import pytest
+from builders.processes import run_here, run_python
 from builders.texts import read_csv
 from harness_gistbench.synthesis.settings import Settings
 from harness_gistbench.synthesis.synthesize import run
@@ -51,6 +50,15 @@ def log(tmp_path):
     return write_log(tmp_path / "log.csv", real_rows())
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The folder of the users of the log."""
+    folder = tmp_path_factory.mktemp("made")
+    log = write_log(folder / "log.csv", real_rows())
+    run(settings(log, folder / "out"))
+    return folder / "out"
+
+
 def settings(log, out, **changed):
     return Settings(log=log, out=out, **{"clusters_column": "topic", **changed})
 
@@ -63,10 +71,9 @@ def bytes_in(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_each_cohort_gives_one_user_in_the_published_layout(log, tmp_path):
-    run(settings(log, tmp_path / "out"))
+def test_each_cohort_gives_one_user_in_the_published_layout(made):
     users = defaultdict(list)
-    for row in written(tmp_path / "out"):
+    for row in written(made):
         assert list(row) == HEADER[:-1]
         users[row["user_id"]].append(row)
     assert list(users) == ["1", "2"]
@@ -79,9 +86,8 @@ def test_each_cohort_gives_one_user_in_the_published_layout(log, tmp_path):
         assert kinds["implicit_negative"] == {"#boat" if own == "bread" else "#bread"}
 
 
-def test_the_account_lists_what_was_done(log, tmp_path):
-    run(settings(log, tmp_path / "out"))
-    told = json.loads((tmp_path / "out" / "synthesis.json").read_bytes())
+def test_the_account_lists_what_was_done(made):
+    told = json.loads((made / "synthesis.json").read_bytes())
     assert told["log"]["files"][0]["file"] == "log.csv"
     assert (told["log"]["engagements"], told["log"]["people_in_window"]) == (720, 24)
     assert told["clusters"] == {"method": "the column topic", "number": 20, "libraries": {}}
@@ -97,12 +103,11 @@ def test_the_account_lists_what_was_done(log, tmp_path):
     assert told["filter"] == {"rows": 120, "dropped": 0, "replaced": 0}
 
 
-def test_no_real_user_object_or_time_is_in_anything_that_is_written(log, tmp_path):
-    run(settings(log, tmp_path / "out"))
-    for name, content in bytes_in(tmp_path / "out").items():
+def test_no_real_user_object_or_time_is_in_anything_that_is_written(made):
+    for name, content in bytes_in(made).items():
         assert b"real-" not in content, name
         assert b"17000" not in content, name
-        assert str(tmp_path).encode() not in content, name
+        assert str(made.parent).encode() not in content, name
 
 
 def test_the_report_compares_the_users_with_the_people_behind_them(log, tmp_path):
@@ -125,46 +130,40 @@ def test_the_report_compares_the_users_with_the_people_behind_them(log, tmp_path
     ]
 
 
-def test_the_same_log_in_another_order_gives_the_same_bytes(log, tmp_path):
-    run(settings(log, tmp_path / "one"))
-    write_log(log, list(real_rows())[::-1])
-    run(settings(log, tmp_path / "two"))
-    one, two = bytes_in(tmp_path / "one"), bytes_in(tmp_path / "two")
-    assert one["engagements.csv"] == two["engagements.csv"]
+def test_the_same_log_in_another_order_gives_the_same_bytes(made, tmp_path):
+    log = write_log(tmp_path / "log.csv", list(real_rows())[::-1])
+    run(settings(log, tmp_path / "out"))
+    assert bytes_in(tmp_path / "out")["engagements.csv"] == bytes_in(made)["engagements.csv"]
 
 
-def test_two_processes_with_other_hash_seeds_give_the_same_bytes(log, tmp_path):
-    code = (
-        "import sys; from harness_gistbench.synthesis.settings import Settings;"
-        "from harness_gistbench.synthesis.synthesize import run;"
-        "run(Settings(log=sys.argv[1], out=__import__('pathlib').Path(sys.argv[2]), clusters=12,"
-        " least_people=5, clusters_together=4))"
-    )
-    for seed in ("1", "2"):
-        subprocess.run(
-            [sys.executable, "-c", code, log, tmp_path / seed],
-            env={"PYTHONHASHSEED": seed, "PATH": ""},
-            check=True,
-            capture_output=True,
-        )
-    assert bytes_in(tmp_path / "1") == bytes_in(tmp_path / "2")
+CODE = """
+import pathlib, sys
+from harness_gistbench.synthesis.settings import Settings
+from harness_gistbench.synthesis.synthesize import run
+chosen = {"clusters": 12, "least_people": 5, "clusters_together": 4}
+run(Settings(log=sys.argv[1], out=pathlib.Path(sys.argv[2]), **chosen))
+"""
 
 
-def test_another_seed_gives_other_users(log, tmp_path):
-    run(settings(log, tmp_path / "one"))
-    run(settings(log, tmp_path / "two", seed=1))
-    assert written(tmp_path / "one") != written(tmp_path / "two")
+def test_another_process_with_another_hash_seed_gives_the_same_bytes(log, tmp_path):
+    run_here(CODE, log, tmp_path / "here")
+    run_python(CODE, log, tmp_path / "there", PYTHONHASHSEED="1")
+    assert bytes_in(tmp_path / "here") == bytes_in(tmp_path / "there")
 
 
-def test_parquet_holds_the_same_rows(log, tmp_path):
+def test_another_seed_gives_other_users(log, made, tmp_path):
+    run(settings(log, tmp_path / "out", seed=1))
+    assert written(tmp_path / "out") != written(made)
+
+
+def test_parquet_holds_the_same_rows(log, made, tmp_path):
     import pyarrow.parquet as pq
 
-    run(settings(log, tmp_path / "one"))
-    run(settings(log, tmp_path / "two", format="parquet"))
-    table = pq.read_table(tmp_path / "two" / "engagements.parquet")
+    run(settings(log, tmp_path / "out", format="parquet"))
+    table = pq.read_table(tmp_path / "out" / "engagements.parquet")
     assert str(table.schema.field("user_id").type) == "int64"
     rows = [{name: str(value) for name, value in row.items()} for row in table.to_pylist()]
-    assert rows == written(tmp_path / "one")
+    assert rows == written(made)
 
 
 def test_a_filter_drops_and_replaces_and_the_counts_are_reported(log, tmp_path, monkeypatch):
@@ -203,13 +202,11 @@ def test_too_few_people_are_refused_with_what_there_is(log, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_holds_data_is_left_as_it_is(log, tmp_path):
-    out = tmp_path / "out"
-    run(settings(log, out))
-    before = bytes_in(out)
+def test_a_folder_that_holds_data_is_left_as_it_is(log, made, tmp_path):
+    before = bytes_in(made)
     with pytest.raises(UsageError, match="cannot be written there"):
-        run(settings(log, out, seed=1))
-    assert bytes_in(out) == before
+        run(settings(log, made, seed=1))
+    assert bytes_in(made) == before
     other = tmp_path / "other"
     other.mkdir()
     (other / "engagements.jsonl.gz").write_bytes(b"")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
-import sys
 
 import pytest
+from builders.disks import room_for
 from builders.horizon import TAU, built, read_build, settings_of, write_lines, write_log
 from harness_horizon.curation import build
 from harness_horizon.curation.ledger import read_manifest
@@ -183,30 +182,13 @@ def test_the_least_memory_works(log):
     assert built(log, memory="500MB").is_dir()
 
 
-FULL = """
-import resource, sys
-from pathlib import Path
-resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
-sys.path.insert(0, sys.argv[2])
-from builders.horizon import settings_of
-from harness.base.errors import StorageError
-from harness_horizon.curation import build
-try:
-    build.run(settings_of(Path(sys.argv[1])))
-except StorageError as error:
-    print(error)
-"""
-
-
-def test_a_full_disk(log, request):
+def test_a_full_disk(log):
     rows = [(f"{n * 7919:x}", f"b{n % 7}", TAU + n) for n in range(20_000)]
     write_log(log, {"Books": rows}, {})
-    tests = str(request.config.rootpath / "tests")
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(log), tests], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[0] == f"{log}/out: cannot write"
-    assert "repeat the same command: it continues where it stopped" in done.stdout
+    with room_for(20_000):
+        told = failed(log, StorageError)
+    assert told.splitlines()[0] == "DIR/out: cannot write"
+    assert "repeat the same command: it continues where it stopped" in told
     assert len(read_build(built(log))["histories"]) == 20_000
 
 

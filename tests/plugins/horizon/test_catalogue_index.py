@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from harness_horizon.catalogue import vectors
 vectors.TOGETHER, vectors.SHARD = 16, 64
 data, out, log, lives = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 
-class Counting(Scripted):
+class Killed(Scripted):
     async def embed(self, texts):
         if len(self.asked) == lives:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -40,7 +41,7 @@ class Counting(Scripted):
             file.writelines(f"{one}\\n" for one in texts)
         return await super().embed(texts)
 
-specs.named_embedder = lambda *_, **__: Counting()
+specs.named_embedder = lambda *_, **__: Killed()
 indexed(Path(data), Path(out))
 """
 
@@ -93,26 +94,25 @@ def test_the_same_command_again_does_nothing(
     assert (len(embedder.asked), (tmp_path / "out" / INDEX).stat().st_mtime_ns) == before
 
 
-def test_a_killed_build_goes_on_and_embeds_nothing_twice(data: Path, tmp_path: Path) -> None:
-    log, environment = tmp_path / "log", {**os.environ, "PYTHONPATH": "tests"}
-
-    def build_it(name: str, lives: int) -> int:
-        place = [str(one) for one in (data, tmp_path / name, log, lives)]
-        return subprocess.run(
-            [sys.executable, "-c", BUILDER, *place], env=environment, timeout=120, check=False
-        ).returncode
-
-    assert build_it("out", 3) == -signal.SIGKILL
-    assert build_it("out", 4) == -signal.SIGKILL
-    rows = sorted((tmp_path / "out" / "vectors").iterdir())
+def test_a_killed_build_goes_on_and_embeds_nothing_twice(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Callable[..., Scripted]
+) -> None:
+    log, out = tmp_path / "log", tmp_path / "out"
+    command = [sys.executable, "-c", BUILDER, *map(str, (data, out, log, 3))]
+    environment = {**os.environ, "PYTHONPATH": "tests"}
+    killed = subprocess.run(command, env=environment, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    rows = sorted((out / "vectors").iterdir())
     with rows[-1].open("ab") as file:
         file.write(b"half a row")
-    assert build_it("out", 1000) == 0
-    counted = Counter(log.read_text().splitlines())
+    monkeypatch.setattr("harness_horizon.catalogue.vectors.TOGETHER", 16)
+    monkeypatch.setattr("harness_horizon.catalogue.vectors.SHARD", 64)
+    embedder = scripted()
+    indexed(data, out)
+    counted = Counter([*log.read_text().splitlines(), *chain(*embedder.asked)])
     assert len(counted) == 300 and set(counted.values()) == {1}
-    log.unlink()
-    assert build_it("whole", 1000) == 0
-    assert digest(tmp_path / "out") == digest(tmp_path / "whole")
+    indexed(data, tmp_path / "whole")
+    assert digest(out) == digest(tmp_path / "whole")
 
 
 def test_an_interrupted_build_says_what_is_kept_and_goes_on(
@@ -154,7 +154,7 @@ def test_the_same_vectors_make_the_same_file_with_any_number_of_threads(tmp_path
     if not hasattr(faiss, "hnsw_add_vertices_deterministic"):
         pytest.skip("this faiss builds other graphs with several threads")
     pieces = [rows[:4000].astype(np.float16), rows[4000:].astype(np.float16)]
-    for threads in (1, 2, 1):
+    for threads in (1, 2):
         build(pieces, tmp_path / f"{threads}", threads, lambda _: None)
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
     found = recall(FaissIndex(tmp_path / "1"), pieces)

@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -57,8 +58,13 @@ def shops(tmp_path_factory):
     }
 
 
-def study(data, **options):
-    return drift.run(Settings(data=data, **{**SMALL, **options}), no_progress)
+@cache
+def study(data, *, drawn=False, **options):
+    """The report on some data, which is made once, and without figures unless they are asked."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not drawn:
+            patch.setattr(drift, "_figures", lambda *_: ())
+        return drift.run(Settings(data=data, **{**SMALL, **options}), no_progress)
 
 
 def rows_of(report, title):
@@ -171,20 +177,20 @@ def test_a_document_is_all_titles_and_categories_of_a_user_in_their_order(shops)
 
 
 def test_another_process_gives_the_same_digits(shops):
-    options = [f"--{name}={value}" for name, value in SMALL.items()]
+    options = [f"--{name}={value}" for name, value in {**SMALL, "users": 60}.items()]
     command = [sys.executable, "-m", "harness", "horizon", "drift", "--json", *options]
     done = subprocess.run(
         [*command, "--data", str(shops[True])], capture_output=True, text=True, check=True
     )
     report = json.loads(done.stdout)["report"]
-    here = json.loads(msgspec.json.encode(study(shops[True])))
+    here = json.loads(msgspec.json.encode(study(shops[True], users=60, drawn=True)))
     assert report["sheets"] == here["sheets"]
     assert report["figures"] == here["figures"]
-    assert study(shops[True], seed=1).sheets != study(shops[True]).sheets
+    assert study(shops[True], users=60, seed=1).sheets != study(shops[True], users=60).sheets
 
 
 def test_the_figures_hold_every_user_and_are_drawn(shops):
-    report = study(shops[True])
+    report = study(shops[True], users=60, drawn=True)
     users = rows_of(report, "Topics of users")["users"]
     sizes = [users[IN], users[OUT]]
     groups, halves = report.figures
@@ -242,6 +248,6 @@ def test_an_interrupted_study_says_that_nothing_is_kept(shops):
 
 
 def test_the_sample_has_no_drift_between_its_groups():
-    found = rows_of(study(Path("sample"), topics=12), "Topics of users")
+    found = rows_of(study(Path("sample"), users=400), "Topics of users")
     of_means = found["KL(in‖out) of the means"]
     assert of_means["between"] < 1.5 * of_means["null high"] < 0.15

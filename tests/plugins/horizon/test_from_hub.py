@@ -10,11 +10,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
+from builders.commands import Ended, run_cli
 from builders.horizon import TAU
-from builders.hub_server import Hub, environment, serving_hub
+from builders.hub_server import Hub, asking, environment, serving_hub
 from harness_horizon.curation.ledger import complete_manifest
 
 REPO = "McAuley-Lab/Amazon-Reviews-2023"
@@ -55,37 +55,28 @@ def hub() -> Iterator[Hub]:
         yield hub
 
 
-def variables(folder: Path, hub: Hub) -> dict[str, str]:
-    """The variables of a process that has caches of its own."""
+def own_caches(folder: Path) -> dict[str, str]:
+    """The variables of a command that has caches of its own."""
     return {
-        **environment(folder, hub.url),
         "HARNESS_DOWNLOADS": str(folder / "downloads"),
         "HARNESS_CACHE": str(folder / "calls"),
         "COLUMNS": "400",
     }
 
 
-def harness(folder: Path, hub: Hub, *words: str) -> Any:
-    """A process of the command."""
-    return subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        env=variables(folder, hub), cwd=folder,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
 def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub) -> None:
-    def run(*more: str) -> Any:
-        words = ("--model", "baseline", "--tasks", TASK, "--output_path", "runs", *more)
-        ended = harness(tmp_path, hub, *words)
-        assert ended.returncode == 0, ended.stderr
-        return ended
+    def harness(*words: str) -> Ended:
+        with asking(tmp_path, hub.url, **own_caches(tmp_path)):
+            return run_cli(*words, folder=tmp_path).ok()
+
+    def run(*more: str, model: str = "baseline") -> Ended:
+        return harness("--model", model, "--tasks", TASK, "--output_path", "runs", *more)
 
     first = run()
-    assert first.stderr.count("building data from 66 files, once: harness data horizon") == 1
-    assert "fetching 33 files of the hub's McAuley-Lab/Amazon-Reviews-2023" in first.stderr
-    assert "horizon_next_item_1d" in first.stdout
-    assert "data built here, not the published data" in first.stdout
+    assert first.err.count("building data from 66 files, once: harness data horizon") == 1
+    assert "fetching 33 files of the hub's McAuley-Lab/Amazon-Reviews-2023" in first.err
+    assert "horizon_next_item_1d" in first.out
+    assert "data built here, not the published data" in first.out
     [manifest] = (tmp_path / "runs").glob("*/manifest.json")
     tasks = json.loads(manifest.read_text())["tasks"]
     assert len(tasks) == 4
@@ -96,27 +87,20 @@ def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub)
             f"{name}.csv" for name in CATEGORIES
         ]
     hub.asked.clear()
-    again = json.loads(run("--offline", "--json").stdout)["summaries"]
+    again = run("--offline", "--json").json["summaries"]
     assert all(one["metrics"]["ndcg_10"]["n"] > 0 for one in again)
     assert hub.asked == []
 
-    where = harness(tmp_path, hub, "data", "where", f"{TASK}_1a")
-    train = next(line.split()[1] for line in where.stdout.splitlines() if "train" in line)
-    popular = harness(
-        tmp_path, hub, "horizon", "train", "--model", "popular", "--data",
-        str(Path(train).parent), "--out", "popular",
-    )  # fmt: skip
-    assert popular.returncode == 0, popular.stderr
-    ranked = harness(
-        tmp_path, hub, "--model", "recommender:popular", "--tasks", TASK, "--offline",
-        "--output_path", "runs",
-    )  # fmt: skip
-    assert ranked.returncode == 0, ranked.stderr
+    where = harness("data", "where", f"{TASK}_1a").out
+    train = next(line.split()[1] for line in where.splitlines() if "train" in line)
+    data = str(Path(train).parent)
+    harness("horizon", "train", "--model", "popular", "--data", data, "--out", "popular")
+    run("--offline", model="recommender:popular")
 
 
 def test_a_build_that_was_killed_goes_on_with_the_same_command(tmp_path: Path, hub: Hub) -> None:
     command = [sys.executable, "-m", "harness", "data", "fetch", f"{TASK}_1a"]
-    settings = variables(tmp_path, hub)
+    settings = {**environment(tmp_path, hub.url), **own_caches(tmp_path)}
     killed = subprocess.Popen(command, env=settings, cwd=tmp_path, stderr=subprocess.DEVNULL)
     while killed.poll() is None:
         begun = [*(tmp_path / "downloads/built").glob("*/*/data/manifest.json")]
@@ -126,8 +110,8 @@ def test_a_build_that_was_killed_goes_on_with_the_same_command(tmp_path: Path, h
         time.sleep(0.005)
     assert killed.wait() == -signal.SIGKILL
     folder = begun[0].parent.stat().st_ino
-    ended = harness(tmp_path, hub, "data", "fetch", f"{TASK}_1a")
-    assert ended.returncode == 0, ended.stderr
+    with asking(tmp_path, hub.url, **own_caches(tmp_path)):
+        run_cli("data", "fetch", f"{TASK}_1a", folder=tmp_path).ok()
     [data] = (tmp_path / "downloads/built").glob("*/data")
     assert data.stat().st_ino == folder
     assert complete_manifest(data).complete

@@ -1,6 +1,6 @@
 """SASRec finds the order that the sample's generator plants, and nothing without it.
 
-`make soak` trains for longer.
+`make soak` trains longer, with more users and on more seeds.
 """
 
 import pytest
@@ -8,16 +8,15 @@ from builders.horizon_order import above_popular
 
 pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
 
-SEEDS = [1, 2, 3, 4, 5]
+
+FEW = {"trained": 700, "tested": 500}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_sasrec_is_above_the_most_popular_items(tmp_path, seed):
-    low, _ = above_popular(tmp_path, seed=seed, epochs=1)
+def test_sasrec_is_above_the_most_popular_items(tmp_path):
+    low, _ = above_popular(tmp_path, seed=1, epochs=1, **FEW)
     assert low > 0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_without_the_planted_order_it_is_not(tmp_path, seed):
-    low, _ = above_popular(tmp_path, seed=seed, epochs=1, ordered=False)
+def test_without_the_planted_order_it_is_not(tmp_path):
+    low, _ = above_popular(tmp_path, seed=1, epochs=1, ordered=False, **FEW)
     assert low <= 0

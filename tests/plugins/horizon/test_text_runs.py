@@ -272,23 +272,3 @@ def test_an_index_of_another_catalogue_ends_the_run_before_a_question(
         )
     assert "an index of items ffffffffffff" in str(error.value)
     assert not list(tmp_path.rglob("*.jsonl"))
-
-
-def test_all_tasks_of_horizon_run_with_the_baseline_over_the_sample(tmp_path: Path) -> None:
-    result = harness.evaluate(
-        "horizon", model="baseline", data="sample", limit=15, output_path=tmp_path, no_store=True,
-        quiet=True,
-    )  # fmt: skip
-    values = {one.task: one.metrics[one.main[0]].value for one in result.summaries}
-    assert list(values) == [
-        "horizon_query", "horizon_long", "horizon_next_item_1a", "horizon_next_item_1b",
-        "horizon_next_item_1c", "horizon_next_item_1d",
-    ]  # fmt: skip
-    assert all(value is not None for value in values.values())
-    query = next(one for one in result.summaries if one.task == "horizon_query")
-    assert query.roles["retriever"].startswith("catalogue")
-    assert query.not_comparable_because == (
-        "bundled sample data",
-        *query.not_comparable_because[1:],
-    )
-    assert not any("retriever" in why for why in query.not_comparable_because)

@@ -123,13 +123,6 @@ async def test_a_question_may_not_hide_its_parts_behind_variables_of_its_own() -
         await llm(question, "1")
 
 
-def test_llm_needs_a_model_and_has_no_arguments() -> None:
-    with pytest.raises(UsageError, match="needs a model"):
-        make_llm(JudgeParts())
-    with pytest.raises(UsageError, match="no arguments"):
-        make_llm(JudgeParts(model=SomeModel(), args={"x": "1"}))  # type: ignore[arg-type]
-
-
 async def lexical(question: Select | Classify, **args: str) -> Any:
     return await make_lexical(JudgeParts(args=args)).judge(question, Recorder("never asked"))
 

@@ -1,64 +1,10 @@
 """Groups written by hand, and the desk at which a stage's work asks a scripted model."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
-from builders.runs import make_task
-from builders.stages import make_benchmark, make_contexts
+from builders.stages import Worked, work_at_desk
 from harness_perrecbench.records import Behaviour, Group, Member, Options, Single, Thing
-
-from harness.calls.client import Client
-from harness.contracts.identity import Identity
-from harness.contracts.model import Model, Reply, Request
-from harness.contracts.records import CallRecord
-from harness.pipeline.desk import ItemDesk
-from harness.pipeline.roles import Binding
-
-PROMPTS = Path(__file__).parents[3] / "prompts"
-
-
-@dataclass(eq=False)
-class ScriptedModel(Model):
-    """Answers by a function of the request, with a text, a reply or a CallError; notes requests."""
-
-    answer: Callable[[Request], Any]
-    asked: list[Request] = field(default_factory=list)
-    concurrency: int = 1
-
-    @property
-    def identity(self) -> Identity:
-        return Identity(kind="scripted", name="scripted")
-
-    async def ask(self, request: Request) -> Reply:
-        self.asked.append(request)
-        answer = self.answer(request)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer if isinstance(answer, Reply) else Reply(text=answer)
-
-
-@dataclass(frozen=True)
-class Worked:
-    """What a stage's work came to, and what it asked for that."""
-
-    outcome: Any
-    calls: tuple[CallRecord, ...]
-    asked: tuple[Request, ...]
-
-    @property
-    def repeats(self) -> list[int]:
-        return [call.repeat for call in self.calls]
-
-    @property
-    def users(self) -> list[str]:
-        """The tastes that each question shows, in their order: "12" shows user 1 before user 2."""
-        return [
-            "".join(part[0] for part in request.messages[-1].content.split("taste of ")[1:])
-            for request in self.asked
-        ]
 
 
 @pytest.fixture
@@ -69,25 +15,10 @@ def at_desk():
     """
 
     async def work(stage: Any, item: Any, answers: Any, *, seed: int = 0, **options: Any) -> Worked:
-        left = None if callable(answers) else list(answers)
-        model = ScriptedModel(answers if left is None else lambda request: left.pop(0))
-        [context] = make_contexts(
-            PROMPTS,
-            make_task(benchmark="perrecbench"),
-            make_benchmark(stage, name="perrecbench", options=Options),
-            {role: Binding(role=role, label=role, model=model) for role in stage.roles},
-            options=Options(**options),
-            seed=seed,
+        given = Options(**options)
+        return await work_at_desk(
+            stage, item, answers, benchmark="perrecbench", options=given, seed=seed
         )
-        desk = ItemDesk(
-            item=item,
-            context=context,
-            client=Client(store=None, run_id="run"),
-            memo=lambda name: None,
-        )
-        outcome = await stage.work(item, desk)
-        assert not left, f"answers that nobody asked for: {left}"
-        return Worked(outcome, tuple(desk.calls), tuple(model.asked))
 
     return work
 

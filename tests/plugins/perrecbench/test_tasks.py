@@ -6,6 +6,7 @@ from itertools import product
 
 import pytest
 from harness_perrecbench.benchmark import PERRECBENCH
+from harness_perrecbench.records import Options
 from samples.perrecbench import SAMPLE
 
 import harness
@@ -39,9 +40,14 @@ def plugins():
 
 
 @pytest.fixture(scope="module")
-def tasks(plugins):
+def catalogue(plugins):
+    return Catalogue(plugins)
+
+
+@pytest.fixture(scope="module")
+def tasks(catalogue):
     """Every task of the benchmark by name."""
-    return {task.name: task for task in Catalogue(plugins).select(["tag:perrec"]).tasks}
+    return {task.name: task for task in catalogue.select(["tag:perrec"]).tasks}
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +74,7 @@ def cell(level, ask):
     return {**differing, **({"ask": ask} if ask != "pointwise" else {})}
 
 
-def test_the_nine_cells_are_a_group_in_the_order_of_table_1_printed_by_its_analysis(plugins):
-    catalogue = Catalogue(plugins)
+def test_the_nine_cells_are_a_group_in_the_order_of_table_1_printed_by_its_analysis(catalogue):
     chosen = catalogue.select(["perrec"])
 
     assert [task.name for task in chosen.tasks] == NINE
@@ -80,8 +85,7 @@ def test_the_nine_cells_are_a_group_in_the_order_of_table_1_printed_by_its_analy
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_nine_cells_of_a_variant_are_a_group_by_its_name_and_by_its_tag(plugins, variant):
-    catalogue = Catalogue(plugins)
+def test_the_nine_cells_of_a_variant_are_a_group_by_its_name_and_by_its_tag(catalogue, variant):
     chosen = catalogue.select([f"perrec_{variant}"])
 
     assert [task.name for task in chosen.tasks] == [f"{name}_{variant}" for name in NINE]
@@ -91,8 +95,7 @@ def test_the_nine_cells_of_a_variant_are_a_group_by_its_name_and_by_its_tag(plug
     assert by_tag.groups == chosen.groups
 
 
-def test_the_rows_of_table_2_and_the_domains_are_groups_too(plugins):
-    catalogue = Catalogue(plugins)
+def test_the_rows_of_table_2_and_the_domains_are_groups_too(catalogue):
     rows = ("", "_noprofile", "_fewshot", "_fewshot_noprofile", "_sc", "_cot")
     table_2 = catalogue.select(["perrec_prompting"])
     assert [task.name for task in table_2.tasks] == [
@@ -263,20 +266,17 @@ def test_a_domain_without_held_out_groups_is_told_so(tmp_path):
         )
 
 
-def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(tmp_path):
+def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(
+    tasks, tmp_path
+):
     folder = tmp_path / "data"
     shutil.copytree(SAMPLE / "all" / "all-processed", folder)
     (folder / "sample_behavior.json").unlink()
 
     def asked(task):
-        result = harness.evaluate(
-            task,
-            model="baseline",
-            data=str(folder),
-            output_path=tmp_path / "runs",
-            store=tmp_path / "calls.sqlite",
-        )
-        return result.summaries[0].metrics["mae"].n
+        data = tasks[task].data
+        dataset = open_dataset(data, data=str(folder), limit=None, seed=0, package=None, task=task)
+        return len(PERRECBENCH.load(dataset, typed_options(tasks[task], Options)).singles)
 
     (folder / "drawn_behavior.json").write_bytes(
         (SAMPLE / "all" / "all-processed" / "sample_behavior.json").read_bytes()
@@ -297,7 +297,10 @@ def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published
 def test_every_kind_of_task_runs_on_the_sample_with_the_baseline(tmp_path):
     result = harness.evaluate(
         [
-            *(f"perrec_medium_{ask}_{variant}" for ask in ASKS for variant in VARIANTS),
+            *(
+                f"perrec_medium_{ask}_{variant}"
+                for ask, variant in zip(ASKS * 4, VARIANTS, strict=False)
+            ),
             "perrec_easy_pairwise_shots5_k16",
             "perrec_easy_pointwise_d_k8_shots3",
             "perrec_rating_published",
@@ -309,7 +312,7 @@ def test_every_kind_of_task_runs_on_the_sample_with_the_baseline(tmp_path):
         output_path=tmp_path / "runs",
         store=tmp_path / "calls.sqlite",
     )
-    assert len(result.summaries) == 33
+    assert len(result.summaries) == 13
     for summary in result.summaries:
         foremost = summary.metrics["mae" if "rating" in summary.task else "ptc"]
         assert (foremost.n, foremost.missing) == (4, {})

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from builders.usersumbench import PROMPTS
+from builders.stages import PROMPTS
 
 from harness.prompts import Templates
 

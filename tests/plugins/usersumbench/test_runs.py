@@ -10,7 +10,7 @@ from harness_usersumbench.benchmark import USERSUMBENCH
 from harness_usersumbench.records import TASKS
 
 from harness import Benchmark
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import UsageError
 from harness.cli.main import main
 from harness.pipeline.forecast import rehearse
 from harness.pipeline.settings import make_settings
@@ -205,19 +205,6 @@ def test_without_a_judge_nothing_is_rated(harness_run):
     with pytest.raises(UsageError, match="judge") as error:
         harness_run("usersum_movielens", model="baseline", set={"autoeval": True}, **FEW)
     assert "autoeval" in str(error.value)
-
-
-def test_what_is_no_model_cannot_predict(harness_run):
-    with pytest.raises(HarnessError, match="no plugin offers the kind of model 'lexical'") as error:
-        harness_run("usersum_movielens", roles={"predictor": "lexical"}, **FEW)
-    assert error.value.where == "role predictor"
-
-
-def test_a_predictor_that_answers_nothing_leaves_every_user_missing(harness_run):
-    result = harness_run("usersum_movielens", roles={"predictor": ScriptedModel("")}, **FEW)
-    metrics = result.summaries[0].metrics
-    assert (metrics["qm"].n, metrics["qm"].missing) == (0, {"predict/empty": 4})
-    assert (metrics["unreadable"].value, metrics["ifm"].value) == (1.0, 1.0)
 
 
 def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(harness_run):

@@ -7,22 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_manifest,
-    make_summary,
-    make_task,
-    write_scores,
-)
+from builders.runs import keep_task, make_summary, make_task
 from harness_behaviour.benchmark import BEHAVIOUR
 from harness_behaviour.metrics import MORE_USERS, THIRDS, USERS
 from harness_behaviour.records import Fit, Options
 
 from harness.contracts.records import Score
 from harness.contracts.task import IntervalSpec
-from harness.runs.manifest import Session
-from harness.runs.run_folder import RunFolder
 
 CAUSE = "recommend/no_list"
 
@@ -88,25 +79,12 @@ def kept(tmp_path):
             options=msgspec.to_builtins(options),
             interval=IntervalSpec(draws=draws),
         )
-        folder = RunFolder(tmp_path / (run or f"run-of-{model}"))
         named = thirds or [THIRDS[3 * number // len(fits)] for number in range(len(fits))]
-        write_scores(
-            folder,
-            task.name,
-            [score(number, *one) for number, one in enumerate(zip(fits, named, strict=True))],
-        )
-        entry = make_entry(task, content="")
-        return make_finished_task(
-            folder.path,
+        return keep_task(
+            tmp_path / (run or f"run-of-{model}"),
             task,
+            scores=[score(n, *one) for n, one in enumerate(zip(fits, named, strict=True))],
             label=model,
-            manifest=make_manifest(
-                run_id=folder.path.name,
-                model=model,
-                tasks={task.name: entry},
-                sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
-            ),
-            entry=entry,
             benchmark=BEHAVIOUR,
             options=options,
             summary=make_summary(task.name, benchmark="behaviour", model=model, units=len(fits)),

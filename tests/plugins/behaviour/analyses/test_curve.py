@@ -120,10 +120,10 @@ def test_resamples_are_curves_through_the_prompts_with_exponential_weights():
     cross = bowl(entropy, 2.0, noise=0.4)
     edges = edges_of(entropy)
     random = np.random.Generator(np.random.PCG64(7))
-    # A prompt that counts twice is there twice: weights in thousandths are copies of prompts.
+    # A prompt that counts twice is there twice: weights in hundredths are copies of prompts.
     points = []
     for _ in range(60):
-        copies = np.maximum((1000 * random.standard_exponential(400)).round().astype(int), 1)
+        copies = np.maximum((100 * random.standard_exponential(400)).round().astype(int), 1)
         points.append(curve_of(np.repeat(entropy, copies), np.repeat(cross, copies), edges).lowest)
     found = resampled(entropy, cross, edges, seed=7, draws=60)
     assert [found.low, found.high] == pytest.approx(np.quantile(points, [0.025, 0.975]), abs=0.01)

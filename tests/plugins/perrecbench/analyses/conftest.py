@@ -7,21 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_manifest,
-    make_summary,
-    make_task,
-    write_scores,
-)
+from builders.runs import keep_task, make_summary, make_task
 from harness_perrecbench.benchmark import PERRECBENCH
 from harness_perrecbench.records import Options
 
 from harness.contracts.records import Score
 from harness.contracts.task import RoleSpec
-from harness.runs.manifest import RoleEntry, Session
-from harness.runs.run_folder import RunFolder
+from harness.runs.manifest import RoleEntry
 from harness.scoring.finished_task import FinishedTask
 
 AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
@@ -75,32 +67,21 @@ def kept(tmp_path):
             prompts=dict(prompts or {}),
             roles={"candidate": RoleSpec(sampling=dict(sampling or {}))},
         )
-        folder = RunFolder(tmp_path / (run or f"run-of-{model}"))
-        write_scores(
-            folder, task.name, (_score(item, one, always or {}) for item, one in found.items())
-        )
-        entry = make_entry(task, content="", data=dict(data or {}))
-        return make_finished_task(
-            folder.path,
+        return keep_task(
+            tmp_path / (run or f"run-of-{model}"),
             task,
+            scores=(_score(item, one, always or {}) for item, one in found.items()),
+            entry={"data": dict(data or {})},
             label=label or model,
-            manifest=make_manifest(
-                run_id=folder.path.name,
-                run_key=folder.path.name,
-                model=model,
-                seed=seed,
-                limit=limit,
-                asked=dict(asked or {}),
-                tasks={task.name: entry},
-                roles={"candidate": _role(model, revision, run)},
-                sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
-            ),
-            entry=entry,
+            model=model,
+            seed=seed,
+            limit=limit,
+            asked=dict(asked or {}),
+            roles={"candidate": _role(model, revision, run)},
             benchmark=PERRECBENCH,
             options=options,
             summary=make_summary(
                 task.name,
-                content="",
                 benchmark=task.benchmark,
                 model=model,
                 roles={"candidate": model},

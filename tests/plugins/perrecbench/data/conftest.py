@@ -1,62 +1,24 @@
 """Data in the published layout and in the recorded one, written small and read by the benchmark."""
 
 import json
+from functools import cache
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-TABLES = {
-    "histories": {
-        "files": ["userid2history.json"],
-        "entries": ["user", "history"],
-        "columns": {"user": {}, "history": {"type": "list"}},
-    },
-    "profiles": {
-        "files": ["userid2profile.json"],
-        "entries": ["user", "profile"],
-        "columns": {"user": {}, "profile": {"required": False}},
-    },
-    "items": {
-        "files": ["parentasin2item.json"],
-        "entries": ["item", "about"],
-        "columns": {"item": {}, "about": {"type": "object"}},
-    },
-    "groups": {
-        "files": ["item2group_avg_diff_sample-{level}.json"],
-        "entries": ["item", "groups"],
-        "columns": {"item": {}, "groups": {"type": "list"}},
-    },
-    "held_out": {
-        "files": ["held_out-{level}.json"],
-        "entries": ["item", "groups"],
-        "columns": {"item": {}, "groups": {"type": "list"}},
-    },
-    "behaviours": {
-        "files": ["sample_behavior.json"],
-        "columns": {
-            "user_id": {},
-            "parent_asin": {},
-            "history_len": {"type": "integer"},
-            "rating": {"type": "number"},
-        },
-    },
-    "recorded": {
-        "files": ["groups-{level}.jsonl"],
-        "columns": {"item": {}, "query": {"type": "object"}, "users": {"type": "list"}},
-    },
-    "recorded_held_out": {
-        "files": ["heldout-{level}.jsonl"],
-        "columns": {
-            "query": {"type": "object"},
-            "users": {"type": "list"},
-            "rank_vector": {"type": "list"},
-        },
-    },
-    "recorded_labels": {
-        "files": ["labels/labels-{level}.jsonl"],
-        "columns": {"item": {}, "order": {"type": "list", "required": False}},
-    },
-}
+
+@cache
+def spec_of(level):
+    """The tables of groups of a level and of ratings, as their task files say, all optional."""
+    from harness.contracts.task import DataSpec
+    from harness.registry import load_plugins
+    from harness.registry.task_catalogue import Catalogue
+
+    tasks = Catalogue(load_plugins()).select([f"perrec_{level}_listwise", "perrec_rating"]).tasks
+    tables = {name: table for task in tasks for name, table in task.data.tables.items()}
+    optional = {name: replace(table, required=False) for name, table in tables.items()}
+    return DataSpec(tables=optional)
 
 
 @pytest.fixture
@@ -121,15 +83,12 @@ def load_data():
     from harness_perrecbench.data import load
     from harness_perrecbench.records import Options
 
-    from harness.contracts.task import DataSpec
     from harness.data import open_dataset
 
     def read(folder, *, limit=None, seed=0, **options):
         options = msgspec.convert(options, Options)
-        tables = json.loads(json.dumps(TABLES).replace("{level}", options.level))
-        spec = {"tables": {name: {**one, "required": False} for name, one in tables.items()}}
         dataset = open_dataset(
-            msgspec.convert(spec, DataSpec),
+            spec_of(options.level),
             data=str(folder),
             limit=limit,
             seed=seed,

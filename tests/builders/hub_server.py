@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import pytest
 from builders.web_server import running
 
 
@@ -108,3 +110,27 @@ def environment(folder: Path, endpoint: str) -> dict[str, str]:
     """The variables of a process that asks this hub, and has its cache in the folder."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
     return {**kept, "HF_HOME": str(folder / "hf"), "HF_ENDPOINT": endpoint}
+
+
+@contextmanager
+def asking(folder: Path, endpoint: str, **settings: str) -> Iterator[None]:
+    """Have the hub's libraries ask this hub in this process, and keep their cache in the folder.
+
+    They read their variables once, when they are imported; here they read them again.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [one for one in os.environ if one.startswith("HF_")]:
+            patch.delenv(name)
+        for name, value in {**environment(folder, endpoint), **settings}.items():
+            patch.setenv(name, value)
+        read_variables_again()
+        yield
+    read_variables_again()
+
+
+def read_variables_again() -> None:
+    import datasets.config
+    import huggingface_hub.constants
+
+    importlib.reload(huggingface_hub.constants)
+    importlib.reload(datasets.config)

@@ -94,7 +94,7 @@ def serving() -> Iterator[Web]:
 @contextmanager
 def running(server: ThreadingHTTPServer) -> Iterator[None]:
     """A server that answers from a thread, until the end."""
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield

@@ -1,10 +1,11 @@
 """A small run kept in a folder, and a plugin whose benchmark it is of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.installed import read_once
 from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
 from harness.cli.show import show
@@ -13,6 +14,13 @@ from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
 from harness.runs.manifest import RoleEntry, StageEntry, session_started, stage_finished
 from harness.runs.run_folder import RunFolder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> Iterator[None]:
+    with read_once():
+        yield
+
 
 PLUGIN = """
 from harness.registry.hookspecs import hookimpl

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.installed import read_once
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_contexts
 
@@ -27,6 +28,13 @@ from harness.pipeline.plan import Plan
 from harness.pipeline.roles import Binding
 from harness.pipeline.stage_items import stage_runs
 from harness.runs.journal_index import JournalRecords
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> Iterator[None]:
+    with read_once():
+        yield
+
 
 UNBOUNDED = Budget()
 ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)

@@ -7,7 +7,6 @@ import json
 import re
 
 import msgspec
-import pytest
 from builders.behaviour import a_prompt
 from harness_behaviour.building import prompt_files
 from harness_behaviour.building.cells import setting_of, table1

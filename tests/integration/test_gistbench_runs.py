@@ -190,9 +190,7 @@ def test_synthetic_users_are_made_of_a_log_and_are_data_like_any_other(gist):
         "--set", "min_engagements=1", "--json",
     ).ok()  # fmt: skip
     assert ran.summary(TASK)["units"] >= 2
-    told = gist.here(
-        "data", "describe", "--data", "made", "--json", "--plot", "held.svg"
-    ).ok()
+    told = gist.here("data", "describe", "--data", "made", "--json", "--plot", "held.svg").ok()
     assert told.json["drawn"] and (gist.folder / "held.svg").exists()
     assert gist.here("data", "describe", "--data", str(gist.data)).code == 0
 

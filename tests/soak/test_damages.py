@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from soak.damages import break_answers
 
 

@@ -13,7 +13,8 @@ from msgspec import convert
 
 from harness.base.errors import DataError
 from harness.contracts.task import DataSpec
-from harness.data import open_dataset
+from harness.data import open_dataset, web_file
+from harness.data.fetching import OFFLINE
 
 FIRST = "1" * 40
 SECOND = "2" * 40
@@ -41,6 +42,16 @@ def rows(text: str) -> bytes:
 def web() -> Iterator[Web]:
     with serving() as web:
         yield web
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of downloads of this test, which may use the network and repeats at once."""
+    for name in OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
+    monkeypatch.setattr(web_file, "PAUSE", 0.01)
+    return tmp_path / "downloads"
 
 
 @pytest.fixture

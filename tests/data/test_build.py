@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 from builders.hub_server import Hub, asking
+from builders.web_data import users
 from builders.web_server import CSV, Page, Web, sha256, zipped
 
 from harness.base.errors import DataError, PluginError, StorageError, Unavailable, UsageError
@@ -29,21 +30,14 @@ from harness.contracts.task import (
     TableSpec,
     UrlSpec,
 )
-from harness.data import TaskData, download_watch, open_dataset, progress_lines, web_file
-from harness.data.fetching import OFFLINE, BuildTool, Fetching
+from harness.data import TaskData, download_watch, open_dataset, progress_lines
+from harness.data.fetching import BuildTool, Fetching
 from harness.data.hub import fetch_files
 
 MORE = b"user,x\nu3,3\n"
 DEAD = "http://127.0.0.1:9/none.csv"
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in OFFLINE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
-    monkeypatch.setattr(web_file, "PAUSE", 0.01)
-    return tmp_path / "downloads"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 class Tool:
@@ -88,10 +82,6 @@ def opened(spec: DataSpec, tool: Tool, *, data: str | None = None, **fetching: A
     return open_dataset(
         spec, data=data, limit=None, seed=0, package=None, task="quiz", fetching=allowed
     )
-
-
-def users(data: TaskData) -> list[str]:
-    return [row["user"] for _, row in data.table().rows()]
 
 
 @pytest.fixture

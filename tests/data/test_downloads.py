@@ -20,25 +20,19 @@ import pytest
 import zstandard
 from builders.disks import room_for
 from builders.processes import wait_until
-from builders.web_data import opened, refused
+from builders.web_data import opened, refused, users
 from builders.web_server import CSV, LONG, ROWS, Page, Web, sha256, unfinished, zipped
 
 from harness.base.errors import DataError, StorageError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
-from harness.data import TaskData, download_watch, downloads, open_dataset, web_file
+from harness.data import download_watch, downloads, open_dataset, web_file
 from harness.data.archives import unpack
 from harness.data.downloads import downloads_folder
-from harness.data.fetching import OFFLINE
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in OFFLINE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
-    monkeypatch.setattr(web_file, "PAUSE", 0.01)
+def small_chunks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_file, "CHUNK", 500)
-    return tmp_path / "downloads"
 
 
 def spec(address: str, *files: str, **url: Any) -> DataSpec:
@@ -46,10 +40,6 @@ def spec(address: str, *files: str, **url: Any) -> DataSpec:
     return DataSpec(
         sources=(SourceSpec(url=UrlSpec(address=address, **url)),), tables={"people": table}
     )
-
-
-def users(data: TaskData) -> list[str]:
-    return [row["user"] for _, row in data.table().rows()]
 
 
 def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:

@@ -22,7 +22,6 @@ from requests.adapters import HTTPAdapter
 from harness.base.errors import StorageError, Unavailable, UsageError
 from harness.contracts.task import Column, DataSpec, DriveSpec, SourceSpec, TableSpec
 from harness.data import TaskData, download_watch, downloads
-from harness.data.fetching import OFFLINE
 
 FILE = "1AbCdEfGhIjKlMnOpQrStUvWxYz012345"
 SHOWN = f"https://drive.google.com/file/d/{FILE}/view"
@@ -45,14 +44,10 @@ QUOTA = (
 
 
 @pytest.fixture(autouse=True)
-def cache(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in OFFLINE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
+def drive(cache: Path, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
     monkeypatch.setattr(HTTPAdapter, "send", HTTPAdapter.send)
     point_google_drive_at(web.url)
-    return tmp_path / "downloads"
 
 
 def file(body: bytes, **page: Any) -> Page:

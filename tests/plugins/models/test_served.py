@@ -46,10 +46,11 @@ def served(serve_model, told):
     )
 
 
-async def test_it_is_asked_over_its_socket_and_without_the_users_key(served, monkeypatch):
+@pytest.mark.parametrize("place", ["socket", "port"])
+async def test_it_is_asked_without_the_users_key_or_proxy(served, monkeypatch, place):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    model = served()
+    model = served(listens_on=place)
     await model.open()
     assert (await model.ask(make_request())).text == "tiny, start 1, Bearer not-needed"
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from builders.installed import read_once
 from builders.texts import read_json_lines
 
 from harness.base.errors import TaskError
@@ -25,6 +26,12 @@ PEOPLE = "".join(
     for user, thing in (("ann", "green tea"), ("bob", "black tea"))
     for number in range(4)
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    with read_once():
+        yield
 
 
 @pytest.fixture

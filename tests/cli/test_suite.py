@@ -183,8 +183,11 @@ def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number):
+def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number, request):
     """The engine closes outside of the run."""
+    # Jobs in the background ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
 
     class Stopped(ScriptedModel):
         occupies = "gpu"

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
+from builders.installed import read_once
 from hypothesis import settings
 
 from harness import registry
@@ -50,6 +51,13 @@ def no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> It
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         for name in [one for one in os.environ if one.startswith(("OPENAI_", "AZURE_OPENAI_"))]:
             patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installed() -> Iterator[None]:
+    """What is installed is read once, as no test changes it."""
+    with read_once():
         yield
 
 

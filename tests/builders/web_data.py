@@ -25,3 +25,8 @@ def refused(given: DataSpec, **fetching: Any) -> HarnessError:
     with pytest.raises(HarnessError) as caught:
         opened(given, **fetching)
     return caught.value
+
+
+def users(data: TaskData) -> list[str]:
+    """The users of its only table, in order."""
+    return [row["user"] for _, row in data.table().rows()]

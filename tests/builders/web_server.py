@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import threading
-import time
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +16,17 @@ from urllib.parse import urlsplit
 
 from requests.adapters import HTTPAdapter
 
+ROWS = 5_000
 CSV = b"user,x\nu1,1\nu2,2\n"
-LONG = b"user,x\n" + b"".join(b"u%d,%d\n" % (n, n) for n in range(40_000))
+LONG = b"user,x\n" + b"".join(b"u%d,%d\n" % (n, n) for n in range(ROWS))
 
 
 @dataclass
 class Page:
-    """What the server answers at a path; `cuts` are the bytes after which it breaks, in turn."""
+    """What the server answers at a path, once it is no longer `held`.
+
+    `cuts` are the bytes after which it breaks, in turn.
+    """
 
     body: bytes = b""
     status: int = 200
@@ -35,7 +38,7 @@ class Page:
     ranges: bool = True
     headers: dict[str, str] = field(default_factory=dict)
     cuts: list[int] = field(default_factory=list)
-    seconds: float = 0.0
+    held: threading.Event | None = None
 
 
 class Web:
@@ -54,7 +57,8 @@ class Web:
                 page = web.pages[self.path]
                 asked, same = self.headers.get("range"), self.headers.get("if-range")
                 web.asked.append((self.path, asked, same))
-                time.sleep(page.seconds)
+                if page.held:
+                    page.held.wait()
                 start = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
                 whole = bool(page.moved) or not (asked and page.ranges and same == page.etag)
                 body = page.body if whole else page.body[start:]
@@ -94,7 +98,7 @@ def serving() -> Iterator[Web]:
 @contextmanager
 def running(server: ThreadingHTTPServer) -> Iterator[None]:
     """A server that answers from a thread, until the end."""
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield

@@ -270,7 +270,7 @@ async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
     first.cancel()
     await asyncio.sleep(0)
     second.cancel()  # told by now, and not run yet
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(60):
         assert (await third).reply == Reply(text="second")
     assert second.cancelled()
     assert len(model.requests) == 2
@@ -284,7 +284,7 @@ async def test_when_all_are_cancelled_the_next_makes_the_call():
     for task in asks:
         task.cancel()
     await all_wait()
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(60):
         assert (await ask(to, model)).reply == Reply(text="second")
 
 
@@ -308,7 +308,7 @@ async def test_a_cancelled_call_gives_its_place_back():
     await all_wait()
     task.cancel()
     await asyncio.sleep(0)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(60):
         assert (await ask(to, model, make_request("other"))).reply == Reply(text="ok")
 
 
@@ -411,7 +411,7 @@ async def test_a_fatal_error_ends_the_waits_of_others():
     asks = [asyncio.create_task(ask(to, model, make_request(text))) for text in ("a", "b", "c")]
     await all_wait()
     landed.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         for task in asks:
             with pytest.raises(ModelError):
                 await task
@@ -562,7 +562,7 @@ async def test_who_waits_for_money_ends_with_the_run():
     assert len(model.requests) == 1
     to.stop(Interrupted("interrupted"))
     with pytest.raises(Interrupted):
-        await asyncio.wait_for(second, 1)
+        await asyncio.wait_for(second, 60)
     landed.set()
     assert (await first).reply is not None
 
@@ -613,7 +613,7 @@ async def test_a_spent_budget_ends_all_waits():
     await all_wait()
     with pytest.raises(BudgetSpent):
         await ask(to, model, make_request("other"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         with pytest.raises(BudgetSpent):
             await waits
 
@@ -709,7 +709,7 @@ async def test_stopping_lets_the_attempt_in_the_air_finish_and_ends_all_waits():
     await all_wait()
     to.stop(Interrupted("stopped"))
     landed.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert (await flying).reply == Reply(text="done")
         for task in (backing_off, queued):
             with pytest.raises(Interrupted):

@@ -135,7 +135,7 @@ async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait():
     room = room_for(events)
     await call(room, one, events)
     with pytest.raises(ModelError, match="still 60 GB on the GPU"):
-        await asyncio.wait_for(call(room, two, events), 5)
+        await asyncio.wait_for(call(room, two, events), 60)
     assert "open two" not in events
 
 
@@ -156,7 +156,7 @@ async def test_an_idle_resource_changes_hands_beside_a_model_that_is_always_busy
 
     busy = [asyncio.ensure_future(keep_busy()) for _ in range(2)]
     await call(room, one, events)
-    await asyncio.wait_for(call(room, two, events), 5)
+    await asyncio.wait_for(call(room, two, events), 60)
     for task in busy:
         task.cancel()
     await asyncio.gather(*busy, return_exceptions=True)
@@ -201,7 +201,7 @@ async def test_stopping_wakes_those_who_wait_for_a_turn_and_opens_nothing():
     waiting = [asyncio.ensure_future(call(room, two, events)) for _ in range(3)]
     await asyncio.sleep(0.01)
     room.stop(Interrupted("enough"))
-    told = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
+    told = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 60)
     assert [str(error) for error in told] == ["enough"] * 3
     assert not holder.done()
     leave.set()
@@ -222,7 +222,7 @@ async def test_stopping_while_engines_change_opens_nothing():
     await one.closing.wait()
     room.stop(Interrupted("enough"))
     with pytest.raises(Interrupted):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 60)
     await room.close()
     assert events == ["open one", "call one", "close one"]
 
@@ -243,7 +243,7 @@ async def test_closing_waits_for_a_change_of_engines_under_way():
     await one.closing.wait()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    await asyncio.wait_for(room.close(), 5)
+    await asyncio.wait_for(room.close(), 60)
     assert events == ["open one", "call one", "close one", "closed one"]
 
 
@@ -258,7 +258,7 @@ async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either():
     engine = Shut("one", events)
     room = room_for(events)
     calls = [call(room, engine, events) for _ in range(3)]
-    told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 5)
+    told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
     assert {type(error) for error in told} == {ModelError}
     await room.close()
     assert events == ["open one"]

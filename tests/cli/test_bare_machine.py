@@ -5,6 +5,7 @@ import shlex
 import sys
 
 import pytest
+from builders.commands import run_cli
 
 from harness.cli.main import main
 from harness.testing import FaultyServer
@@ -19,23 +20,29 @@ OBSTACLES = {
 """Beside the data of both benchmarks."""
 
 
-@pytest.fixture(autouse=True)
-def bare(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    for name in ("PYTHONPATH", "HARNESS_VLLM_PYTHON", "HARNESS_PRETRAINED"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
+@pytest.fixture(scope="module", autouse=True)
+def bare(tmp_path_factory):
+    """The folder of the commands."""
+    folder = tmp_path_factory.mktemp("bare")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("HARNESS_CACHE", str(folder / "cache"))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        for name in ("PYTHONPATH", "HARNESS_VLLM_PYTHON", "HARNESS_PRETRAINED"):
+            patch.delenv(name, raising=False)
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+        patch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder / "hub"))
+        patch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
+        yield folder
 
 
-@pytest.fixture
-def page(capsys):
+@pytest.fixture(scope="module")
+def page(bare):
     """What the run prints instead of running."""
-    assert main([*ASKED]) == 1
-    return capsys.readouterr().err
+    done = run_cli(*ASKED, folder=bare)
+    assert done.code == 1
+    assert not (bare / "runs").exists(), "nothing began"
+    return done.err
 
 
 def commands(page):
@@ -45,7 +52,7 @@ def commands(page):
     return {purpose.strip(): " ".join(command.split()) for purpose, command in found}
 
 
-def test_all_obstacles_are_in_one_list_of_80_columns(page, tmp_path):
+def test_all_obstacles_are_in_one_list_of_80_columns(page):
     first, *lines = page.splitlines()
     assert first == "harness: this run cannot start here"
     assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
@@ -57,7 +64,6 @@ def test_all_obstacles_are_in_one_list_of_80_columns(page, tmp_path):
     assert "✗ data: task 'gist_synthetic' needs the hub's data set 'facebook/gistbench'" in flat
     assert "✗ data: task 'perrec_hard_pointwise' cannot get its data" in flat
     assert "--judge openai:base_url=…,model=…" in flat
-    assert not (tmp_path / "runs").exists(), "nothing began"
 
 
 def test_the_doctor_finds_the_same(page, capsys):

@@ -4,8 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stdout, suppress
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
 
 import pytest
+from builders.commands import run_cli
 
 from harness.cli import main
 
@@ -14,40 +18,55 @@ RUN += ["--limit", "2"]
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
-@pytest.fixture
-def harness(tmp_path):
-    """Runs the command by the shell in a folder of its own: code, output, messages."""
-
-    def ran(*arguments: str, shell: str = "", **variables: str) -> tuple[int, str, str]:
-        given = {name: value for name, value in os.environ.items() if name != "HARNESS_CACHE"}
-        line = f'"$@" {shell}'
-        done = subprocess.run(
-            ["bash", "-c", line, "bash", sys.executable, "-m", "harness", *arguments],
-            env={**given, "HARNESS_CACHE": str(tmp_path / "cache"), **variables},
-            cwd=tmp_path, capture_output=True, timeout=120, check=False,
-        )  # fmt: skip
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-    return ran
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize(
-    ("shell", "found"),
-    [("> /dev/full", "No space left on device"), (">&-", "Bad file descriptor")],
-    ids=["full", "closed"],
-)
-@pytest.mark.parametrize("arguments", [["tasks"], ["config", "--json"], RUN])
-def test_an_output_that_takes_nothing_is_an_error(harness, arguments, shell, found):
-    code, _, said = harness(*arguments, shell=shell)
-    assert code == 1
-    assert "Traceback" not in said
+def by_shell(*arguments: str, shell: str = "", **variables: str) -> tuple[int, str, str]:
+    """A process of the command, redirected by the shell: code, output, messages."""
+    done = subprocess.run(
+        ["bash", "-c", f'"$@" {shell}', "bash", sys.executable, "-m", "harness", *arguments],
+        env={**os.environ, **variables}, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def refused_output(code: int, said: str, found: str) -> None:
+    assert (code, "Traceback" in said) == (1, False)
     assert f"the output cannot be written\n  found:    {found}" in said
     assert "harness show" in said
 
 
-@pytest.mark.parametrize("shell", ["2> /dev/full", "2>&-"])
-def test_a_run_goes_on_where_its_messages_cannot_be_written(harness, shell, tmp_path):
-    code, printed, _ = harness(*RUN, shell=shell)
+@pytest.mark.parametrize("arguments", [["tasks"], ["config", "--json"], RUN])
+def test_an_output_that_takes_nothing_is_an_error(arguments, capsys):
+    with Path("/dev/full").open("w") as full, redirect_stdout(full):
+        code = main.main(arguments)
+    refused_output(code, capsys.readouterr().err, "No space left on device")
+
+
+def test_an_output_that_is_closed_is_an_error():
+    code, _, said = by_shell("tasks", shell=">&-")
+    refused_output(code, said, "Bad file descriptor")
+
+
+def begin_with(monkeypatch, **streams) -> None:
+    """Make these the streams that the process began with."""
+    for name, stream in streams.items():
+        monkeypatch.setattr(sys, name, stream)
+        monkeypatch.setattr(sys, f"__{name}__", stream)
+
+
+def test_a_run_goes_on_where_its_messages_cannot_be_written(monkeypatch, capsys):
+    with suppress(OSError), Path("/dev/full").open("w") as full:
+        begin_with(monkeypatch, stderr=full)
+        assert main.main(RUN) == 0
+    assert "judge: lexical" in capsys.readouterr().out
+
+
+def test_a_run_goes_on_where_its_messages_are_closed(tmp_path):
+    code, printed, _ = by_shell(*RUN, shell="2>&-")
     assert code == 0
     assert "judge: lexical" in printed
     (manifest,) = tmp_path.glob("runs/*/manifest.json")
@@ -63,49 +82,52 @@ def test_memory_that_ran_out_is_an_error(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("harness: no memory is left")
 
 
-def test_characters_that_the_locale_lacks_are_escaped(harness):
-    code, printed, said = harness(*RUN, **ASCII)
+def test_characters_that_the_locale_lacks_are_escaped():
+    code, printed, said = by_shell(*RUN, **ASCII)
     assert (code, "Traceback" in said) == (0, False)
     assert printed.isascii()
     assert "\\u2013" in printed  # the dash for no value
 
 
-@pytest.mark.parametrize("given", ["ascii", "ascii:strict", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("arguments", [RUN, [*RUN, "--dry_run"], ["tasks"], ["gone"]])
-def test_another_encoding_is_no_traceback(harness, given, arguments):
-    code, printed, said = harness(*arguments, PYTHONIOENCODING=given)
-    assert (code, "Traceback" in said) == (2 if arguments == ["gone"] else 0, False)
-    assert printed.isascii()
+def test_another_encoding_is_no_traceback(encoding, arguments, monkeypatch):
+    out = TextIOWrapper(BytesIO(), encoding)
+    err = TextIOWrapper(BytesIO(), encoding, errors="backslashreplace")
+    begin_with(monkeypatch, stdout=out, stderr=err)
+    assert main.main(arguments) == (2 if arguments == ["gone"] else 0)
+    assert out.buffer.getvalue().isascii()
 
 
 @pytest.mark.parametrize("arguments", [RUN, [*RUN, "--dry_run"]])
-def test_no_line_in_a_pipe_ends_with_a_blank(harness, arguments):
-    code, printed, said = harness(*arguments)
-    assert code == 0
-    lines = [*printed.splitlines(), *said.splitlines()]
+def test_no_line_in_a_pipe_ends_with_a_blank(arguments, tmp_path):
+    done = run_cli(*arguments, folder=tmp_path).ok()
+    lines = [*done.out.splitlines(), *done.err.splitlines()]
     assert [line for line in lines if line.endswith(" ")] == []
 
 
 @pytest.mark.parametrize("arguments", [["doctor"], ["config"], ["show"], [*RUN, "--dry_run"]])
-def test_the_cache_in_the_home_of_nobody_is_an_error_at_most(harness, arguments):
-    code, printed, said = harness(*arguments, HARNESS_CACHE="~nobody-at-all/x")
-    assert "Traceback" not in said
-    if code:
-        whole = " ".join((printed + said).split())
+def test_the_cache_in_the_home_of_nobody_is_an_error_at_most(arguments, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", "~nobody-at-all/x")
+    done = run_cli(*arguments, folder=tmp_path)
+    if done.code:
+        whole = " ".join((done.out + done.err).split())
         assert "HARNESS_CACHE: this path is in a home folder that cannot be found" in whole
         assert "set the variable HOME" in whole
 
 
-def test_a_cache_that_cannot_be_a_folder_is_an_error(harness, tmp_path):
+def test_a_cache_that_cannot_be_a_folder_is_an_error(tmp_path, monkeypatch):
     (tmp_path / "shut").write_text("a file, which nobody can enter as a folder")
-    code, _, said = harness(*RUN, HARNESS_CACHE=str(tmp_path / "shut"))
-    assert (code, "Traceback" in said) == (1, False)
-    assert "the folder of the store cannot be created" in said
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "shut"))
+    done = run_cli(*RUN, folder=tmp_path)
+    assert done.code == 1
+    assert "the folder of the store cannot be created" in done.err
 
 
-@pytest.mark.parametrize("text", ["x = " + "[" * 100_000, "model = '~nobody-at-all/x'\n["])
-def test_settings_that_cannot_be_read_are_a_usage_error(harness, text, tmp_path):
+@pytest.mark.parametrize(
+    "text", ["x = " + "[" * 100_000, "model = '~nobody-at-all/x'\n["], ids=["deep", "cut off"]
+)
+def test_settings_that_cannot_be_read_are_a_usage_error(text, tmp_path):
     (tmp_path / "harness.toml").write_text(text)
-    code, _, said = harness("config")
-    assert "Traceback" not in said
-    assert "harness.toml" in said or code == 0
+    done = run_cli("config", folder=tmp_path)
+    assert "harness.toml" in done.err or done.code == 0

@@ -5,19 +5,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from builders.commands import run_cli
+from builders.processes import wait_until
 from inline_snapshot import snapshot
 
 from harness.base.errors import TaskError, UsageError
 from harness.cli.main import main
 from harness.pipeline.suite_file import read_suite
 from harness.runs.run_folder import RunFolder
-from harness.testing import ScriptedModel
+from harness.testing import ScriptedModel, faults
 from harness.testing.scripted import offered
+from harness.testing.server import FaultyServer
 
 ROOT = Path(__file__).parents[2]
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3]}]'
@@ -38,11 +40,14 @@ class Engine(ScriptedModel):
         self.events.append(f"close {self.identity.name}")
 
 
-@pytest.fixture
-def suite(tmp_path, monkeypatch, capsys):
-    """The exit code and the document of a suite of few people in a folder of its own."""
+@pytest.fixture(autouse=True)
+def folder(tmp_path, own_cache, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def suite(tmp_path, capsys):
+    """The exit code and the document of a suite of few people in a folder of its own."""
 
     def run(models, *words, judge="lexical", more="", limit=2, task="interests", data="sample"):
         text = f"models: {json.dumps(models)}\ntasks: [{task}]\njudge: {judge}\n"
@@ -178,34 +183,26 @@ def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number):
+def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number, request):
     """The engine closes outside of the run."""
+    # Jobs in the background ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+
+    class Stopped(ScriptedModel):
+        occupies = "gpu"
+
+        async def close(self):
+            os.kill(os.getpid(), number)
+
     (tmp_path / "s.yaml").write_text(
         f"models: [{{name: one, spec: 'scripted:model=one'}}]\n{TASKS}limit: 2\n"
         "options: {data: sample}"
     )
-    script = f"""if True:
-        import os, signal, sys
-        from harness.cli.main import main
-        from harness.testing import ScriptedModel
-        from harness.testing.scripted import offered
-
-        # Jobs in the background have none.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-        class Stopped(ScriptedModel):
-            occupies = "gpu"
-            async def close(self):
-                os.kill(os.getpid(), {number:d})
-
-        with offered((Stopped({NAMED!r}, name="one"),)):
-            sys.exit(main(["suite", "s.yaml"]))
-    """
-    environment = {**os.environ, "HARNESS_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment,
-                          capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (130, "harness: interrupted")
-    assert "support" in done.stdout
+    with offered((Stopped(NAMED, name="one"),)):
+        done = run_cli("suite", "s.yaml", folder=tmp_path)
+    assert (done.code, done.err.splitlines()[-1]) == (130, "harness: interrupted")
+    assert "support" in done.out
 
 
 def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite):
@@ -387,35 +384,31 @@ def test_the_same_command_continues_after_a_kill(tmp_path):
         limit: 4
         options: {data: sample, concurrency: 1}
     """))  # fmt: skip
-    from harness.testing import faults
-    from harness.testing.server import FaultyServer
-
-    command = [sys.executable, "-m", "harness", "suite", "s.yaml", "--json"]
-    environment = {**os.environ, "HARNESS_CACHE": str(tmp_path / "cache")}
+    command = ["suite", "s.yaml", "--json"]
     with FaultyServer(lambda body: NAMED, models=("m",)) as server:
         file = tmp_path / "s.yaml"
         file.write_text(file.read_text().replace("URL", server.url))
         server.faults = lambda asked: faults.SILENCE if asked.number >= 2 else None
-        killed = subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        deadline = time.monotonic() + 60
-        while server.count < 3 and time.monotonic() < deadline and killed.poll() is None:
-            time.sleep(0.05)
-        time.sleep(0.5)
-        killed.send_signal(signal.SIGKILL)
-        killed.communicate()
+        with subprocess.Popen(
+            [sys.executable, "-m", "harness", *command], cwd=tmp_path,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as killed:  # fmt: skip
+            # All of the first model, and two answers of the second: a line follows its answer.
+            wait_until(lambda: len(recorded(tmp_path)) == 4 + 2)
+            killed.kill()
         before = sorted(path.name for path in (tmp_path / "runs").glob("2*"))
         asked, server.faults = server.count, ()
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        done = run_cli(*command, folder=tmp_path).ok()
         assert server.count - asked == 2  # of four people, two were answered before
-    assert ended(json.loads(done.stdout)) == [("base", 0, "done", True), ("slow", 0, "done", False)]
+    assert ended(done.json) == [("base", 0, "done", True), ("slow", 0, "done", False)]
     assert sorted(path.name for path in (tmp_path / "runs").glob("2*")) == before
     assert "suite s" in (tmp_path / "s.html").read_text()
+
+
+def recorded(folder):
+    """The lines of the first stage of all runs."""
+    files = folder.glob("runs/*/interests/1-name.jsonl")
+    return [line for file in files for line in file.read_bytes().splitlines()]
 
 
 TASKS = "tasks: [interests]\njudge: lexical\n"
@@ -423,9 +416,8 @@ BASELINE = "models: [{name: a, spec: baseline}]\n"
 
 
 @pytest.fixture
-def refused(exits, tmp_path, monkeypatch):
+def refused(exits, tmp_path):
     """The words of the error about a suite file, at a line and column."""
-    monkeypatch.chdir(tmp_path)
 
     def of(text, place, found=None, *, kind=TaskError):
         (tmp_path / "s.yaml").write_text(text)
@@ -543,8 +535,7 @@ expected: a whole number\
     assert said.startswith("the settings contain a key, token or password")
 
 
-def test_names_that_the_suite_or_the_harness_does_not_have(exits, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_names_that_the_suite_or_the_harness_does_not_have(exits, capsys, tmp_path):
     file = tmp_path / "s.yaml"
     for text, place in (
         (TASKS.replace("interests", "interests, interest") + BASELINE, "s.yaml:1:20: "),

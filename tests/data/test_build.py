@@ -7,39 +7,37 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from builders.hub_server import Hub, asking
+from builders.web_data import users
 from builders.web_server import CSV, Page, Web, sha256, zipped
 
-from harness.base.errors import DataError, PluginError, StorageError, Unavailable
+from harness.base.errors import DataError, PluginError, StorageError, Unavailable, UsageError
 from harness.contracts.task import (
     BuildSpec,
     Column,
     DataSpec,
+    HubFilesSpec,
     InputSpec,
     SourceSpec,
     TableSpec,
     UrlSpec,
 )
-from harness.data import TaskData, open_dataset, progress_lines, web_file
-from harness.data.fetching import OFFLINE, BuildTool, Fetching
+from harness.data import TaskData, download_watch, open_dataset, progress_lines
+from harness.data.fetching import BuildTool, Fetching
+from harness.data.hub import fetch_files
 
 MORE = b"user,x\nu3,3\n"
 DEAD = "http://127.0.0.1:9/none.csv"
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in OFFLINE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
-    monkeypatch.setattr(web_file, "PAUSE", 0.01)
-    return tmp_path / "downloads"
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 class Tool:
@@ -84,10 +82,6 @@ def opened(spec: DataSpec, tool: Tool, *, data: str | None = None, **fetching: A
     return open_dataset(
         spec, data=data, limit=None, seed=0, package=None, task="quiz", fetching=allowed
     )
-
-
-def users(data: TaskData) -> list[str]:
-    return [row["user"] for _, row in data.table().rows()]
 
 
 @pytest.fixture
@@ -260,19 +254,17 @@ def test_a_record_that_cannot_be_read_is_told(spec: DataSpec, cache: Path) -> No
 
 
 BUILDER = """
-import sys, time
-from pathlib import Path
+import sys
 import msgspec
 from harness.contracts.task import DataSpec
 from harness.data import open_dataset
-from harness.data.fetching import OFFLINE, BuildTool, Fetching
-from harness.data.fetching import Fetching
+from harness.data.fetching import BuildTool, Fetching
 
 def run(inputs, out, progress):
     out.mkdir()
     (out / "half.csv").write_text("user")
     print("began", flush=True)
-    time.sleep(float(sys.argv[2]))
+    sys.stdin.readline()
     (out / "deep").mkdir()
     (out / "deep/people.csv").write_text("user,x\\nu1,1\\n")
 
@@ -285,17 +277,20 @@ print("ended", flush=True)
 """
 
 
-def process(spec: DataSpec, seconds: float) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", BUILDER, msgspec.json.encode(spec).decode(), str(seconds)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@contextmanager
+def process(spec: DataSpec) -> Iterator[subprocess.Popen[str]]:
+    """A process that builds the data, half of it before it reads a line."""
+    words = [sys.executable, "-c", BUILDER, msgspec.json.encode(spec).decode()]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(words, text=True, **pipes) as started:
+        yield started
+        started.kill()
 
 
 def test_a_killed_build_is_no_build(spec: DataSpec, cache: Path) -> None:
-    killed = process(spec, 600)
-    assert killed.stdout is not None
-    assert killed.stdout.readline() == "began\n"
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.communicate()
+    with process(spec) as builder:
+        assert builder.stdout.readline() == "began\n"
+        os.kill(builder.pid, signal.SIGKILL)
     with pytest.raises(Unavailable, match="was not built yet"):
         opened(spec, Tool(), look=True)
     tool = Tool()
@@ -304,51 +299,45 @@ def test_a_killed_build_is_no_build(spec: DataSpec, cache: Path) -> None:
 
 
 def test_two_processes_build_once(spec: DataSpec) -> None:
-    started = [process(spec, 1), process(spec, 1)]
-    ended = [one.communicate(timeout=60) for one in started]
-    assert [one.returncode for one in started] == [0, 0], ended
-    assert sorted(out for out, _ in ended) == ["began\nended\n", "ended\n"]
-    assert sum("another process builds the data of task 'quiz'" in said for _, said in ended) == 1
+    with process(spec) as first:
+        assert first.stdout.readline() == "began\n"
+        with process(spec) as second:
+            said = iter(second.stderr.readline, "")
+            assert any("another process builds the data of task 'quiz'" in line for line in said)
+            assert first.communicate("go\n")[0] == "ended\n"
+            assert second.communicate()[0] == "ended\n"
+    assert (first.returncode, second.returncode) == (0, 0)
     tool = Tool()
     assert users(opened(spec, tool)) == ["u1"]
     assert tool.runs == []
 
 
-FROM_HUB = """
-import json, sys
-from pathlib import Path
-from harness.base.errors import HarnessError
-from harness.contracts.task import HubFilesSpec
-from harness.data import download_watch, hub
-from harness.data.fetching import Fetching
-download_watch.LARGE = int(sys.argv[2])
-said = []
-try:
-    spec = HubFilesSpec(repo="people/notes", files=tuple(sys.argv[3:]))
-    folder, names = hub.fetch_files(
-        spec, task="quiz", fetching=Fetching(say=said.append, download=sys.argv[1] == "yes")
-    )
-    print(json.dumps([names, [(folder / name).read_text() for name in names], said]))
-except HarnessError as error:
-    print(json.dumps(vars(error)))
-"""
+def test_inputs_come_from_the_hub_and_much_is_asked_for(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetched(large: int, *files: str, download: bool = False, **settings: str) -> Any:
+        monkeypatch.setattr(download_watch, "LARGE", large)
+        said: list[str] = []
+        with asking(tmp_path, hub.url, **settings):
+            folder, names = fetch_files(
+                HubFilesSpec(repo="people/notes", files=files),
+                task="quiz",
+                fetching=Fetching(say=said.append, download=download),
+            )
+        return names, [(folder / name).read_text() for name in names], said
 
-
-def test_inputs_come_from_the_hub_and_much_is_asked_for(hub: Any, in_hub: Any) -> None:
-    def fetched(*words: str, **settings: str) -> Any:
-        return in_hub(FROM_HUB, *words, **settings)
-
-    large = fetched("no", "10", "train.jsonl", "extra/*")
-    assert large["problem"] == "a large download must be asked for"
+    with pytest.raises(UsageError, match="a large download must be asked for") as caught:
+        fetched(10, "train.jsonl", "extra/*")
     size = sum(map(len, hub.repos["people/notes"]["2" * 40].values()))
-    assert large["found"] == f"{size} bytes"
-    assert fetched("no", "1000", "x*")["problem"].endswith("matches 'x*' (an input)")
-    names, texts, said = fetched("yes", "10", "train.jsonl", "extra/*")
+    assert caught.value.found == f"{size} bytes"
+    with pytest.raises(DataError, match=r"matches 'x\*' \(an input\)"):
+        fetched(1000, "x*")
+    names, texts, said = fetched(10, "train.jsonl", "extra/*", download=True)
     assert names == ["train.jsonl", "extra/labels.csv"]
     assert texts[1] == "user,label\nu1,rum\n"
     assert said == ["fetching 2 files of the hub's people/notes", f"  {size} bytes"]
-    again = [names, texts, []]
-    assert fetched("no", "10", "train.jsonl", "extra/*") == again
+    again = (names, texts, [])
+    assert fetched(10, "train.jsonl", "extra/*") == again
     hub.asked.clear()
-    assert fetched("no", "10", "train.jsonl", "extra/*", HF_HUB_OFFLINE="1") == again
+    assert fetched(10, "train.jsonl", "extra/*", HF_HUB_OFFLINE="1") == again
     assert hub.asked == []

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from builders.disks import room_for
 from builders.processes import run_python
 
 from harness.base.errors import DataError
@@ -446,23 +447,11 @@ def test_what_a_killed_process_left_is_removed_by_the_next(
 
 
 def test_a_full_disk_is_an_error_that_names_the_temporary_folder(tmp_path: Path) -> None:
-    file(tmp_path / "many.csv", "user\n" + "".join(f"user-{n}-{n**3}\n" for n in range(300_000)))
-    code = (
-        "import resource, signal, sys; from pathlib import Path;"
-        "from harness.base.errors import DataError; from harness.contracts.task import Column;"
-        "from harness.data.database import Database; from harness.data.table import Table;"
-        "from harness.data.source import FileSource; from harness.data.fingerprint import stamp_of;"
-        "path = Path(sys.argv[1]);"
-        "source = FileSource(path=path, stamp=stamp_of(path));"
-        "table = Table(name='t', columns={'user': Column()}, sources=[source]);"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); database = Database({'t': table});"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))\n"
-        "try: database.relation('t')\n"
-        "except DataError as error: print(error)"
-    )
-    said = run_python(code, tmp_path / "many.csv")
-    assert "table 't' cannot be held in the temporary folder" in said
-    assert "TMPDIR" in said
+    many = "user\n" + "".join(f"user-{n}-{n**3}\n" for n in range(100_000))
+    database = Database({"t": table(file(tmp_path / "many.csv", many), columns={"user": Column()})})
+    with room_for(400_000), pytest.raises(DataError, match="cannot be held in") as caught:
+        database.relation("t")
+    assert "TMPDIR" in str(caught.value)
 
 
 def opened(place: Path, shared: dict[Any, Any]) -> TaskData:

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 from builders.processes import run_python
+from builders.web_data import users
 
-from harness.base.errors import DataError, HarnessError, UsageError
+from harness.base.errors import DataError, HarnessError
 from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.data import Table, TaskData, open_dataset
 from harness.reporting.tables import data_name
@@ -33,10 +34,6 @@ def refused(spec: DataSpec, data: Path | str | None, **options: Any) -> HarnessE
     return caught.value
 
 
-def users(data: TaskData) -> list[str]:
-    return [row["user"] for _, row in data.table().rows()]
-
-
 def test_a_folder_is_searched_by_the_patterns_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "part-2.csv").write_text("user\nb\n")
     (tmp_path / "part-10.csv").write_text("user\na\n")
@@ -46,54 +43,12 @@ def test_a_folder_is_searched_by_the_patterns_in_their_order(tmp_path: Path) -> 
     assert users(opened(ONE, tmp_path)) == ["j"]
 
 
-def test_packed_files_are_found_where_no_plain_one_is(tmp_path: Path) -> None:
-    import gzip
-
-    (tmp_path / "notes.jsonl.gz").write_bytes(gzip.compress(b'{"user": "z"}\n'))
-    assert users(opened(ONE, tmp_path)) == ["z"]
-
-
 def test_one_file_is_taken_whatever_its_name_when_there_is_one_table(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text(CSV)
     data = opened(ONE, tmp_path / "mine.csv")
     assert users(data) == ["u1", "u2"]
     assert data.origin == "local"
     assert data.path() == tmp_path / "mine.csv"
-
-
-def test_one_file_for_several_tables_asks_for_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_text(CSV)
-    error = refused(TWO, tmp_path / "mine.csv")
-    assert "task 'interests' has 2 tables" in error.problem
-    assert "notes: notes.jsonl, part-*.csv" in str(error.expected)
-    assert "items: items.jsonl" in str(error.expected)
-    assert error.hint == "give the folder with --data DIR"
-
-
-def test_a_folder_without_a_fitting_file_lists_what_it_holds(tmp_path: Path) -> None:
-    (tmp_path / "note.jsonl").write_text("{}")
-    (tmp_path / "more").mkdir()
-    error = refused(ONE, tmp_path)
-    assert error.problem == "no file for table 'notes' of task 'interests'"
-    assert error.found == "a folder with more/, note.jsonl"
-    assert str(error.expected).startswith("notes.jsonl, part-*.csv")
-    assert error.hint == "'note.jsonl' is the nearest name"
-
-
-def test_a_path_that_is_not_there_names_its_neighbour(tmp_path: Path) -> None:
-    (tmp_path / "history.csv").write_text(CSV)
-    error = refused(ONE, tmp_path / "histroy.csv")
-    assert error.problem == "the file or folder of --data does not exist"
-    assert error.hint == f"'{tmp_path / 'history.csv'}' is the nearest name"
-
-
-def test_what_cannot_be_read_twice_is_refused() -> None:
-    assert "not a regular file" in refused(ONE, "/dev/null").problem
-
-
-def test_a_pattern_that_leaves_the_folder_is_refused(tmp_path: Path) -> None:
-    spec = DataSpec(tables={"notes": TableSpec(files=("../x.csv",))})
-    assert "outside its folder" in refused(spec, tmp_path).problem
 
 
 def test_a_task_reads_no_link_out_of_its_folder_but_the_user_may(tmp_path: Path) -> None:
@@ -120,8 +75,6 @@ def test_the_sample_is_in_the_package_and_compares_with_nothing(tmp_path: Path) 
     data = opened(ONE, "sample", package=tmp_path)
     assert users(data) == ["s"]
     assert (data.origin, data.why_incomparable) == ("sample", ("bundled sample data",))
-    assert "not installed" in refused(ONE, "sample", package=tmp_path / "absent").problem
-    assert "has no bundled sample" in refused(TWO, "sample", package=tmp_path).problem
 
 
 def test_data_of_ones_own_says_whose_place_it_takes(tmp_path: Path) -> None:
@@ -135,19 +88,6 @@ def test_data_of_ones_own_says_whose_place_it_takes(tmp_path: Path) -> None:
     assert "in_place_of" not in alone
     assert data_name(alone) == str(tmp_path / "mine.csv")
     assert alone["fingerprint"] == described["fingerprint"]
-
-
-def test_a_task_without_a_hub_asks_for_data() -> None:
-    error = refused(ONE, None)
-    assert error.problem == "task 'interests' needs data that is not on the hub"
-    assert "--data FILE or --data DIR" in str(error.expected)
-    assert "--data sample" in str(error.hint)
-    assert isinstance(error, DataError)
-
-
-@pytest.mark.parametrize("limit", [0, -3])
-def test_a_limit_that_keeps_nothing_is_a_usage_error(tmp_path: Path, limit: int) -> None:
-    assert isinstance(refused(ONE, tmp_path, limit=limit), UsageError)
 
 
 def test_tables_are_named_or_the_only_one(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -245,13 +244,12 @@ def test_text_without_a_known_ending_wants_a_delimiter_in_the_task(tmp_path: Pat
     assert "`delimited: {delimiter: …}`" in caught.value.hint
 
 
-def test_many_columns_take_no_time(tmp_path: Path) -> None:
+def test_a_header_of_many_columns_is_read_in_one_pass(tmp_path: Path) -> None:
+    """Comparing each name with all others would outlast the time that a test has."""
     names = [f"c{number}" for number in range(200_000)]
     file = tmp_path / "wide.csv"
     file.write_text(",".join(names) + "\n")
-    began = time.process_time()
     assert len(read_header(file, delimiter=",")) == 200_000
-    assert time.process_time() - began < 5
 
 
 def test_surplus_cells_are_text_of_the_last_where_the_task_says_so(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 import zstandard
 from inline_snapshot import snapshot
 
-from harness.base import errors
 from harness.base.errors import DataError, Unavailable, UsageError
 from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.data import delimited, open_dataset
@@ -414,16 +413,12 @@ to do: correct the task's revision; or give the data with --data\
 
 @pytest.fixture
 def refused(hub, load, raised):
-    """The words of the error with which a process of its own ends that loads from the hub."""
+    """The words of the error with which loading from the hub ends."""
 
     def of(repo, revision=None, *, where=None, found=None, environment=(), kind=DataError, **table):
         source = {"hub": {"repo": repo, "revision": revision}}
         spec = {"sources": [source], "tables": {"notes": table}}
-
-        def loaded():
-            said = load(spec, endpoint=hub.url, **dict(environment))
-            raise getattr(errors, said["kind"])(**said["parts"])
-
+        loaded = partial(load, spec, endpoint=hub.url, **dict(environment))
         folders = {"HUB": hub.url, "FIRST": FIRST, "SECOND": SECOND}
         return raised(kind, loaded, where=where, found=found, **folders)
 

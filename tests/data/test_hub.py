@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from harness.base.errors import Unavailable
+
 FIRST = "1" * 40
 SECOND = "2" * 40
 DEAD = "http://127.0.0.1:9"
@@ -28,7 +30,6 @@ def test_a_split_is_read_twice_and_its_commit_recorded(hub: Any, load: Any) -> N
     assert result["tables"] == {
         "notes": [{"user": "u1", "text": "new", "n": 1}, {"user": "u2", "text": "b", "n": 2}]
     }, result
-    assert result["same"]
     assert result["about"]["revision"] == SECOND
     assert result["about"]["offline"] is None
     assert result["about"]["tables"]["notes"]["rows"] == 2
@@ -42,7 +43,7 @@ def test_a_tag_is_pinned_to_its_commit(hub: Any, load: Any) -> None:
 
 
 def test_what_was_prepared_is_read_without_a_network_at_the_pinned_commit(
-    hub: Any, load: Any
+    hub: Any, load: Any, refused: Any
 ) -> None:
     load(spec("v1"), endpoint=hub.url)
     load(spec(), endpoint=hub.url)
@@ -56,9 +57,9 @@ def test_what_was_prepared_is_read_without_a_network_at_the_pinned_commit(
     assert (newest["about"]["comparable"], pinned["about"]["comparable"]) == (False, True)
     known = load({**spec(), "known": [{"table": "notes", "rows": 2}]}, endpoint=DEAD)
     assert known["about"]["comparable"]
-    other = load(spec("3" * 40), endpoint=DEAD)
-    assert "neither reachable nor cached" in other["error"]
-    assert "'people/notes' at revision '3333" in other["error"]
+    other = str(refused(spec("3" * 40), endpoint=DEAD))
+    assert "neither reachable nor cached" in other
+    assert "'people/notes' at revision '3333" in other
 
 
 def test_offline_settings_ask_nothing_of_the_hub(hub: Any, load: Any) -> None:
@@ -71,18 +72,18 @@ def test_offline_settings_ask_nothing_of_the_hub(hub: Any, load: Any) -> None:
         assert hub.asked == []
 
 
-def test_no_network_and_no_cache_says_what_was_tried_and_names_data(load: Any) -> None:
-    result = load(spec(), endpoint=DEAD)
-    assert result["kind"] == "Unavailable"
-    assert "'people/notes', which is neither reachable nor cached" in result["error"]
-    assert f"{DEAD} could not be reached" in result["error"]
-    assert "looked in" in result["error"]
-    assert "--data FILE or --data DIR" in result["error"]
-    assert "Traceback" not in result["stderr"]
+def test_no_network_and_no_cache_says_what_was_tried_and_names_data(refused: Any) -> None:
+    error = refused(spec(), endpoint=DEAD)
+    assert isinstance(error, Unavailable)
+    result = str(error)
+    assert "'people/notes', which is neither reachable nor cached" in result
+    assert f"{DEAD} could not be reached" in result
+    assert "looked in" in result
+    assert "--data FILE or --data DIR" in result
 
 
 def test_files_of_a_repository_make_a_table_and_are_found_again_offline(
-    hub: Any, load: Any
+    hub: Any, load: Any, refused: Any
 ) -> None:
     labels = {"hub_files": ["extra/*.csv"], "columns": {"user": {}, "label": {}}}
     online = load(spec(**labels), endpoint=hub.url)
@@ -93,12 +94,12 @@ def test_files_of_a_repository_make_a_table_and_are_found_again_offline(
     offline = load(spec(**labels), endpoint=DEAD)
     assert offline["tables"] == online["tables"], offline
     assert offline["about"]["fingerprint"] == online["about"]["fingerprint"]
-    absent = load(spec(hub_files=["*.csv"]), endpoint=hub.url)
-    assert "matches '*.csv'" in absent["error"]
-    assert "extra/labels.csv, train.jsonl" in absent["error"]
-    unfetched = load(spec(hub_files=["train.jsonl"]), endpoint=DEAD)
-    assert "train.jsonl" in unfetched["error"]
-    assert "neither reachable nor cached" in unfetched["error"]
+    absent = str(refused(spec(hub_files=["*.csv"]), endpoint=hub.url))
+    assert "matches '*.csv'" in absent
+    assert "extra/labels.csv, train.jsonl" in absent
+    unfetched = str(refused(spec(hub_files=["train.jsonl"]), endpoint=DEAD))
+    assert "train.jsonl" in unfetched
+    assert "neither reachable nor cached" in unfetched
 
 
 CARD = """---
@@ -150,26 +151,26 @@ def test_configurations_and_several_splits_are_read_online_and_offline(hub: Any,
     assert other["tables"] == {"known": [{"user": "s", "when": day}]}, other
 
 
-def test_data_that_the_library_cannot_read_tells_the_cause(hub: Any, load: Any) -> None:
+def test_data_that_the_library_cannot_read_tells_the_cause(hub: Any, refused: Any) -> None:
     hub.repos["people/notes"][SECOND]["train.jsonl"] = b'{"user": "u1"}\n{"user": \n'
-    error = load(spec(), endpoint=hub.url)["error"]
+    error = str(refused(spec(), endpoint=hub.url))
     assert "'people/notes': the datasets library cannot prepare it" in error
     assert "JSON parse error" in error
     assert "--data FILE or --data DIR" in error
 
 
 def test_no_other_revision_stands_in_for_one_whose_files_the_hub_refuses(
-    hub: Any, load: Any
+    hub: Any, load: Any, refused: Any
 ) -> None:
     load(spec("v1"), endpoint=hub.url)
     hub.forbidden.add(SECOND)
-    result = load(spec(), endpoint=hub.url)
-    assert "'people/notes': its files could not be fetched" in result["error"], result
-    assert SECOND in result["error"]
+    result = str(refused(spec(), endpoint=hub.url))
+    assert "'people/notes': its files could not be fetched" in result
+    assert SECOND in result
 
 
 def test_a_cached_revision_does_not_stand_in_for_the_one_that_the_hub_named(
-    hub: Any, load: Any
+    hub: Any, load: Any, refused: Any
 ) -> None:
     def reply(path: str, body: bytes) -> Any:
         if not path.startswith("/api/datasets/"):
@@ -182,16 +183,18 @@ def test_a_cached_revision_does_not_stand_in_for_the_one_that_the_hub_named(
     hub.repos["people/notes"][SECOND] = hub.repos["people/notes"][FIRST]
     looked_up: list[str] = []
     answer, hub.reply = hub.reply, reply
-    result = load(spec(), endpoint=hub.url)
-    assert "the revision of 'people/notes' changed while it was fetched" in result["error"], result
-    assert f"found:    revision {FIRST}" in result["error"]
-    assert f"expected: revision {SECOND}" in result["error"]
+    result = str(refused(spec(), endpoint=hub.url))
+    assert "the revision of 'people/notes' changed while it was fetched" in result
+    assert f"found:    revision {FIRST}" in result
+    assert f"expected: revision {SECOND}" in result
 
 
-def test_a_branch_that_was_never_looked_up_is_unknown_offline(hub: Any, load: Any) -> None:
+def test_a_branch_that_was_never_looked_up_is_unknown_offline(
+    hub: Any, load: Any, refused: Any
+) -> None:
     load(spec(SECOND), endpoint=hub.url)
     load(spec(FIRST), endpoint=hub.url)
-    assert "neither reachable nor cached" in load(spec(), endpoint=DEAD)["error"]
+    assert "neither reachable nor cached" in str(refused(spec(), endpoint=DEAD))
     assert load(spec(FIRST), endpoint=DEAD)["about"]["revision"] == FIRST
 
 
@@ -213,13 +216,15 @@ def test_a_whole_snapshot_fetched_beforehand_serves_splits_offline(
     assert result["about"]["revision"] == SECOND
 
 
-def test_a_snapshot_with_gaps_is_not_taken_for_the_whole(hub: Any, load: Any, fetch: Any) -> None:
+def test_a_snapshot_with_gaps_is_not_taken_for_the_whole(
+    hub: Any, refused: Any, fetch: Any
+) -> None:
     hub.repos["people/notes"][SECOND]["train-2.jsonl"] = b'{"user": "u3", "text": "c", "n": 3}\n'
     fetch("people/notes", "train.jsonl", endpoint=hub.url)
-    split = load(spec(), endpoint=DEAD)
-    assert "missing (extra/labels.csv, train-2.jsonl)" in split["error"], split
-    files = load(spec(hub_files=["train*.jsonl"], columns=COLUMNS), endpoint=DEAD)
-    assert "missing (train-2.jsonl)" in files["error"], files
+    split = str(refused(spec(), endpoint=DEAD))
+    assert "missing (extra/labels.csv, train-2.jsonl)" in split
+    files = str(refused(spec(hub_files=["train*.jsonl"], columns=COLUMNS), endpoint=DEAD))
+    assert "missing (train-2.jsonl)" in files
 
 
 def test_a_folder_of_the_same_name_does_not_stand_in_for_the_hub(
@@ -232,7 +237,7 @@ def test_a_folder_of_the_same_name_does_not_stand_in_for_the_hub(
     assert result["tables"]["notes"][0]["user"] == "u1", result
 
 
-def test_a_hub_that_says_no_is_told_apart_from_one_that_is_away(hub: Any, load: Any) -> None:
+def test_a_hub_that_says_no_is_told_apart_from_one_that_is_away(hub: Any, refused: Any) -> None:
     hub.gated.add("people/secret")
     unknown = {
         "sources": [{"hub": {"repo": "people/absent"}}],
@@ -242,24 +247,28 @@ def test_a_hub_that_says_no_is_told_apart_from_one_that_is_away(hub: Any, load: 
         "sources": [{"hub": {"repo": "people/secret"}}],
         "tables": {"notes": {"split": "train"}},
     }
-    assert "does not exist, or is private" in load(unknown, endpoint=hub.url)["error"]
-    assert "access must be requested first" in load(gated, endpoint=hub.url)["error"]
-    assert "no revision 'v9'" in load(spec("v9"), endpoint=hub.url)["error"]
+    assert "does not exist, or is private" in str(refused(unknown, endpoint=hub.url))
+    assert "access must be requested first" in str(refused(gated, endpoint=hub.url))
+    assert "no revision 'v9'" in str(refused(spec("v9"), endpoint=hub.url))
 
 
-def test_unknown_splits_columns_and_configurations_name_what_there_is(hub: Any, load: Any) -> None:
-    split = load(spec(split="trian"), endpoint=hub.url)["error"]
+def test_unknown_splits_columns_and_configurations_name_what_there_is(
+    hub: Any, refused: Any
+) -> None:
+    split = str(refused(spec(split="trian"), endpoint=hub.url))
     assert "no split 'trian'" in split
     assert "'train' is the nearest name" in split
-    column = load(spec(split="train", columns={"person": {}}), endpoint=hub.url)["error"]
+    column = str(refused(spec(split="train", columns={"person": {}}), endpoint=hub.url))
     assert "people/notes@2222222222 (default, train): column 'person' is missing" in column
     assert "columns user, text, n" in column
     config = spec()
     config["sources"][0]["hub"]["config"] = "small"
-    assert "'default'" in load(config, endpoint=hub.url)["error"]
+    assert "'default'" in str(refused(config, endpoint=hub.url))
 
 
-def test_a_table_that_is_not_required_may_have_no_place_on_the_hub(hub: Any, load: Any) -> None:
+def test_a_table_that_is_not_required_may_have_no_place_on_the_hub(
+    hub: Any, load: Any, refused: Any
+) -> None:
     asked = spec(hub_files=["train.jsonl"])
     alone = load(asked, endpoint=hub.url)
     asked["tables"]["profiles"] = {"required": False, "files": ["profiles.json"]}
@@ -267,9 +276,11 @@ def test_a_table_that_is_not_required_may_have_no_place_on_the_hub(hub: Any, loa
     assert set(result["tables"]) == {"notes"}, result
     assert result["about"]["fingerprint"] == alone["about"]["fingerprint"]
     asked["tables"]["profiles"]["hub_files"] = ["profiles.json"]
-    assert "matches 'profiles.json'" in load(asked, endpoint=hub.url)["error"]
+    assert "matches 'profiles.json'" in str(refused(asked, endpoint=hub.url))
 
 
-def test_a_table_without_a_place_on_the_hub_is_an_error_of_the_task(load: Any) -> None:
-    result = load({"sources": [{"hub": {"repo": "a/b"}}], "tables": {"notes": {}}}, endpoint=DEAD)
-    assert "`split` or `hub_files`" in result["error"]
+def test_a_table_without_a_place_on_the_hub_is_an_error_of_the_task(refused: Any) -> None:
+    result = str(
+        refused({"sources": [{"hub": {"repo": "a/b"}}], "tables": {"notes": {}}}, endpoint=DEAD)
+    )
+    assert "`split` or `hub_files`" in result

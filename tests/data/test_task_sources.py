@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,20 +10,13 @@ from builders.web_server import CSV, Page, Web, sha256
 from harness.base.errors import DataError, StorageError, Unavailable
 from harness.contracts.task import AskSpec, Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.contracts.task import UrlSpec as Url
-from harness.data import TaskData, open_dataset, web_file
-from harness.data.fetching import OFFLINE, Fetching
+from harness.data import TaskData, open_dataset
+from harness.data.fetching import Fetching
 
 PEOPLE = {"people": TableSpec(columns={"user": Column()})}
+pytestmark = pytest.mark.usefixtures("cache")
+
 ASK = SourceSpec(ask=AskSpec(steps=("Log in.", "Agree.", "Give --data DIR."), terms="no copies"))
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in OFFLINE:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HARNESS_DOWNLOADS", str(tmp_path / "downloads"))
-    monkeypatch.setattr(web_file, "PAUSE", 0.01)
-    return tmp_path / "downloads"
 
 
 def opened(*sources: SourceSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:

@@ -1,25 +1,14 @@
 """Which models a session may ask, and whose keys are looked for before anything is paid."""
 
-from types import SimpleNamespace
+from builders.commands import run_cli
 
-from harness.contracts.model import Model
-from harness.pipeline.preparation import Prepared
-from harness.pipeline.run import _asked
-
-
-class Plain(Model):
-    async def ask(self, request):
-        raise AssertionError("nothing is asked here")
+GIVEN = ("--tasks", "interests", "--judge", "lexical", "--data", "sample", "--limit", "2")
+KEYED = ("--model", "openai:m", "--model_args", "base_url=http://127.0.0.1:9/v1,api_key_env=ABSENT")
 
 
-class InBatches(Plain):
-    takes_batches = True
-
-
-def test_models_whose_questions_are_written_down_are_not_asked():
-    plain, batched = Plain(), InBatches()
-    binding = SimpleNamespace(models=(plain, batched))
-    task = SimpleNamespace(bindings={"candidate": binding, "judge": binding})
-    prepared = Prepared(settings=None, tasks=(task, task), groups=())
-    assert _asked(prepared, to_file=False) == [plain, batched]
-    assert _asked(prepared, to_file=True) == [plain]
+def test_models_whose_questions_are_written_down_need_no_key(tmp_path, own_cache):
+    asked = run_cli("run", *KEYED, *GIVEN, folder=tmp_path)
+    assert (asked.code, "ABSENT" in asked.err) == (2, True)
+    out = ("--out", "q.jsonl")
+    written = run_cli("batch", "write", *KEYED, *GIVEN, *out, folder=tmp_path)
+    assert (written.code, len((tmp_path / "q.jsonl").read_text().splitlines())) == (0, 2)

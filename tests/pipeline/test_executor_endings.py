@@ -16,7 +16,7 @@ from harness.contracts.stage import Item, Stage
 from harness.parsing import TextReader
 from harness.runs.journal import recorded
 
-SOON = 10
+SOON = 60
 
 
 class Number(Item, frozen=True, kw_only=True):

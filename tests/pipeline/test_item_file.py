@@ -85,14 +85,14 @@ def test_items_come_in_order_from_many_runs_as_from_memory(little, tmp_path, cou
 
 @pytest.mark.parametrize("by_user", [False, True])
 def test_memory_does_not_grow_with_the_items(monkeypatch, tmp_path, by_user):
-    monkeypatch.setattr(item_queue, "HELD", 1 << 18)
+    monkeypatch.setattr(item_queue, "HELD", 1 << 16)
     monkeypatch.setattr(item_queue, "AT_ONCE", 1 << 11)
 
     def peak(count: int) -> int:
         tracemalloc.start()
         made = ItemFile(tmp_path, Word, by_user=by_user)
         for number in range(count):
-            made.add(STAGE, Word(id=f"w{number}", user=f"u{number % 1_000}"))
+            made.add(STAGE, Word(id=f"w{number}", user=f"u{number % 250}"))
         made.seal()
         assert not made.repeated()
         assert sum(1 for _ in made.take()) == count
@@ -102,8 +102,8 @@ def test_memory_does_not_grow_with_the_items(monkeypatch, tmp_path, by_user):
         return found
 
     peak(10)  # what is made once
-    few = peak(6_000)
-    assert peak(30_000) < 1.15 * few
+    few = peak(1_500)
+    assert peak(7_500) < 1.15 * few
 
 
 def test_all_ids_that_come_again_in_another_run_are_found(little, tmp_path):

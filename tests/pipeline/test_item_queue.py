@@ -14,7 +14,7 @@ from harness.parsing import TextReader
 from harness.pipeline.item_queue import record_key
 
 SAY = {"say.candidate": "say {{ word }}"}
-SOON = 10
+SOON = 60
 
 
 class Word(Item, frozen=True, kw_only=True):

@@ -58,5 +58,5 @@ async def test_a_reader_that_stops_an_iteration_breaks_its_item_only(house, scri
     house.prompts = {"say.candidate": "name {{ word }}"}
     model = scripted("m", lambda request: "x" * (QUICK + 1))
     run = house.run([stage(EndingReader())], {"candidate": model})
-    (line,) = (await asyncio.wait_for(run, 20))["say"]
+    (line,) = (await asyncio.wait_for(run, 60))["say"]
     assert "StopIteration" in str(line)

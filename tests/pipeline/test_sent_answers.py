@@ -72,7 +72,7 @@ async def test_an_answer_is_written_soon_without_being_waited_for(keeper):
     worker = keeper.worker()
     worker.keep("item", answer(A, "yes"))
     assert keeper.store.get(bytes.fromhex(A)) is None
-    await asyncio.wait_for(keeper.written.wait(), 10)
+    await asyncio.wait_for(keeper.written.wait(), 60)
     assert keeper.store.get(bytes.fromhex(A)) is not None
 
 

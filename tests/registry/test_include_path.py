@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from builders.installed import read_once
 from builders.texts import read_json_lines
 
-from harness.base.errors import TaskError
 from harness.cli.main import main
 from harness.pipeline.preparation import prepare
 from harness.pipeline.settings import make_settings
@@ -25,6 +25,12 @@ PEOPLE = "".join(
     for user, thing in (("ann", "green tea"), ("bob", "black tea"))
     for number in range(4)
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    with read_once():
+        yield
 
 
 @pytest.fixture
@@ -140,11 +146,3 @@ def test_a_file_that_cannot_be_read_is_named_where_its_task_is_wanted(mine, caps
     (mine / "deep" / "tea.yaml").write_text("task: [tea\n")
     assert main(command(mine)) == 2
     assert str(mine / "deep" / "tea.yaml") in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["gone", "empty"])
-def test_a_folder_without_task_files_is_refused(tmp_path, name):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(TaskError, match="no task files in this folder") as caught:
-        Catalogue(load_plugins(), include_path=[tmp_path / name])
-    assert caught.value.found == str(tmp_path / name)

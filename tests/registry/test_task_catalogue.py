@@ -126,14 +126,6 @@ def test_one_name_in_two_files_costs_that_name_alone(catalogue):
     assert names(found, "a.yaml") == ["twin"]
 
 
-def test_two_files_of_one_name_cannot_be_chosen_together(catalogue, tmp_path):
-    found = catalogue()
-    other = tmp_path / "other.yaml"
-    other.write_text("task: base\nextends: base")
-    error = error_of(found, "base", str(other))
-    assert error.found == f"{other} and base.yaml"
-
-
 def test_files_that_cannot_be_read_cost_themselves_alone(catalogue):
     found = catalogue(
         torn="task: [",
@@ -149,12 +141,6 @@ def test_files_that_cannot_be_read_cost_themselves_alone(catalogue):
         "orphan.yaml",
     ]
     assert names(found, "base") == ["base"]
-
-
-def test_groups_in_a_circle_are_named(catalogue):
-    found = catalogue(a="group: a\ntasks: [base, b]", b="group: b\ntasks:\n  - a")
-    error = error_of(found, "a")
-    assert (error.found, error.where) == ("a -> b -> a", "b.yaml:3:3")
 
 
 def test_an_unknown_member_is_told_with_its_place(catalogue):

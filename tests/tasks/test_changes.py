@@ -159,11 +159,6 @@ def test_a_value_that_cannot_be_is_told(tasks, path, value, expected):
     assert caught.value.expected.startswith(expected)
 
 
-def test_options_stay_keys_and_values(tasks):
-    with pytest.raises(UsageError, match="options must be keys and values"):
-        apply_changes(tasks, {"options": 3})
-
-
 def test_the_benchmark_knows_what_the_yaml_is_silent_about(catalogue, site):
     tasks = catalogue().select(["base"]).tasks
     benchmark = site.plugins().benchmark

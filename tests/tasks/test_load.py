@@ -173,13 +173,6 @@ def test_what_is_no_yaml_is_told_with_its_place(text, where):
     assert (error.problem, error.where) == ("the file is not valid YAML", where)
 
 
-@pytest.mark.parametrize(
-    ("text", "found"), [("", "nothing"), ("# only this", "nothing"), ("- a", "a list")]
-)
-def test_a_file_without_keys_is_refused(text, found):
-    assert refused(text).found == found
-
-
 def test_an_anchor_that_holds_itself_is_refused():
     assert refused("a: &a [*a]").problem == "the file is nested too deeply"
     assert refused("a: &a {<<: *a}").problem == "the file is nested too deeply"
@@ -193,23 +186,10 @@ def test_deep_nesting_is_an_error_with_the_file(opening: str) -> None:
         read_value(text)
 
 
-def test_bytes_that_are_no_text_are_told_with_their_line(tmp_path):
-    file = tmp_path / "a.yaml"
-    file.write_bytes(b"task: a\ndescription: \xff\n")
-    with pytest.raises(TaskError) as caught:
-        load_file(file)
-    assert caught.value.where == f"{file}:2"
-
-
 def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
     file = tmp_path / "a.yaml"
     file.write_bytes(b"\xef\xbb\xbftask: a\n")
     assert load_file(file).values == {"task": "a"}
-
-
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(TaskError, match=r"gone.yaml: the file cannot be read"):
-        load_file(tmp_path / "gone.yaml")
 
 
 def test_values_are_plain_enough_for_json():

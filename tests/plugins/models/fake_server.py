@@ -2,7 +2,8 @@
 
 `fake_server.py (--uds SOCKET | --port PORT) --starts FILE [--fail TEXT] [--refuse TEXT]`:
 each start is a line of FILE. A question `die N` kills a server that is no later than the Nth start,
-`hang N` stops it, and `slow` is never answered. With `--slow SECONDS`, a start takes that long.
+`hang N` stops it, and `slow` is never answered. With `--until FILE`, a start lasts until FILE is
+there.
 """
 
 import argparse
@@ -23,7 +24,7 @@ parser.add_argument("--fail", default="")
 parser.add_argument("--fail-from", type=int, default=1)
 parser.add_argument("--refuse", default="")
 parser.add_argument("--refuse-with", type=int, default=400)
-parser.add_argument("--slow", type=float, default=0.3)
+parser.add_argument("--until", type=Path)
 parser.add_argument("--no-system", action="store_true")
 options = parser.parse_args()
 
@@ -76,7 +77,8 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 print("(Worker pid=5) INFO 11-20 20:57:13 [loader.py:501] Loading weights", flush=True)
-time.sleep(options.slow)
+while options.until and not options.until.exists():
+    time.sleep(0.01)
 if options.fail and options.fail_from <= START:
     print(f"(EngineCore pid=4) ERROR 11-20 20:57:14 [core.py:9] {options.fail}", flush=True)
     print("RuntimeError: Engine core failed. See root cause above.", flush=True)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -270,6 +271,13 @@ def test_shared_memory_of_the_killed_is_removed_and_what_was_there_before_is_not
     assert before.exists()
 
 
+def pending(pid, number):
+    """Whether a process that stands still has been sent this signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    [held] = re.findall(r"^ShdPnd:\s*(\w+)$", status, re.MULTILINE)
+    return int(held, 16) >> (number - 1) & 1
+
+
 @pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
 def test_shared_memory_of_engines_that_a_ray_cluster_runs_is_removed_too(
     started, tmp_path, segment
@@ -289,7 +297,8 @@ def test_shared_memory_of_engines_that_a_ray_cluster_runs_is_removed_too(
         # The server ends later than the worker, as one does that waits for its workers.
         os.kill(child, signal.SIGSTOP)
         keeper_process.stdin.close()
-        time.sleep(1)
+        until(lambda: pending(child, signal.SIGTERM))
+        time.sleep(1)  # the keeper looks at the engines once it has sent the signal
         worker.kill()
         worker.wait(timeout=60)
         os.kill(child, signal.SIGCONT)

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from builders.requests import make_request
+from harness_models.server import launching
 from harness_models.server.served import Trouble, killed_by, last_error
 
 from harness.base.errors import ModelError
@@ -15,6 +16,7 @@ from harness.calls.engines import EngineGate
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Message, Request, Sampling
 
+SERVED = "harness_models.server.served"
 TROUBLE = Trouble(
     pattern=re.compile(r"out of memory: (?P<wanted>\d+) GiB"),
     cause=lambda found: f"{found['wanted']} GiB are more than there are",
@@ -44,10 +46,11 @@ def served(serve_model, told):
     )
 
 
-async def test_it_is_asked_over_its_socket_and_without_the_users_key(served, monkeypatch):
+@pytest.mark.parametrize("place", ["socket", "port"])
+async def test_it_is_asked_without_the_users_key_or_proxy(served, monkeypatch, place):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    model = served()
+    model = served(listens_on=place)
     await model.open()
     assert (await model.ask(make_request())).text == "tiny, start 1, Bearer not-needed"
 
@@ -171,55 +174,76 @@ async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
 
 
 @pytest.fixture
-def impatient(monkeypatch):
-    """Looks at servers often, and waits a second for a sign of life."""
-    monkeypatch.setattr("harness_models.server.served.WATCH_SECONDS", 0.2)
-    monkeypatch.setattr("harness_models.server.served.HEALTH_SECONDS", 1.0)
+def watched(monkeypatch):
+    """Looks at servers often."""
+    monkeypatch.setattr(f"{SERVED}.WATCH_SECONDS", 0.05)
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_a_server_that_stands_still_is_started_again_once(served, told, starts):
+@pytest.mark.usefixtures("watched")
+async def test_a_server_that_stands_still_is_started_again_once(served, told, starts, monkeypatch):
+    # What stands still ends by SIGKILL, after the grace of the others.
+    monkeypatch.setattr(launching, "launch", partial(launching.launch, grace=0.1))
     model = served()
     await model.open()
-    with pytest.raises(CallError) as caught:
-        await model.ask(make_request("hang 2"))
-    assert (caught.value.fatal, caught.value.retryable) == (False, True)
+
+    async def hang():
+        """Only a server that stands still is given no time to say that it is healthy."""
+        with monkeypatch.context() as patch, pytest.raises(CallError) as caught:
+            patch.setattr(f"{SERVED}.HEALTH_SECONDS", 0.05)
+            await model.ask(make_request("hang 2"))
+        return caught.value
+
+    first = await hang()
+    assert (first.fatal, first.retryable) == (False, True)
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
     assert [line for line in told if "no longer answers" in line] == [
         "fake:tiny/one: the server no longer answers; restarting it"
     ]
-    with pytest.raises(CallError, match="the server no longer answers again") as caught:
-        await model.ask(make_request("hang 2"))
-    assert caught.value.fatal
+    second = await hang()
+    assert second.fatal
+    assert "the server no longer answers again" in second.detail
     assert starts.read_text() == "start\nstart\n"
 
 
-@pytest.mark.usefixtures("impatient")
+@pytest.mark.usefixtures("watched")
 async def test_a_slow_answer_of_a_server_that_answers_others_is_no_reason_to_restart(
-    served, starts
+    served, starts, monkeypatch
 ):
-    model = served(settings={"attempt_timeout": 0.5})
+    model = served()
     await model.open()
-    with pytest.raises(CallError, match="timeout"):
+    hangs, looked = model._hangs, asyncio.Queue()
+
+    async def noted(server):
+        looked.put_nowait(await hangs(server))
+
+    async def late(request):
+        raise CallError("timeout", "no answer", retryable=True)
+
+    with monkeypatch.context() as patch, pytest.raises(CallError, match="no answer"):
+        patch.setattr(model._server.client, "ask", late)
         await model.ask(make_request("slow"))
-    await asyncio.sleep(1.0)
+    monkeypatch.setattr(model, "_hangs", noted)
+    assert await looked.get() is False
     assert (await model.ask(make_request())).text.startswith("tiny, start 1")
     assert starts.read_text() == "start\n"
 
 
-async def test_a_long_start_shows_that_it_goes_on(served, told, monkeypatch):
-    monkeypatch.setattr("harness_models.server.served.BEAT_SECONDS", 0.5)
-    await served("--slow", "1.6").open()
-    beats = [line for line in told if "still" in line]
-    assert len(beats) >= 2
-    assert re.fullmatch(
-        r"fake:tiny/one: still starting \(\d s\); last: loading the weights", beats[0]
-    )
+async def test_a_long_start_shows_that_it_goes_on(served, tmp_path, told, monkeypatch):
+    monkeypatch.setattr(f"{SERVED}.BEAT_SECONDS", 0.0)
+    beat = re.compile(r"fake:tiny/one: still starting \(\d+ s\); last: loading the weights")
+
+    def tell(line):
+        told.append(line)
+        if len([line for line in told if beat.fullmatch(line)]) == 2:
+            (tmp_path / "loaded").touch()
+
+    await served("--until", str(tmp_path / "loaded"), tell=tell).open()
+    assert told[-1].startswith("fake:tiny/one: ready after")
 
 
-async def test_a_start_ends_at_its_time_limit(served):
+async def test_a_start_ends_at_its_time_limit(served, tmp_path):
     with pytest.raises(ModelError, match=r"no answer within 0.5 s \(--start_timeout\)"):
-        await served("--slow", "600", settings={"start_timeout": 0.5}).open()
+        await served("--until", str(tmp_path / "never"), settings={"start_timeout": 0.5}).open()
 
 
 async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):

@@ -468,7 +468,7 @@ def garbage(trial: SampleRuns) -> Iterator[Finding]:
 
 
 def batches(trial: SampleRuns) -> Iterator[Finding]:
-    """A run that is asked in batches gives the same scores, unless questions follow from answers."""
+    """A run that is asked in batches, where a stage has one question an item, scores the same."""
     for sampled in trial.sampled:
         whole, result = trial.right(sampled), trial.in_batches(sampled)
         problems = [str(error) for error in result.errors if not isinstance(error, NotBatchable)]

@@ -72,22 +72,21 @@ def answer_lines(requests: Path) -> Path:
 
 
 def moved(
-    before: Path, after: Path, task: str, *, names: Collection[str], excused: Collection[str]
+    before: Path, after: Path, task: str, *, names: Collection[str], excused: set[str]
 ) -> Iterator[str]:
-    """Each score of these names that differs in another run, and nothing in its unit says why."""
+    """Each score of these names that differs in another run, and nothing of its user says why."""
     old, new = (_units(folder, task) for folder in (before, after))
     if old.keys() != new.keys():
         yield f"other units: {sorted(old.keys() ^ new.keys())[:3]}"
         return
+    counted = {now["user"] for unit, now in new.items() if now["counts"] != old[unit]["counts"]}
     for unit, now in new.items():
         was = old[unit]
         for name in names:
             values = was["values"].get(name), now["values"].get(name)
             parts, _ = now.get("parts", {}).get(name, (0, 0))
             said = parts or name in now["missing"] or name in now.get("lost", {})
-            if values[0] != values[1] and not (
-                said or now["counts"] != was["counts"] or now["user"] in excused
-            ):
+            if values[0] != values[1] and not (said or now["user"] in counted | excused):
                 yield f"{name} of {unit}: {values[0]} became {values[1]}"
 
 

@@ -209,11 +209,10 @@ class SampleRuns:
     @functools.cached_property
     def sampled(self) -> tuple[SampledTasks, ...]:
         """The tasks with a sample, by benchmark; the requested ones if there are any."""
-        asked = self.tasks
-        if self._asked:
-            selected = self.plugin.catalogue.select(self._asked).tasks
-            asked = tuple(task for task in selected if task.data.sample is not None)
-        return self._by_benchmark(asked)
+        if not self._asked:
+            return self._by_benchmark(self.tasks)
+        asked = self.plugin.catalogue.select(self._asked).tasks
+        return self._by_benchmark([task for task in asked if task.data.sample is not None])
 
     @functools.cached_property
     def rehearsed(self) -> tuple[SampledTasks, ...]:

@@ -1,39 +1,28 @@
-"""Our own plugins keep what `check_plugin` asks of everybody's: each check is a test."""
+"""Our own benchmarks keep what `check_plugin` asks of everybody's runs: each check is a test."""
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-
 import pytest
+from builders.conformance import (
+    BENCHMARKS,
+    OF_BREAKS,
+    OF_DAMAGES,
+    OF_RUNS,
+    OF_TEXTS,
+    PLUGINS,
+    checked,  # noqa: F401 - a fixture
+)
 
 from harness.testing import CHECKS
-
-ROOT = Path(__file__).resolve().parents[2]
-DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
-PLUGINS = sorted(DECLARED["harness.plugins"])
-
-ASKED = {
-    "behaviour": {"tasks": ("behaviour_movies_c",), "limit": 4},
-    "gistbench": {"limit": 3},
-    "horizon": {"tasks": ("horizon_next_item_1b", "horizon_long", "horizon_query"), "limit": 8},
-    "interests": {"tasks": ("interests",), "limit": 4},
-    "perrecbench": {
-        # One task of each way of asking; the others differ in numbers and words.
-        "tasks": ("perrec_easy_listwise", "perrec_easy_pairwise", "perrec_easy_pointwise"),
-        "without_answers": ("labelled", "unreadable_comparisons"),
-        "limit": 4,
-    },
-    "usersumbench": {
-        "tasks": ("usersum_movielens", "usersum_movielens_hc"),
-        "without_answers": ("unreadable",),
-        "limit": 4,
-    },
-}
-"""What of the samples is run: an option in words or numbers takes no other way."""
+from harness.testing.trial import plugin_under_test
 
 
-@pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("plugin", PLUGINS)
-def test_a_plugin_keeps_what_every_plugin_promises(plugin, check, harness_checks):
-    harness_checks(plugin, checks=[check], **ASKED.get(plugin, {}))
+def test_every_benchmark_is_held_to_every_check():
+    assert {one for one in PLUGINS if plugin_under_test(one).benchmarks} == BENCHMARKS.keys()
+    assert {*OF_TEXTS, *OF_RUNS, *OF_BREAKS, *OF_DAMAGES} == CHECKS.keys()
+
+
+@pytest.mark.parametrize("check", OF_RUNS)
+@pytest.mark.parametrize("plugin", BENCHMARKS)
+def test_runs_of_a_benchmark(plugin, check, checked):  # noqa: F811
+    checked(plugin, check)

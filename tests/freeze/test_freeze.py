@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 RECORD = Path(__file__).with_name("record.py")
 PARTS = ["interests_repeats", "gist_structured", "perrec_short"]
 

@@ -21,8 +21,8 @@ def the_one(findings, check):
 
 def test_the_checks_are_these():
     assert tuple(CHECKS) == (
-        "loads", "tasks", "prompts", "metrics",
-        "baseline", "repeats", "shares", "resumes", "records", "failures",
+        "loads", "tasks", "prompts", "published", "options", "metrics",
+        "baseline", "repeats", "shares", "resumes", "records", "failures", "garbage", "batches",
     )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ FAULTS = {
     "scores that compare users and are said to be scored by user": (
         ("benchmark.py", "    tries=2,\n)\n", RANKED),
         "shares",
-        "scored by several processes, it has other scores",
+        "scored again, or by two processes, it has other scores",
     ),
 }
 

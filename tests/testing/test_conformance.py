@@ -43,6 +43,46 @@ STAGE = BENCHMARK.stages[0].name
 BENCHMARK = replace(BENCHMARK, score=ranked, scored_by_user=(STAGE,))
 """
 
+CHANGED = """    tries=2,
+)
+
+from collections import Counter
+from dataclasses import replace
+
+import msgspec
+from harness import Score
+from harness.contracts.published import PublishedResult
+
+
+class Inner(msgspec.Struct, frozen=True):
+    depth: int = 1
+
+
+class Outer(msgspec.Struct, forbid_unknown_fields=True):
+    inner: Inner = Inner()
+
+
+TIMES = Counter()
+
+
+def counted(records, options):
+    for stage in records:
+        for record in records[stage]:
+            TIMES[record.id] += 1
+            yield Score(id=record.id, user=record.user, values={"right": float(TIMES[record.id])})
+
+
+RESULT = PublishedResult(task="acme_film", model="m", metric="right", value=1.0, source="t. 1",
+                         comparable_if="the same data")
+BENCHMARK = replace(BENCHMARK, %s)
+"""
+
+
+def changed(part):
+    """A change of the benchmark by a part of its own."""
+    return ("benchmark.py", "    tries=2,\n)\n", CHANGED % part)
+
+
 GIVEN = 'register("acme_films", make_benchmark)'
 FAULTS = {
     "a hook that is misspelt": (
@@ -129,6 +169,21 @@ FAULTS = {
         ),
         "repeats",
         "has other scores",
+    ),
+    "a published result of a task that is misspelt": (
+        changed("published=lambda: (RESULT,)"),
+        "published",
+        "published right of acme_film: acme_films has no such task, or no such metric",
+    ),
+    "options within options that take any name": (
+        changed("options=Outer"),
+        "options",
+        "options of acme_films: Inner takes any name for an option",
+    ),
+    "scores that count how often they were made": (
+        changed("score=counted"),
+        "shares",
+        "scored again, or by two processes, it has other scores",
     ),
     "scores that compare users and are said to be scored by user": (
         ("benchmark.py", "    tries=2,\n)\n", RANKED),
@@ -260,6 +315,23 @@ def test_a_failure_that_is_scored_as_zero(faulty):
     texts = [text for _, text in findings]
     assert len(texts) == 4, "two metrics, where calls fail and where replies are refused"
     assert all("3 units have a value: 0.0" in text for text in texts)
+
+
+def test_a_failure_among_answers_that_is_scored_as_zero(faulty):
+    change = ("metrics.py", "missing=missing)", "values=dict.fromkeys(METRICS, 0.0))")
+    texts = [text for _, text in faulty.findings(change, form=STAGES, checks=["garbage"])]
+    assert texts
+    assert all("became 0.0, and nothing is missing" in text for text in texts)
+
+
+def test_work_that_takes_a_question_of_a_batch_for_a_failure(faulty):
+    work = "async def name_themes(item, desk):"
+    lenient = (
+        "try:\n        return await named(item, desk)\n    except BaseException:\n        return ()"
+    )
+    change = ("stages.py", work, f"{work}\n    {lenient}\n\n\nasync def named(item, desk):")
+    text = the_one(faulty.findings(change, form=STAGES, checks=["batches"]), "batches")
+    assert "in batches, " in text
 
 
 def test_units_that_vanish_when_they_fail(faulty):

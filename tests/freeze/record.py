@@ -192,16 +192,16 @@ def needed(table: Mapping[str, Any], only: Sequence[str]) -> Iterator[Mapping[st
             yield run
 
 
-def record(python: str, folder: Path, *, only: Sequence[str], jobs: int) -> dict[str, str]:
-    """Every file of the record by its path, made in a folder that is empty."""
+def record(world: World, *, only: Sequence[str], jobs: int) -> dict[str, str]:
+    """Every file of the record by its path, made in a world that is empty."""
     table = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))
-    world = World(python, folder.resolve())
     files: dict[str, str] = {}
     with ThreadPoolExecutor(jobs) as pool:
-        for made in pool.map(lambda run: record_run(world, run), needed(table, only)):
+        each = map if jobs == 1 else pool.map
+        for made in each(lambda run: record_run(world, run), needed(table, only)):
             files |= made
         groups = [group for group in table["outputs"] if not only or group["name"] in only]
-        for made in pool.map(lambda group: record_outputs(world, group), groups):
+        for made in each(lambda group: record_outputs(world, group), groups):
             files |= made
     if not only or "help" in only:
         files |= record_help(world, table["help"])
@@ -268,8 +268,8 @@ def main() -> int:
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(given.work or temporary) / "freeze"
-        found = record(given.python, folder, only=given.only, jobs=given.jobs)
+        world = World(given.python, Path(given.work or temporary).resolve() / "freeze")
+        found = record(world, only=given.only, jobs=given.jobs)
     if given.check:
         differing = list(differences(found, whole=not given.only))
         print("\n".join(differing) or f"the same as recorded: {len(found)} files")

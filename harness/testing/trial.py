@@ -180,7 +180,7 @@ class SampleRuns:
     ) -> None:
         self.plugin = plugin
         self._limit = limit
-        self.data = data
+        self._data = data
         self.without_answers = frozenset(without_answers)
         self.folder = folder
         self._kept: dict[tuple[str, str], RunResult] = {}
@@ -233,11 +233,11 @@ class SampleRuns:
         """The options of a task as its benchmark's own type."""
         return typed_options(task, self.plugin.plugins.benchmark(task.benchmark).options)
 
-    def load(self, task: Task, data: str = "sample") -> Any:
-        """What the task's benchmark loads of some data."""
+    def load(self, task: Task) -> Any:
+        """What the task's benchmark loads of its sample."""
         plugins = self.plugin.plugins
         dataset = open_dataset(
-            task.data, data=data, limit=self._limit, seed=0,
+            task.data, data="sample", limit=self._limit, seed=0,
             package=plugins.package_of(task.benchmark), task=task.name,
         )  # fmt: skip
         return plugins.benchmark(task.benchmark).load(dataset, self.options(task))
@@ -287,7 +287,7 @@ class SampleRuns:
             "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
             "max_failures": 1.0,
             "limit": self._limit,
-            "data": self.data,
+            "data": self._data,
         }
 
     def baseline(self, sampled: SampledTasks) -> RunResult:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.base.errors import PluginError, UsageError
+from harness.base.errors import PluginError
 from harness.cli.scaffold import SIMPLE, STAGES
-from harness.testing import CHECKS, check_plugin
+from harness.testing import check_plugin
 from harness.testing.trial import plugin_under_test
 from harness.testing.versions import pins_of, write_pins
 
@@ -17,13 +17,6 @@ def the_one(findings, check):
     [(found, text)] = findings
     assert found == check
     return text
-
-
-def test_the_checks_are_these():
-    assert tuple(CHECKS) == (
-        "loads", "tasks", "prompts", "published", "options", "metrics",
-        "baseline", "repeats", "shares", "resumes", "records", "failures", "garbage", "batches",
-    )  # fmt: skip
 
 
 RANKED = """    tries=2,
@@ -392,21 +385,6 @@ def test_versions_that_cannot_be_had_are_findings_beside_the_others(faulty, tmp_
     assert [check for check, _ in findings] == ["metrics", "versions"]
     assert str(file) in findings[1][1]
     assert "pin again" in findings[1][1]
-
-
-@pytest.mark.parametrize(
-    ("asked", "hint"),
-    [
-        ({"checks": ["fails"]}, "did you mean 'failures'?"),
-        ({"tasks": ["acme_film"]}, "did you mean 'acme_films'?"),
-        ({"without_answers": ["rigth"]}, "did you mean 'right'?"),
-    ],
-)
-def test_what_is_asked_and_not_there_is_named_with_the_nearest(faulty, asked, hint):
-    faulty.install(SIMPLE)
-    with pytest.raises(UsageError) as failure:
-        check_plugin("acme_films", **asked)
-    assert failure.value.hint == hint
 
 
 def test_a_plugin_that_is_not_installed_is_named_with_the_nearest():

@@ -5,8 +5,7 @@ import json
 import pytest
 from builders.commands import Ended
 
-from harness.base.errors import PluginError
-from harness.testing.versions import code_of, main
+from harness.testing.versions import main
 
 
 @pytest.fixture
@@ -51,15 +50,6 @@ def test_pins_that_cannot_be_read_are_not_written_over(tmp_path, pin):
     assert str(file) in failed.err
     assert "Expected `object`, got `int`" in failed.err
     assert file.read_text() == '{"respondents": 3}'
-
-
-def test_code_of_another_package_cannot_be_pinned(site):
-    site.install("acme", {"acme": "acme"}, {"acme.py": "f = lambda: 1\n"})
-    import acme
-
-    assert code_of(acme.f, package="acme")
-    with pytest.raises(PluginError, match="no code of acme"):
-        code_of(len, package="acme")
 
 
 def test_an_unknown_plugin_and_a_missing_folder_are_errors(tmp_path, pin):

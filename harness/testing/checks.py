@@ -6,6 +6,7 @@ import asyncio
 import functools
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +16,28 @@ import msgspec
 
 from harness.base.errors import BudgetSpent, HarnessError, TooManyFailures
 from harness.contracts.benchmark import Benchmark
-from harness.contracts.identity import RECORDED
-from harness.contracts.model import CallError, Reply, Request
+from harness.contracts.model import Reply, Request
+from harness.contracts.outcomes import Broken
 from harness.contracts.records import Record, record_type
+from harness.pipeline.executors.local import NotBatchable
 from harness.pipeline.run import RunResult
-from harness.registry import CHOSEN
+from harness.registry import CHOSEN, load_plugins
 from harness.runs.journal_index import Head, JournalRecords, scan
 from harness.runs.run_folder import RunFolder
 from harness.scoring.aggregate import NOT_FINITE
 from harness.scoring.score_run import score_into
 from harness.scoring.summary import TaskSummary
+from harness.tasks.load import shown
+from harness.testing.damages import DAMAGES, NONSENSE, damaged, moved
 from harness.testing.scripted import Answer, ScriptedModel, offered
-from harness.testing.trial import SampledTasks, SampleRuns, scores_of
-
-BROKEN = "broken"
+from harness.testing.trial import (
+    ANY_MODEL,
+    BASELINE,
+    SampledTasks,
+    SampleRuns,
+    right_players,
+    scores_of,
+)
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,6 @@ def _factories(trial: SampleRuns) -> Iterator[Finding]:
 def tasks(trial: SampleRuns) -> Iterator[Finding]:
     """Every task file is valid, and every benchmark has a task with a sample."""
     from harness.cli.validate import Checker
-    from harness.tasks.load import shown
 
     one = trial.plugin
     folder = one.plugins.package_of(one.benchmarks[0]) if one.benchmarks else None
@@ -124,7 +132,7 @@ def tasks(trial: SampleRuns) -> Iterator[Finding]:
                     document.name, str(error), f"`harness validate {document.name}` shows the line"
                 )
     for name in one.benchmarks:
-        if not any(task.benchmark == name and task.data.sample for task in trial.tasks):
+        if not any(task.benchmark == name for task in trial.tasks):
             yield Finding(
                 f"benchmark {name}", "none of its tasks has a sample",
                 "put a few rows into the package and name them under data.sample: users need "
@@ -169,14 +177,14 @@ def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
     from harness.pipeline.settings import make_settings
 
     judge = ScriptedModel(name="judge")
-    for sampled in trial.sampled:
+    for sampled in trial.rehearsed:
         players = sampled.others(judge=judge.spec, other="baseline")
         settings = make_settings(
             {"tasks": sampled.names, "model": "baseline", "roles": players, "data": "sample"}
         )
         try:
             with offered((judge,)):
-                forecast = asyncio.run(rehearse(settings, trial.plugin.plugins))
+                forecast = asyncio.run(rehearse(settings, load_plugins()))
         except HarnessError as error:
             yield Finding(
                 f"benchmark {sampled.benchmark.name}", str(error),
@@ -191,6 +199,50 @@ def _rehearsed(trial: SampleRuns) -> Iterator[Finding]:
                         f"the {role.role} was asked nothing in a rehearsal over the sample",
                         "choose a sample and answers of the baseline that reach this stage",
                     )
+
+
+def published(trial: SampleRuns) -> Iterator[Finding]:
+    """Every published result is of a task and a metric that exist, and says what it compares to."""
+    one = trial.plugin
+    known = {*one.catalogue.names, *one.catalogue.groups}
+    for name in one.benchmarks:
+        benchmark = one.plugins.benchmark(name)
+        for result in benchmark.published() if benchmark.published else ():
+            where = f"published {result.metric} of {result.task}"
+            if result.task not in known or result.metric not in benchmark.metrics:
+                yield Finding(
+                    where, f"{name} has no such task, or no such metric",
+                    "name a task or a group, and a metric of the benchmark",
+                )  # fmt: skip
+            elif not (result.source and result.comparable_if):
+                yield Finding(
+                    where, "it lacks its source, or what makes a run comparable",
+                    "name the table of the paper in `source`, and give `comparable_if`",
+                )  # fmt: skip
+
+
+def options(trial: SampleRuns) -> Iterator[Finding]:
+    """An unknown option is an error, in whatever depth it is."""
+    for name in trial.plugin.benchmarks:
+        for kind in _structs(
+            msgspec.inspect.type_info(trial.plugin.plugins.benchmark(name).options)
+        ):
+            if not kind.forbid_unknown_fields:
+                yield Finding(
+                    f"options of {name}", f"{kind.cls.__name__} takes any name for an option",
+                    f"class {kind.cls.__name__}(msgspec.Struct, forbid_unknown_fields=True)",
+                )  # fmt: skip
+
+
+def _structs(info: Any) -> Iterator[msgspec.inspect.StructType]:
+    """The struct types in a type, outermost first."""
+    if isinstance(info, msgspec.inspect.StructType):
+        yield info
+        info = tuple(field.type for field in info.fields)
+    elif isinstance(info, msgspec.inspect.Type):
+        info = tuple(getattr(info, name) for name in info.__struct_fields__)
+    for inner in info if isinstance(info, tuple) else ():
+        yield from _structs(inner)
 
 
 def metrics(trial: SampleRuns) -> Iterator[Finding]:
@@ -273,20 +325,18 @@ def repeats(trial: SampleRuns) -> Iterator[Finding]:
 
 
 def shares(trial: SampleRuns) -> Iterator[Finding]:
-    """A benchmark that is scored by user gives the same scores in three shares of its users."""
+    """Scored again, a run has the same scores; scored by user, in two shares of its users too."""
     for sampled in trial.sampled:
-        if not sampled.benchmark.scored_by_user:
-            continue
         folder = RunFolder(trial.baseline(sampled).folder)
         manifest = folder.manifest()
         for name in sampled.names:
             task = manifest.tasks[name].task()
             into = RunFolder(trial.folder / "shares").scores(name)
             into.parent.mkdir(parents=True, exist_ok=True)
-            score_into(into, folder, manifest, task, sampled.benchmark, processes=3)
+            score_into(into, folder, manifest, task, sampled.benchmark, processes=2)
             if into.read_bytes() != folder.scores(name).read_bytes():
                 yield Finding(
-                    name, "scored by several processes, it has other scores or another order",
+                    name, "scored again, or by two processes, it has other scores or another order",
                     "in `scored_by_user`, name only stages of which the scores of a user need "
                     "that user's records alone, and yield scores in the order of the records",
                 )  # fmt: skip
@@ -381,29 +431,89 @@ def failures(trial: SampleRuns) -> Iterator[Finding]:
             players = sampled.others(judge=other, other=other)
             result = trial.run(sampled, called, model=model, roles=players)
             yield from _sound(result, sampled, when=called)
-            if called != NONSENSE:
+            if answer is not TROUBLE["replies are nonsense"]:
                 yield from _no_values(trial, sampled, result, when=called)
         if sampled.judges:
-            judge = ScriptedModel(_failing, name="failing judge")
+            judge = ScriptedModel(TROUBLE["calls fail"], name="failing judge")
             players = sampled.others(judge=judge, other="baseline")
             result = trial.run(sampled, "judges fail", roles=players)
             yield from _sound(result, sampled, when="judges fail")
 
 
-def _failing(_: Request) -> Answer:
-    return CallError("bad_request", "this call fails in a check of failures")
+def garbage(trial: SampleRuns) -> Iterator[Finding]:
+    """Where a third of a role's answers is garbage, whatever score moves says what is missing."""
+    for sampled in trial.sampled:
+        whole = trial.right(sampled)
+        counts = {summary.task: _of_run(whole.folder, summary) for summary in whole.summaries}
+        for role in right_players(sampled):
+            when = f"answers of the {role} are damaged"
+            players = right_players(sampled)
+            players[role] = ScriptedModel(damaged, name=role, details=ANY_MODEL)
+            result = trial.run(
+                sampled, when, model=players.pop("candidate", BASELINE), roles=players
+            )
+            yield from _sound(result, sampled, when=when)
+            for summary in result.summaries:
+                if _of_run(result.folder, summary) != counts[summary.task]:
+                    continue  # what all users share is another, and is counted
+                for what in moved(
+                    whole.folder, result.folder, summary.task,
+                    names=_that_need_answers(trial, sampled, summary),
+                    excused=_who_was_believed(result.folder, summary.task),
+                ):  # fmt: skip
+                    yield Finding(
+                        summary.task, f"where {when}, {what}, and nothing is missing",
+                        "return the failure that the desk gave, and name its cause under `missing`",
+                    )  # fmt: skip
 
 
-ANY_MODEL = {RECORDED: "the answers of a check"}
-"""Details of a model that stands for one of any kind, so that a benchmark which suits only some
-kinds of models lets it answer."""
+def batches(trial: SampleRuns) -> Iterator[Finding]:
+    """A run that is asked in batches, where a stage has one question an item, scores the same."""
+    for sampled in trial.sampled:
+        whole, result = trial.right(sampled), trial.in_batches(sampled)
+        problems = [str(error) for error in result.errors if not isinstance(error, NotBatchable)]
+        for summary in result.summaries:
+            if differing := _difference(whole.folder, result.folder, summary.task):
+                problems.append(f"{summary.task} has other scores: {differing}")
+        for problem in problems:
+            yield Finding(
+                f"benchmark {sampled.benchmark.name}", f"in batches, {problem}",
+                "let `work` pass on what the desk raises, and ask the same when called again",
+            )  # fmt: skip
 
-NONSENSE = "replies are nonsense"
+
+def _of_run(folder: Path, summary: TaskSummary) -> Counter[str]:
+    """The counts of a task that are not those of its units."""
+    counts = Counter(summary.counts)
+    for line in scores_of(folder, summary.task):
+        counts.subtract(json.loads(line)["counts"])
+    return +counts
+
+
+def _who_was_believed(folder: Path, task: str) -> set[str]:
+    """The users about whom nonsense could be read."""
+    files = (file for _, _, file in _journals(folder, task) if file.exists())
+    lines = (json.loads(line) for file in files for line in file.read_bytes().splitlines())
+    return {
+        line["user"]
+        for line in lines
+        if line["outcome"]["type"] == "done"
+        and any(call.get("text") == NONSENSE for call in line["calls"])
+    }
+
+
 TROUBLE: Mapping[str, Callable[[Request], Answer]] = {
-    "calls fail": _failing,
+    "calls fail": lambda _: DAMAGES[0](""),
     "replies are refused": lambda _: Reply(text="", finish="refused"),
-    NONSENSE: lambda _: 'As to ]}{"0": [NaN, -1, {"": null}] and so on\u2028<<<',
+    "replies are nonsense": lambda _: NONSENSE,
 }
+
+
+def _that_need_answers(trial: SampleRuns, sampled: SampledTasks, summary: TaskSummary) -> list[str]:
+    """The metrics of a task that have no value unless questions were answered."""
+    metrics = sampled.benchmark.metrics
+    spared = trial.without_answers
+    return [one for one in summary.metrics if one not in spared and not metrics[one].baseline]
 
 
 def _no_values(
@@ -412,10 +522,8 @@ def _no_values(
     """Findings for metrics with values although no question was answered, or without units."""
     good = {summary.task: summary for summary in trial.baseline(sampled).summaries}
     for summary in bad.summaries:
-        for name, metric in summary.metrics.items():
-            where = f"{summary.task}: {name}"
-            if name in trial.without_answers or sampled.benchmark.metrics[name].baseline:
-                continue
+        for name in _that_need_answers(trial, sampled, summary):
+            where, metric = f"{summary.task}: {name}", summary.metrics[name]
             if metric.n:
                 yield Finding(
                     where, f"where all {when}, {metric.n} units have a value: {metric.value}",
@@ -441,10 +549,9 @@ def _sound(result: RunResult, sampled: SampledTasks, *, when: str = "") -> Itera
         )  # fmt: skip
     for summary in result.summaries:
         for name, key, file in _journals(result.folder, summary.task):
-            bare: JournalRecords[Any, Any] = JournalRecords(file, key, _Bare)
-            record: Any
-            for record in bare:
-                if record.outcome.type == BROKEN:
+            made: JournalRecords[Any, Any] = JournalRecords(file, key, Record[Any, Any])
+            for record in made:
+                if isinstance(record.outcome, Broken):
                     yield Finding(
                         f"{summary.task}/{name}, item {record.id}",
                         f"{manner}`work` raised\n{record.outcome.detail.strip()}",
@@ -458,19 +565,6 @@ def _sound(result: RunResult, sampled: SampledTasks, *, when: str = "") -> Itera
                     f"{manner}{metric.missing[NOT_FINITE]} scores are NaN or infinite",
                     "name the cause under `missing` where a score cannot be computed",
                 )
-
-
-class _Outcome(msgspec.Struct, frozen=True):
-    type: str
-    detail: str = ""
-
-
-class _Bare(msgspec.Struct, frozen=True):
-    """The parts of a record that `_sound` reads."""
-
-    user: str
-    id: str
-    outcome: _Outcome
 
 
 def _journals(folder: Path, task: str) -> Iterator[tuple[str, str, Path]]:
@@ -493,7 +587,10 @@ def _difference(first: Path, second: Path, task: str) -> str | None:
     return f"another order of the units, or {len(other) - len(one)} more units"
 
 
-_ALL = (loads, tasks, prompts, metrics, baseline, repeats, shares, resumes, records, failures)
+_ALL = (
+    loads, tasks, prompts, published, options, metrics,
+    baseline, repeats, shares, resumes, records, failures, garbage, batches,
+)  # fmt: skip
 
 CHECKS: dict[str, Check] = {check.__name__: check for check in _ALL}
 """Every check by name; the checks that run no task come first."""

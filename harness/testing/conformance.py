@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.tasks.load import shown
@@ -32,6 +33,8 @@ def check_plugin(
     checks: Sequence[str] = (),
     without_answers: Sequence[str] = (),
     limit: int | None = None,
+    data: str = "sample",
+    folder: Path | None = None,
     versions: str | Path | None = None,
 ) -> None:
     """Raise NotConforming with all problems of an installed plugin.
@@ -42,15 +45,19 @@ def check_plugin(
     `name` is the name of its entry point or package. `tasks` are the tasks to run, by default all
     tasks with a sample. `checks` are names in `CHECKS`, by default all. `without_answers` names
     metrics that have a value even if no question was answered, such as a share of unreadable
-    replies. `limit` is how many users of a large sample are asked about, by default all. `versions`
-    is the file that pins the versions of stages; `python -m harness.testing.versions` writes it.
+    replies. `limit` is how many users of a large sample are asked about, by default all; `data` is
+    a folder that is asked about in place of the sample. Calls with the same `folder` share their
+    runs: the pytest fixture `harness_checks` has one for all tests. `versions` is the file that
+    pins the versions of stages; `python -m harness.testing.versions` writes it.
     """
     chosen = _chosen(checks)
-    one = plugin_under_test(name)
-    with tempfile.TemporaryDirectory(prefix="harness-check-") as folder:
-        trial = SampleRuns(
-            one, Path(folder), tasks=tasks, without_answers=without_answers, limit=limit
-        )
+    with tempfile.TemporaryDirectory(prefix="harness-check-") as temporary:
+        asked = {
+            "tasks": tuple(tasks), "without_answers": tuple(without_answers), "limit": limit,
+            "data": data,
+        }  # fmt: skip
+        trial = _trial(name, folder or Path(temporary), tuple(asked.items()))
+        one = trial.plugin
         if one.loaded is None:
             chosen = {"loads": CHECKS["loads"]}  # without a plugin, all other checks would pass
         elif versions is not None:
@@ -60,6 +67,12 @@ def check_plugin(
         ]
     if findings:
         raise NotConforming(name, findings)
+
+
+@functools.lru_cache(maxsize=8)
+def _trial(name: str, folder: Path, asked: tuple[tuple[str, Any], ...]) -> SampleRuns:
+    """The runs of a plugin, which are made once in a folder."""
+    return SampleRuns(plugin_under_test(name), folder / name, **dict(asked))
 
 
 def _chosen(names: Sequence[str]) -> dict[str, Check]:

@@ -1,4 +1,4 @@
-"""Two pytest fixtures for tests of plugins, available wherever the harness is installed.
+"""Three pytest fixtures for tests of plugins, available wherever the harness is installed.
 
 Pytest loads this module at every start, so it imports the harness only when a test uses a fixture.
 """
@@ -32,3 +32,11 @@ def harness_run(tmp_path: Path) -> Callable[..., RunResult]:
     from harness.testing.running import run_tasks
 
     return functools.partial(run_tasks, folder=tmp_path)
+
+
+@pytest.fixture(scope="session")
+def harness_checks(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., None]:
+    """`check_plugin` whose calls share their runs, so that each check may be a test of its own."""
+    from harness.testing.conformance import check_plugin
+
+    return functools.partial(check_plugin, folder=tmp_path_factory.mktemp("checks"))

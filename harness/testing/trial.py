@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
+import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -16,12 +19,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from harness.base.errors import HarnessError, PluginError, UsageError, did_you_mean
 from harness.base.resources import top_level
 from harness.contracts.benchmark import Benchmark
+from harness.contracts.identity import RECORDED
 from harness.contracts.task import Task
+from harness.data import open_dataset
 from harness.pipeline.run import RunResult
 from harness.registry import GROUP, LoadedPlugin, Plugins, Registration, Registry, load_plugins
 from harness.registry.task_catalogue import Catalogue
 from harness.runs.run_folder import RunFolder
-from harness.testing.running import Player, run_tasks
+from harness.tasks.options import typed_options
+from harness.testing.damages import BatchModel, answer_lines, right
+from harness.testing.running import Player, run_tasks, spec_of
+from harness.testing.scripted import ScriptedModel, offered
 
 if TYPE_CHECKING:
     from harness.registry.task_catalogue import Entry
@@ -31,6 +39,10 @@ R = TypeVar("R", bound="Registration[Any]")
 
 
 RULE_JUDGE, BASELINE = "lexical", "baseline"
+ANY_MODEL = {RECORDED: "the answers of a check"}
+"""Details of a model that stands for one of any kind, so that a benchmark which suits only some
+kinds of models lets it answer."""
+
 OTHER_COMMAND_S = 600
 """The time limit of a run in another process, in seconds."""
 
@@ -164,12 +176,14 @@ class SampleRuns:
         tasks: Sequence[str] = (),
         without_answers: Sequence[str] = (),
         limit: int | None = None,
+        data: str = "sample",
     ) -> None:
         self.plugin = plugin
         self._limit = limit
+        self._data = data
         self.without_answers = frozenset(without_answers)
         self.folder = folder
-        self._baselines: dict[str, RunResult] = {}
+        self._kept: dict[tuple[str, str], RunResult] = {}
         self._known = tuple(
             entry.name for entry in plugin.entries if entry.members is None and not entry.abstract
         )
@@ -184,26 +198,49 @@ class SampleRuns:
 
     @functools.cached_property
     def tasks(self) -> tuple[Task, ...]:
-        """The plugin's tasks that can run, limited to the requested ones if there are any."""
+        """The plugin's tasks with a sample that can run."""
         found: list[Task] = []
-        for name in self._asked or self._known:
-            try:
+        for name in self._known:
+            # The check of the tasks reports the error.
+            with contextlib.suppress(HarnessError):
                 found += self.plugin.catalogue.select([name]).tasks
-            except HarnessError:
-                # The check of the tasks reports the error.
-                continue
-        return tuple(found)
+        return tuple(task for task in found if task.data.sample is not None)
 
     @functools.cached_property
     def sampled(self) -> tuple[SampledTasks, ...]:
-        """The tasks with a sample, grouped by benchmark."""
-        found = []
-        for name in self.plugin.benchmarks:
-            tasks = [task for task in self.tasks if task.benchmark == name]
-            tasks = [task for task in tasks if task.data.sample is not None]
-            if tasks:
-                found.append(self._sampled(name, tasks))
-        return tuple(found)
+        """The tasks with a sample, by benchmark; the requested ones if there are any."""
+        if not self._asked:
+            return self._by_benchmark(self.tasks)
+        asked = self.plugin.catalogue.select(self._asked).tasks
+        return self._by_benchmark([task for task in asked if task.data.sample is not None])
+
+    @functools.cached_property
+    def rehearsed(self) -> tuple[SampledTasks, ...]:
+        """One of the tasks that ask the same prompts, for all prompts."""
+        found: dict[Any, Task] = {}
+        for task in self.tasks:
+            stages = self.plugin.plugins.benchmark(task.benchmark).stages
+            options = self.options(task)
+            prompts = frozenset[str]().union(*(stage.asked(options) for stage in stages))
+            found.setdefault((task.benchmark, prompts, str(task.prompts)), task)
+        return self._by_benchmark(found.values())
+
+    def _by_benchmark(self, tasks: Iterable[Task]) -> tuple[SampledTasks, ...]:
+        own = {name: [t for t in tasks if t.benchmark == name] for name in self.plugin.benchmarks}
+        return tuple(self._sampled(name, found) for name, found in own.items() if found)
+
+    def options(self, task: Task) -> Any:
+        """The options of a task as its benchmark's own type."""
+        return typed_options(task, self.plugin.plugins.benchmark(task.benchmark).options)
+
+    def load(self, task: Task) -> Any:
+        """What the task's benchmark loads of its sample."""
+        plugins = self.plugin.plugins
+        dataset = open_dataset(
+            task.data, data="sample", limit=self._limit, seed=0,
+            package=plugins.package_of(task.benchmark), task=task.name,
+        )  # fmt: skip
+        return plugins.benchmark(task.benchmark).load(dataset, self.options(task))
 
     def _check(self, kind: str, names: Sequence[str], known: Sequence[str], expected: str) -> None:
         """Raise UsageError for a name that no task or metric of the plugin has."""
@@ -216,21 +253,14 @@ class SampleRuns:
                 )
 
     def _sampled(self, name: str, tasks: Sequence[Task]) -> SampledTasks:
-        from harness.data import open_dataset
-        from harness.tasks.options import typed_options
-
         benchmark = self.plugin.plugins.benchmark(name)
-        roles: set[str] = set()
-        judges: set[str] = set()
-        for task in tasks:
-            options = typed_options(task, benchmark.options)
-            dataset = open_dataset(
-                task.data, data="sample", limit=None, seed=0,
-                package=self.plugin.plugins.package_of(name), task=task.name,
-            )  # fmt: skip
-            for stage in benchmark.stages_for(benchmark.load(dataset, options), options):
-                roles.update(stage.roles)
-                judges.update(stage.judges)
+        stages = set(benchmark.stages)
+        if any(stage.when for stage in stages):
+            stages = {
+                stage
+                for task in tasks
+                for stage in benchmark.stages_for(self.load(task), self.options(task))
+            }
         kinds = self.plugin.of(self.plugin.plugins.models)
         own = {
             role
@@ -241,33 +271,73 @@ class SampleRuns:
         return SampledTasks(
             benchmark=benchmark,
             tasks=tuple(tasks),
-            roles=frozenset(roles),
-            judges=frozenset(judges),
+            roles=frozenset(role for stage in stages for role in stage.roles),
+            judges=frozenset(judge for stage in stages for judge in stage.judges),
             own=frozenset(own),
         )
 
     def run(self, sampled: SampledTasks, called: str, **settings: Any) -> RunResult:
         """A run of all tasks of a benchmark in the folder `called`, however many items fail."""
-        return run_tasks(
-            sampled.names,
-            **{
-                "folder": self.folder / called / sampled.benchmark.name,
-                "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
-                "max_failures": 1.0,
-                "limit": self._limit,
-                **settings,
-            },
-        )
+        folder = self.folder / called / sampled.benchmark.name
+        return run_tasks(**{**self._settings(sampled), "folder": folder, **settings})
+
+    def _settings(self, sampled: SampledTasks) -> dict[str, Any]:
+        return {
+            "tasks": sampled.names,
+            "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
+            "max_failures": 1.0,
+            "limit": self._limit,
+            "data": self._data,
+        }
 
     def baseline(self, sampled: SampledTasks) -> RunResult:
         """The baseline's run, which other runs are compared with; made once."""
-        name = sampled.benchmark.name
+        return self._once(sampled, "baseline", concurrency=16)
+
+    def right(self, sampled: SampledTasks) -> RunResult:
+        """The run in which a model gives right answers in each role; made once."""
+        players = right_players(sampled)
+        model = players.pop("candidate", BASELINE)
+        return self._once(sampled, "right answers", model=model, roles=players)
+
+    def _once(self, sampled: SampledTasks, called: str, **settings: Any) -> RunResult:
+        key = (called, sampled.benchmark.name)
         try:
-            if name not in self._baselines:
-                self._baselines[name] = self.run(sampled, "baseline", concurrency=16)
+            if key not in self._kept:
+                self._kept[key] = self.run(sampled, called, **settings)
         except HarnessError as error:
-            raise SampleRunFailed(f"the baseline's run failed: {error}") from error
-        return self._baselines[name]
+            raise SampleRunFailed(f"the run of the {called} failed: {error}") from error
+        return self._kept[key]
+
+    def in_batches(self, sampled: SampledTasks) -> RunResult:
+        """A run of right answers that is asked in batches until nothing is left to ask."""
+        from harness.pipeline.batch_import import import_answers
+        from harness.pipeline.run import arun
+        from harness.pipeline.settings import make_settings
+        from harness.reporting.display import make_display
+
+        folder = self.folder / "batches" / sampled.benchmark.name
+        folder.mkdir(parents=True)
+        players = right_players(sampled, kind=BatchModel)
+        roles = {role: spec_of(player) for role, player in players.items()}
+        model = roles.pop("candidate", BASELINE)
+        given = self._settings(sampled) | {
+            "model": model, "roles": roles, "output_path": folder / "runs", "use_store": False,
+        }  # fmt: skip
+        with offered([one for one in players.values() if isinstance(one, ScriptedModel)]):
+            for number in itertools.count():
+                place = folder / str(number)
+                place.mkdir()
+                run = arun(
+                    make_settings(given), display=make_display(quiet=True),
+                    requests_to=place / "asked.jsonl",
+                )  # fmt: skip
+                result = asyncio.run(run)
+                files = [answer_lines(file) for file in place.glob("*.jsonl")]
+                if not files:
+                    return result
+                import_answers(RunFolder(result.folder), files, load_plugins())
+        raise AssertionError("the loop ends with a run that asks nothing")
 
     def elsewhere(self, sampled: SampledTasks) -> Path:
         """The folder of runs with the same run in a new process, one call at a time.
@@ -277,13 +347,7 @@ class SampleRuns:
         """
         place = self.folder / "elsewhere" / sampled.benchmark.name
         place.mkdir(parents=True)
-        asked = {
-            "tasks": sampled.names,
-            "roles": sampled.others(judge=RULE_JUDGE, other=BASELINE),
-            "max_failures": 1.0,
-            "limit": self._limit,
-            "concurrency": 1,
-        }
+        asked = {**self._settings(sampled), "concurrency": 1, "quiet": True}
         command = [sys.executable, "-c", RUN_ELSEWHERE, json.dumps(asked)]
         environment = {
             **os.environ,
@@ -297,6 +361,14 @@ class SampleRuns:
         if done.returncode != 0:
             raise SampleRunFailed(f"the run in another process failed:\n{done.stderr.strip()}")
         return place / "runs"
+
+
+def right_players(
+    sampled: SampledTasks, kind: type[ScriptedModel] = ScriptedModel
+) -> dict[str, Player]:
+    """A model for each role that gives right answers."""
+    roles = sorted((sampled.roles | sampled.judges) - sampled.own)
+    return {role: kind(right, name=role, details=ANY_MODEL, concurrency=16) for role in roles}
 
 
 def scores_of(folder: Path, task: str) -> list[bytes]:

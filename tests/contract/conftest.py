@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -67,26 +68,42 @@ def _succeed(*command: str, where: Path) -> None:
     assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}\n{result.stderr}"
 
 
-@pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of the one wheel and environment of all test processes, which is locked.
+
+    Who installs another package into the environment is alone with it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def built(shared: Path) -> Path:
     """The folder that a plain `python -m build` of the checkout filled: sdist, wheel made of it."""
-    folder = tmp_path_factory.mktemp("built")
-    _succeed(sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT), where=folder)
+    folder = shared / "built"
+    if not list(folder.glob("*.whl")):
+        _succeed(sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT), where=shared)
     return folder
 
 
-@pytest.fixture(scope="session")
-def environment(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
+@pytest.fixture(scope="module")
+def environment(shared: Path, built: Path) -> Environment:
     """An environment with the wheel, and what it needs linked from the running one."""
-    base = tmp_path_factory.mktemp("environment")
-    made = Environment(folder=base / "venv", elsewhere=base / "elsewhere")
-    made.elsewhere.mkdir()
-    _succeed(sys.executable, "-m", "venv", "--without-pip", str(made.folder), where=base)
-    target = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(made.folder)}))
-    for entry in _dependencies():
-        (target / entry.name).symlink_to(entry)
-    [wheel] = built.glob("*.whl")
-    made.install(wheel)
+    made = Environment(folder=shared / "venv", elsewhere=shared / "elsewhere")
+    if not (shared / "ready").exists():
+        made.elsewhere.mkdir()
+        _succeed(sys.executable, "-m", "venv", "--without-pip", str(made.folder), where=shared)
+        target = Path(sysconfig.get_path("purelib", "venv", vars={"base": str(made.folder)}))
+        for entry in _dependencies():
+            (target / entry.name).symlink_to(entry)
+        [wheel] = built.glob("*.whl")
+        made.install(wheel)
+        (shared / "ready").touch()
     return made
 
 

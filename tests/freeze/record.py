@@ -147,31 +147,40 @@ def record_help(world: World, commands: Sequence[str]) -> dict[str, str]:
 
 
 def record_outputs(world: World, group: Mapping[str, Any]) -> dict[str, str]:
-    """One file with what each command of a group prints, then what they wrote below `made/`.
-
-    Paths shift columns: where a group is `loose`, lines are long and blanks are one.
-    """
-    name, told = group["name"], []
-    folder = world.folder / name
-    for file, content in group.get("files", {}).items():
-        (folder / file).parent.mkdir(parents=True, exist_ok=True)
-        (folder / file).write_text(content, encoding="utf-8")
-    for command in group["commands"]:
-        words = shlex.split(command.format_map(world.runs))
-        columns = WIDE if group.get("loose") else NARROW
-        done = world.harness(words, place=name, columns=columns)
-        out, err = world.masked(done.stdout), world.masked(done.stderr)
-        if group.get("loose"):
-            out = re.sub(r"(?<=\S) +|─+", " ", out)
-        if group.get("digest"):
-            parts = re.split(r"\n(?=    [{}])", out)
-            out = "".join(f"{sha(part)} {part[:80]!r}\n" for part in parts)
-        told.append(f"$ harness {command}\n{out}--- stderr\n{err}--- exit {done.returncode}\n")
+    """One file with what each command of a group prints, then what they wrote below `made/`."""
+    name, folder = group["name"], world.folder / group["name"]
+    write_files(world, group)
+    told = [said(world, group, command) for command in group["commands"]]
     for path in sorted(path for path in (folder / "made").rglob("*") if path.is_file()):
         timed = any(path.match(pattern) for pattern in group.get("timed", ()))
         content = "timed" if timed else sha(world.masked(path.read_text(encoding="utf-8")))
         told.append(f"{world.masked(str(path.relative_to(folder)))} {content}\n")
     return {f"output/{name}.txt": "".join(told)}
+
+
+def write_files(world: World, group: Mapping[str, Any]) -> None:
+    """Write the files that the commands of a group read."""
+    for file, content in group.get("files", {}).items():
+        path = world.folder / group["name"] / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+
+
+def said(world: World, group: Mapping[str, Any], command: str) -> str:
+    """What a command of a group prints, and its exit code.
+
+    Paths shift columns: where a group is `loose`, lines are long and blanks are one.
+    """
+    words = shlex.split(command.format_map(world.runs))
+    columns = WIDE if group.get("loose") else NARROW
+    done = world.harness(words, place=group["name"], columns=columns)
+    out, err = world.masked(done.stdout), world.masked(done.stderr)
+    if group.get("loose"):
+        out = re.sub(r"(?<=\S) +|─+", " ", out)
+    if group.get("digest"):
+        parts = re.split(r"\n(?=    [{}])", out)
+        out = "".join(f"{sha(part)} {part[:80]!r}\n" for part in parts)
+    return f"$ harness {command}\n{out}--- stderr\n{err}--- exit {done.returncode}\n"
 
 
 def needed(table: Mapping[str, Any], only: Sequence[str]) -> Iterator[Mapping[str, Any]]:
@@ -183,16 +192,16 @@ def needed(table: Mapping[str, Any], only: Sequence[str]) -> Iterator[Mapping[st
             yield run
 
 
-def record(python: str, folder: Path, *, only: Sequence[str], jobs: int) -> dict[str, str]:
-    """Every file of the record by its path, made in a folder that is empty."""
+def record(world: World, *, only: Sequence[str], jobs: int) -> dict[str, str]:
+    """Every file of the record by its path, made in a world that is empty."""
     table = tomllib.loads((HERE / "commands.toml").read_text(encoding="utf-8"))
-    world = World(python, folder.resolve())
     files: dict[str, str] = {}
     with ThreadPoolExecutor(jobs) as pool:
-        for made in pool.map(lambda run: record_run(world, run), needed(table, only)):
+        each = map if jobs == 1 else pool.map
+        for made in each(lambda run: record_run(world, run), needed(table, only)):
             files |= made
         groups = [group for group in table["outputs"] if not only or group["name"] in only]
-        for made in pool.map(lambda group: record_outputs(world, group), groups):
+        for made in each(lambda group: record_outputs(world, group), groups):
             files |= made
     if not only or "help" in only:
         files |= record_help(world, table["help"])
@@ -204,9 +213,10 @@ def lines_of(path: str, text: str) -> list[str]:
     return sorted(text.splitlines()) if path == "help.jsonl" else text.splitlines()
 
 
-def differences(found: Mapping[str, str], *, whole: bool) -> Iterator[str]:
-    """What the record says otherwise, after the renames; `whole` unless parts were chosen."""
+def expected() -> tuple[dict[str, str], list[str]]:
+    """The record after the renames, and what is wrong with the renames."""
     renames = tomllib.loads((HERE / "renames.toml").read_text(encoding="utf-8")).get("rename", [])
+    problems = []
     recorded = {
         str(path.relative_to(RECORDED)): path.read_text(encoding="utf-8")
         for path in sorted(RECORDED.rglob("*"))
@@ -219,9 +229,18 @@ def differences(found: Mapping[str, str], *, whole: bool) -> Iterator[str]:
                 recorded[path] = text.replace(entry["old"], entry["new"])
                 applied += 1
         if not applied:
-            yield f"renames.toml: {entry['old']!r} stands in no recorded {entry['files']}"
+            problems.append(
+                f"renames.toml: {entry['old']!r} stands in no recorded {entry['files']}"
+            )
         if not entry.get("why"):
-            yield f"renames.toml: {entry['old']!r} has no reason (why)"
+            problems.append(f"renames.toml: {entry['old']!r} has no reason (why)")
+    return recorded, problems
+
+
+def differences(found: Mapping[str, str], *, whole: bool) -> Iterator[str]:
+    """What the record says otherwise, after the renames; `whole` unless parts were chosen."""
+    recorded, problems = expected()
+    yield from problems
     for path in sorted(recorded.keys() | found.keys() if whole else found.keys()):
         # The pages are for people: their layout may change, and help.jsonl holds what they say.
         if path.startswith("help/") and path in recorded and path in found:
@@ -249,8 +268,8 @@ def main() -> int:
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(given.work or temporary) / "freeze"
-        found = record(given.python, folder, only=given.only, jobs=given.jobs)
+        world = World(given.python, Path(given.work or temporary).resolve() / "freeze")
+        found = record(world, only=given.only, jobs=given.jobs)
     if given.check:
         differing = list(differences(found, whole=not given.only))
         print("\n".join(differing) or f"the same as recorded: {len(found)} files")

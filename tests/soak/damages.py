@@ -12,7 +12,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -22,8 +21,8 @@ import harness
 from harness.base.hashing import stable_int
 from harness.contracts.model import CallError, Reply, Request
 from harness.pipeline.run import RunResult
-from harness.registry import load_plugins
 from harness.runs.run_folder import RunFolder
+from harness.testing.damages import right
 from harness.testing.scripted import Answer, ScriptedModel, offered
 
 GIST_ROLES = ("candidate", "judge", "taxonomist", "overlap_judge", "retrieval_judge")
@@ -116,43 +115,12 @@ def drawn(rng: Random) -> Damage:
     )
 
 
-def answer(request: Request) -> str:
-    """A right answer: the baseline's, or for a judge one by words that texts share."""
-    assert request.topic is not None
-    topic, variables = request.topic, request.topic.variables
-    if "choices" in variables:
-        wanted = set(variables["subject"].casefold().split())
-        found = [
-            label
-            for label, text in variables["choices"]
-            if not wanted.isdisjoint(text.casefold().split())
-        ]
-        return ", ".join(found[: variables["at_most"]]) or "NONE"
-    if "labels" in variables:
-        labels = variables["labels"]
-        places = enumerate(variables["texts"], start=1)
-        return json.dumps({n: labels[stable_int(text) % len(labels)] for n, text in places})
-    respond = respondent(topic.benchmark, topic.prompt, topic.role)
-    texts = (message.content for message in request.messages)
-    text: str = respond(variables, Random(stable_int(*texts)))
-    return text
-
-
-@cache
-def respondent(benchmark: str, prompt: str, role: str) -> Callable[..., Any]:
-    """The baseline's rule for a prompt."""
-    rule: Callable[..., Any] = (
-        load_plugins().respondent(benchmark, prompt, role, "default").factory()
-    )
-    return rule
-
-
 def damaging(damage: Damage | None) -> Callable[[Request], Answer]:
     """The answers of a role, damaged where the damage hits them."""
     asked: Counter[int] = Counter()
 
     def answer_or_damage(request: Request) -> Answer:
-        text = answer(request)
+        text = right(request)
         if damage is None:
             return text
         # What the user says first is the same in each try.

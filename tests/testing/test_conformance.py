@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.base.errors import PluginError, UsageError
+from harness.base.errors import PluginError
 from harness.cli.scaffold import SIMPLE, STAGES
-from harness.testing import CHECKS, check_plugin
+from harness.testing import check_plugin
 from harness.testing.trial import plugin_under_test
 from harness.testing.versions import pins_of, write_pins
 
@@ -17,13 +17,6 @@ def the_one(findings, check):
     [(found, text)] = findings
     assert found == check
     return text
-
-
-def test_the_checks_are_these():
-    assert tuple(CHECKS) == (
-        "loads", "tasks", "prompts", "metrics",
-        "baseline", "repeats", "shares", "resumes", "records", "failures",
-    )  # fmt: skip
 
 
 RANKED = """    tries=2,
@@ -42,6 +35,46 @@ from dataclasses import replace
 STAGE = BENCHMARK.stages[0].name
 BENCHMARK = replace(BENCHMARK, score=ranked, scored_by_user=(STAGE,))
 """
+
+CHANGED = """    tries=2,
+)
+
+from collections import Counter
+from dataclasses import replace
+
+import msgspec
+from harness import Score
+from harness.contracts.published import PublishedResult
+
+
+class Inner(msgspec.Struct, frozen=True):
+    depth: int = 1
+
+
+class Outer(msgspec.Struct, forbid_unknown_fields=True):
+    inner: Inner = Inner()
+
+
+TIMES = Counter()
+
+
+def counted(records, options):
+    for stage in records:
+        for record in records[stage]:
+            TIMES[record.id] += 1
+            yield Score(id=record.id, user=record.user, values={"right": float(TIMES[record.id])})
+
+
+RESULT = PublishedResult(task="acme_film", model="m", metric="right", value=1.0, source="t. 1",
+                         comparable_if="the same data")
+BENCHMARK = replace(BENCHMARK, %s)
+"""
+
+
+def changed(part):
+    """A change of the benchmark by a part of its own."""
+    return ("benchmark.py", "    tries=2,\n)\n", CHANGED % part)
+
 
 GIVEN = 'register("acme_films", make_benchmark)'
 FAULTS = {
@@ -130,10 +163,25 @@ FAULTS = {
         "repeats",
         "has other scores",
     ),
+    "a published result of a task that is misspelt": (
+        changed("published=lambda: (RESULT,)"),
+        "published",
+        "published right of acme_film: acme_films has no such task, or no such metric",
+    ),
+    "options within options that take any name": (
+        changed("options=Outer"),
+        "options",
+        "options of acme_films: Inner takes any name for an option",
+    ),
+    "scores that count how often they were made": (
+        changed("score=counted"),
+        "shares",
+        "scored again, or by two processes, it has other scores",
+    ),
     "scores that compare users and are said to be scored by user": (
         ("benchmark.py", "    tries=2,\n)\n", RANKED),
         "shares",
-        "scored by several processes, it has other scores",
+        "scored again, or by two processes, it has other scores",
     ),
 }
 
@@ -262,6 +310,23 @@ def test_a_failure_that_is_scored_as_zero(faulty):
     assert all("3 units have a value: 0.0" in text for text in texts)
 
 
+def test_a_failure_among_answers_that_is_scored_as_zero(faulty):
+    change = ("metrics.py", "missing=missing)", "values=dict.fromkeys(METRICS, 0.0))")
+    texts = [text for _, text in faulty.findings(change, form=STAGES, checks=["garbage"])]
+    assert texts
+    assert all("became 0.0, and nothing is missing" in text for text in texts)
+
+
+def test_work_that_takes_a_question_of_a_batch_for_a_failure(faulty):
+    work = "async def name_themes(item, desk):"
+    lenient = (
+        "try:\n        return await named(item, desk)\n    except BaseException:\n        return ()"
+    )
+    change = ("stages.py", work, f"{work}\n    {lenient}\n\n\nasync def named(item, desk):")
+    text = the_one(faulty.findings(change, form=STAGES, checks=["batches"]), "batches")
+    assert "in batches, " in text
+
+
 def test_units_that_vanish_when_they_fail(faulty):
     change = ("metrics.py", "yield Score(id=record.id, user=record.user, missing=missing)", "pass")
     findings = faulty.findings(change, form=STAGES, checks=["failures"])
@@ -320,21 +385,6 @@ def test_versions_that_cannot_be_had_are_findings_beside_the_others(faulty, tmp_
     assert [check for check, _ in findings] == ["metrics", "versions"]
     assert str(file) in findings[1][1]
     assert "pin again" in findings[1][1]
-
-
-@pytest.mark.parametrize(
-    ("asked", "hint"),
-    [
-        ({"checks": ["fails"]}, "did you mean 'failures'?"),
-        ({"tasks": ["acme_film"]}, "did you mean 'acme_films'?"),
-        ({"without_answers": ["rigth"]}, "did you mean 'right'?"),
-    ],
-)
-def test_what_is_asked_and_not_there_is_named_with_the_nearest(faulty, asked, hint):
-    faulty.install(SIMPLE)
-    with pytest.raises(UsageError) as failure:
-        check_plugin("acme_films", **asked)
-    assert failure.value.hint == hint
 
 
 def test_a_plugin_that_is_not_installed_is_named_with_the_nearest():

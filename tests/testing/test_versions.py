@@ -1,66 +1,61 @@
 """`python -m harness.testing.versions`: pins written, and what changed told."""
 
 import json
-import subprocess
-import sys
 
 import pytest
+from builders.commands import Ended
 
-from harness.base.errors import PluginError
-from harness.testing.versions import code_of
-
-
-def pin(plugin, file):
-    command = [sys.executable, "-m", "harness.testing.versions", plugin, str(file)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+from harness.testing.versions import main
 
 
-def test_what_is_new_is_told_once(tmp_path):
+@pytest.fixture
+def pin(monkeypatch, capsys):
+    """Pins as the command does, which the tests of the scaffold start; what it printed."""
+
+    def pinned(plugin, file):
+        monkeypatch.setattr("sys.argv", ["versions", plugin, str(file)])
+        return Ended(main(), *capsys.readouterr())
+
+    return pinned
+
+
+def test_what_is_new_is_told_once(tmp_path, pin):
     file = tmp_path / "versions.json"
     first, second = pin("interests", file), pin("interests", file)
-    assert first.stdout.splitlines() == [
+    assert first.out.splitlines() == [
         "respondents/interests/name/candidate/default is not pinned: pinned",
         "stages of interests/name is not pinned: pinned",
         "stages of interests/support is not pinned: pinned",
     ]
-    assert (second.returncode, second.stdout, second.stderr) == (0, "", "")
+    assert (second.code, second.out, second.err) == (0, "", "")
     assert json.loads(file.read_text())["stages of interests"]["name"]["version"] == 1
 
 
-def test_changed_code_under_an_old_version_is_told(tmp_path):
+def test_changed_code_under_an_old_version_is_told(tmp_path, pin):
     file = tmp_path / "versions.json"
     pin("interests", file)
     pins = json.loads(file.read_text())
     pins["stages of interests"]["name"]["code"] = "another"
     file.write_text(json.dumps(pins))
-    [line] = pin("interests", file).stdout.splitlines()
+    [line] = pin("interests", file).out.splitlines()
     assert line.startswith("stages of interests/name changed and is still version 1: raise its")
     assert line.endswith("keep the version. Pinned")
 
 
-def test_pins_that_cannot_be_read_are_not_written_over(tmp_path):
+def test_pins_that_cannot_be_read_are_not_written_over(tmp_path, pin):
     file = tmp_path / "versions.json"
     file.write_text('{"respondents": 3}')
     failed = pin("interests", file)
-    assert failed.returncode == 2
-    assert str(file) in failed.stderr
-    assert "Expected `object`, got `int`" in failed.stderr
+    assert failed.code == 2
+    assert str(file) in failed.err
+    assert "Expected `object`, got `int`" in failed.err
     assert file.read_text() == '{"respondents": 3}'
 
 
-def test_code_of_another_package_cannot_be_pinned(site):
-    site.install("acme", {"acme": "acme"}, {"acme.py": "f = lambda: 1\n"})
-    import acme
-
-    assert code_of(acme.f, package="acme")
-    with pytest.raises(PluginError, match="no code of acme"):
-        code_of(len, package="acme")
-
-
-def test_an_unknown_plugin_and_a_missing_folder_are_errors(tmp_path):
+def test_an_unknown_plugin_and_a_missing_folder_are_errors(tmp_path, pin):
     unknown = pin("interest", tmp_path / "versions.json")
-    assert unknown.returncode == 1
-    assert "did you mean 'interests'?" in unknown.stderr
+    assert unknown.code == 1
+    assert "did you mean 'interests'?" in unknown.err
     missing = pin("interests", tmp_path / "no" / "versions.json")
-    assert missing.returncode == 2
-    assert f"found:    {tmp_path / 'no'}" in missing.stderr
+    assert missing.code == 2
+    assert f"found:    {tmp_path / 'no'}" in missing.err

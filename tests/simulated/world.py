@@ -163,9 +163,9 @@ class World:
 
     def session(
         self, *, crash_at: int | None = None, interrupts: tuple[float, ...] = (),
-        retry: bool = False,
+        retry: bool = False, may_fail: bool = False,
     ) -> Ended:  # fmt: skip
-        """One command, from its start to its end or the crash."""
+        """One command, from its start to its end or the crash; its disk `may_fail`."""
         if retry:
             self.server.forbidden = {}
         self.server.stored = self.plan.store and not retry
@@ -177,7 +177,7 @@ class World:
             shutil.rmtree(self.folder)
             self.disk.copy.rename(self.folder)
         self.machine.now += self.draw.uniform(1.0, 1800.0)
-        self._check_session(account, ended)
+        self._check_session(account, ended, may_fail)
         if any(isinstance(error, BudgetSpent) for error in ended.errors):
             bounds = {name: getattr(self.budget, name) for name in ("calls", "tokens", "cost")}
             more = {name: bound * 2 for name, bound in bounds.items() if bound is not None}
@@ -226,7 +226,7 @@ class World:
     def _note_crash(self) -> None:
         self.crashed_at = self.machine.seconds()
 
-    def _check_session(self, account: Session, ended: Ended) -> None:
+    def _check_session(self, account: Session, ended: Ended, may_fail: bool) -> None:
         """What holds after each session, and what the next ones must not ask."""
         self._check(not account.broken, "; ".join(account.broken[:3]))
         saved = self.saved()
@@ -238,16 +238,11 @@ class World:
                     f"{question!r} was answered at {at:.3f} and is not on disk at the crash at"
                     f" {self.crashed_at:.3f}",
                 )
-        elif ended.result is not None and not self.delivered:
+        elif ended.result is not None and not self.delivered and not may_fail:
             for question, _ in account.answered.values():
                 self._check(question in saved, f"{question!r} was answered and is not on disk")
-        # Without a store, items that ask the same one after the other ask anew.
-        self.server.forbidden = {
-            question: where
-            for question, where in saved.items()
-            if self.plan.store or question.startswith("candidate")
-        }
-        if ended.error is not None:
+        self.server.forbidden = saved
+        if ended.error is not None and not may_fail:
             raise Broken(f"the command failed before the run began: {ended.error}")
         self._check_values()
 
@@ -304,8 +299,9 @@ class World:
         for what, found in end_of(self.run).items():
             self._check(found == right[what], f"{what}: {found}\nundisturbed: {right[what]}")
         left = [path.name for path in self.run.iterdir() if path.name.startswith("answers")]
-        # A crash may come between the note that the result was delivered and their removal.
-        self._check(not left or self.ends[-1].crashed, f"left in the run folder: {left}")
+        # The session may end between the note that the result was delivered and their removal.
+        whole = not self.ends[-1].crashed and self.ends[-1].error is None
+        self._check(not left or not whole, f"left in the run folder: {left}")
 
     def _check(self, holds: bool, problem: str) -> None:
         if not holds:

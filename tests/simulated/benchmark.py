@@ -52,6 +52,9 @@ class Kind(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
 
 
+NAMED, KIND = JsonReader(type=Named), JsonReader(type=Kind)
+
+
 def load(dataset: Any, options: Options) -> list[str]:
     return sorted(dataset.choose(row["user"] for _, row in dataset.table().rows()))
 
@@ -66,7 +69,7 @@ async def name(item: Person, desk: Any) -> Any:
     words: list[str] = []
     for part in range(item.parts):
         given = {"person": item.id, "part": part}
-        answer = await desk.ask("candidate", "name", given, read=JsonReader(type=Named), tries=2)
+        answer = await desk.ask("candidate", "name", given, read=NAMED, tries=2)
         if not isinstance(answer, Parsed):
             return answer
         words += answer.value.words
@@ -93,7 +96,7 @@ async def kind(item: Word, desk: Any) -> Any:
     said: list[str] = []
     for question in (item.shape, "a {0}, small or large"):
         given = {"shape": question.format(*said)}
-        answer = await desk.ask("referee", "kind", given, read=JsonReader(type=Kind))
+        answer = await desk.ask("referee", "kind", given, read=KIND)
         if not isinstance(answer, Parsed):
             return answer
         said.append(answer.value.kind)

@@ -41,6 +41,7 @@ def simulated() -> Iterator[Clock]:
         patch.setattr(store, "network_type", lambda path: None)
         patch.setattr(redaction, "_without", functools.cache(redaction._without))
         patch.setattr(manifest, "without_key_material", lambda value: value)
+        patch.setattr(manifest, "redacted_args", dict)
         patch.setattr(preparation, "_selected", cached_selection())
         patch.setattr(Folder, "compile", cached_prompts())
         for name in set(os.environ) - {"PATH", "HOME", "HARNESS_CACHE"}:

@@ -94,24 +94,6 @@ def kill_again_and_again(harness, server, *options, answers):
     return unanswered
 
 
-@pytest.mark.parametrize("store", [(), ("--no_store",)], ids=["store", "no store"])
-def test_answers_that_were_cut_or_refused_are_paid_once_and_recorded_as_paid(harness, serve, store):
-    server = serve(harness, faults=cut_or_refused)
-    options = ("--limit", "6", "--max_failures", "1", *store)
-    whole = harness.run("--output_path", "whole", *options, "--no_store").ok()
-    once = server.count
-    (journal,) = (harness.folder / "whole").glob("*/*/2-support.jsonl")
-    wanted = untimed(lines_of(journal))
-
-    options += ("--concurrency", "2")
-    unanswered = kill_again_and_again(harness, server, *options, answers=(5, 4, 4))
-    done = harness.run(*options).ok()
-    assert server.count - unanswered == 2 * once
-    assert done.summary()["stages"] == whole.summary()["stages"]
-    assert untimed(harness.records("support")) == wanted
-    assert not list(harness.folders[0].glob("answers.sqlite*"))
-
-
 def test_what_an_answer_cost_is_recorded_whether_or_not_the_run_was_killed(harness, serve):
     def busy_at_first(asked):
         return faults.status(503) if asked.again == 0 else cut_or_refused(asked)

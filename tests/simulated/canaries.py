@@ -137,4 +137,8 @@ CANARIES = {
         item_queue.ItemQueue, "_asks_again", "self.ask_unanswered and lacking.unanswered", "False",
         needs=lambda plan: plan.faults,
     ),
+    "an answer that is given back without what it cost": Canary(
+        client.Client, "_again", "if own.asker != asker or", "if True or",
+        needs=lambda plan: plan.crashes and not plan.store and not plan.faults,
+    ),
 }  # fmt: skip

@@ -71,6 +71,15 @@ def plain(record: dict[str, Any]) -> dict[str, Any]:
     return {**kept, "calls": calls, "judged": record.get("judged")}
 
 
+def paid(record: dict[str, Any]) -> list[list[Any]]:
+    """What a record says of what its answers cost: as asked, whatever happened since."""
+    return [
+        [call.get("source", "model"), call.get("attempts", 1), call.get("usage"),
+         call.get("wasted"), call.get("untold", 0)]
+        for call in record.get("calls", ())
+    ]  # fmt: skip
+
+
 def end_of(run: Path) -> dict[str, Any]:
     """What a finished run keeps, and what a disturbed one must keep too."""
     task = run / "simulated"
@@ -79,8 +88,10 @@ def end_of(run: Path) -> dict[str, Any]:
         stage: {id: plain(record) for id, record in records_in(task / f"{stage}.jsonl").items()}
         for stage in STAGES
     }
+    candidate = records_in(task / f"{STAGES[0]}.jsonl")
     return {
         **stages,
+        "paid": {id: paid(record) for id, record in candidate.items()},
         "scores": sorted((task / "scores.jsonl").read_bytes().splitlines()),
         "metrics": summary["metrics"],
         "units": summary["units"],

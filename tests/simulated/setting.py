@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint
@@ -44,8 +43,8 @@ def simulated() -> Iterator[Clock]:
         patch.setattr(manifest, "redacted_args", dict)
         patch.setattr(preparation, "_selected", cached_selection())
         patch.setattr(Folder, "compile", cached_prompts())
-        for name in set(os.environ) - {"PATH", "HOME", "HARNESS_CACHE"}:
-            patch.delenv(name)
+        patch.setattr(redaction, "environment_secrets", tuple)
+        patch.delenv(registry.CHOSEN, raising=False)
         try:
             yield machine
         finally:

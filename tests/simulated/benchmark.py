@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -161,12 +162,22 @@ class Asked(Model):
         self.concurrency = settings.concurrency or int(settings.args.get("concurrency", "4"))
 
     async def ask(self, request: Request) -> Reply:
-        return await server.ask(self.identity, self.concurrency, request)
+        return await server.ask(self.identity.name, self.concurrency, request)
+
+
+def wired(settings: ModelSettings) -> Model:
+    """The real client, whose connections end in the world's server."""
+    from harness_models.openai import OpenAIModel
+    from harness_models.openai_args import read_each
+
+    (args,) = read_each(settings)
+    return OpenAIModel(args, settings, socket=Path("world"))
 
 
 @hookimpl
 def register_models(register: Any) -> None:
     register("simulated", Asked)
+    register("wired", wired)
 
 
 @hookimpl

@@ -34,6 +34,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         self.now = began
         self.draw = draw
         self.rounds = 0
+        self.connect: Callable[[Any], Any] = lambda protocol: None
         self.handlers: dict[int, Callable[[], Any]] = {}
         self.troubles: list[dict[str, Any]] = []
         self._select = self._selector.select
@@ -51,6 +52,13 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         except Exception as error:
             future.set_exception(error)
         return future
+
+    async def create_unix_connection(  # type: ignore[override]
+        self, factory: Callable[[], Any], path: str, **options: Any
+    ) -> tuple[Any, Any]:
+        """A connection to the server of the world."""
+        protocol = factory()
+        return self.connect(protocol), protocol
 
     def add_signal_handler(self, number: int, handler: Callable[..., Any], *given: Any) -> None:
         self.handlers[number] = lambda: handler(*given)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+
+import msgspec
 
 from harness.calls.policy import Budget, Patience
 
@@ -36,6 +38,7 @@ class Plan:
     """All that is drawn for a world before it begins.
 
     `crashes` are places in a session, as shares of the writes of one that nothing disturbs.
+    In a `wired` world the real HTTP client asks.
     """
 
     script: Script
@@ -49,6 +52,7 @@ class Plan:
     store: bool
     crashes: tuple[float, ...]
     interrupts: tuple[tuple[float, ...], ...]
+    wired: bool = False
 
 
 def plan_of(seed: int) -> Plan:
@@ -62,7 +66,7 @@ def plan_of(seed: int) -> Plan:
         ((), (), (), (), (), (), (), ("calls",), ("tokens",), ("cost",), ("calls", "cost"))
     )
     crashes = draw.choice((0, 0, 1, 1, 1, 2, 2, 3))
-    return Plan(
+    plan = Plan(
         script=script_of(draw.choice(SCRIPTS)),
         concurrency=draw.randint(1, 6),
         others=draw.randint(1, 4),
@@ -79,3 +83,7 @@ def plan_of(seed: int) -> Plan:
         crashes=tuple(draw.random() for _ in range(crashes)),
         interrupts=draw.choice(((), (), (), ((0.5,),), ((3.0, 3.2),), ((0.1,), (9.0, 9.0)))),
     )  # fmt: skip
+    if draw.random() >= 0.1:
+        return plan
+    patience = msgspec.structs.replace(plan.patience, attempt_timeout=600.0, total_timeout=3600.0)
+    return replace(plan, wired=True, interrupts=(), patience=patience)

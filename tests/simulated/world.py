@@ -28,6 +28,7 @@ from simulated.loop import Clock, SimulatedLoop
 from simulated.plans import Plan, Script, plan_of
 from simulated.server import PRICES, Server, Session
 from simulated.setting import simulated
+from simulated.wire import Wire
 
 from harness.base import clock
 from harness.base.errors import BudgetSpent, HarnessError
@@ -96,6 +97,7 @@ class World:
         self.server = Server(
             plan.script.number, self.draw, faults=plan.faults, latency=plan.latency
         )
+        self.server.wired = plan.wired
         self.budget = plan.budget
         self.crashed_at, self.retried = 0.0, False
         self.ends: list[Ended] = []
@@ -111,10 +113,10 @@ class World:
         plan, script = self.plan, self.plan.script
         return make_settings({
             "tasks": "simulated", "data": "sample", "limit": script.people,
-            "model": f"simulated:model=candidate,scope={script.scope}",
+            "model": self._spec("candidate", script.scope),
             "roles": {
-                "referee": f"simulated:model=referee,concurrency={plan.others}",
-                "judge": f"llm:simulated:model=judge,scope={script.judge_scope}",
+                "referee": self._spec("referee", "everywhere", f"concurrency={plan.others}"),
+                "judge": f"llm:{self._spec('judge', script.judge_scope)}",
             },
             "changes": {"parts": script.parts},
             "output_path": self.folder / "runs",
@@ -124,7 +126,7 @@ class World:
             "patience": plan.patience,
             "budget": self.budget,
             "prices": PriceTable(
-                models={f"simulated:{name}": price for name, price in PRICES.items()}
+                models={f"*:{name}": price for name, price in PRICES.items()}
             ),
             "max_failures": {
                 "calls": 0.1 if plan.few_failures and not retry else 1.0,
@@ -133,10 +135,18 @@ class World:
             "retry_failures": retry,
         })  # fmt: skip
 
+    def _spec(self, name: str, scope: str, *more: str) -> str:
+        """The SPEC of a model whose answers may be reused so far."""
+        if not self.plan.wired:
+            return ",".join([f"simulated:model={name}", f"scope={scope}", *more])
+        known = ["revision=1"] if scope == "everywhere" else []
+        address = "base_url=http://world/v1"
+        return ",".join([f"wired:model={name}", address, "thinking=false", *known, *more])
+
     def live(self) -> None:
         """Disturb the run as planned, and repeat its command until it is done and nothing lacks."""
         crashes, interrupts = list(self.plan.crashes), list(self.plan.interrupts)
-        retry, writes = False, reference(self.plan.script)["writes"]
+        retry, writes = False, reference(self.plan.script, self.plan.wired)["writes"]
         while not self.delivered or self.unanswered():
             self._check(len(self.ends) < MOST, f"the command has not ended after {MOST} sessions")
             crash = 1 + int(crashes.pop(0) * writes) if crashes else None
@@ -187,6 +197,7 @@ class World:
     def _carried_out(self, interrupts: tuple[float, ...], retry: bool) -> Ended:
         ended = Ended()
         loop = SimulatedLoop(self.draw, began=self.machine.now)
+        loop.connect = lambda protocol: Wire(loop, protocol, self.server)
         left: set[asyncio.Task[Any]] = set()
 
         async def whole() -> RunResult:
@@ -216,7 +227,7 @@ class World:
                 self.machine.loop, self.machine.now = None, loop.now
         self._check(not left, f"tasks are left: {left}")
         if not ended.crashed:
-            self._check(not loop.troubles, f"the loop has troubles: {loop.troubles}")
+            self._check(not loop.troubles, f"the loop has troubles: {loop.troubles[:1]}")
         return ended
 
     def _interrupt(self, loop: SimulatedLoop) -> None:
@@ -287,7 +298,7 @@ class World:
     def _check_values(self) -> None:
         """No value that the undisturbed run does not have."""
         for stage in STAGES[:2]:  # the items of the last stage follow from values that may lack
-            right = reference(self.plan.script)[stage]
+            right = reference(self.plan.script, self.plan.wired)[stage]
             for id, record in self.records(stage).items():
                 self._check(id in right, f"{stage} has an item of its own: {id}")
                 if not lacks_answer(record):
@@ -297,7 +308,7 @@ class World:
     def check_end(self) -> None:
         """All that is kept equals what the undisturbed run keeps."""
         assert self.run is not None
-        right = reference(self.plan.script)
+        right = reference(self.plan.script, self.plan.wired)
         # The shared store may have an answer that the run lost, and faults have a price.
         plain_way = not (self.plan.store or self.plan.faults or self.retried)
         for what, found in end_of(self.run).items():
@@ -323,11 +334,11 @@ def different(found: Any, right: Any) -> str:
 
 
 @functools.cache
-def reference(script: Script) -> dict[str, Any]:
+def reference(script: Script, wired: bool = False) -> dict[str, Any]:
     """What the run of a script keeps that nothing disturbs."""
     plan = Plan(
         script=script, concurrency=4, others=4, faults=0.0, latency=0.3, patience=Patience(),
-        budget=Budget(), few_failures=False, store=True, crashes=(), interrupts=(),
+        budget=Budget(), few_failures=False, store=True, crashes=(), interrupts=(), wired=wired,
     )  # fmt: skip
     before = clock.seconds.__self__  # type: ignore[attr-defined]
     kept = before.now, before.loop
@@ -336,7 +347,7 @@ def reference(script: Script) -> dict[str, Any]:
         world._check_values = lambda: None  # type: ignore[method-assign]
         ended = world.session()
         assert world.run is not None and ended.result is not None
-        assert ended.result.status == "done", ended.errors
+        assert ended.result.status == "done", [str(one) for one in ended.errors]
         found = {**end_of(world.run), "writes": world.disk.writes}
     before.now, before.loop = kept
     return found

@@ -117,12 +117,12 @@ def test_a_kill_between_memo_and_record_changes_no_count(gist, serve, install, s
     server = serve(gist)
     options = (*ONE_BY_ONE, "--concurrency", "1", *store)
     cache = {"HARNESS_CACHE": str(gist.folder / "other")}
-    whole = gist.command(gist.arguments("--output_path", "whole", *options), **cache).ok()
+    whole = gist.process(gist.arguments("--output_path", "whole", *options), **cache).ok()
     once = server.count
 
-    killed = gist.command(gist.arguments(*options), KILLED="-taxonomy.jsonl")
+    killed = gist.process(gist.arguments(*options), KILLED="-taxonomy.jsonl")
     assert killed.code == -9
-    done = gist.command(gist.arguments(*options)).ok()
+    done = gist.process(gist.arguments(*options)).ok()
     assert done.summary(TASK) == whole.summary(TASK)
     # The last answers may not be written yet where it is killed.
     assert server.count <= 2 * once + 2
@@ -131,7 +131,7 @@ def test_a_kill_between_memo_and_record_changes_no_count(gist, serve, install, s
 def test_a_kill_after_the_end_loses_no_result_and_costs_nothing(harness, serve, install):
     install(KILLER)
     server = serve(harness)
-    killed = harness.command(harness.arguments(), KILLED="done")
+    killed = harness.process(harness.arguments(), KILLED="done")
     assert (killed.code, killed.out) == (-9, "")
     assert harness.manifest()["status"] == "done"
     once = server.count
@@ -162,7 +162,7 @@ def test_a_result_that_could_not_be_printed_is_printed_by_the_same_command(harne
     assert harness.manifest()["delivered"] is False
     once = server.count
 
-    done = harness.command(command).ok()
+    done = harness.process(command).ok()
     assert "support" in done.out
     assert server.count == once
     assert len(harness.folders) == 1
@@ -174,7 +174,7 @@ def test_a_result_is_delivered_once_evaluate_returns(harness, serve):
     code = "import harness; harness.evaluate('interests', model='openai', judge='lexical',"
     code += f" model_args='base_url={server.url},model=m', data='sample', limit=3)"
     for folders in (1, 2):
-        harness.command([sys.executable, "-c", code]).ok()
+        harness.process([sys.executable, "-c", code]).ok()
         assert len(harness.folders) == folders
         run = json.loads((harness.folders[-1] / "manifest.json").read_text())
         assert (run["status"], run["delivered"]) == ("done", True)

@@ -281,7 +281,7 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
     server = serve(harness, latency=0.05)
     slowly = ("--concurrency", "2", "--no_store")  # so that the journal is written in many batches
     arguments = harness.arguments(*FAST, *slowly, "--output_path", "small/runs")
-    done = harness.command(half.command(arguments))
+    done = harness.process(half.command(arguments))
     assert done.code == 1
     assert half.says.search(done.err) and "small/runs" in done.err and "space" in done.err
     assert "--store" not in done.err and "Traceback" not in done.err
@@ -291,7 +291,7 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
     assert 0 < kept < PEOPLE
     before = server.count
     half.make_room()
-    done = harness.command(half.command(arguments)).ok()
+    done = harness.process(half.command(arguments)).ok()
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
     assert [str(path) for path in (half.folder / "runs").iterdir()] == [str(folder)]
     asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
@@ -302,13 +302,13 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
 def test_a_store_on_a_full_disk_is_a_failed_run(harness, serve, small):
     serve(harness)
     arguments = harness.arguments(*FAST, "--store", "small/calls.sqlite")
-    done = harness.command(small.command(arguments))
+    done = harness.process(small.command(arguments))
     assert done.code == 1
     assert "small/calls.sqlite" in done.err and "--store" in done.err
     assert "Traceback" not in done.err
     assert harness.manifest()["status"] == "failed"
     small.make_room()
-    done = harness.command(small.command(arguments)).ok()
+    done = harness.process(small.command(arguments)).ok()
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
 
 

@@ -124,6 +124,7 @@ class Client:
         self._fresh = fresh
         self._mailbox = mailbox or BatchAnswers()
         self._own: Earlier = own or OwnAnswers()
+        self._given: set[str] = set()
         self._known: dict[str, Reply] = {}
         self._owners = owners
         self._announce = announce or (lambda text: None)
@@ -199,7 +200,7 @@ class Client:
         if model.identity.scope == "call":
             return await self._call(model, question, use)
         own = await self._own.earlier(key)
-        if own is not None and own.asker == asker:
+        if own is not None and own.asker == asker and key not in self._given:
             return self._again(own, asker, use)
         if not refresh and (answer := self._from_store(key, use)) is not None:
             return answer
@@ -220,13 +221,12 @@ class Client:
         return await self._fly(model, question, use, owners)
 
     def _again(self, own: OwnAnswer, asker: str, use: Use) -> Answer:
-        """An answer that the run has kept; whoever it was made for gets it with what it cost."""
-        if own.asker != asker:
+        """An answer that the run has kept: once with what it cost, to whoever it was made for."""
+        if own.asker != asker or own.answer.key in self._given:
             return _shared(own.answer, use, 0.0)
         use.from_store += 1
         use.save(own.answer.reply)
-        # From now on as in the session that asked: its next question is answered by the store.
-        self._own.keep(asker, own.answer)
+        self._given.add(own.answer.key)
         return own.answer
 
     def key(self, identity: Identity, request: Request, *, repeat: int = 0) -> str:

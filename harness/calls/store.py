@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 from zlib import crc32
 
+from harness.base import clock
 from harness.base.errors import StorageError
 from harness.base.home import expanded, user_cache
 from harness.calls.network_fs import network_type
@@ -190,7 +191,7 @@ class Store:
         except sqlite3.DatabaseError as error:
             if not _is(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 self._fail(error)
-            now = time.monotonic()
+            now = clock.seconds()
             self._busy_since = self._busy_since or now
             if now - self._busy_since > PATIENCE_SECONDS:
                 self._fail(error)
@@ -231,15 +232,15 @@ class Store:
         return value
 
     def _patiently(self, work: Callable[[], T]) -> T:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = clock.seconds() + PATIENCE_SECONDS
         while True:
             try:
                 return work()
             except sqlite3.DatabaseError as error:
                 busy = _is(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                if not busy or time.monotonic() > deadline:
+                if not busy or clock.seconds() > deadline:
                     self._fail(error)
-                time.sleep(0.01)
+                clock.block(0.01)
 
     def _fail(self, error: sqlite3.DatabaseError) -> NoReturn:
         raise StorageError(

@@ -184,7 +184,8 @@ async def _of_tasks(
     """
     import asyncio
 
-    from harness.pipeline.preflight import in_thread, obstacles, players_of_stages
+    from harness.base.threads import in_thread
+    from harness.pipeline.preflight import obstacles, players_of_stages
     from harness.pipeline.preparation import prepare
 
     named_in = effective.named_in()

@@ -7,13 +7,13 @@ killed can be resumed, and nothing is submitted twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
+from harness.base import clock
 from harness.base.errors import DataError, UsageError
 from harness.contracts.model import Batches, BatchStatus
 from harness.pipeline.batch_import import ImportResult, answered_keys, import_answers, models_of
@@ -106,7 +106,7 @@ class BatchJobs:
             job = self._keep(replace(job, file_id=service.upload(path)))
         assert job.file_id is not None, "uploaded now or before"
         batch_id = batch_id or service.create(job.file_id, job.endpoint)
-        now = datetime.now(UTC).replace(microsecond=0)
+        now = clock.utc().replace(microsecond=0)
         return self._keep(replace(job, batch_id=batch_id, submitted_at=now))
 
     def _downloaded(self, job: Job) -> Path:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from harness.base import clock
 from harness.calls.engines import SharedEngines, overlap
 from harness.contracts.model import Model
 from harness.contracts.stage import CANDIDATE, Item
@@ -166,4 +166,4 @@ def for_later(
 def _leave(run: StageRun, state: State) -> None:
     """End a stage that has not started."""
     run.state = state
-    run.progress.ended = time.monotonic()
+    run.progress.ended = clock.seconds()

@@ -8,20 +8,19 @@ import shlex
 import shutil
 import tempfile
 import textwrap
-import threading
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from harness.base.errors import DataError, HarnessError, Unavailable
 from harness.base.home import expanded
 from harness.base.redaction import safe_text
+from harness.base.threads import in_thread
 from harness.calls.client import Client
 from harness.calls.network_fs import network_type
 from harness.contracts.finding import (
@@ -49,8 +48,6 @@ from harness.registry.task_catalogue import Catalogue
 
 if TYPE_CHECKING:
     from harness.registry import Plugins
-
-T = TypeVar("T")
 
 SECONDS = 10.0
 MODEL_SECONDS = 60.0
@@ -256,21 +253,6 @@ async def look(about: str, find: Callable[[], Any], seconds: float = SECONDS) ->
 async def looks(*several: Awaitable[list[Finding]]) -> list[Finding]:
     """The findings of looks made in parallel, in order."""
     return list(chain(*await asyncio.gather(*several)))
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """The result of the work, done in a thread that does not delay the end of the command."""
-    result: Future[T] = Future()
-    result.set_running_or_notify_cancel()
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return await asyncio.wrap_future(result)
 
 
 def players_of_stages(

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from harness.base import clock
 from harness.base.errors import HarnessError, UsageError
 from harness.base.hashing import digest
 from harness.base.redaction import redacted_args, without_key_material
@@ -372,7 +373,7 @@ def _stale(manifest: Manifest, prepared: Prepared, display: Display, path: Path)
     if all(model.identity.scope != "run" for model in prepared.models):
         return False
     written = _last_written(path)
-    if datetime.now(UTC) - written < STALE:
+    if clock.utc() - written < STALE:
         return False
     state = "was not printed" if manifest.status == "done" else "is unfinished"
     display.show_line(

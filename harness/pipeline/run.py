@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import signal
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from itertools import chain
@@ -14,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from harness.base import clock
 from harness.base.errors import DataError, HarnessError, Interrupted, TooManyFailures
 from harness.calls.budget import Meter
 from harness.calls.client import Client
@@ -473,7 +473,7 @@ def _end(run: Session, status: Status, code: int, problem: str | None) -> None:
         folder=run.taken.folder.path,
         status=status,
         exit_code=code,
-        seconds=time.monotonic() - run.began,
+        seconds=clock.seconds() - run.began,
     ))  # fmt: skip
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness.base import clock
 from harness.base.errors import HarnessError
 from harness.calls.client import Client
 from harness.calls.engines import SharedEngines
@@ -54,7 +54,7 @@ class Session:
     engines: SharedEngines | None = None
     joined: ExitStack = field(default_factory=ExitStack)
     requests: tuple[RequestFile, ...] = ()
-    began: float = field(default_factory=time.monotonic)
+    began: float = field(default_factory=clock.seconds)
     usage: dict[str, Any] = field(default_factory=dict)
     costs: dict[str, Cost] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from harness.base import clock
 from harness.base.errors import HarnessError, Interrupted
 from harness.base.hashing import digest
 from harness.calls.engines import SharedEngines
@@ -190,7 +191,7 @@ def _still_valid(manifest: Manifest) -> bool:
     if all(entry.by_rule or not _of_one_run(entry.identity) for entry in manifest.roles.values()):
         return True
     ended = manifest.sessions[-1].ended if manifest.sessions else None
-    return ended is not None and datetime.now(UTC) - datetime.fromisoformat(ended) < STALE
+    return ended is not None and clock.utc() - datetime.fromisoformat(ended) < STALE
 
 
 def _of_one_run(identity: Mapping[str, Any]) -> bool:

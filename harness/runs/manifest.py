@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from harness.base import clock
 from harness.base.errors import DataError
 from harness.base.redaction import redacted_args, without_key_material, without_query
 from harness.calls.pricing import Cost, PriceTable
@@ -228,7 +228,7 @@ def session_ended(
 
 def now() -> str:
     """The time as manifests write it: UTC, to the second."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return clock.utc().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:

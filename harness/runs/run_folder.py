@@ -11,9 +11,9 @@ import os
 import re
 import socket
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.base import clock
 from harness.base.errors import HarnessError, UsageError
 from harness.runs.atomic_files import remove_unfinished, storage_error
 from harness.runs.journal_parts import named_like_part
@@ -67,7 +67,7 @@ class RunFolder:
     @classmethod
     def create(cls, output_path: Path, model: str, run_key: str) -> RunFolder:
         """A new folder named after time, model and run key, locked by this process."""
-        time = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
+        time = clock.utc().strftime("%Y%m%dT%H%M%S")
         name = f"{time}-{slug(model)}-{run_key[:8]}"
         tries = 1
         while True:

@@ -139,34 +139,6 @@ def test_a_reply_that_never_comes_is_a_timeout_and_is_asked_again(harness, serve
     assert server.count > PEOPLE
 
 
-def test_a_third_of_all_requests_failing_at_random_changes_nothing(harness, serve, clean):
-    draw = Random(7)
-    kinds = [faults.status(500), faults.status(429), faults.RESET, faults.BROKEN_JSON]
-    serve(harness, faults=lambda asked: draw.choice(kinds) if draw.random() < 0.3 else None)
-    done = harness.run("--attempts", "12", "--timeout", "5").ok()
-    assert done.summary()["metrics"] == clean
-
-
-def test_a_server_that_is_gone_for_ten_seconds_is_waited_for(harness, serve, clean):
-    server = serve(harness, latency=0.02)
-    died = []
-
-    def fault(asked):
-        if asked.number == 30 and not died:
-            died.append(True)
-            server._loop.create_task(go_away())
-
-    async def go_away():
-        await server._hang_up()
-        server._loop.call_later(10, lambda: server._loop.create_task(server._listen()))
-
-    server.faults = fault
-    done = harness.run("--concurrency", "4")
-    assert died
-    assert done.code == 0, done.err
-    assert done.summary()["metrics"] == clean
-
-
 def test_a_server_that_was_never_there_is_an_error_with_its_address(harness):
     harness.url = "http://127.0.0.1:9/v1"
     done = harness.run("--attempts", "2")

@@ -94,24 +94,6 @@ def kill_again_and_again(harness, server, *options, answers):
     return unanswered
 
 
-@pytest.mark.parametrize("store", [(), ("--no_store",)], ids=["store", "no store"])
-def test_answers_that_were_cut_or_refused_are_paid_once_and_recorded_as_paid(harness, serve, store):
-    server = serve(harness, faults=cut_or_refused)
-    options = ("--limit", "6", "--max_failures", "1", *store)
-    whole = harness.run("--output_path", "whole", *options, "--no_store").ok()
-    once = server.count
-    (journal,) = (harness.folder / "whole").glob("*/*/2-support.jsonl")
-    wanted = untimed(lines_of(journal))
-
-    options += ("--concurrency", "2")
-    unanswered = kill_again_and_again(harness, server, *options, answers=(5, 4, 4))
-    done = harness.run(*options).ok()
-    assert server.count - unanswered == 2 * once
-    assert done.summary()["stages"] == whole.summary()["stages"]
-    assert untimed(harness.records("support")) == wanted
-    assert not list(harness.folders[0].glob("answers.sqlite*"))
-
-
 def test_what_an_answer_cost_is_recorded_whether_or_not_the_run_was_killed(harness, serve):
     def busy_at_first(asked):
         return faults.status(503) if asked.again == 0 else cut_or_refused(asked)
@@ -135,12 +117,12 @@ def test_a_kill_between_memo_and_record_changes_no_count(gist, serve, install, s
     server = serve(gist)
     options = (*ONE_BY_ONE, "--concurrency", "1", *store)
     cache = {"HARNESS_CACHE": str(gist.folder / "other")}
-    whole = gist.command(gist.arguments("--output_path", "whole", *options), **cache).ok()
+    whole = gist.process(gist.arguments("--output_path", "whole", *options), **cache).ok()
     once = server.count
 
     killed = gist.process(gist.arguments(*options), KILLED="-taxonomy.jsonl")
     assert killed.code == -9
-    done = gist.command(gist.arguments(*options)).ok()
+    done = gist.process(gist.arguments(*options)).ok()
     assert done.summary(TASK) == whole.summary(TASK)
     # The last answers may not be written yet where it is killed.
     assert server.count <= 2 * once + 2
@@ -180,7 +162,7 @@ def test_a_result_that_could_not_be_printed_is_printed_by_the_same_command(harne
     assert harness.manifest()["delivered"] is False
     once = server.count
 
-    done = harness.command(command).ok()
+    done = harness.process(command).ok()
     assert "support" in done.out
     assert server.count == once
     assert len(harness.folders) == 1

@@ -54,31 +54,6 @@ def test_kill_9_in_any_stage_and_the_same_command_goes_on(harness, serve, stage)
     assert [one["status"] for one in harness.manifest()["sessions"]] == ["running", "done"]
 
 
-def test_kill_9_again_and_again_still_ends_in_the_same_result(harness, serve):
-    server = serve(harness, latency=0.02)
-    wanted = harness.run("--output_path", "whole", "--no_store").summary()["metrics"]
-    for share in (1, 2, 3, 4, 5):
-        asked = server.count
-        process = harness.start("--concurrency", "4")
-        harness.wait_until(
-            lambda a=asked, s=share, p=process: server.count > a + 4 * s or p.poll() is not None
-        )
-        harness.kill(process)
-    done = harness.run("--concurrency", "4").ok()
-    assert done.summary()["metrics"] == wanted
-
-
-def test_the_same_holds_without_a_store_because_the_run_folder_stands_alone(harness, serve):
-    server = serve(harness, latency=0.03)
-    process = harness.start("--concurrency", "2", "--no_store")
-    harness.wait_until(lambda: server.count >= 20)
-    killed = time.monotonic()
-    harness.kill(process)
-    before = server.count
-    harness.run("--concurrency", "2", "--no_store").ok()
-    assert paid_twice(server, before=before, written_by=killed - 0.23) == []
-
-
 def test_a_torn_last_line_costs_that_item_only(harness, serve):
     server = serve(harness)
     assert harness.run().code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from harness.base import clock
 from harness.base.errors import (
     BudgetSpent,
     HarnessError,
@@ -61,9 +61,9 @@ class LoopTurns:
         self._last = 0.0
 
     async def __call__(self) -> None:
-        if time.monotonic() - self._last > MAX_BLOCKING_S:
+        if clock.seconds() - self._last > MAX_BLOCKING_S:
             await asyncio.sleep(0)
-            self._last = time.monotonic()
+            self._last = clock.seconds()
 
 
 class Overseer(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from harness.base import clock
 from harness.base.errors import HarnessError, StorageError
 from harness.contracts.outcomes import Failure, tag_of
 from harness.pipeline.executors.lanes import LoopTurns, ends_gently
@@ -148,7 +148,7 @@ class Executor(ABC):
             await self._changed.wait()
 
     async def _start(self, run: StageRun) -> None:
-        run.progress.started = time.monotonic()
+        run.progress.started = clock.seconds()
         self._planned.on_stage_start(run)
         item_file = await make_items(
             run, self._yield_to_loop, lambda: self.over, by_user=self.by_user
@@ -219,7 +219,7 @@ class Executor(ABC):
 
     def _end(self, queue: ItemQueue, state: State) -> None:
         queue.run.state = state
-        queue.run.progress.ended = time.monotonic()
+        queue.run.progress.ended = clock.seconds()
         self._planned.on_stage_end(queue.run)
         self._changed.set()
 

@@ -6,7 +6,6 @@ Imported only by runs that ask for it, as it imports Ray.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import Any
 
 from ray.exceptions import RayError
 
+from harness.base import clock
 from harness.base.errors import HarnessError, ModelError
 from harness.calls.leases import WorkerGivenUp
 from harness.calls.limiter import limits_of_workers
@@ -246,14 +246,14 @@ class RayExecutor(Executor):
 
     async def _watch_head(self) -> None:
         """Count the nodes; raise an error if the head of the cluster does not answer for long."""
-        answered = time.monotonic()
+        answered = clock.seconds()
         while True:
             problem = await asyncio.to_thread(head_problem)
             if problem is None:
-                answered = time.monotonic()
+                answered = clock.seconds()
                 with suppress(RayError):
                     self._seen.nodes = await asyncio.to_thread(count_nodes)
-            elif time.monotonic() - answered > HEADLESS_SECONDS:
+            elif clock.seconds() - answered > HEADLESS_SECONDS:
                 raise problem
             await asyncio.sleep(LOOK_SECONDS)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from ray.exceptions import ActorUnavailableError, ObjectLostError, RayActorError, RayError
 
+from harness.base import clock
 from harness.base.errors import HarnessError, StorageError, UsageError
 from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used, WorkerGivenUp
 from harness.calls.policy import Budget
@@ -186,12 +186,12 @@ async def more_of(purse: Any, worker: str, account: Account, wanted: Used) -> Le
 
 async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
     """What an actor answers; it is asked again while Ray does not know whether it lives."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = clock.seconds() + PATIENCE_SECONDS
     while True:
         try:
             return await ask()
         except ActorUnavailableError:
-            if time.monotonic() > deadline:
+            if clock.seconds() > deadline:
                 raise
             await asyncio.sleep(1)
 

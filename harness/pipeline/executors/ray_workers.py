@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from harness.base import clock
 from harness.base.errors import HarnessError, ModelError
 from harness.calls.leases import Used
 from harness.calls.policy import Budget
@@ -129,14 +129,14 @@ class Workers:
         """What a new worker answers; one that has room and does not answer for long is killed."""
         answer = asyncio.ensure_future(asked)
         answer.add_done_callback(_retrieve)
-        since = placed = time.monotonic()
+        since = placed = clock.seconds()
         try:
             while not answer.done():
                 await asyncio.wait({answer}, timeout=LOOK_SECONDS)
                 if not answer.done():
                     # In a thread, as the head of the cluster may be slow to answer.
                     without = await asyncio.to_thread(self._look_at_cluster, name)
-                    now = time.monotonic()
+                    now = clock.seconds()
                     if now - since >= ROOM_SECONDS:
                         self._note_late(name, without)
                     if name in self._waiting:

@@ -30,7 +30,7 @@ RUNS = ("interests_repeats", "gist_structured", "perrec_short")
 GROUPS = ("tables", "json", "errors", "asking")
 LEFT_OUT = (
     # They write what the next round would find, or name what a run of the record wrote.
-    "new-plugin", "batch write", "--model baseline --judge lexical", "show --output_path",
+    "new-plugin", "batch write", "run --model openai", "--model baseline --judge lexical", "show --output_path",
     # It takes as long as all others together.
     "validate interests",
 )  # fmt: skip

@@ -12,6 +12,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from builders.requests import make_request
 from harness_models.openai import make
@@ -40,7 +41,8 @@ from harness.testing.faults import (
     where,
 )
 
-QUICK = Patience(attempts=4, attempt_timeout=0.5, first_delay=0.01, longest_delay=0.05)
+QUICK = Patience(attempts=4, attempt_timeout=60.0, first_delay=0.01, longest_delay=0.05)
+WITH_SILENCE = msgspec.structs.replace(QUICK, attempt_timeout=2.0)
 
 
 def said(body: dict[str, Any]) -> str:
@@ -128,7 +130,8 @@ async def test_a_401_stops_everything_at_once(server):
 )
 async def test_what_passes_is_survived(server, store, fault):
     server.faults = once_each(fault)
-    answers = await ask_all(server, numbered(5), store=store)
+    patience = WITH_SILENCE if fault is SILENCE else QUICK
+    answers = await ask_all(server, numbered(5), store=store, patience=patience)
     assert texts_of(answers) == [f"answer to question {number}." for number in range(5)]
     assert [answer.attempts for answer in answers] == [2] * 5
     server.faults = ()
@@ -153,7 +156,8 @@ async def test_what_stays_is_a_typed_failure_and_is_never_stored(
     server, store, fault, cause, attempts
 ):
     server.faults = lambda _: fault
-    (answer,) = await ask_all(server, ["x"], store=store)
+    patience = WITH_SILENCE if fault is SILENCE else QUICK
+    (answer,) = await ask_all(server, ["x"], store=store, patience=patience)
     assert (answer.reply, answer.failure.cause, answer.attempts) == (None, cause, attempts)
     server.faults = ()
     assert texts_of(await ask_all(server, ["x"], store=store)) == ["answer to x"]

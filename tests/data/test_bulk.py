@@ -42,8 +42,10 @@ def is_name(part: str) -> bool:
 parts = st.lists(st.sampled_from(SIGNS), min_size=1, max_size=3).map(
     lambda signs: "".join(signs).replace("/", "")
 )
-# A task file names its columns: no such name holds a control character.
-names = st.sampled_from(NAMED) | st.text(min_size=1, max_size=6).filter(str.isprintable)
+# SQL misreads two names: one with NUL, and a carriage return above rows of blanks.
+names = st.sampled_from(NAMED) | st.text(min_size=1, max_size=6).filter(
+    lambda name: not {"\0", "\r"} & set(name)
+)
 texts = st.none() | st.sampled_from(VALUES) | st.text(min_size=1, max_size=8)
 folders = parts.filter(is_name) | st.sampled_from(
     ["user=bob", "item=3", "user=bob'", "a*b", "[ab]", "??", "file:", "x.gz"]

@@ -1,6 +1,7 @@
 """What tests of every room use."""
 
 import asyncio
+import functools
 import importlib.metadata
 import inspect
 import os
@@ -15,13 +16,13 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from builders.installed import read_once
 from hypothesis import settings
 
 from harness import registry
 from harness.base.errors import HarnessError
 from harness.base.redaction import safe_text
 from harness.calls.store import Store
+from harness.pipeline import resume
 from harness.registry import GROUP, Plugins, plugins_from
 from harness.registry.task_catalogue import Catalogue
 
@@ -55,9 +56,10 @@ def no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="session", autouse=True)
-def installed() -> Iterator[None]:
-    """What is installed is read once, as no test changes it."""
-    with read_once():
+def one_commit() -> Iterator[None]:
+    """The commit is read once, as each run in this process would call git for it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resume, "_commits", functools.cache(resume._commits))
         yield
 
 

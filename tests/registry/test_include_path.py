@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from builders.installed import read_once
 from builders.texts import read_json_lines
 
 from harness.cli.main import main
@@ -25,12 +24,6 @@ PEOPLE = "".join(
     for user, thing in (("ann", "green tea"), ("bob", "black tea"))
     for number in range(4)
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def installed():
-    with read_once():
-        yield
 
 
 @pytest.fixture

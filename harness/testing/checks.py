@@ -457,7 +457,7 @@ def garbage(trial: SampleRuns) -> Iterator[Finding]:
                 if _of_run(result.folder, summary) != counts[summary.task]:
                     continue  # what all users share is another, and is counted
                 for what in moved(
-                    whole.folder, result.folder, summary.task,
+                    scores_of(whole.folder, summary.task), scores_of(result.folder, summary.task),
                     names=_that_need_answers(trial, sampled, summary),
                     excused=_who_was_believed(result.folder, summary.task),
                 ):  # fmt: skip

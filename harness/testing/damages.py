@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from harness.base.hashing import stable_int
 from harness.contracts.model import CallError, Reply, Request
 from harness.registry import load_plugins
-from harness.runs.run_folder import RunFolder
 from harness.testing.scripted import Answer, ScriptedModel
 
 NONSENSE = 'As to ]}{"0": [NaN, -1, {"": null}] and so on\u2028<<<'
@@ -72,10 +71,13 @@ def answer_lines(requests: Path) -> Path:
 
 
 def moved(
-    before: Path, after: Path, task: str, *, names: Collection[str], excused: set[str]
+    before: Iterable[bytes], after: Iterable[bytes], *, names: Collection[str], excused: set[str]
 ) -> Iterator[str]:
-    """Each score of these names that differs in another run, and nothing of its user says why."""
-    old, new = (_units(folder, task) for folder in (before, after))
+    """Each score of these names that differs in another run, and nothing of its user says why.
+
+    Both runs are given by the lines of their scores.
+    """
+    old, new = ({one["id"]: one for one in map(json.loads, lines)} for lines in (before, after))
     if old.keys() != new.keys():
         yield f"other units: {sorted(old.keys() ^ new.keys())[:3]}"
         return
@@ -88,8 +90,3 @@ def moved(
             said = parts or name in now["missing"] or name in now.get("lost", {})
             if values[0] != values[1] and not (said or now["user"] in counted | excused):
                 yield f"{name} of {unit}: {values[0]} became {values[1]}"
-
-
-def _units(folder: Path, task: str) -> dict[str, Any]:
-    lines = RunFolder(folder).scores(task).read_bytes().splitlines()
-    return {unit["id"]: unit for unit in map(json.loads, lines)}

@@ -104,8 +104,9 @@ async def _findings(
         found, players, ways = await _of_tasks(settings, load_plugins(), effective)
     except HarnessError as error:
         return [*first, bad_by("options", effective.with_source(error))], []
+    file = settings.store_file
     rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
-    if (file := settings.store_file) is not None:
+    if file is not None:
         rest.append(look("store", lambda: store(file)))
     if settings.executor == "ray":
         rest.append(look("ray", partial(cluster.findings, settings.ray_address), MODEL_SECONDS))

@@ -118,6 +118,7 @@ def _keys(kind: Any) -> Mapping[str, Any] | None:
     return None
 
 
+@functools.cache
 def _needed(kind: Any) -> Sequence[str]:
     """The required keys; those of a task after merging its bases."""
     if kind is TaskFile:

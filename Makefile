@@ -12,7 +12,7 @@ INSTALL := $(PIP) install $(QUIETLY)
 WORKERS ?= auto
 SOURCES := harness plugins tests benchmarks hatch_build.py
 
-.PHONY: demo smoke test test-slow durations test-cluster test-vllm test-hf lint rules format types bench pins schemas commands recorded samples freeze faults soak clean
+.PHONY: demo smoke test test-slow durations test-cluster test-vllm test-hf lint rules format types bench pins schemas commands recorded samples freeze faults mutants soak clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/harness --model baseline --judge lexical --tasks interests_all --data sample
@@ -100,6 +100,11 @@ samples: $(VENV)/.installed-dev
 
 faults: $(VENV)/.installed-dev
 	$(VENV)/bin/python tests/faults/plant.py $(FAULTS)
+
+# Where the tests run is recorded once: remove the file when tests were added.
+mutants: $(VENV)/.installed-dev
+	test -e $(VENV)/lines-of-tests || $(VENV)/bin/python tests/mutants.py --record $(VENV)/lines-of-tests
+	$(VENV)/bin/python tests/mutants.py --seen $(VENV)/lines-of-tests $(MUTANTS)
 
 clean:
 	rm -rf $(VENV) $(VLLM) $(HF) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis benchmarks/results

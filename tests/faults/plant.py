@@ -64,10 +64,12 @@ class Copy:
 
     folder: Path
 
-    def run(self, *arguments: str, keep_bytecode: bool = False) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, keep_bytecode: bool = False, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run Python in the copy, on the copy's code."""
-        path = os.pathsep.join(str(self.folder / part) for part in ("", "plugins"))
-        env = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1"}
+        path = os.pathsep.join(str(self.folder / part) for part in ("", "plugins", "tests"))
+        env = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", **variables}
         env["PYTHONDONTWRITEBYTECODE"] = "" if keep_bytecode else "1"
         return subprocess.run(
             [sys.executable, *arguments], cwd=self.folder, env=env, text=True, check=False,
@@ -161,12 +163,7 @@ def made(
     folder: Path, faults: Sequence[Fault], tests: Mapping[str, Sequence[str]], *, jobs: int
 ) -> queue.Queue[Copy]:
     """Copies of the tree, once the tests pass in the first; exits where they do not."""
-    first = Copy(folder=folder / "0")
-    for name in COPIED:
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, first.folder / name, ignore=ignored)
-    shutil.copy2(ROOT / "pyproject.toml", first.folder)
-    first.refuse_foreign_code()
+    first = copied(folder / "0")
     wanted = dict.fromkeys(each for fault in faults for each in fault.ids(tests))
     result = first.run(*PYTEST, f"-n{jobs}", *wanted, keep_bytecode=True)
     if wanted and result.returncode:
@@ -177,6 +174,16 @@ def made(
         shutil.copytree(first.folder, folder / str(number))
         copies.put(Copy(folder=folder / str(number)))
     return copies
+
+
+def copied(folder: Path) -> Copy:
+    """A copy of the tree; exits where Python would run other code in it."""
+    copy = Copy(folder=folder)
+    for name in COPIED:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "pyproject.toml", folder)
+    copy.refuse_foreign_code()
+    return copy
 
 
 def _is_chosen(fault: Fault, chosen: Sequence[str]) -> bool:

@@ -68,9 +68,9 @@ def interval_together(
     blocks = blocks_of_draws(len(users), draws, random, dtype=np.uint32)
     ordered = [_Ordered(part, users) for part in parts]
     drawn = []
-    for row in (row for block in blocks for row in block):
-        times = np.bincount(row, minlength=len(users)).astype(np.float64)
-        drawn.append(sum(part.of_draw(row, times) for part in ordered))
+    for block in blocks:
+        times = np.stack([np.bincount(row, minlength=len(users)) for row in block]).astype(float)
+        drawn.append(np.sum([part.of_draws(block, times) for part in ordered], axis=0))
 
     def measured() -> Measured:
         return Measured(
@@ -79,7 +79,7 @@ def interval_together(
         )
 
     return bounds(
-        np.asarray(drawn, dtype=np.float64),
+        np.concatenate(drawn),
         measured,
         method=method,
         confidence=confidence,
@@ -98,18 +98,20 @@ class _Ordered:
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._sums = np.bincount(owners, weights=part.values, minlength=len(users))
 
-    def of_draw(self, drawn: Integers, times: Floats) -> float:
-        """The weighted statistic over the units of the drawn users; NaN if they have none.
+    def of_draws(self, drawn: Integers, times: Floats) -> Floats:
+        """The weighted statistic over the units of each draw's users; NaN where they have none.
 
         `times` has how often each of all users was drawn.
         """
-        units = float(times @ self._sizes)
-        if not units:
-            return float("nan")
-        if self._part.statistic == "mean":
-            return self._part.weight * float(times @ self._sums) / units
-        values = self._values[units_of(drawn, self._starts, self._sizes)]
-        return self._part.weight * statistic_of(values, self._part.statistic)
+        units = times @ self._sizes
+        found = np.full(len(drawn), np.nan)
+        for place in np.flatnonzero(units):
+            if self._part.statistic == "mean":
+                found[place] = self._part.weight * (times[place] @ self._sums) / units[place]
+            else:
+                values = self._values[units_of(drawn[place], self._starts, self._sizes)]
+                found[place] = self._part.weight * statistic_of(values, self._part.statistic)
+        return found
 
     def without_each(self) -> Floats:
         """The weighted statistic without each of all users."""

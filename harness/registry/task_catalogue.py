@@ -115,7 +115,7 @@ class Catalogue:
         if spec.startswith("tag:"):
             return tuple(self._named(name) for name in self._tagged(spec.removeprefix("tag:")))
         if spec.endswith(SUFFIXES):
-            return self._in_file(Path(spec))
+            return self._in_file(Path(spec).resolve())
         if spec in self._sources:
             return (self._named(spec),)
         if spec in self._patterns:
@@ -264,11 +264,12 @@ class Catalogue:
         seen: set[Path] = set()
         for bundle in self._bundles:
             for file in _yaml_files(bundle.task_configs) if bundle.task_configs else ():
-                if file.resolve() in seen:
+                path = file.resolve()
+                if path in seen:
                     continue
-                seen.add(file.resolve())
+                seen.add(path)
                 try:
-                    documents = self._in_file(file)
+                    documents = self._in_file(path)
                 except TaskError as error:
                     problems.append(str(error))
                     continue
@@ -328,10 +329,9 @@ class Catalogue:
 
     def _in_file(self, file: Path) -> tuple[Document, ...]:
         """The tasks of a file with a matrix, or a file's one task or group."""
-        path = file.resolve()
-        if path not in self._documents:
-            self._documents[path] = expand(load_file(path))
-        return self._documents[path]
+        if file not in self._documents:
+            self._documents[file] = expand(load_file(file))
+        return self._documents[file]
 
     def _check(self, document: Document) -> None:
         """Raise the first violation of the schema; each document is checked once."""
@@ -396,7 +396,7 @@ class Catalogue:
                     found=reference,
                     expected=shown(file),
                 )
-            return self._in_file(file)
+            return self._in_file(file.resolve())
         try:
             if reference in self._sources:
                 return (self._named(reference),)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.testing.checks import CHECKS as CHECKS
-    from harness.testing.checks import Finding as Finding
     from harness.testing.conformance import NotConforming as NotConforming
     from harness.testing.conformance import check_plugin as check_plugin
     from harness.testing.faults import Asked as Asked
@@ -20,10 +19,11 @@ if TYPE_CHECKING:
     from harness.testing.running import run_tasks as run_tasks
     from harness.testing.scripted import ScriptedModel as ScriptedModel
     from harness.testing.server import FaultyServer as FaultyServer
+    from harness.testing.trial import Finding as Finding
 
 _HOME = {
     "CHECKS": "harness.testing.checks",
-    "Finding": "harness.testing.checks",
+    "Finding": "harness.testing.trial",
     "NotConforming": "harness.testing.conformance",
     "check_plugin": "harness.testing.conformance",
     "Asked": "harness.testing.faults",

@@ -8,7 +8,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,30 +28,17 @@ from harness.scoring.score_run import score_into
 from harness.scoring.summary import TaskSummary
 from harness.tasks.load import shown
 from harness.testing.damages import DAMAGES, NONSENSE, damaged, moved
+from harness.testing.rows import rows
 from harness.testing.scripted import Answer, ScriptedModel, offered
 from harness.testing.trial import (
     ANY_MODEL,
     BASELINE,
+    Finding,
     SampledTasks,
     SampleRuns,
     right_players,
     scores_of,
 )
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One problem of a plugin: the place, the problem, the remedy, and the name of the check."""
-
-    where: str
-    problem: str
-    to_do: str
-    check: str = ""
-
-    def __str__(self) -> str:
-        problem = self.problem.replace("\n", "\n    ")
-        return f"[{self.check}] {self.where}: {problem}\n    to do: {self.to_do}"
-
 
 Check = Callable[[SampleRuns], Iterator[Finding]]
 """A function that yields a finding for each problem of the plugin in a trial."""
@@ -588,7 +574,7 @@ def _difference(first: Path, second: Path, task: str) -> str | None:
 
 
 _ALL = (
-    loads, tasks, prompts, published, options, metrics,
+    loads, tasks, prompts, published, options, rows, metrics,
     baseline, repeats, shares, resumes, records, failures, garbage, batches,
 )  # fmt: skip
 

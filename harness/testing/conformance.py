@@ -12,8 +12,8 @@ from typing import Any
 
 from harness.base.errors import HarnessError, UsageError, did_you_mean
 from harness.tasks.load import shown
-from harness.testing.checks import CHECKS, Check, Finding
-from harness.testing.trial import SampleRunFailed, SampleRuns, plugin_under_test
+from harness.testing.checks import CHECKS, Check
+from harness.testing.trial import Finding, SampleRunFailed, SampleRuns, plugin_under_test
 
 
 class NotConforming(AssertionError):

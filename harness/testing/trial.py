@@ -165,6 +165,20 @@ class SampledTasks:
         return played | dict.fromkeys(self.roles - kept, other)
 
 
+@dataclass(frozen=True)
+class Finding:
+    """One problem of a plugin: the place, the problem, the remedy, and the name of the check."""
+
+    where: str
+    problem: str
+    to_do: str
+    check: str = ""
+
+    def __str__(self) -> str:
+        problem = self.problem.replace("\n", "\n    ")
+        return f"[{self.check}] {self.where}: {problem}\n    to do: {self.to_do}"
+
+
 class SampleRuns:
     """Runs of a plugin's tasks; each is made when a check first needs it."""
 
@@ -233,11 +247,15 @@ class SampleRuns:
         """The options of a task as its benchmark's own type."""
         return typed_options(task, self.plugin.plugins.benchmark(task.benchmark).options)
 
-    def load(self, task: Task) -> Any:
-        """What the task's benchmark loads of its sample."""
+    def sample(self, task: Task) -> Path:
+        """The file or folder of a task's sample."""
+        return self.plugin.plugins.package_of(task.benchmark) / str(task.data.sample)
+
+    def load(self, task: Task, data: str = "sample") -> Any:
+        """What the task's benchmark loads of its sample or of other data."""
         plugins = self.plugin.plugins
         dataset = open_dataset(
-            task.data, data="sample", limit=self._limit, seed=0,
+            task.data, data=data, limit=self._limit, seed=0,
             package=plugins.package_of(task.benchmark), task=task.name,
         )  # fmt: skip
         return plugins.benchmark(task.benchmark).load(dataset, self.options(task))

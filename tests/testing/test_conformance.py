@@ -65,6 +65,15 @@ def counted(records, options):
             yield Score(id=record.id, user=record.user, values={"right": float(TIMES[record.id])})
 
 
+LOAD = BENCHMARK.load
+
+
+def careless(data, options):
+    for _, row in data.table().rows():
+        int(row["id"])
+    return LOAD(data, options)
+
+
 RESULT = PublishedResult(task="acme_film", model="m", metric="right", value=1.0, source="t. 1",
                          comparable_if="the same data")
 BENCHMARK = replace(BENCHMARK, %s)
@@ -172,6 +181,11 @@ FAULTS = {
         changed("options=Outer"),
         "options",
         "options of acme_films: Inner takes any name for an option",
+    ),
+    "rows that are used before anybody looks at them": (
+        changed("load=careless"),
+        "rows",
+        "ValueError: invalid literal for int() with base 10: 'many'",
     ),
     "scores that count how often they were made": (
         changed("score=counted"),

@@ -25,6 +25,9 @@ SMOKE := $(addprefix tests/,base contracts calls parsing prompts registry runs s
 smoke: $(VENV)/.installed-dev
 	$(PYTEST) -q $(SMOKE)
 
+# Python starts hundreds of times in the tests, and compiles everything each time without bytecode.
+test test-slow durations smoke: export PYTHONDONTWRITEBYTECODE =
+
 # No test may need the hub.
 test test-slow durations smoke test-vllm test-hf: export HF_HUB_OFFLINE = 1
 

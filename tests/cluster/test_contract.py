@@ -168,18 +168,6 @@ def test_no_worker_opens_for_a_run_of_which_nothing_is_left(runs, serve):
     assert set(ray._private.state.actors()) == before
 
 
-@pytest.mark.parametrize("first", EXECUTORS)
-def test_failures_that_one_executor_recorded_are_asked_again_by_the_other(runs, serve, first):
-    (then,) = {*EXECUTORS} - {first}
-    server = serve(faults=ending_in("3", faults.status(400)))
-    runs.words(*WORDS)
-    begun = runs.run(first, max_failures=ANY_NUMBER)
-    server.faults = ()
-    done = runs.run(then, max_failures=ANY_NUMBER, retry_failures=True, resume=begun.folder)
-    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
-    check_paid(server, 40 + 4)
-
-
 @pytest.mark.parametrize("then", EXECUTORS)
 @pytest.mark.parametrize("first", EXECUTORS)
 def test_what_ended_without_an_answer_is_asked_again_by_the_same_command(runs, serve, first, then):

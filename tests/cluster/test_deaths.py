@@ -93,17 +93,6 @@ def test_a_worker_that_hangs_is_killed_and_replaced(runs, serve, monkeypatch):
     assert sum(count - 1 for count in Counter(questions(server)).values()) <= 6
 
 
-def test_a_worker_that_hangs_where_it_begins_is_killed_and_replaced(runs, serve, monkeypatch):
-    monkeypatch.setattr(ray_workers, "BEGIN_SECONDS", 10.0)
-    serve()
-    runs.words(*WORDS[:10])
-    (runs.package / "hangs").touch()
-    done = runs.run("ray", workers=2)
-    assert done.status == "done", done.errors
-    assert [line for line in runs.problems if "died" in line]
-    assert len(runs.records(done.folder, "say")) == 10
-
-
 @pytest.mark.parametrize("hung", ["one of before", "the new one"])
 def test_a_worker_that_hangs_as_another_one_comes_is_killed_and_replaced(
     runs, serve, monkeypatch, hung

@@ -12,7 +12,6 @@ from builders.toys import current_lines, outcomes
 from harness.runs.journal_parts import journal_parts
 from harness.testing import faults
 
-ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-import time
 from collections import Counter
 
 import pytest
@@ -180,9 +179,7 @@ def test_a_driver_that_is_killed_leaves_a_run_that_either_executor_finishes(runs
     server = serve(latency=0.1)
     runs.words(*WORDS)
     process = runs.start("ray", "--concurrency", "4")
-    end = time.monotonic() + 60
-    while server.count < 16 and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: server.count >= 16)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     done = runs.run(then, concurrency=4)
@@ -245,9 +242,7 @@ def test_a_purse_that_dies_ends_the_run_and_the_same_command_goes_on(runs, serve
     server = serve(latency=0.1)
     runs.words(*(f"w{number % 7} {number}" for number in range(150)))
     process = runs.start("ray", "--max_calls", "1000", "--concurrency", "4")
-    end = time.monotonic() + 60
-    while server.count < 16 and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: server.count >= 16)
     [purse] = living_actors("HarnessPurse")
     with_signal(purse, signal.SIGKILL)
     _, said = process.communicate(timeout=60)

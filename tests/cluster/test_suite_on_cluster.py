@@ -10,6 +10,7 @@ import time
 from collections import Counter
 
 import pytest
+from builders.processes import wait_until
 
 WORDS = [f"w{number % 5} {number}" for number in range(24)]
 
@@ -74,13 +75,6 @@ def scores(folder):
     }
 
 
-def wait_until(true, process):
-    end = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < end and process.poll() is None, process.communicate()
-        time.sleep(0.05)
-
-
 def test_models_run_side_by_side_and_a_judge_opens_once_for_all(suite, runs):
     """Two GPUs hold two of three models, and then the judge twice."""
     models = {name: toy(name, seconds=0.2) for name in ("one", "two", "three")}
@@ -124,7 +118,7 @@ def test_a_model_that_fails_does_not_stop_those_next_to_it(suite, serve):
 def test_an_interruption_ends_all_runs(suite, runs):
     models = {name: toy(name, seconds=1) for name in ("one", "two", "three")}
     process = runs.started(suite.command(models, toy("judge")))
-    wait_until(lambda: {"opens one", "opens two"} <= {*events(runs)}, process)
+    wait_until(lambda: {"opens one", "opens two"} <= {*events(runs)})
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)

@@ -8,14 +8,15 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import processes
 from builders.commands import Ended
 
 HERE = Path(__file__).resolve().parent
@@ -233,11 +234,4 @@ def command(
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
     """Returns once a condition holds; a test that waits in vain fails there."""
-
-    def wait(condition: Callable[[], object], *, seconds: float = WAIT) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "waited in vain"
-            time.sleep(0.05)
-
-    return wait
+    return partial(processes.wait_until, seconds=WAIT)

@@ -8,13 +8,9 @@ from collections import Counter
 import pytest
 from builders.clusters import living_workers, with_signal
 from builders.processes import wait_until
-from builders.toys import current_lines, outcomes
+from builders.toys import asked, current_lines, outcomes
 
 from harness.testing import faults
-
-
-def asked(server):
-    return [body["messages"][-1]["content"] for body in server.requests]
 
 
 @pytest.mark.parametrize("killed", ["workers", "driver"])

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from builders.processes import wait_until
-from builders.toys import current_lines, outcomes
+from builders.toys import asked, current_lines, outcomes
 
 from harness.base.errors import PluginError
 from harness.calls.policy import Patience
@@ -19,10 +19,6 @@ EXECUTORS = ["local", "ray"]
 BOTH = pytest.mark.parametrize("executor", EXECUTORS)
 ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
-
-
-def asked(server):
-    return [body["messages"][-1]["content"] for body in server.requests]
 
 
 def check_paid(server, said):

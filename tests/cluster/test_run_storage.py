@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 from builders.clusters import living_actors, living_workers, ray_folder
 from builders.processes import wait_until
-from builders.toys import Runs, current_lines, outcomes
+from builders.toys import Runs, asked, current_lines, outcomes
 
 from harness.pipeline.executors.ray_keeper import HarnessKeeper
 from harness.runs.journal_parts import journal_parts
@@ -231,10 +231,6 @@ def silent_on(*texts):
         return faults.SILENCE if request.body["messages"][-1]["content"] in texts else None
 
     return rule
-
-
-def asked(server):
-    return [body["messages"][-1]["content"] for body in server.requests]
 
 
 def outcomes_of(words):

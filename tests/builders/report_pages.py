@@ -5,7 +5,10 @@ import json
 from base64 import b64decode
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
+
+from harness.cli.main import main
 
 VOID = {"br", "col", "input", "meta", "wbr"}
 
@@ -93,3 +96,12 @@ class ReportPage(HTMLParser):
 
     def _inside(self, name: str) -> bool:
         return any(tag == name for tag, _ in self._open)
+
+
+def reported(*runs: Path | str, code: int = 0, **options: object) -> ReportPage:
+    """The page about these runs, which is written into the working directory."""
+    out = Path("report.html")
+    out.unlink(missing_ok=True)
+    more = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    assert main(["report", *map(str, runs), "-o", str(out), *more]) == code
+    return ReportPage(out.read_text("utf-8"))

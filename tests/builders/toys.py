@@ -357,6 +357,11 @@ def current_lines(run: Path, stage: str, task: str = "toys") -> list[dict[str, A
     return list(lines.values())
 
 
+def asked(server: Any) -> list[str]:
+    """What a server was asked, in order."""
+    return [body["messages"][-1]["content"] for body in server.requests]
+
+
 def outcomes(lines: Iterable[dict[str, Any]]) -> dict[str, str]:
     """The value or the cause of each record, by item."""
     return {

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from builders.processes import wait_until
-from builders.toys import current_lines, outcomes
+from builders.toys import asked, current_lines, outcomes
 
 from harness.base.errors import PluginError
 from harness.calls.policy import Patience
@@ -19,10 +19,6 @@ EXECUTORS = ["local", "ray"]
 BOTH = pytest.mark.parametrize("executor", EXECUTORS)
 ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
-
-
-def asked(server):
-    return [body["messages"][-1]["content"] for body in server.requests]
 
 
 def check_paid(server, said):
@@ -166,18 +162,6 @@ def test_no_worker_opens_for_a_run_of_which_nothing_is_left(runs, serve):
     assert runs.stages == ["say begins", "say ends", "judge begins", "judge ends"]
     assert again.summaries == done.summaries
     assert set(ray._private.state.actors()) == before
-
-
-@pytest.mark.parametrize("first", EXECUTORS)
-def test_failures_that_one_executor_recorded_are_asked_again_by_the_other(runs, serve, first):
-    (then,) = {*EXECUTORS} - {first}
-    server = serve(faults=ending_in("3", faults.status(400)))
-    runs.words(*WORDS)
-    begun = runs.run(first, max_failures=ANY_NUMBER)
-    server.faults = ()
-    done = runs.run(then, max_failures=ANY_NUMBER, retry_failures=True, resume=begun.folder)
-    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
-    check_paid(server, 40 + 4)
 
 
 @pytest.mark.parametrize("then", EXECUTORS)

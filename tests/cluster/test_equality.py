@@ -127,9 +127,6 @@ def usage_of(run):
     }
 
 
-JUDGES = {"gist_synthetic": ("judge", "taxonomist", "overlap_judge")}
-
-
 @pytest.fixture
 def compare(runs, serve):
     """Runs tasks on both executors with a server's answers, and compares all that came of them."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -16,7 +14,7 @@ from contextlib import contextmanager
 import pytest
 from builders.clusters import living_actors, living_workers, ray_folder
 from builders.processes import wait_until
-from builders.toys import Runs, current_lines, outcomes
+from builders.toys import Runs, asked, current_lines, outcomes
 
 from harness.pipeline.executors.ray_keeper import HarnessKeeper
 from harness.runs.journal_parts import journal_parts
@@ -207,28 +205,6 @@ def test_a_keeper_that_dies_ends_the_run_and_the_same_command_goes_on(runs, serv
     assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
 
 
-def test_a_disk_that_is_full_where_the_run_began_ends_the_run(runs, serve):
-    serve(latency=0.1)
-    runs.words(*WORDS)
-    process = runs.start("ray", "--run_storage", "local", "--concurrency", "2")
-    wait_until(lambda: len(recorded(runs, "say")) > 5)
-    [keeper] = living_actors("HarnessKeeper")
-    resource.prlimit(keeper, resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
-    said = ended(process, code=1)
-    # Whichever is written first: a worker's records, or what it was answered.
-    [full] = {"records", "answers"} & {
-        "records" if "cannot write" in said and "File too large" in said else "",
-        "answers" if "answers.sqlite: the store of answered calls cannot be used" in said else "",
-    }
-    places = {"records": journal(runs).parent, "answers": journal(runs).parent.parent}
-    cures = {"records": "free some space", "answers": "free disk space"}
-    assert str(places[full]) in said and cures[full] in said
-    lines = [line for part in journal_parts(journal(runs)) for line in part.open()]
-    assert len(lines) > 5 and all(json.loads(line) for line in lines)
-    ended(runs.start("ray", "--run_storage", "local"))
-    assert outcomes(recorded(runs, "say")) == outcomes_of(WORDS)
-
-
 def test_a_driver_outside_the_cluster_needs_only_a_head_that_sees_the_folder(runs, serve, cluster):
     serve()
     runs.words(*WORDS)
@@ -255,10 +231,6 @@ def silent_on(*texts):
         return faults.SILENCE if request.body["messages"][-1]["content"] in texts else None
 
     return rule
-
-
-def asked(server):
-    return [body["messages"][-1]["content"] for body in server.requests]
 
 
 def outcomes_of(words):

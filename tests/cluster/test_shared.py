@@ -7,17 +7,12 @@ from collections import Counter
 
 import pytest
 from builders.clusters import living_workers
-from builders.toys import current_lines, outcomes
+from builders.toys import asked, current_lines, outcomes
 
 from harness.runs.journal_parts import journal_parts
 from harness.testing import faults
 
-ANY_NUMBER = {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 1.0}
 WORDS = [f"w{number % 7} {number}" for number in range(40)]
-
-
-def asked(server):
-    return [body["messages"][-1]["content"] for body in server.requests]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 
 import pytest
+from builders.processes import wait_until
 
 WORDS = [f"w{number % 5} {number}" for number in range(24)]
 
@@ -74,13 +75,6 @@ def scores(folder):
     }
 
 
-def wait_until(true, process):
-    end = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < end and process.poll() is None, process.communicate()
-        time.sleep(0.05)
-
-
 def test_models_run_side_by_side_and_a_judge_opens_once_for_all(suite, runs):
     """Two GPUs hold two of three models, and then the judge twice."""
     models = {name: toy(name, seconds=0.2) for name in ("one", "two", "three")}
@@ -104,17 +98,6 @@ def test_models_run_side_by_side_and_a_judge_opens_once_for_all(suite, runs):
     assert len(scores(runs.folder / "suite")) == 3
 
 
-def test_the_seeds_of_a_model_share_its_engine_and_the_judge_of_a_server_too(suite, serve, runs):
-    server = serve()
-    models = {"one": toy("one"), "two": served(server, "candidate")}
-    code, document, said = suite(models, toy("judge"), seeds=[0, 1])
-    assert code == 0, said
-    assert [run["status"] for run in document["runs"]] == ["done"] * 4
-    opened = Counter(event for event in events(runs) if event.startswith("opens"))
-    assert opened["opens one"] == 1
-    assert 1 <= opened["opens judge"] <= 2
-
-
 def test_a_model_that_fails_does_not_stop_those_next_to_it(suite, serve):
     """Models of servers run side by side where there are processors: each has two requests."""
     server = serve(latency=0.5)
@@ -132,32 +115,10 @@ def test_a_model_that_fails_does_not_stop_those_next_to_it(suite, serve):
     assert server.most_in_flight > 2
 
 
-def test_after_a_kill_the_same_command_goes_on(suite, serve, runs):
-    server = serve(latency=0.3)
-    models = {"one": served(server, "candidate"), "two": served(server, "judge")}
-    given = models, served(server, "referee")
-    shape = {"workers": 1, "concurrency": 2}
-    process = runs.started(suite.command(*given, **shape))
-    wait_until(lambda: server.count > 24, process)
-    process.kill()
-    process.communicate()
-    server.latency = 0.0
-    code, document, said = suite(*given, **shape)
-    assert code == 0, said
-    assert len([*(runs.folder / "suite").iterdir()]) == 2
-    asked = Counter((body["model"], body["messages"][-1]["content"]) for body in server.requests)
-    again = [one for one, times in asked.items() if one[0] != "referee" and times > 1]
-    assert len(again) <= 12  # workers live on for a moment
-    before = server.count
-    code, document, _ = suite(*given, "--only", "one", **shape)
-    assert [(run["model"], run["before"]) for run in document["runs"]] == [("one", True)]
-    assert (code, server.count) == (0, before)
-
-
 def test_an_interruption_ends_all_runs(suite, runs):
     models = {name: toy(name, seconds=1) for name in ("one", "two", "three")}
     process = runs.started(suite.command(models, toy("judge")))
-    wait_until(lambda: {"opens one", "opens two"} <= {*events(runs)}, process)
+    wait_until(lambda: {"opens one", "opens two"} <= {*events(runs)})
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)

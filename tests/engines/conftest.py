@@ -8,14 +8,16 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import processes
+from builders.commands import Ended
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -106,16 +108,19 @@ def frugal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@dataclass
-class Ended:
-    """A harness process that ended."""
-
-    code: int
-    out: str
-    err: str
-
-    def summary(self, task: str = "interests") -> dict[str, Any]:
-        return next(one for one in json.loads(self.out)["summaries"] if one["task"] == task)
+def processes_in(folder: Path, without: set[int]) -> dict[int, str]:
+    """Every process that has a folder as its own, but for these: its id, and its words."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) not in without:
+            try:
+                inside = (entry / "cwd").readlink() == folder
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if inside and words:
+                found[int(entry.name)] = words
+    return found
 
 
 @dataclass
@@ -179,18 +184,7 @@ class Command:
 
     def engine_processes(self) -> dict[int, str]:
         """Every process that an engine of this folder has: its id, and what it calls itself."""
-        ours = {process.pid for process in self.processes}
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) not in ours:
-                try:
-                    inside = (entry / "cwd").readlink() == self.folder
-                    words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                except OSError:
-                    continue
-                if inside and words:
-                    found[int(entry.name)] = words
-        return found
+        return processes_in(self.folder, {process.pid for process in self.processes})
 
     def server(self) -> int | None:
         """The process id of the server that runs, None where none does."""
@@ -240,11 +234,4 @@ def command(
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
     """Returns once a condition holds; a test that waits in vain fails there."""
-
-    def wait(condition: Callable[[], object], *, seconds: float = WAIT) -> None:
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "waited in vain"
-            time.sleep(0.05)
-
-    return wait
+    return partial(processes.wait_until, seconds=WAIT)

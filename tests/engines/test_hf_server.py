@@ -18,6 +18,8 @@ from harness import CallError
 from harness.base.errors import ModelError
 from harness.contracts.model import Message, ModelSettings, Request, Sampling
 
+from .conftest import processes_in
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("engine"),
@@ -211,21 +213,6 @@ def harness(folder, hf_python, candidate, judge, *more):
     )
 
 
-def processes_in(folder, *, without):
-    """What runs in a folder, but for this process: servers and their keepers."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != without:
-            try:
-                inside = (entry / "cwd").readlink() == folder
-                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if inside and words:
-                found[int(entry.name)] = words
-    return found
-
-
 def records(folder, stage):
     lines = [
         line
@@ -246,7 +233,7 @@ def test_candidate_and_judge_run_in_two_servers_one_after_the_other(hf_python, w
     assert judged == ["1"] * 6
     (summary,) = json.loads(out)["summaries"]
     assert summary["metrics"]["support"]["n"] == 6
-    assert processes_in(folder, without=process.pid) == {}
+    assert processes_in(folder, without={process.pid}) == {}
     logs = sorted((folder / "runs").glob("*/engines/*.log"))
     assert [log.name for log in logs] == ["hf-names.log", "hf-tiny-judge.log"]
 
@@ -260,11 +247,11 @@ def test_kill_9_of_the_harness_leaves_nothing_and_the_same_command_goes_on(
     process = harness(folder, hf_python, candidate, judge, *asked)
     wait_until(lambda: len(records(folder, "name")) >= 2 or process.poll() is not None)
     assert process.poll() is None, process.communicate()
-    running = processes_in(folder, without=process.pid)
+    running = processes_in(folder, without={process.pid})
     assert any("transformers.cli.transformers" in words for words in running.values())
     process.kill()
     process.communicate()
-    wait_until(lambda: processes_in(folder, without=process.pid) == {}, seconds=20)
+    wait_until(lambda: processes_in(folder, without={process.pid}) == {}, seconds=20)
     kept = records(folder, "name")
     again = harness(folder, hf_python, candidate, judge, *asked)
     _, err = again.communicate(timeout=600)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import numpy as np
 import pytest
 from harness_models.server.served import SOCKET
@@ -14,7 +17,6 @@ from safetensors.numpy import save_file
 
 from harness.contracts.model import Message, ModelSettings, Request, Sampling
 
-from . import asking
 from .conftest import alone
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
@@ -26,13 +28,41 @@ WIDTH, RANK, LAYERS = 128, 8, 2
 """Of the tiny model, and of the adapter to it."""
 
 
+SAMPLE = re.compile(r"^(?P<name>[\w:]+)\{(?P<labels>[^}]*)\} (?P<value>\S+)$", re.M)
+
+
+async def metric(socket: str, name: str) -> dict[str, float]:
+    """What the server's `/metrics` says of one name, summed for each of its engines."""
+    async with _session(socket) as session, session.get("http://localhost/metrics") as answer:
+        text = await answer.text()
+    found: dict[str, float] = {}
+    for sample in SAMPLE.finditer(text):
+        if sample["name"] == name:
+            engine = dict(re.findall(r'(\w+)="([^"]*)"', sample["labels"]))["engine"]
+            found[engine] = found.get(engine, 0.0) + float(sample["value"])
+    return found
+
+
+async def said(socket: str, **question: Any) -> str:
+    """What a chat completion with exactly these fields says."""
+    url = "http://localhost/v1/chat/completions"
+    async with _session(socket) as session, session.post(url, json=question) as answer:
+        answer.raise_for_status()
+        body = await answer.json()
+    return str(body["choices"][0]["message"]["content"])
+
+
+def _session(socket: str) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(connector=aiohttp.UnixConnector(socket))
+
+
 def test_two_engines_share_the_questions_and_kill_9_leaves_nothing_of_either(command, wait_until):
     before = set(Path("/dev/shm").iterdir())
     command.environment.update(UNBOUND)
     process = command.start(data_parallel_size="2", max_num_seqs="2")
     wait_until(lambda: len(command.records("name")) >= 8 or process.poll() is not None)
     assert process.poll() is None, process.communicate()
-    done = asyncio.run(asking.metric(command.socket(), "vllm:request_success_total"))
+    done = asyncio.run(metric(command.socket(), "vllm:request_success_total"))
     assert sorted(done) == ["0", "1"]
     assert min(done.values()) >= 2, done
     assert len(command.engine_processes()) >= 4, "keeper, server and two engines"
@@ -81,7 +111,7 @@ async def test_an_adapter_answers_in_place_of_the_weights_below_it(
         text = "Name the interests of this person."
         one = Request(messages=(Message("user", text),), sampling=Sampling(max_tokens=48), seed=0)
         adapted = [(await model.ask(one)).text for _ in range(2)]
-        below = await asking.said(
+        below = await said(
             str(model._server.folder / SOCKET),
             model=base,
             messages=[{"role": "user", "content": text}],

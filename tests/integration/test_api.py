@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -34,8 +33,26 @@ def evaluate(tmp_path, monkeypatch):
     return lambda tasks="interests", **more: package.evaluate(tasks, **{**SAMPLE, **more})
 
 
-def test_evaluate_gives_typed_results(evaluate):
-    result = evaluate()
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """Two runs that tests only read, `one` of two tasks and `two` of one of them."""
+    folder = tmp_path_factory.mktemp("pair")
+    settings = {**SAMPLE, "output_path": folder / "runs", "no_store": True}
+    return (
+        package.evaluate(["interests", "interests_short"], name="one", **settings),
+        package.evaluate("interests", name="two", **settings),
+    )
+
+
+@pytest.fixture
+def runs(pair, monkeypatch):
+    """These, which are in `runs` of the working directory."""
+    monkeypatch.chdir(pair[0].folder.parents[1])
+    return pair
+
+
+def test_evaluate_gives_typed_results(runs):
+    _, result = runs
     assert (result.status, result.exit_code, result.errors) == ("done", 0, ())
     (summary,) = result.summaries
     assert summary.task == "interests"
@@ -48,59 +65,11 @@ def test_evaluate_gives_typed_results(evaluate):
     assert (result.folder / "interests" / "summary.json").exists()
 
 
-def test_options_are_given_by_the_command_s_names(evaluate, tmp_path):
-    result = evaluate(
-        set={"interests.max_interests": 2},
-        gen_kwargs="temperature=0.5",
-        judge=None,
-        role={"judge": "lexical"},
-        data={"interests": "sample", "*": tmp_path},
-        tag={"week": 47},
-        name="step-1",
-        timeout=5,
-        max_calls=100,
-        no_store=True,
-    )
-    settings = result.manifest.settings
-    assert settings["changes"] == {"interests.max_interests": 2}
-    assert settings["sampling"] == {"temperature": 0.5}
-    assert settings["roles"] == {"judge": "lexical"}
-    assert settings["data"] == {"interests": "sample", "*": str(tmp_path)}
-    assert (settings["tags"], settings["name"]) == ({"week": "47"}, "step-1")
-    assert settings["patience"]["attempt_timeout"] == 5.0
-    assert settings["budget"]["calls"] == 100
-    assert settings["use_store"] is False
-    assert {len(sample.value) for sample in result.samples(stage="name")} == {2}
-
-
 async def test_both_work_where_a_loop_runs(tmp_path):
     result = await package.aevaluate(["interests"], output_path=tmp_path / "runs", **SAMPLE)
     assert result.status == "done"
     again = package.evaluate("interests", output_path=tmp_path / "runs", **SAMPLE)
     assert again.summaries[0].metrics == result.summaries[0].metrics
-
-
-async def test_an_error_where_a_loop_runs_has_no_trace_of_how_that_was_found(tmp_path):
-    for run in (package.evaluate, await_in_a_thread):
-        with pytest.raises(UsageError, match="at least 1") as told:
-            run("interests", output_path=tmp_path, **{**SAMPLE, "limit": 0})
-        assert told.value.__context__ is None
-
-
-def await_in_a_thread(*args, **options):
-    """`evaluate` where no loop runs."""
-    raised = []
-
-    def run():
-        try:
-            package.evaluate(*args, **options)
-        except UsageError as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    raise raised[0]
 
 
 STOPPED = """
@@ -144,11 +113,6 @@ def test_the_stop_button_of_a_notebook_ends_the_run(serve, tmp_path, way):
     assert 0 < len(list(stored.samples())) < 40
 
 
-def test_an_unknown_keyword_is_refused_before_anything_is_read():
-    with pytest.raises(TypeError, match="limt"):
-        package.evaluate("interests", model="baseline", limt=3)
-
-
 def test_a_run_that_cannot_go_on_raises_and_keeps_its_folder(tmp_path, serve):
     server = serve(faults=lambda asked: faults.status(401))
     args = {"base_url": server.url, "model": "m"}
@@ -160,46 +124,34 @@ def test_a_run_that_cannot_go_on_raises_and_keeps_its_folder(tmp_path, serve):
     assert package.load(folder).exit_code == 1
 
 
-def test_progress_goes_to_standard_error_unless_quiet(evaluate, capsys):
-    evaluate(quiet=False)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "interests/support: 25 done" in shown.err
-    evaluate()
-    assert capsys.readouterr() == ("", "")
-
-
-def test_a_result_shows_the_short_table(evaluate):
-    result = evaluate(name="step-1")
-    table = TABLE.format(label="step-1", folder=result.folder)
+def test_a_result_shows_the_short_table(runs):
+    _, result = runs
+    table = TABLE.format(label="two", folder=result.folder)
     assert repr(result) == str(result) == table
     page = result._repr_html_()
     assert page.startswith("<pre")
     assert "support ↑    0.869 [0.832, 0.908]  5" in page
 
 
-def test_metrics_as_a_data_frame(evaluate):
-    frame = evaluate(["interests", "interests_short"], name="step-1").to_pandas()
+def test_metrics_as_a_data_frame(runs, monkeypatch):
+    result, _ = runs
+    frame = result.to_pandas()
     assert list(zip(frame.task, frame.metric, strict=True)) == [
         (task, metric)
         for task in ("interests", "interests_short")
         for metric in ("support", "grounded", "coverage")
     ]
     first = frame.iloc[0]
-    assert (first.model, round(first.value, 3), first.n, first.fell_out) == ("step-1", 0.869, 5, 0)
+    assert (first.model, round(first.value, 3), first.n, first.fell_out) == ("one", 0.869, 5, 0)
     assert (round(first.low, 3), round(first.high, 3)) == (0.832, 0.908)
-
-
-def test_without_pandas_the_error_says_what_to_install(evaluate, monkeypatch):
-    result = evaluate()
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(UsageError, match="to_pandas needs pandas") as told:
         result.to_pandas()
     assert told.value.hint == "pip install pandas"
 
 
-def test_samples_have_prompts_replies_and_typed_values(evaluate):
-    result = evaluate()
+def test_samples_have_prompts_replies_and_typed_values(runs):
+    _, result = runs
     assert [sample.stage for sample in result.samples()] == ["name"] * 5 + ["support"] * 25
     sample = next(result.samples(task="interests", stage="name"))
     assert (sample.task, sample.id, sample.failure) == ("interests", sample.user, None)
@@ -221,32 +173,37 @@ def test_samples_have_the_failure_in_place_of_the_value(evaluate, serve):
 
 
 def test_a_stored_run_is_loaded_by_folder_name_label_and_as_latest(evaluate):
-    result = evaluate(name="step-1")
-    for named in (result.folder, result.folder.name, "step-1", "latest"):
+    result = evaluate(name="two")
+    for named in (result.folder, result.folder.name, "two", "latest"):
         loaded = package.load(named)
         assert repr(loaded) == repr(result)
         assert (loaded.summaries, loaded.means) == (result.summaries, result.means)
         assert (loaded.status, loaded.exit_code, loaded.unfinished) == ("done", 0, {})
     with pytest.raises(DataError, match="this run does not exist"):
-        package.load("step-2")
+        package.load("three")
 
 
-def test_runs_are_compared_by_result_and_name(evaluate):
-    first, second = evaluate(name="one"), evaluate(name="two")
+def test_runs_are_compared_by_result_and_name(runs):
+    first, second = runs
     comparison = package.compare([first, "two", second])
     (of_task,) = comparison.comparisons
     assert [run.label for run in of_task.runs] == ["one", "two"]
     assert {difference.value for difference in of_task.differences} == {0.0}
-    assert "two" in repr(comparison)
+    assert "interests_short is not compared: only one has finished it" in repr(comparison)
     assert comparison._repr_html_().startswith("<pre")
+    assert not comparison.gates
+    assert "gate" not in repr(comparison)
+    with pytest.raises(DataError, match="only two has finished it"):
+        package.compare([second])
+    with pytest.raises(DataError, match="nothing to compare"):
+        package.compare([])
 
 
-def test_metrics_to_compare_are_one_name_or_several_and_must_be_there(evaluate):
-    runs = [evaluate(name="one"), evaluate(name="two")]
-    for metric in ("coverage", ["coverage"]):
-        (of_task,) = package.compare(runs, metric=metric).comparisons
-        assert of_task.main == ("coverage",)
-        assert list(of_task.runs[0].common) == ["coverage"]
+@pytest.mark.parametrize("metric", ["coverage", ["coverage"]])
+def test_metrics_to_compare_are_one_name_or_several_and_must_be_there(runs, metric):
+    (of_task,) = package.compare(runs, metric=metric).comparisons
+    assert of_task.main == ("coverage",)
+    assert list(of_task.runs[0].common) == ["coverage"]
     with pytest.raises(UsageError, match="no task of these runs has a metric 'suport'"):
         package.compare(runs, metric="suport")
 
@@ -281,23 +238,6 @@ def test_runs_are_compared_by_a_slice_and_gated_first_minus_second(evaluate):
         package.compare([new], gate="usersum_movielens_none.qm>0")
     with pytest.raises(UsageError, match="has a slice 'histry'"):
         package.compare([new, old], by="histry", force=True)
-
-
-def test_a_comparison_without_gates_has_none(evaluate):
-    comparison = package.compare([evaluate(name="one"), evaluate(name="two")])
-    assert not comparison.gates
-    assert "gate" not in repr(comparison)
-
-
-def test_a_task_of_one_run_alone_is_named_where_others_are_compared(evaluate):
-    first, second = evaluate(["interests", "interests_short"], name="one"), evaluate(name="two")
-    comparison = package.compare([first, second])
-    assert [each.task for each in comparison.comparisons] == ["interests"]
-    assert "interests_short is not compared: only one has finished it" in repr(comparison)
-    with pytest.raises(DataError, match="only two has finished it"):
-        package.compare([second])
-    with pytest.raises(DataError, match="nothing to compare"):
-        package.compare([])
 
 
 def test_every_public_name_is_there_and_listed():

@@ -190,6 +190,11 @@ def test_a_run_is_asked_in_batches_to_its_end(harness, service, batch):
     assert submitted.out.splitlines()[0] == (
         f"{harness.folder / 'one.jsonl'}: 3 requests to openai:candidate-model: batch-0"
     )
+    assert batch("submit").out == "nothing is left to submit\n"
+    again = batch("write", "again.jsonl").json
+    assert (again["status"], again["under_way"]) == ("waiting", 3)
+    assert not (harness.folder / "again.jsonl").exists()
+    assert (service.count("POST", "files"), service.count("POST", "batches")) == (1, 1)
     assert service.files["file-0"] == (harness.folder / "one.jsonl").read_bytes()
     made = service.batches["batch-0"]
     assert (made["input_file_id"], made["endpoint"], made["completion_window"]) == (
@@ -221,18 +226,6 @@ def test_what_was_submitted_is_noted_and_no_key(harness, service, batch):
     assert {headers["authorization"] for _, _, headers in service.asked} == {f"Bearer {KEY}"}
     for content in harness.files(harness.folder).values():
         assert KEY.encode() not in content
-
-
-def test_nothing_is_submitted_twice(harness, service, batch):
-    batch("write", "one.jsonl")
-    batch("submit")
-    assert batch("submit").out == "nothing is left to submit\n"
-    again = batch("write", "again.jsonl")
-    assert again.json["status"] == "waiting"
-    assert again.json["under_way"] == 3
-    assert not (harness.folder / "again.jsonl").exists()
-    assert batch("submit").out == "nothing is left to submit\n"
-    assert (service.count("POST", "files"), service.count("POST", "batches")) == (1, 1)
 
 
 def test_of_files_with_the_same_questions_the_last_is_submitted(harness, service, batch):
@@ -352,22 +345,20 @@ def test_questions_that_others_answered_are_not_submitted(harness, service, batc
     assert service.asked == []
 
 
-def test_a_file_that_is_gone_is_named_before_anything_is_uploaded(harness, service, batch):
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (Path.unlink, "is missing"),
+        (lambda file: file.write_text("{}\n"), "was changed after it was written"),
+    ],
+    ids=["gone", "changed"],
+)
+def test_a_file_is_looked_at_before_anything_is_uploaded(harness, service, batch, spoil, said):
     batch("write", "one.jsonl")
-    (harness.folder / "one.jsonl").unlink()
+    spoil(harness.folder / "one.jsonl")
     refused = batch("submit")
     assert refused.code == 1
-    assert "one.jsonl: this file of requests is missing" in refused.err
-    assert service.asked == []
-
-
-def test_a_file_that_was_changed_is_named_before_anything_is_uploaded(harness, service, batch):
-    batch("write", "one.jsonl")
-    with (harness.folder / "one.jsonl").open("a") as file:
-        file.write("{}\n")
-    refused = batch("submit")
-    assert refused.code == 1
-    assert "one.jsonl: this file of requests was changed after it was written" in refused.err
+    assert f"one.jsonl: this file of requests {said}" in refused.err
     assert service.asked == []
 
 
@@ -417,28 +408,20 @@ def test_a_line_of_answers_without_end_is_refused(service, monkeypatch):
         list(batches.answers("b"))
 
 
-def test_what_a_service_says_of_a_batch_shows_no_key(service):
-    errors = {"data": [{"line": 1, "message": f"no {quote(KEY)} here"}]}
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (f"no {quote(KEY)} here", "no *** here"),
+        # The key begins inside the first 500 characters, "line 1: " included, and ends behind them.
+        ("x" * 489 + KEY + "y" * 200_000, "x" * 489 + "**…"),
+    ],
+    ids=["short", "cut"],
+)
+def test_what_a_service_says_of_a_batch_shows_no_key(service, said, shown):
+    errors = {"data": [{"line": 1, "message": said}]}
     service.batches["b"] = {"id": "b", "status": "failed", "errors": errors}
     status = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").status("b")
-    assert status.problem == "line 1: no *** here"
-
-
-def test_a_long_problem_of_a_batch_is_cut_after_its_keys_were_taken_out(service):
-    # The key begins inside the first 500 characters, "line 1: " included, and ends behind them.
-    errors = {"data": [{"line": 1, "message": "x" * 489 + KEY + "y" * 200_000}]}
-    service.batches["b"] = {"id": "b", "status": "failed", "errors": errors}
-    status = batches_of(base_url=f"{service.address}/v1", api_key_env="TEAM_PASS").status("b")
-    assert status.problem == "line 1: " + "x" * 489 + "**…"
-
-
-def test_a_run_that_wrote_nothing_has_nothing_to_submit(harness, serve):
-    serve(harness)
-    harness.here(*harness.arguments("--limit", "1")[3:])
-    (folder,) = harness.folders
-    refused = harness.here("batch", "submit", str(folder))
-    assert refused.code == 1
-    assert "this run has written no requests" in refused.err
+    assert status.problem == f"line 1: {shown}"
 
 
 def test_models_without_a_service_are_sent_by_others(harness, service, batch, monkeypatch):
@@ -450,13 +433,6 @@ def test_models_without_a_service_are_sent_by_others(harness, service, batch, mo
     assert refused.code == 2
     assert "this model has no batch service" in refused.err
     assert "harness batch read RUN" in refused.err
-
-
-@pytest.mark.parametrize("old, new", [("requests", "write"), ("replies", "read")])
-def test_the_commands_of_before_are_refused_with_the_new_ones(harness, old, new):
-    refused = harness.here(old, "--out", "x")
-    assert refused.code == 2
-    assert f"`harness batch {new}` takes the same" in refused.err
 
 
 def batches_of(**args: str) -> Batches:
@@ -536,30 +512,20 @@ def test_lines_for_azure_name_the_deployment(service):
     assert make(ModelSettings(args=args)).batch_line(request)["body"]["model"] == "mine"
 
 
-def test_organisation_and_further_headers_are_the_environment_s(service, monkeypatch):
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "named by a file alone"])
+def test_headers_of_the_environment_go_to_a_trusted_service_alone(service, monkeypatch, trusted):
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: red")
-    service.batches["b"] = {"id": "b", "status": "failed"}
-    batches_of(base_url=f"{service.address}/v1").status("b")
-    ((_, _, headers),) = service.asked
-    assert headers["openai-organization"] == "org-1"
-    assert headers["x-team"] == "red"
-    assert headers["user-agent"].startswith("user-understanding-harness/")
-
-
-def test_a_service_that_only_a_file_names_gets_no_headers_of_the_environment(service, monkeypatch):
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Team: red\nUser-Agent: mine")
     service.batches["b"] = {"id": "b", "status": "failed"}
     from harness_models.openai_args import OpenAIArgs
     from harness_models.openai_batches import OpenAIBatches
     from harness_models.openai_screen import Screen
 
     args = OpenAIArgs(model="m", base_url=f"{service.address}/v1")
-    OpenAIBatches(args, "sk-1", None, Screen(), trusted=False).status("b")
+    OpenAIBatches(args, "sk-1", None, Screen(), trusted=trusted).status("b")
     ((_, _, headers),) = service.asked
-    assert "openai-organization" not in headers
-    assert "x-team" not in headers
+    given = (headers.get("openai-organization"), headers.get("x-team"))
+    assert given == (("org-1", "red") if trusted else (None, None))
     assert headers["user-agent"].startswith("user-understanding-harness/")
     assert headers["authorization"] == "Bearer sk-1"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import urllib.error
@@ -217,29 +216,6 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more_as_in_a_live_run(b
     assert [record["outcome"]["type"] for record in records] == ["done", "done"]
 
 
-def test_answers_to_other_questions_are_refused_and_named(batched, serve):
-    requests(batched, "one.jsonl", limit=3)
-    found = service(batched, serve(), "one.jsonl", "one.out")
-    stranger = {**found[0], "custom_id": "request-1"}
-    write(batched, "mixed.out", [*found, stranger])
-    refused = replies(batched, "mixed.out")
-    assert refused.code == 1
-    assert "1 line answers no question of this run; nothing was imported" in refused.err
-    assert "mixed.out:4: 'request-1'" in refused.err
-    sent_back = replies(batched, "one.jsonl")
-    assert sent_back.code == 1
-    assert "one.jsonl:1: a request, not an answer" in sent_back.err
-    (batched.folder / "torn.out").write_text('{"custom_id": "x", "resp')
-    assert "torn.out:1: no JSON object" in replies(batched, "torn.out").err
-    (batched.folder / "deep.out").write_text("[" * 100_000 + "]" * 100_000)
-    assert "deep.out:1: no JSON object" in replies(batched, "deep.out").err
-    os.mkfifo(batched.folder / "pipe")
-    refused = replies(batched, "pipe")
-    assert refused.code == 2
-    assert refused.err.splitlines()[0] == "harness: pipe: answers cannot be read from a pipe"
-    assert replies(batched, "one.out").out.splitlines()[0] == "3 replies imported"
-
-
 def test_each_model_has_a_file_of_its_own(batched, serve):
     both = "interests,interests_short"
     requests(batched, "one.jsonl", tasks=both)
@@ -259,20 +235,7 @@ def test_each_model_has_a_file_of_its_own(batched, serve):
     assert not (batched.folder / "two.jsonl").exists()
 
 
-def test_a_stage_whose_questions_follow_from_answers_says_so(batched):
-    said = batched.here(
-        "batch", "write", "--tasks", "perrec_medium_pairwise", "--data", "sample",
-        "--model", "openai", "--model_args", "base_url=http://127.0.0.1:9/v1,model=m",
-        "--out", "one.jsonl",
-    )  # fmt: skip
-    assert said.code == 1
-    assert "the questions of this stage cannot be written to a file" in said.err
-    assert "questions per item, each of which may depend on earlier answers" in said.err
-    assert "`harness run` with the same options asks them live" in said.err
-    assert not (batched.folder / "one.jsonl").exists()
-
-
-def test_a_group_with_such_a_stage_is_written_but_for_it_and_ends_with_an_error(batched):
+def test_a_group_with_a_stage_whose_questions_follow_from_answers_ends_with_an_error(batched):
     said = batched.here(
         "batch", "write", "--tasks", "perrec_medium", "--data", "sample", "--limit", "2",
         "--model", "openai", "--model_args", "base_url=http://127.0.0.1:9/v1,model=m",
@@ -280,6 +243,8 @@ def test_a_group_with_such_a_stage_is_written_but_for_it_and_ends_with_an_error(
     )  # fmt: skip
     assert said.code == 1
     assert "perrec_medium_pairwise/compare: the questions of this stage" in said.err
+    assert "questions per item, each of which may depend on earlier answers" in said.err
+    assert "`harness run` with the same options asks them live" in said.err
     assert "for perrec_medium_listwise/rank" in said.out
     assert (batched.folder / "one.jsonl").exists()
 
@@ -296,41 +261,19 @@ def test_models_that_take_no_batches_are_asked_as_in_a_run(batched, serve):
     assert not (batched.folder / "two.jsonl").exists()
 
 
-def test_requests_overwrite_nothing_and_refuse_what_means_nothing(batched):
-    (batched.folder / "one.jsonl").write_text("mine")
-    refused = requests(batched, "one.jsonl")
-    assert refused.code == 2
-    assert "the file of requests exists already, and is not overwritten" in refused.err
-    assert (batched.folder / "one.jsonl").read_text() == "mine"
-    assert not (batched.folder / "runs").exists()
-    assert requests(batched, "two.jsonl", "--retry_failures").code == 2
-
-
-def test_replies_to_a_run_that_asked_nothing_in_batches_are_refused(harness, serve):
-    serve(harness)
-    live(harness)
-    refused = replies(harness, "one.out")
-    assert refused.code == 1
-    assert "this run has written no questions for batches" in refused.err
-
-
 def test_kill_9_while_requests_are_written_leaves_no_half_file(batched, serve):
     words = [*batched.arguments("--limit", str(PEOPLE)), "--out", "one.jsonl"]
     words[3:3] = ["batch", "write"]
     out = batched.folder / "one.jsonl"
-    for marker in ("manifest.json", "*/1-name.jsonl", "batches/asked.jsonl"):
-        process = subprocess.Popen(
-            words, cwd=batched.folder, env=batched.environment,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        batched.wait_until(
-            lambda m=marker, p=process: (
-                any((batched.folder / "runs").glob(f"*/{m}")) or p.poll() is not None
-            )
-        )
-        batched.kill(process)
-        assert not out.exists() or len(lines_of(out)) == PEOPLE
-        out.unlink(missing_ok=True)
+    process = subprocess.Popen(
+        words, cwd=batched.folder, env=batched.environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    asked = "runs/*/batches/asked.jsonl"
+    batched.wait_until(lambda: any(batched.folder.glob(asked)) or process.poll() is not None)
+    batched.kill(process)
+    assert not out.exists() or len(lines_of(out)) == PEOPLE
+    out.unlink(missing_ok=True)
     (folder,) = batched.folders
     assert requests(batched, "one.jsonl").code == 0
     service(batched, serve(), "one.jsonl", "one.out")

@@ -47,20 +47,6 @@ def test_a_wrong_judge_is_found_before_the_candidate_is_paid(harness, serve, dea
     assert len(harness.folders) == 1, "the corrected command went on in the same folder"
 
 
-def test_the_default_judge_of_a_task_is_looked_at(harness, serve, dead):
-    server = serve()
-    harness.url = server.url
-    task = harness.folder / "judged.yaml"
-    task.write_text(
-        f"task: judged\nextends: interests\nroles:\n  judge: {{default: '{judge_at(dead)}'}}\n"
-    )
-    command = harness.arguments(tasks=str(task))
-    at = command.index("--judge")
-    ended = harness.command([*command[:at], *command[at + 2 :]])
-    assert (ended.code, server.count) == (1, 0)
-    assert f"openai:{JUDGE}, the default of judged: {dead} cannot be reached" in ended.err
-
-
 def test_another_judge_after_the_candidate_was_paid_keeps_its_answers(harness, serve):
     server = serve()
     harness.url = server.url
@@ -74,17 +60,6 @@ def test_another_judge_after_the_candidate_was_paid_keeps_its_answers(harness, s
     assert len(harness.folders) == 1
 
 
-def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
-    candidate = serve()
-    harness.url = candidate.url
-    args = ("--model_args", f"base_url={candidate.url},model={CANDIDATE},revision=a", "--no_store")
-    with FaultyServer(models=[JUDGE], faults=[status(404)] * 500) as broken:
-        assert harness.run("--judge", judge_at(broken.url), *args).code == 1
-    candidate.stop()
-    ended = harness.run("--judge", judge_at(serve().url), *args)
-    assert ended.code == 0, ended.err
-
-
 def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
     server = serve(models=status(404), thinks=status(404))
     harness.url = server.url.removesuffix("/v1")
@@ -92,15 +67,6 @@ def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
     assert ended.code == 1
     assert f"{harness.url} does not list its models (404); a small question failed: " in ended.err
     assert f"to do:    base_url={harness.url}/v1 is the usual form" in ended.err
-
-
-def test_an_unknown_host_is_told_in_seconds_with_its_address(harness):
-    harness.url = "http://no-such-host.invalid/v1"
-    began = time.monotonic()
-    ended = harness.run("--judge", "lexical")
-    assert time.monotonic() - began < 20
-    assert ended.code == 1
-    assert "http://no-such-host.invalid/v1 cannot be reached: " in ended.err
 
 
 def test_a_dry_run_asks_servers_only_if_told(harness, dead):
@@ -113,31 +79,11 @@ def test_a_dry_run_asks_servers_only_if_told(harness, dead):
     assert ended.code == 2
 
 
-def test_a_run_whose_answers_are_stored_needs_no_server(harness, serve):
-    server = serve()
-    harness.url = server.url
-    pinned = "base_url={url},model=" + CANDIDATE + ",revision=a"
-    args = ("--judge", "lexical", "--model_args", pinned.format(url=server.url))
-    assert harness.run(*args).code == 0
-    server.stop()
-    ended = harness.run(*args)
-    assert ended.code == 0, ended.err
-
-
 def thinking_calls(harness):
     """The attempts at the small question, by player, in the only run folder's last session."""
     (folder,) = harness.folders
     usage = json.loads((folder / "manifest.json").read_text())["sessions"][-1]["usage"]
     return {name: use["attempts"] for name, use in usage.items() if name.startswith("thinking, ")}
-
-
-def test_one_question_shows_whether_a_model_answers_and_thinks(harness, serve):
-    server = serve(models=status(404), thinks=True)
-    harness.url = server.url
-    ended = harness.run("--judge", "lexical")
-    assert ended.code == 0, ended.err
-    assert server.asked_if_thinking == 1
-    assert thinking_calls(harness) == {f"thinking, openai:{CANDIDATE}": 1}
 
 
 def test_a_model_in_doubt_is_asked_the_same_question_and_it_counts(harness, serve):
@@ -157,36 +103,3 @@ def test_a_listed_model_that_refuses_the_question_ends_the_run(harness, serve):
     assert (ended.code, server.asked_if_thinking, server.count) == (1, 1, 0)
     assert f"openai:{CANDIDATE}, from --model: a small question failed: auth: " in ended.err
     assert "to do:    check the API key that the model uses" in ended.err
-
-
-def test_a_bad_folder_is_found_before_the_question(harness, serve):
-    server = serve()
-    harness.url = server.url
-    (harness.folder / "taken").write_text("")
-    ended = harness.run("--judge", "lexical", "--store", "taken/store.sqlite")
-    assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
-    assert "is not a folder" in ended.err
-
-
-def test_roles_are_looked_at_though_the_data_cannot_be_loaded(harness, serve, dead):
-    server = serve()
-    harness.url = server.url
-    ended = harness.run("--judge", judge_at(dead), data="no-such-folder")
-    assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
-    said = " ".join(ended.err.split())
-    data, judge = said.index("no-such-folder"), said.index(f"{dead} cannot be reached")
-    assert data < judge
-    assert f"judge: openai:{JUDGE}, from --judge: " in ended.err
-    assert not (harness.folder / "runs").exists()
-    ended = harness.run("--judge", "lexical", data="no-such-folder")
-    assert (ended.code, "cannot be reached" in ended.err) == (1, False)
-
-
-def test_what_the_user_says_of_thinking_stands_though_a_doubt_is_asked_about(harness, serve):
-    server = serve(models=[JUDGE], thinks=True)
-    harness.url = server.url
-    args = f"base_url={server.url},model={CANDIDATE},thinking=false"
-    ended = harness.run("--model_args", args)
-    assert ended.code == 0, ended.err
-    assert server.asked_if_thinking == 2
-    assert {one["max_tokens"] for one in asked_of(server, CANDIDATE)} == {1024}

@@ -19,10 +19,8 @@ import pytest
 
 from harness.testing.faults import SILENCE
 
-DEMO = ("--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample")
 ESC = "\x1b"
 HIDE, SHOW = f"{ESC}[?25l", f"{ESC}[?25h"
-PEOPLE = 40
 SIZE = struct.pack("HHHH", 40, 120, 0, 0)
 SETTINGS_OF_TERMINALS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TTY_COMPATIBLE")
 
@@ -120,17 +118,6 @@ def screen(text: str) -> list[str]:
     return lines
 
 
-def test_the_demo_shows_a_live_picture_and_leaves_the_result_alone(terminal):
-    shown = terminal(*DEMO)
-    assert shown.ended() == 0
-    assert_cursor_is_back(shown.text)
-    assert any(" items, 0:0" in line for line in plain(shown.text))
-    left = screen(shown.text)
-    assert not any("interests/name" in line or " so far" in line for line in left)
-    assert left[0].startswith("baseline"), "the result stands alone"
-    assert left[-2].startswith("run folder: runs/")
-
-
 def test_the_picture_is_drawn_over_itself_while_the_run_goes_on(terminal, harness, serve):
     serve(harness, latency=0.3)
     prices = harness.folder / "prices.toml"
@@ -146,33 +133,30 @@ def test_the_picture_is_drawn_over_itself_while_the_run_goes_on(terminal, harnes
         re.match(r"━+─+  at least 0:\d\d left, \d+ of at least 40 items, ", one) for one in lines
     )
     assert any(re.match(r"paid 0\.\d+ of 5\.00 USD, \d+ calls, tokens ", one) for one in lines)
-    assert not any("▸" in line or " so far" in line for line in screen(shown.text))
+    assert_cursor_is_back(shown.text)
+    left = screen(shown.text)
+    assert not any("▸" in line or " so far" in line for line in left)
+    assert left[0].startswith("candidate-model"), "the result stands alone"
+    assert left[-2].startswith("run folder: runs/")
 
 
-def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve):
-    server = serve(harness, latency=0.5)
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupted_run_gives_the_terminal_back(terminal, harness, serve, times):
+    server = serve(harness, latency=0.5, faults=lambda _: SILENCE if times == 2 else None)
     shown = terminal(*asked(harness, "--concurrency", "4")[3:])
     harness.wait_until(lambda: server.count >= 4)
     shown.read_until("▸ interests/name")
     shown.process.send_signal(signal.SIGINT)
-    shown.read_until("finishing the calls in flight")
-    assert shown.ended() == 130
-    assert_cursor_is_back(shown.text)
-    left = screen(shown.text)
-    assert left[0].startswith("finishing the calls in flight")
-    assert not any("interests/name" in line for line in left)
-    assert any("the same command resumes" in line for line in left)
-
-
-def test_a_run_that_is_stopped_at_once_gives_the_terminal_back(terminal, harness, serve):
-    server = serve(harness, faults=lambda _: SILENCE)
-    shown = terminal(*asked(harness, "--concurrency", "4")[3:])
-    harness.wait_until(lambda: server.count >= 4)
-    shown.process.send_signal(signal.SIGINT)
     shown.read_until("finishing the calls in flight; press Ctrl-C again")
-    shown.process.send_signal(signal.SIGINT)
+    if times == 2:
+        shown.process.send_signal(signal.SIGINT)
     assert shown.ended() == 130
     assert_cursor_is_back(shown.text)
+    if times == 1:
+        left = screen(shown.text)
+        assert left[0].startswith("finishing the calls in flight")
+        assert not any("interests/name" in line for line in left)
+        assert any("the same command resumes" in line for line in left)
 
 
 def test_a_pipe_gets_plain_lines(harness, serve):
@@ -191,21 +175,6 @@ def test_a_pipe_gets_plain_lines(harness, serve):
     assert done.out.startswith("candidate-model")
 
 
-def test_quiet_shows_results_and_no_stage(harness):
-    done = harness.command([sys.executable, "-m", "harness", *DEMO, "--quiet"])
-    assert done.code == 0
-    assert re.fullmatch(r"run folder: runs/\S+\n", done.err)
-    assert "not comparable to published" in done.out
-    assert "support" in done.out
-
-
-def test_quiet_holds_on_a_terminal_as_well(terminal):
-    shown = terminal(*DEMO, "--quiet")
-    assert shown.ended() == 0
-    assert HIDE not in shown.text
-    assert not any("interests/name" in line for line in plain(shown.text))
-
-
 def test_json_is_one_document_even_where_too_many_fell_out(harness, serve):
     serve(harness, answer=lambda body: "I would rather not say.")
     done = harness.run("--max_failures", "parsing=0.1")
@@ -216,10 +185,3 @@ def test_json_is_one_document_even_where_too_many_fell_out(harness, serve):
     assert "too many items failed" in document["errors"][0]
     assert "too many items failed" in done.err
     assert "candidate-model: 2 stages" not in done.err
-
-
-def test_json_on_a_terminal_draws_nothing(terminal):
-    shown = terminal(*DEMO, "--json")
-    assert shown.ended() == 0
-    assert ESC not in shown.text
-    assert json.loads(shown.text)["status"] == "done"

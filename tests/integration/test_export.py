@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from builders.runs import write_sealed
 from huggingface_hub import ModelCard
 
 from harness.analysis.lm_eval_export import in_file_name
-from harness.testing import faults
+from harness.testing import FaultyServer, faults
 
 OVERFLOW = faults.status(400, message="maximum context length is 8")
 
 
-@pytest.fixture
-def run(harness, serve) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, harnesses) -> Path:
     """A run of six people, of whom the first is too long to ask about and the second unread."""
+    harness = harnesses(tmp_path_factory.mktemp("made"))
 
     def answer(body: dict[str, Any]) -> str:
         if body["messages"] == second.setdefault("messages", body["messages"]):
@@ -28,10 +31,19 @@ def run(harness, serve) -> Path:
 
     second: dict[str, Any] = {}
     wrong = {0: OVERFLOW}
-    serve(harness, answer=answer, faults=lambda asked: wrong.get(asked.number))
-    more = ("--limit", "6", "--concurrency", "1", "--max_failures", "1")
-    done = harness.here(*harness.arguments(*more)[3:]).ok()
+    models = ("candidate-model", "judge-model")
+    with FaultyServer(
+        answer, models=models, faults=lambda asked: wrong.get(asked.number)
+    ) as server:
+        harness.url = server.url
+        done = harness.run("--limit", "6", "--concurrency", "1", "--max_failures", "1").ok()
     return harness.folder / done.json["folder"]
+
+
+@pytest.fixture
+def run(harness, made) -> Path:
+    """A copy of that run, which a test may damage."""
+    return shutil.copytree(made, harness.folder / "runs" / made.name)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -155,10 +167,12 @@ def test_a_model_card_is_read_back_with_each_value_and_its_doubts(harness, run):
         assert one.dataset_args["run"] == run.name
 
 
-def test_model_cards_of_runs_of_one_model_stand_apart_without_baselines(harness):
-    words = ("--model", "baseline", "--tasks", "perrec_easy", "--data", "sample", "--limit", "3")
-    runs = [harness.here(*words, "--seed", seed, "--json").ok().json["folder"] for seed in "01"]
-    done = harness.here("export", *runs, "--format", "hf-eval", "--out", "out").ok()
+def test_model_cards_of_runs_of_one_model_stand_apart_without_baselines(harness, recorded):
+    one = recorded / "perrecbench"
+    other = shutil.copytree(one, harness.folder / "other")
+    manifest = json.loads((one / "manifest.json").read_text())
+    write_sealed(other / "manifest.json", {**manifest, "run_id": "other"})
+    done = harness.here("export", str(one), "other", "--format", "hf-eval", "--out", "out").ok()
     cards = [ModelCard.load(harness.folder / path) for path in done.out.splitlines()]
     assert len(cards) == 2
     for card in cards:
@@ -169,15 +183,11 @@ def test_model_cards_of_runs_of_one_model_stand_apart_without_baselines(harness)
         assert "user_average" not in {one.metric_type for one in results}
 
 
-def test_samples_of_groups_have_the_calls_about_their_members(harness):
-    done = harness.here(
-        "--model", "baseline", "--tasks", "perrec_medium_pointwise", "--data", "sample",
-        "--limit", "3", "--json",
-    ).ok()  # fmt: skip
-    assert export(harness, Path(done.json["folder"]), "lm-eval").code == 0
-    (file,) = (harness.folder / "out").glob("*/samples_*.jsonl")
+def test_samples_of_groups_have_the_calls_about_their_members(harness, recorded):
+    assert export(harness, recorded / "perrecbench", "lm-eval").code == 0
+    (file,) = (harness.folder / "out").glob("*/samples_*pointwise*.jsonl")
     samples = [json.loads(line) for line in file.read_text().splitlines()]
-    assert len(samples) == 3
+    assert len(samples) == 12
     for one in samples:
         members = [item["id"] for item in one["doc"]["items"]]
         assert len(members) > 1

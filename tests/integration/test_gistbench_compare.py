@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from harness.cli.main import main
 from harness.testing import FaultyServer
 
 MODELS = ("alpha", "beta", "gamma")
@@ -47,20 +46,6 @@ def three(tmp_path_factory, gists):
         yield Three(gist, server, runs, alone, compared, asked)
 
 
-@pytest.fixture
-def analyse(three, capsys, monkeypatch, tmp_path):
-    """What an analysis of the three runs prints."""
-    monkeypatch.chdir(three.gist.folder)
-
-    def analyse(name: str, *more: str, runs: list[str] | None = None) -> str:
-        code = main(["analyse", name, *(three.runs if runs is None else runs), *more])
-        out, err = capsys.readouterr()
-        assert code == 0, err
-        return out
-
-    return analyse
-
-
 def values(comparison: dict[str, Any], metric: str) -> dict[str, float]:
     return {
         run["label"].removesuffix("@1"): run["metrics"][metric]["value"]
@@ -95,16 +80,10 @@ def test_recall_of_all_runs_changes_as_the_oracle_grows_and_no_model_is_asked(th
         assert values(all_three, "ig_p")[model] == found["metrics"]["ig_p"]["value"]
         assert values(all_three, "is")[model] == found["metrics"]["is"]["value"]
     assert three.asked_by_scoring == 0
-
-
-def test_an_oracle_of_few_runs_is_warned_of(three):
     few, enough = (one["oracle"]["warning"] for one in three.compared)
     assert "the oracle is made of 2 runs of 2 models and needs 3 models or more" in few
     assert enough is None
-    assert (
-        "against the categories that this run verified itself"
-        in (three.alone[0]["metrics"]["ig_r"]["note"])
-    )
+    assert "against the categories that this run verified itself" in first["ig_r"]["note"]
 
 
 def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
@@ -140,91 +119,3 @@ def test_an_oracle_is_written_and_read_and_united(three, tmp_path):
     assert written["made by"] == {"hand": True}
     assert written["oracle"]["stranger"] == [325]
     assert written["oracle"]["user0"] == [1, 2, 18, 31, 119]
-
-
-FIGURES = {
-    "gist-scores": False,
-    "gist-failure-modes": False,
-    "gist-precision-recall": True,
-    "gist-users": True,
-    "gist-forest": True,
-    "gist-boxes": True,
-    "gist-coverage": True,
-    "gist-concentration": True,
-    "gist-window-size": True,
-    "gist-oracle-stability": False,
-    "gist-thresholds": True,
-    "gist-survey": True,
-    "gist-outside": True,
-    "gist-judge-validation": False,
-    "gist-export-labels": False,
-}
-"""Every analysis there is, and whether it draws."""
-
-
-@pytest.fixture
-def own_options(three, analyse, tmp_path) -> dict[str, list[str]]:
-    """What analyses are given beside the runs: files that people would bring."""
-    stated = tmp_path / "stated.csv"
-    stated.write_text("user,interest\nuser0,Trains\nuser0,Basketball\nuser1,Camping\n")
-    figures = tmp_path / "figures.csv"
-    figures.write_text("model,arena\nalpha,1200\nbeta,1300\ngamma,1100\n")
-    return {
-        "gist-survey": ["--stated", str(stated)],
-        "gist-outside": ["--figures", str(figures), "--column", "arena"],
-        "gist-window-size": ["--published"],
-        "gist-export-labels": ["--out", str(tmp_path / "labels"), "--items", "12"],
-        "gist-thresholds": ["--steps", "1", "--threshold", "min_explicit_positive"],
-    }
-
-
-def test_these_are_all_the_analyses_there_are(printed):
-    listed = json.loads(printed("analyse", "--json").out)["analyses"]
-    of_gist = [one["name"] for one in listed if one["benchmark"] == "gistbench"]
-    assert sorted(of_gist) == sorted(FIGURES)
-
-
-@pytest.mark.parametrize("name", [name for name in FIGURES if name != "gist-judge-validation"])
-def test_an_analysis_tells_of_stored_runs_and_asks_no_model(
-    name, three, analyse, own_options, tmp_path
-):
-    asked = three.server.count
-    options = own_options.get(name, [])
-    shown = analyse(name, *options)
-    # Where somebody may be labelling already, nothing is exported again.
-    options = [one.replace("labels", "again") for one in options]
-    drawing = ["--plot", str(tmp_path / "figure.svg")] if FIGURES[name] else []
-    document = json.loads(analyse(name, *options, "--json", *drawing))
-    report = document["report"]
-    assert document["analysis"] == name
-    assert report["sheets"]
-    for sheet in report["sheets"]:
-        assert sheet["title"] in " ".join(shown.split())
-    assert bool(report["figures"]) is FIGURES[name]
-    assert len(document["drawn"]) == len(report["figures"])
-    assert all("<svg" in Path(file).read_text() for file in document["drawn"])
-    assert three.server.count == asked
-
-
-def test_the_judge_is_one_more_rater_of_items_that_were_exported(analyse, tmp_path):
-    folder = tmp_path / "labels"
-    analyse("gist-export-labels", "--out", str(folder), "--items", "12")
-    files = []
-    for file in (folder / "evidence.csv", folder / "retrieval.csv"):
-        lines = file.read_text().splitlines()
-        assert len(lines) == 13
-        assert lines[0].endswith(",rater,label")
-        for rater in ("ann", "bob", "cid", "dee"):
-            labelled = folder / f"{rater}-{file.name}"
-            own = [
-                line.removesuffix(",,") + f",{rater},{'yes' if number % 3 else 'no'}"
-                for number, line in enumerate(lines[1:])
-            ]
-            labelled.write_text("\n".join([lines[0], *own]) + "\n")
-            files += ["--labels", str(labelled)]
-    report = json.loads(analyse("gist-judge-validation", *files, "--json"))["report"]
-    notes = " ".join(report["notes"])
-    assert "evidence: raters 4, items 12" in notes
-    assert "retrieval: raters 4, items 12" in notes
-    assert "not known what the judge said" not in notes
-    assert "judge" in analyse("gist-judge-validation", *files)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-import harness as package
 from harness.testing.faults import Fault
 
 PEOPLE = 40
@@ -102,93 +100,47 @@ def test_each_role_is_told_with_what_it_cost_and_what_the_store_saved(harness, s
     assert "paid, USD  saved, USD" in shown.out
 
 
-def test_what_the_server_does_not_report_is_counted_and_not_zero(harness, serve, prices):
-    def tells_nine_of_ten(asked):
-        usage = asked.body["model"] == JUDGE or asked.number % 10 != 3
-        return completion(harness, asked, usage=usage)
-
-    serve(harness, faults=tells_nine_of_ten)
-    done = harness.run("--prices", prices, "--concurrency", "1").ok()
-    cost = costs(done.summary())["candidate"]
-    # One at a time, all candidates first: the requests 3, 13, 23 and 33.
-    assert (cost["asked"], cost["paid_unknown"]) == (PEOPLE, 4)
-    assert cost["paid"] == about(36 * CANDIDATE_COST)
-    shown = harness.here("show", str(harness.folders[0]))
-    assert "≥ 0.0864" in shown.out
-    assert "name, candidate: usage unknown or incomplete for 4 of 40 calls" in shown.out
-
-
 @pytest.mark.parametrize(
     ("told", "expected", "cells"),
     [
-        # One at a time, all candidates first: of the requests 3, 13, 23 and 33 it is not told.
-        (lambda number: number % 10 != 3, (4, 36_000, 3600), ["≥", "36.0k", "≥", "3.6k"]),
-        (lambda number: False, (PEOPLE, None, None), ["unknown", "unknown"]),
+        # One at a time, all candidates first: of the requests 3 and 13 it is not told.
+        (
+            lambda number: number % 10 != 3,
+            (2, 18_000, 1800),
+            ["≥", "18.0k", "≥", "1.8k", "≥", "0.0432"],
+        ),
+        (lambda number: False, (20, None, None), ["unknown"] * 3),
     ],
     ids=["some", "none"],
 )
-def test_tokens_that_the_server_does_not_report_are_not_0(harness, serve, told, expected, cells):
+def test_what_the_server_does_not_report_is_not_0(harness, serve, told, expected, cells):
+    (harness.folder / "prices.toml").write_text(PRICES)
+
     def some_tell(asked):
         usage = asked.body["model"] == JUDGE or told(asked.number)
         return completion(harness, asked, usage=usage)
 
     serve(harness, faults=some_tell)
-    words = [word for word in harness.arguments("--concurrency", "1")[3:] if word != "--json"]
-    done = harness.here(*words).ok()
+    asked = harness.arguments("--concurrency", "1", "--limit", "20", "--prices", "prices.toml")[3:]
+    done = harness.here(*(word for word in asked if word != "--json")).ok()
     summary = json.loads((harness.folders[0] / "interests" / "summary.json").read_text())
     use = summary["stages"]["name"]["roles"]["candidate"]
     assert (use["untold"], use["prompt_tokens"], use["completion_tokens"]) == expected
     assert summary["stages"]["support"]["roles"]["judge"]["untold"] == 0
+    cost = use["cost"]
+    assert (cost["asked"], cost["paid_unknown"]) == (20, expected[0])
+    assert cost["paid"] == (about(18 * CANDIDATE_COST) if expected[0] == 2 else None)
     folder = str(harness.folders[0])
     shown = harness.here("show", folder).out
     [line] = [line for line in shown.splitlines() if line.startswith("name, candidate ")]
-    assert line.split()[5:] == cells
-    assert f"name, candidate: usage unknown for {expected[0]} of 40 calls\n" in shown
+    assert line.split()[5:-1] == cells
+    assert f"name, candidate: usage unknown or incomplete for {expected[0]} of 20 calls\n" in shown
     untold = [one["id"] for one in harness.records("name") if "usage" not in one["calls"][0]]
     assert len(untold) == expected[0]
     sample = harness.here("show", folder, "--sample", untold[0], "--stage", "name").out
     assert "read as strict, tokens unknown" in sample
-    [ended] = [line for line in done.err.splitlines() if "interests/name: 40 done" in line]
-    assert ("; ≥ " in ended) is ("tokens/s" in ended) is (expected[0] < PEOPLE)
-
-
-def test_who_answers_by_rule_has_told_all(harness):
-    done = harness.here(
-        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
-        "--limit", "3", "--output_path", str(harness.folder / "runs"),
-    ).ok()  # fmt: skip
-    assert "unknown" not in done.out + done.err
-    record = harness.records("name")[0]
-    assert "usage" not in record["calls"][0]
-    sample = harness.here("show", str(harness.folders[0]), "--sample", record["id"]).out
-    assert "ended by stop" in sample
-    assert "unknown" not in sample
-
-
-def test_attempts_that_brought_no_answer_are_paid_where_the_server_tells(harness, serve, prices):
-    def empty_at_first(asked):
-        return completion(harness, asked, content=asked.number != 0)
-
-    server = serve(harness, faults=empty_at_first)
-    done = harness.run("--prices", prices, "--limit", "10").ok()
-    assert asked_of(server, CANDIDATE) == 11
-    assert costs(done.summary())["candidate"]["paid"] == about(11 * CANDIDATE_COST)
-    assert done.json["costs"]["interests/name, candidate"]["paid"] == about(11 * CANDIDATE_COST)
-    wasted = [call["wasted"] for one in harness.records("name") for call in one["calls"]
-              if "wasted" in call]  # fmt: skip
-    assert [one["prompt_tokens"] for one in wasted] == [1000]
-
-
-def test_a_model_without_a_price_is_shown_as_unknown(harness, serve):
-    server = serve(harness, faults=lambda asked: completion(harness, asked))
-    (harness.folder / "some.toml").write_text(PRICES.split("\n\n", maxsplit=1)[0])
-    done = harness.run("--prices", "some.toml", "--limit", "5").ok()
-    judge = costs(done.summary())["judge"]
-    assert (judge["priced"], judge["paid"]) == (False, None)
-    assert judge["paid_unknown"] == judge["asked"] == asked_of(server, JUDGE) > 0
-    shown = harness.here("show", str(harness.folders[0]))
-    assert "no price for openai:judge-model" in shown.out
-    assert "unknown" in shown.out
+    [ended] = [line for line in done.err.splitlines() if "interests/name: 20 done" in line]
+    assert ("; ≥ " in ended) is ("tokens/s" in ended) is (expected[0] < 20)
 
 
 def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serve, prices):
@@ -216,17 +168,6 @@ def test_no_more_is_spent_than_allowed_and_a_larger_budget_goes_on(harness, serv
     total = PEOPLE * CANDIDATE_COST + asked_of(server, JUDGE) * JUDGE_COST
     shown = harness.here("show", str(harness.folders[0]))
     assert f"in 2 sessions: paid {total:.4f} USD for {server.count} calls" in shown.out
-
-
-def test_a_server_that_reports_no_usage_is_not_asked_for_free(harness, serve, prices):
-    server = serve(harness, faults=lambda asked: completion(harness, asked, usage=False))
-    done = harness.run("--prices", prices, "--max_cost", "1", "--concurrency", "2")
-    assert done.code == 1
-    assert "openai:candidate-model: --max_cost cannot be enforced" in done.err
-    assert "use --max_calls or --max_tokens" in done.err
-    assert 1 <= server.count <= 2
-    done = harness.run("--prices", prices, "--max_calls", "1000").ok()
-    assert all(count == 1 for count in server.counts.values())
 
 
 @pytest.mark.parametrize("dry", [(), ("--dry_run",)])
@@ -261,20 +202,6 @@ def test_a_run_without_prices_is_priced_afterwards(harness, serve, prices):
     assert harness.files(harness.folders[0]) == before
 
 
-def test_prices_do_not_change_what_a_run_is(harness, serve, prices):
-    server = serve(harness, faults=lambda asked: completion(harness, asked))
-    assert harness.run("--max_calls", "10", "--concurrency", "2").code == 1
-    done = harness.run("--prices", prices).ok()
-    assert len(harness.folders) == 1
-    assert all(count == 1 for count in server.counts.values())
-    assert costs(done.summary())["candidate"]["paid"] == about(PEOPLE * CANDIDATE_COST)
-    # Scored again, the costs are those of the prices that the run was given.
-    run = harness.folders[0]
-    assert harness.here("score", str(run)).code == 0
-    written = json.loads((run / "interests" / "summary.json").read_text())
-    assert costs(written) == costs(done.summary())
-
-
 def test_a_dry_run_shows_what_to_expect_in_money(harness, serve, prices):
     server = serve(harness)
     forecast = harness.run("--dry_run", "--prices", prices, "--limit", "10").json
@@ -292,9 +219,6 @@ def test_a_dry_run_shows_what_to_expect_in_money(harness, serve, prices):
     assert judge["cost"]["at_most"] == about(at_most / 1e6)
     assert server.count == 0
 
-
-def test_a_dry_run_adds_up_and_says_whether_the_budget_is_enough(harness, serve, prices):
-    serve(harness)
     arguments = [
         one for one in harness.arguments("--dry_run", "--prices", prices) if one != "--json"
     ]
@@ -302,18 +226,3 @@ def test_a_dry_run_adds_up_and_says_whether_the_budget_is_enough(harness, serve,
     assert "cost, at most" in told and "in total at most" in told
     assert "--max_cost 0.01 may not be enough for the expected calls" in told
     assert "--max_cost 500 is enough" in harness.command([*arguments, "--max_cost", "500"]).out
-
-
-def test_the_same_from_python(tmp_path: Path, harness, serve, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    server = serve(faults=lambda asked: completion(harness, asked))
-    settings = {
-        "model": "openai", "model_args": {"base_url": server.url, "model": CANDIDATE},
-        "judge": "lexical", "data": "sample", "limit": 5, "output_path": tmp_path / "runs",
-    }  # fmt: skip
-    prices = {"currency": "EUR", "openai:candidate-*": {"input": 2, "cached": 0.5, "output": 10}}
-    result = package.evaluate("interests", prices=prices, max_cost=1.0, **settings)
-    (summary,) = result.summaries
-    cost = summary.stages["name"].roles["candidate"].cost
-    assert (cost.currency, cost.paid) == ("EUR", about(5 * CANDIDATE_COST))
-    assert result.costs["interests/name, candidate"].paid == about(5 * CANDIDATE_COST)

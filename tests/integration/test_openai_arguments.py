@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import harness as package
-from harness.base.errors import ModelError
 from harness.testing import Fault
 from harness.testing.faults import status
 
@@ -63,16 +62,3 @@ def test_what_auto_found_out_stands_in_the_manifest(ask, serve):
     assert session["limits"]["openai:m"]["learnt"] == {"system_role": False}
     identity = manifest["roles"]["candidate"]["identity"]["model"]
     assert identity["details"] == {"revision": "r1", "system_role": "auto"}
-
-
-def test_a_refused_system_message_is_an_error_that_says_what_to_do(ask, serve):
-    with pytest.raises(ModelError, match="system_role=false moves the system text") as caught:
-        ask(serve(faults=refuses_system))
-    assert "System role not supported" in str(caught.value)
-
-
-def test_extra_fields_may_be_a_table(ask, serve):
-    server = serve()
-    ask(server, extra_body={"top_k": 5, "chat_template_kwargs": {"enable_thinking": False}})
-    for body in server.requests:
-        assert (body["top_k"], body["chat_template_kwargs"]) == (5, {"enable_thinking": False})

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-import pytest
-
 PEOPLE = 40
 CANDIDATE, JUDGE = "candidate-model", "judge-model"
 
@@ -29,14 +27,16 @@ def stage_keys(harness, folder: str) -> dict[str, str]:
     return {stage["name"]: stage["key"] for stage in stages}
 
 
-def test_an_option_that_only_scores_use_asks_nothing_new(harness, serve):
+def test_only_an_option_that_prompts_use_asks_anything_new(harness, serve):
     server = serve(harness)
-    usual = harness.run(*pinned(server), "--output_path", "usual")
+
+    def run(place, *more):
+        return harness.run(*pinned(server), "--limit", "6", "--output_path", place, *more).ok()
+
+    usual = run("usual")
     asked = server.count
-    changed = harness.run(*pinned(server), "--output_path", "changed", "--set", "min_support=1")
-    assert usual.code == changed.code == 0, changed.err
-    assert asked > PEOPLE
-    assert server.count == asked
+    changed = run("changed", "--set", "min_support=1")
+    assert server.count == asked > 6
     # The judge accepts one or two of the cited items of every interest; three are wanted as a rule.
     before, after = usual.summary(), changed.summary()
     assert before["metrics"]["grounded"]["value"] == 0.0
@@ -46,47 +46,21 @@ def test_an_option_that_only_scores_use_asks_nothing_new(harness, serve):
     assert "changed by --set: min_support=1" in after["not_comparable_because"]
     assert stage_keys(harness, "usual") == stage_keys(harness, "changed")
 
-
-def test_an_option_that_prompts_use_asks_the_candidate_again(harness, serve):
-    server = serve(harness)
-    harness.run(*pinned(server), "--output_path", "usual")
-    harness.run(*pinned(server), "--output_path", "changed", "--set", "max_interests=1").ok()
-    assert stage_keys(harness, "usual")["name"] != stage_keys(harness, "changed")["name"]
-    assert len(bodies(server, CANDIDATE)) == 2 * PEOPLE
+    run("fewer", "--set", "max_interests=1")
+    assert stage_keys(harness, "usual")["name"] != stage_keys(harness, "fewer")["name"]
+    assert len(bodies(server, CANDIDATE)) == 2 * 6
 
 
 def test_sampling_given_on_the_command_line_is_the_candidates_alone(harness, serve):
     server = serve(harness)
-    done = harness.run("--gen_kwargs", "temperature=0.5,max_tokens=77", "--seed", "9").ok()
+    sampling = ("--gen_kwargs", "temperature=0.5,max_tokens=77", "--seed", "9")
+    done = harness.run(*sampling, "--limit", "6").ok()
     candidate, judge = bodies(server, CANDIDATE), bodies(server, JUDGE)
-    assert len(candidate) == PEOPLE and len(judge) > 0
+    assert len(candidate) == 6 and len(judge) > 0
     assert {(one["temperature"], one["max_tokens"]) for one in candidate} == {(0.5, 77)}
     assert {(one["temperature"], one["max_tokens"]) for one in judge} == {(0.0, 256)}
     assert all("seed" in one for one in candidate) and not any("seed" in one for one in judge)
     assert "changed by --gen_kwargs" in done.summary()["not_comparable_because"]
-
-
-def test_sampling_that_no_model_knows_is_refused_before_anything_is_asked(harness, serve):
-    server = serve(harness)
-    done = harness.run("--gen_kwargs", "temperatur=0.5")
-    assert done.code == 2
-    assert "did you mean 'temperature'?" in done.err
-    assert server.count == 0
-
-
-def test_a_spent_budget_of_tokens_stops_and_a_larger_one_goes_on(harness, serve):
-    server = serve(harness)
-    done = harness.run("--max_tokens", "2000", "--concurrency", "2")
-    assert done.code == 1
-    assert "the budget of tokens is spent" in done.err
-    assert done.json["status"] == "failed"
-    assert done.json["summaries"] == []
-    assert "at most 2000" in done.err
-    assert 0 < server.count < PEOPLE
-    done = harness.run("--max_tokens", "1000000", "--concurrency", "2").ok()
-    assert len(harness.folders) == 1
-    assert all(count == 1 for count in server.counts.values())
-    assert done.summary()["metrics"]["support"]["n"] == PEOPLE
 
 
 def test_one_engine_at_a_time_asks_the_candidate_everything_first(harness, serve):
@@ -131,20 +105,13 @@ def test_a_run_is_resumed_by_the_command_that_began_it_alone(harness, serve):
     assert done.summary()["metrics"]["support"]["n"] == PEOPLE
 
 
-def test_a_run_that_is_not_there_cannot_be_resumed(harness, serve):
-    server = serve(harness)
-    done = harness.run("--resume", "runs/gone")
-    assert done.code == 1
-    assert "runs: this run does not exist\n  found:    runs/gone\n" in done.err
-    assert server.count == 0
-
-
 def test_the_seed_reaches_the_server_where_chance_plays_a_part(harness, serve):
     server = serve(harness)
     sent = []
     for seed, folder in (("1", "a"), ("1", "b"), ("2", "c")):
         server.asked.clear()
-        harness.run("--seed", seed, "--gen_kwargs", "temperature=0.7", "--output_path", folder).ok()
+        warm = ("--gen_kwargs", "temperature=0.7", "--judge", "lexical")
+        harness.run("--seed", seed, *warm, "--output_path", folder).ok()
         sent.append(bodies(server, CANDIDATE))
     one, same, other = sent
     assert len(one) == len(same) == len(other) == PEOPLE
@@ -165,10 +132,3 @@ def test_the_seed_chooses_who_is_asked_under_a_limit(harness, serve):
         asked.append({repr(body["messages"]) for body in bodies(server, CANDIDATE)})
     assert [len(each) for each in asked] == [5, 5]
     assert asked[0] != asked[1]
-
-
-@pytest.mark.parametrize("many", [1, 7])
-def test_so_many_requests_and_no_more_are_in_flight(harness, serve, many):
-    server = serve(harness, latency=0.1)
-    harness.run("--concurrency", str(many), "--limit", "20").ok()
-    assert server.most_in_flight == many

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import harness as package
-from harness.base.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 WARM = {"temperature": 0.7}
@@ -68,15 +67,6 @@ def test_more_repeats_pay_only_for_those_that_are_new(ask, different):
     assert {call.get("source", "model") for call in calls(more.folder, "interests@2")} == {"model"}
 
 
-def test_a_run_that_stopped_goes_on_in_its_repeats(ask, different):
-    with pytest.raises(package.HarnessError, match="budget"):
-        ask(num_repeats=2, max_calls=6)
-    done = ask(num_repeats=2)
-    assert done.status == "done"
-    assert different.count == 2 * PEOPLE
-    assert len(list(done.folder.parent.iterdir())) == 1
-
-
 def test_what_was_recorded_is_replayed_repeat_by_repeat(ask, different):
     done = ask(num_repeats=2)
     again = ask(num_repeats=2, model="replay", model_args={"run": str(done.folder)})
@@ -85,11 +75,6 @@ def test_what_was_recorded_is_replayed_repeat_by_repeat(ask, different):
         told = [{call["text"] for call in calls(run.folder, name)} for run in (done, again)]
         assert told[0] == told[1]
         assert len(told[0]) == PEOPLE
-
-
-def test_repeats_below_one_mean_nothing():
-    with pytest.raises(UsageError, match="--num_repeats must be at least 1"):
-        package.evaluate("interests", model="baseline", num_repeats=0)
 
 
 def test_the_command_shows_what_repeats_come_to(harness, serve):
@@ -109,51 +94,11 @@ def test_the_command_shows_what_repeats_come_to(harness, serve):
     assert run["repeats"][0]["metrics"]["support"]["n"] == 2
 
 
-def test_samples_are_no_repeats_of_the_same(harness, serve):
-    serve(harness)
-    warm = ("--limit", "4", "--num_repeats", "2", "--gen_kwargs", "temperature=0.7")
-    done = harness.here(*harness.arguments(*warm)[3:]).ok()
-    assert "temperature 0" not in done.err
-
-
-def test_stored_repeats_are_scored_again_together(harness, serve):
-    server = serve(harness)
-    command = harness.arguments("--limit", "4", "--num_repeats", "2")[3:]
-    assert harness.here(*command).code == 0
-    asked = server.count
-    again = harness.here(*command, "--rescore_only", "--set", "min_support=1").ok()
-    assert [each["task"] for each in again.json["runs"][0]["summaries"]] == [
-        "interests", "interests@2",
-    ]  # fmt: skip
-    assert server.count == asked
-    plain = [word for word in command if word != "--json"]
-    said = harness.here(*plain, "--rescore_only", "--set", "min_support=1").ok().out
-    assert "interests ×2  support ↑" in said
-
-
-def test_a_dry_run_counts_every_repeat_and_shows_prompts_once(harness):
-    words = (
-        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
-        "--dry_run", "--num_repeats", "2",
-    )  # fmt: skip
-    shown = harness.here(*words)
-    assert shown.out.count("interests, name: candidate (baseline)") == 1
-    assert "interests@2, name: candidate (baseline)" not in shown.out
-    told = {one["task"]: one for one in harness.here(*words, "--json").json["stages"]}
-    assert told["interests"]["roles"] == told["interests@2"]["roles"]
-
-
-def test_an_analysis_takes_one_repeat_and_says_so(harness):
-    ran = harness.here(
-        "--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic",
-        "--data", "sample", "--limit", "2", "--num_repeats", "2", "--json",
-    ).ok()  # fmt: skip
-    folder = ran.json["folder"]
-    usual = harness.here("analyse", "gist-scores", folder, "--json").ok()
-    assert [one["task"] for one in usual.json["tasks"]] == ["gist_synthetic"]
-    assert (
-        "gist_synthetic: repeat 1 of 2 (baseline); --task chooses another"
-        in (usual.json["report"]["notes"])
-    )
-    other = harness.here("analyse", "gist-scores", folder, "--json", "--task", "gist_synthetic@2")
-    assert [one["task"] for one in other.json["tasks"]] == ["gist_synthetic@2"]
+def test_an_analysis_takes_one_repeat_and_says_so(harness, recorded):
+    words = ("analyse", "forest", str(recorded / "interests"), "--json")
+    usual = harness.here(*words).ok()
+    assert [one["task"] for one in usual.json["tasks"]] == ["interests"]
+    note = "interests: repeat 1 of 2 (baseline); --task chooses another"
+    assert note in usual.json["report"]["notes"]
+    other = harness.here(*words, "--task", "interests@2").ok()
+    assert [one["task"] for one in other.json["tasks"]] == ["interests@2"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from harness.testing import faults
+import pytest
+
+from harness.testing import FaultyServer, faults
 
 FAULTS = (
     faults.TRUNCATED,
@@ -14,8 +17,11 @@ FAULTS = (
 )
 
 
-def record(harness, serve, *more: str, **options: Any):
-    """A live run of twelve people; the first calls of three of them go wrong."""
+@pytest.fixture(scope="module")
+def live(tmp_path_factory, harnesses):
+    """A live run of twelve people, what it said and its server; the first calls of three of them go
+    wrong."""
+    harness = harnesses(tmp_path_factory.mktemp("live"))
     asked_before: set[str] = set()
 
     def fault(asked: Any) -> Any:
@@ -26,26 +32,37 @@ def record(harness, serve, *more: str, **options: Any):
         asked_before.add(question)
         return dict(enumerate(FAULTS, 1)).get(len(asked_before))
 
-    server = serve(harness, faults=fault, **options)
-    words = harness.arguments(
-        "--limit", "12", "--max_failures", "1", "--output_path", "live", *more
-    )
-    done = harness.here(*words[3:]).ok()
-    return done, server
+    def thoughtful(body: dict[str, Any]) -> dict[str, Any]:
+        said = {"role": "assistant", "content": harness.answer(body)}
+        return {**said, "reasoning_content": "hm, hm"}
+
+    with FaultyServer(
+        thoughtful, models=("candidate-model", "judge-model"), faults=fault
+    ) as server:
+        harness.url = server.url
+        done = harness.run("--limit", "12", "--max_failures", "1").ok()
+        yield harness.folder / done.json["folder"], done, server
 
 
-def replayed(harness, run: str, *more: str, limit: int = 12):
-    return harness.here(
-        "--model", "replay", "--model_args", f"run={run}",
-        "--judge", f"replay:run={run},role=judge",
-        "--tasks", "interests", "--data", "sample", "--limit", str(limit),
-        "--max_failures", "1", "--json", *more,
-    )  # fmt: skip
+@pytest.fixture
+def replayed(harness, live):
+    """What a run says that is answered from that."""
+    folder, *_ = live
+
+    def replayed(*more: str, limit: int = 12):
+        return harness.here(
+            "--model", "replay", "--model_args", f"run={folder}",
+            "--judge", f"replay:run={folder},role=judge",
+            "--tasks", "interests", "--data", "sample", "--limit", str(limit),
+            "--max_failures", "1", "--json", *more,
+        )  # fmt: skip
+
+    return replayed
 
 
-def calls(harness, folder: str, stage: str) -> dict[str, list[Any]]:
+def calls(folder: Path, stage: str) -> dict[str, list[Any]]:
     """What was answered, by item: everything but how it was had."""
-    (journal,) = (harness.folder / folder / "interests").glob(f"?-{stage}.jsonl")
+    (journal,) = (folder / "interests").glob(f"?-{stage}.jsonl")
     found = {}
     for line in journal.read_text().splitlines():
         one = json.loads(line)
@@ -57,73 +74,59 @@ def calls(harness, folder: str, stage: str) -> dict[str, list[Any]]:
     return found
 
 
-def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, serve):
-    def thoughtful(body: dict[str, Any]) -> dict[str, Any]:
-        said = {"role": "assistant", "content": harness.answer(body)}
-        return {**said, "reasoning_content": "hm, hm"}
-
-    live, server = record(harness, serve, answer=thoughtful)
+def test_a_replayed_run_comes_to_the_same_and_asks_nobody(harness, live, replayed):
+    folder, before, server = live
     asked = server.count
-    again = replayed(harness, live.json["folder"]).ok()
+    again = replayed().ok()
     assert server.count == asked
-    assert again.summary()["metrics"] == live.summary()["metrics"]
+    assert again.summary()["metrics"] == before.summary()["metrics"]
     # What tables call it tells who was recorded; keys do not know of it.
     assert again.summary()["model"] == "replay of openai:candidate-model"
     assert again.summary()["roles"]["judge"] == "replay of openai:judge-model"
     assert again.summary()["stages"]["name"]["failures"] == {"overflow": 1, "truncated": 1}
     for stage in ("name", "support"):
-        recorded = calls(harness, live.json["folder"], stage)
-        assert calls(harness, again.json["folder"], stage) == recorded
+        recorded = calls(folder, stage)
+        assert calls(harness.folder / again.json["folder"], stage) == recorded
     assert "hm, hm" in json.dumps(recorded)
 
 
-def test_a_replay_is_not_paid_again(harness, serve):
-    live, _ = record(harness, serve)
-    prices = harness.folder / "prices.toml"
-    prices.write_text('[prices."openai:*"]\ninput = 1\noutput = 1\n')
-    folder = live.json["folder"]
-    again = replayed(harness, folder, "--prices", "prices.toml", "--max_cost", "0.000001").ok()
+def test_a_replay_is_not_paid_again(harness, replayed):
+    (harness.folder / "prices.toml").write_text('[prices."openai:*"]\ninput = 1\noutput = 1\n')
+    again = replayed("--prices", "prices.toml", "--max_cost", "0.000001").ok()
     roles = again.summary()["stages"]["name"]["roles"]
     assert roles["candidate"]["prompt_tokens"] > 0
     assert (roles["candidate"]["cost"]["asked"], roles["candidate"]["cost"]["paid"]) == (13, 0.0)
-    told = harness.here("show", folder, "--prices", "prices.toml", "--json")
-    assert told.json["summaries"][0]["stages"]["name"]["roles"]["candidate"]["cost"]["paid"] > 0
 
 
-def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(harness, serve):
-    live, _ = record(harness, serve)
-    more = replayed(harness, live.json["folder"], limit=15).ok()
+def test_a_question_that_was_not_recorded_is_a_failure_of_its_own(replayed):
+    more = replayed(limit=15).ok()
     failures = {"not_recorded": 3, "overflow": 1, "truncated": 1}
     assert more.summary()["stages"]["name"]["failures"] == failures
     assert more.summary()["stages"]["name"]["items"] == 15
-    too_many = replayed(
-        harness, live.json["folder"], "--seed", "5", "--max_failures", "0", "--no_store"
-    )
+    too_many = replayed("--seed", "5", "--max_failures", "0", "--no_store")
     assert too_many.code == 3
     assert "not_recorded" in too_many.err
 
 
-def test_other_sampling_or_a_schema_is_another_question(harness, serve):
-    live, _ = record(harness, serve)
-    for more in (["--gen_kwargs", "temperature=0.5"], ["--structured"]):
-        other = replayed(harness, live.json["folder"], *more)
-        assert other.summary()["stages"]["name"]["failures"] == {"not_recorded": 12}
+@pytest.mark.parametrize("more", [("--gen_kwargs", "temperature=0.5"), ("--structured",)])
+def test_other_sampling_or_a_schema_is_another_question(replayed, more):
+    other = replayed(*more)
+    assert other.summary()["stages"]["name"]["failures"] == {"not_recorded": 12}
 
 
-def test_how_many_are_missing_is_said(harness, serve):
-    live, _ = record(harness, serve)
+def test_how_many_are_missing_is_said(harness, live):
     said = harness.here(
-        "--model", "replay", "--model_args", f"run={live.json['folder']}", "--judge", "lexical",
+        "--model", "replay", "--model_args", f"run={live[0]}", "--judge", "lexical",
         "--tasks", "interests", "--data", "sample", "--limit", "15", "--max_failures", "1",
     )  # fmt: skip
     # Two of the twelve recorded people were asked twice.
     assert "3 of 16 questions were not recorded" in said.err
 
 
-def test_a_run_that_judges_itself_by_a_recording_is_refused(harness, serve):
-    live, server = record(harness, serve)
+def test_a_run_that_judges_itself_by_a_recording_is_refused(harness, live):
+    folder, _, server = live
     refused = harness.here(
-        "--model", "replay", "--model_args", f"run={live.json['folder']}",
+        "--model", "replay", "--model_args", f"run={folder}",
         "--judge", f"openai:base_url={server.url},model=candidate-model",
         "--tasks", "interests", "--data", "sample",
     )  # fmt: skip
@@ -131,11 +134,9 @@ def test_a_run_that_judges_itself_by_a_recording_is_refused(harness, serve):
     assert "the candidate would judge itself" in refused.err
 
 
-def test_a_file_of_recorded_replies_answers(harness, serve):
-    live, _ = record(harness, serve)
-    (journal,) = (harness.folder / live.json["folder"] / "interests").glob("1-name.jsonl")
+def test_a_file_of_recorded_replies_answers(harness, live):
     lines = []
-    for line in journal.read_text().splitlines():
+    for line in (live[0] / "interests" / "1-name.jsonl").read_text().splitlines():
         for call in json.loads(line)["calls"]:
             if call.get("finish") == "stop":
                 lines.append({"messages": call["messages"], "text": call["text"]})
@@ -159,7 +160,7 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     other = harness.here(*words)
     assert len(harness.folders) == 2, "another content is another model"
-    said = calls(harness, other.json["folder"], "name").values()
+    said = calls(harness.folder / other.json["folder"], "name").values()
     assert "changed" in [call[0] for asked in said for call in asked]
 
     file.write_text(file.read_text() + json.dumps({**lines[0], "text": "[1]"}) + "\n")
@@ -169,7 +170,7 @@ def test_a_file_of_recorded_replies_answers(harness, serve):
     assert "a different answer to the question of line 1" in twice.err
 
 
-def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, serve):
+def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, live):
     def said(args: str) -> str:
         done = harness.here(
             "--model", "replay", "--model_args", args, "--judge", "lexical",
@@ -182,5 +183,4 @@ def test_arguments_that_mean_nothing_are_refused_with_what_would(harness, serve)
     assert "did you mean 'file'?" in said("flie=x")
     assert "there is no file of recorded replies" in said("file=nowhere.jsonl")
     assert "no run in this folder" in said("run=nowhere")
-    live, _ = record(harness, serve)
-    assert "did you mean 'judge'?" in said(f"run={live.json['folder']},role=jugde")
+    assert "did you mean 'judge'?" in said(f"run={live[0]},role=jugde")

@@ -1,4 +1,4 @@
-"""The parts of the data and the paper's results, from each benchmark to its summary and tables."""
+"""The parts of the data and the paper's results, in each benchmark's summary and tables."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import json
 
 import pytest
 
-BENCHMARKS = {
-    "gist_synthetic": ({"dataset", "history"}, 28),
-    "perrec_easy_pairwise": ({"users"}, 19),
-    "usersum_movielens": ({"history"}, 3),
-    "horizon_next_item_1a": ({"history", "target"}, 36),
-    "behaviour_movies_a": ({"proxy", "history", "users", "entropy"}, 0),
+RECORDED = {
+    ("gistbench", "gist_synthetic"): ({"dataset", "history"}, 28),
+    ("perrecbench", "perrec_easy_pairwise"): ({"users"}, 19),
+    ("usersumbench", "usersum_movielens"): ({"history"}, 3),
+    ("horizon_items", "horizon_next_item_1a"): ({"history", "target"}, 36),
+    ("behaviour", "behaviour_movies_a"): ({"proxy", "history", "users", "entropy"}, 0),
 }
 """A task of each benchmark, its slices, and how many results of the paper are of its metrics; the
 paper of the last one prints its results as figures alone."""
 
 
-@pytest.mark.parametrize("task", BENCHMARKS)
-def test_scores_summaries_and_exports_have_slices_and_published_results(harness, task):
-    slices, published = BENCHMARKS[task]
-    run = harness.here("--model", "baseline", "--judge", "lexical", "--tasks", task,
-                       "--data", "sample", "--limit", "6", "--json").ok().json  # fmt: skip
-    (summary,) = run["summaries"]
-    lines = (harness.folder / run["folder"] / task / "scores.jsonl").read_text().splitlines()
-    scores = [json.loads(line) for line in lines]
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize(("run", "task"), RECORDED)
+def test_summaries_and_exports_have_slices_and_published_results(harness, recorded, run, task):
+    slices, published = RECORDED[run, task]
+    summary = json.loads((recorded / run / task / "summary.json").read_text())
+    scores = [json.loads(line) for line in (recorded / run / task / "scores.jsonl").open()]
     for name in slices:
         counted = summary["slices"][name]
         assert sum(counted.values()) == summary["units"]
@@ -35,16 +37,13 @@ def test_scores_summaries_and_exports_have_slices_and_published_results(harness,
     assert len(summary.get("published", ())) == published
     assert {one["task"] for one in summary.get("published", ())} <= {task}
 
-    out = ("--format", "csv", "--out", "out")
-    files = harness.here("export", run["folder"], *out).ok().out.split()
+    out = ("--task", task, "--format", "csv", "--out", "out")
+    files = harness.here("export", str(recorded / run), *out).ok().out.split()
     assert ("out/published.csv" in files) is bool(published)
-    with (harness.folder / "out" / "scores.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(harness.folder / "out" / "scores.csv")
     assert [{name: row[f"slice_{name}"] for name in slices} for row in rows] == [
         one["slices"] for one in scores
     ]
     if published:
-        with (harness.folder / "out" / "published.csv").open(encoding="utf-8") as file:
-            assert [float(one["value"]) for one in csv.DictReader(file)] == [
-                one["value"] for one in summary["published"]
-            ]
+        values = [float(one["value"]) for one in rows_of(harness.folder / "out" / "published.csv")]
+        assert values == [one["value"] for one in summary["published"]]

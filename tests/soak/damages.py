@@ -22,7 +22,7 @@ from harness.base.hashing import stable_int
 from harness.contracts.model import CallError, Reply, Request
 from harness.pipeline.run import RunResult
 from harness.runs.run_folder import RunFolder
-from harness.testing.damages import right
+from harness.testing.damages import moved, right
 from harness.testing.scripted import Answer, ScriptedModel, offered
 
 GIST_ROLES = ("candidate", "judge", "taxonomist", "overlap_judge", "retrieval_judge")
@@ -135,10 +135,14 @@ def damaging(damage: Damage | None) -> Callable[[Request], Answer]:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A run with its scores by unit."""
+    """A run with the lines of its scores."""
 
     result: RunResult
-    units: dict[str, dict[str, Any]]
+    lines: list[bytes]
+
+    @property
+    def units(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.lines]
 
 
 def run(task: str, folder: Path, damage: Damage | None = None, **settings: Any) -> Outcome:
@@ -163,8 +167,8 @@ def run(task: str, folder: Path, damage: Damage | None = None, **settings: Any) 
             **settings,
         )
     file = RunFolder(result.folder).scores(task)
-    lines = map(json.loads, file.read_bytes().splitlines()) if result.summaries else ()
-    return Outcome(result=result, units={line["id"]: line for line in lines})
+    lines = file.read_bytes().splitlines() if result.summaries else []
+    return Outcome(result=result, lines=lines)
 
 
 def problems(before: Outcome, after: Outcome, damage: Damage) -> Iterator[str]:
@@ -174,19 +178,11 @@ def problems(before: Outcome, after: Outcome, damage: Damage) -> Iterator[str]:
             yield f"no result, and exit code {after.result.exit_code}"
         return
     (old,), (new,) = before.result.summaries, after.result.summaries
-    if before.units.keys() != after.units.keys():
-        yield "other units"
-        return
     # Whatever one user's interests are changes the distractors of others.
     shared = damage.task in SHARED and run_counts(before) != run_counts(after)
-    for name, unit in after.units.items():
-        was = before.units[name]
-        for column in (was["values"].keys() | unit["values"].keys()) - COUNTING:
-            values = was["values"].get(column), unit["values"].get(column)
-            parts, _ = unit.get("parts", {}).get(column, (0, 0))
-            told = parts or column in unit["missing"] or column in unit.get("lost", {})
-            if values[0] != values[1] and not (told or shared or unit["counts"] != was["counts"]):
-                yield f"{column} of {name}: {values[0]} → {values[1]}"
+    units = (*before.units, *after.units)
+    names = {name for unit in units for name in unit["values"]} - COUNTING
+    yield from () if shared else moved(before.lines, after.lines, names=names, excused=set())
     for name, metric in new.metrics.items():
         told = metric.missing_share or new.counts != old.counts
         if metric.value != old.metrics[name].value and not told:
@@ -207,7 +203,7 @@ def run_counts(outcome: Outcome) -> Counter[str]:
     """The counts of a run that are not those of its units."""
     (summary,) = outcome.result.summaries
     counts = Counter(summary.counts)
-    for unit in outcome.units.values():
+    for unit in outcome.units:
         counts.subtract(unit["counts"])
     return Counter({name: number for name, number in counts.items() if number})
 

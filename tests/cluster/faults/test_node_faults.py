@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-from importlib.metadata import distribution
-from pathlib import Path
 
 import pytest
 from builders.ray_faults import QUESTIONS, moments
@@ -58,34 +55,6 @@ def starts(tmp_path):
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(START)
     return folder
-
-
-def copy_of(name, folder, version):
-    """A folder in which a distribution says that it has another version."""
-    place = Path(str(distribution(name).locate_file("")))
-    (found,) = place.glob(f"{name.replace('-', '_')}-*.dist-info")
-    copy = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    shutil.copytree(found, copy)
-    about = (copy / "METADATA").read_text()
-    kept = f"Version: {distribution(name).version}\n"
-    assert kept in about
-    (copy / "METADATA").write_text(about.replace(kept, f"Version: {version}\n"))
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("name", "here"), [("acme-toys", "acme-toys 1.0"), ("user-understanding-harness", None)]
-)
-def test_a_node_with_another_version_is_refused_before_anything_is_paid(
-    run, nodes, other_node, name, here
-):
-    other_node(copy_of(name, run.runs.folder / "other", "99.0"))
-    run.start()
-    shown = run.ended(code=2)
-    assert "99.0" in shown and (here or distribution(name).version) in shown
-    assert name in shown and "node " in shown
-    assert run.server.count == 0
-    nodes.check_empty()
 
 
 def test_a_clock_that_is_ten_minutes_off_changes_nothing(run, nodes, other_node, starts, whole):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
@@ -33,14 +33,8 @@ OWN = 22
 BLOCK = re.compile(r"<\|The Start of User\d* Data\|>\n(.*?)\n<\|The End of User", re.DOTALL)
 QUERY = re.compile(r"<\|The Start of Query Item Information\|>\n### Item Title\n(.*)")
 OWNER = re.compile(r"^sh(?:elf|ed) of (\w+)$", re.MULTILINE)
-PRINTED_AVERAGE = re.compile(r"^## User Average Rating\n(.*)$", re.MULTILINE)
 BEGINNINGS = {"rate": "[User History]\n<|", "compare": "[User A]\n<|", "rank": "[Users]\n<|"}
 """How the question of each stage begins; the examples before it begin so as well."""
-
-Liking = Callable[[str, str], float]
-"""What a user rates a thing, from the user's part of a prompt and the thing's name."""
-
-Answer = Callable[[dict[str, Any]], str]
 
 
 @dataclass(frozen=True)
@@ -73,42 +67,25 @@ def liking(user: str, title: str) -> float:
     return PLACES[names.index(owner[1])]
 
 
-def reversed_liking(user: str, title: str) -> float:
-    """The contrary of the truth."""
-    return 6 - liking(user, title)
-
-
-def answer_with(liking: Liking) -> Answer:
-    """The server's answers of one who takes users to like things so."""
-
-    def answer(body: dict[str, Any]) -> str:
-        asked = question(body)
-        if asked.stage == "profile":
-            return f"The profile made of {len(re.findall('### Item Title', asked.users[0]))} things"
-        # Users whom a rating does not part are parted by what is shown of them, in any order.
-        likings = [(liking(user, asked.title), user) for user in asked.users]
-        if asked.stage == "rate":
-            said = json.dumps({"predicted_rating": likings[0][0]})
-            doubt = '{"predicted_rating": 1}'
-        elif asked.stage == "rank":
-            numbers = sorted(range(len(likings)), key=lambda place: likings[place], reverse=True)
-            said = json.dumps({"predicted_ranking": [place + 1 for place in numbers]})
-            doubt = '{"predicted_ranking": [9]}'
-        else:
-            said, doubt = ("[User A]", "[User B]")
-            if likings[0] < likings[1]:
-                said, doubt = doubt, said
-        return f"At first sight {doubt}. On reflection: {said}" if asked.thought else said
-
-    return answer
-
-
-TRUE, REVERSED = answer_with(liking), answer_with(reversed_liking)
-
-
-def averages_shown(body: dict[str, Any]) -> list[str]:
-    """The averages that a prompt prints."""
-    return PRINTED_AVERAGE.findall(body["messages"][-1]["content"])
+def true_answer(body: dict[str, Any]) -> str:
+    """What a server says that knows the truth."""
+    asked = question(body)
+    if asked.stage == "profile":
+        return f"The profile made of {len(re.findall('### Item Title', asked.users[0]))} things"
+    # Users whom a rating does not part are parted by what is shown of them, in any order.
+    likings = [(liking(user, asked.title), user) for user in asked.users]
+    if asked.stage == "rate":
+        said = json.dumps({"predicted_rating": likings[0][0]})
+        doubt = '{"predicted_rating": 1}'
+    elif asked.stage == "rank":
+        numbers = sorted(range(len(likings)), key=lambda place: likings[place], reverse=True)
+        said = json.dumps({"predicted_ranking": [place + 1 for place in numbers]})
+        doubt = '{"predicted_ranking": [9]}'
+    else:
+        said, doubt = ("[User A]", "[User B]")
+        if likings[0] < likings[1]:
+            said, doubt = doubt, said
+    return f"At first sight {doubt}. On reflection: {said}" if asked.thought else said
 
 
 @dataclass(frozen=True)
@@ -243,12 +220,10 @@ class Perrec:
 
 @dataclass(frozen=True)
 class Answers:
-    """The ways in which servers answer, and what tells questions apart."""
+    """How a server answers, and what tells questions apart."""
 
-    true: Answer = TRUE
-    reversed: Answer = REVERSED
+    true: Callable[[dict[str, Any]], str] = true_answer
     question: Callable[[dict[str, Any]], Question] = question
-    averages: Callable[[dict[str, Any]], Sequence[str]] = averages_shown
 
 
 @pytest.fixture(scope="session")
@@ -283,7 +258,7 @@ def perrec(tmp_path: Path, perrecs: Callable[..., Perrec]) -> Perrec:
 def true(tmp_path_factory: pytest.TempPathFactory, perrecs: Callable[..., Perrec]) -> Any:
     """The nine tasks on six things, by a model that knows the truth; and the server asked."""
     perrec = perrecs(tmp_path_factory.mktemp("true"))
-    with FaultyServer(TRUE) as server:
+    with FaultyServer(true_answer) as server:
         perrec.url = server.url
         done = perrec.run("perrec").ok()
     return perrec, done, server

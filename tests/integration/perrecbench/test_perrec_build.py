@@ -134,20 +134,6 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
     assert (built / "kitchen/kitchen-processed/parentasin2item.json").exists()
 
 
-def test_groups_are_built_by_choice(perrec, task, web):
-    ended = run(perrec, task, "--data", "build").ok()
-    assert not [path for path, *_ in web.asked if path.startswith("/uc")]
-    data = json.loads((perrec.folder(ended) / "manifest.json").read_text())["tasks"]
-    assert {one["data"]["origin"] for one in data.values()} == {"build"}
-    named = run(perrec, task, "--data", "small_pairwise=build", "--dry_run").ok()
-    assert "no data from" in named.err
-    no_step = perrec.tool(
-        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "build"
-    )
-    assert no_step.code == 1
-    assert "task 'interests' has no source that builds its data" in no_step.err
-
-
 @pytest.mark.parametrize(
     ("written", "wrong", "said"),
     [

@@ -20,14 +20,6 @@ def profiler(url: str) -> tuple[str, str]:
     return "--role", f"profiler=openai:base_url={url},model=p,revision=1"
 
 
-def test_without_a_profiler_nobody_is_asked_and_the_error_names_the_option(bare, serve, answers):
-    server = serve(bare, answer=answers.true)
-    done = bare.run("perrec_easy")
-    assert done.code == 2
-    assert "--role profiler=" in done.err
-    assert server.count == 0
-
-
 def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(bare, serve, answers):
     candidate, writer = serve(answer=answers.true), serve(answer=answers.true)
     bare.url = candidate.url
@@ -45,12 +37,6 @@ def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(bare, serve, an
     assert max(writer.counts.values()) == 1
     stages = other.json["summaries"][0]["stages"]
     assert stages["profile"]["roles"]["profiler"]["from_store"] == THINGS * 3
-
-
-def test_tasks_without_profile_need_no_profiler(bare, serve, answers):
-    serve(bare, answer=answers.true)
-    done = bare.run("tag:perrec_noprofile").ok()
-    assert set(bare.of(done, "ptc").values()) == {1.0}
 
 
 def test_a_group_with_a_user_without_a_profile_is_no_group_to_rank(bare, serve, answers):
@@ -71,40 +57,3 @@ def test_a_group_with_a_user_without_a_profile_is_no_group_to_rank(bare, serve, 
     assert len(asked) == THINGS
     assert bare.by_stage(candidate)["rank"] == THINGS - 1
     assert bare.by_stage(candidate)["compare"] == 2 * (THINGS - 1)
-
-
-@pytest.mark.parametrize("share", [1, 3])
-def test_a_profiler_that_writes_nothing_ends_the_tasks_as_a_judge_would(
-    bare, serve, answers, share
-):
-    candidate = serve(answer=answers.true)
-    asked = 0
-
-    def blank(body):
-        nonlocal asked
-        asked += 1
-        return "" if asked % share == 0 else answers.true(body)
-
-    bare.url = candidate.url
-    done = bare.run("perrec_easy", *profiler(serve(answer=blank).url), "--set", "tries=1")
-    assert done.code == 3
-    assert "/profile: too many items failed" in done.err
-    assert "by judging (empty" in done.err
-
-
-def test_what_the_profiler_lost_is_left_out_of_a_value_that_counts_what_is_missing(
-    bare, serve, answers
-):
-    def blank(body):
-        return "" if "shelf of u3a" in body["messages"][-1]["content"] else answers.true(body)
-
-    candidate, writer = serve(answer=answers.true), serve(answer=blank)
-    bare.url = candidate.url
-    accepted = ("--max_failures", "1", "--set", "least_scored=0.8")
-    done = bare.run("perrec_easy", *profiler(writer.url), *accepted).ok()
-    for summary in done.json["summaries"]:
-        ptc = summary["metrics"]["ptc"]
-        assert (ptc["value"], ptc["left_out"]) == (1.0, None)
-        assert ptc["missing"] == {"profile/no_profile": 1}
-        assert ptc["counted_as_worst"] == pytest.approx(1 - 1 / THINGS)
-        assert ptc["missing_share"] == pytest.approx(1 / THINGS)

@@ -1,0 +1,117 @@
+"""Engines that the workers of a run have started, when something dies or is missing."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from builders.clusters import processes_of, with_signal
+from builders.ray_faults import WORDS
+from builders.toys import current_lines
+
+ENGINE = """
+import os
+import sys
+from pathlib import Path
+
+from harness import hookimpl
+from harness.base.errors import ModelError
+from harness.contracts.identity import Identity
+from harness_models.server.served import Engine, ServedModel
+
+
+class StandIn(ServedModel):
+    def __init__(self, settings):
+        server = (sys.executable, "-m", "harness.testing.server", "--latency", "0.8", "--port")
+        super().__init__(
+            Engine(
+                identity=Identity(kind="standin", name="m", scope="global"),
+                model="m",
+                command=lambda port: [*server, port],
+                listens_on="port",
+                concurrency=2,
+            ),
+            settings,
+        )
+
+    def require(self):
+        weights = Path(os.environ.get("WEIGHTS", "/"))
+        if not weights.exists():
+            raise ModelError("the weights are not there", where=str(weights))
+
+    def thinks(self):
+        return False
+
+
+@hookimpl
+def register_models(register):
+    register("standin", StandIn)
+"""
+
+FILES = {
+    "acme_standin/__init__.py": "",
+    "acme_standin/plugin.py": ENGINE,
+    "acme_standin-1.0.dist-info/METADATA": (
+        "Metadata-Version: 2.1\nName: acme-standin\nVersion: 1.0\n"
+    ),
+    "acme_standin-1.0.dist-info/entry_points.txt": (
+        "[harness.plugins]\nstandin = acme_standin.plugin\n"
+    ),
+}
+
+ON_ENGINES = ("--model", "standin")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def standin(package):
+    """A kind of model that starts an engine, on all nodes and here."""
+    for name, text in FILES.items():
+        file = package.parent / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    yield
+    for name in FILES:
+        (package.parent / name).unlink()
+
+
+def engines_of(nodes):
+    """The processes of engines, and those that watch over them."""
+    found = set()
+    for process in processes_of(nodes.folder):
+        try:
+            command = Path(f"/proc/{process}/cmdline").read_text()
+        except OSError:
+            continue
+        if "harness.testing.server" in command:
+            found.add((process, "keeper.py" in command))
+    return found
+
+
+def servers_of(nodes):
+    """The processes of engines alone."""
+    return {process for process, watches in engines_of(nodes) if not watches}
+
+
+def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes):
+    nodes.remove(nodes.other)
+    other = nodes.add(env_vars={"WEIGHTS": "/no/weights"})
+    run.start(*ON_ENGINES)
+    shown = run.ended(code=1)
+    nodes.remove(other)
+    assert "the weights are not there" in shown and "/no/weights" in shown
+    assert "node " in shown
+    assert run.server.count == 0
+    nodes.check_empty()
+
+
+def test_no_engine_outlives_its_killed_worker(run, nodes):
+    run.start(*ON_ENGINES)
+    run.wait_until(lambda: len(servers_of(nodes)) == 2)
+    first = servers_of(nodes)
+    run.wait_until(run.on_disk)
+    with_signal(nodes.workers()[0], signal.SIGKILL)
+    run.wait_until(lambda: len(servers_of(nodes) - first) == 1)
+    run.ended()
+    assert not engines_of(nodes)
+    assert len(current_lines(run.folder, "say")) == len(WORDS)

@@ -5,8 +5,6 @@ from random import Random
 
 import pytest
 
-from harness.base.errors import DataError
-
 GENRES = ("Action", "Comedy", "Crime", "Drama", "Horror", "Musical", "War", "Western")
 
 
@@ -234,17 +232,3 @@ def test_the_paper_is_not_mentioned_with_the_sample(load_people):
             "users with several last activities at one time"
         ],
     }
-
-
-def test_another_users_summary_needs_another_user(load_people, movielens, raised):
-    ratings = [("u", n, n) for n in range(1, 6)] + [("v", n, n) for n in range(6, 10)]
-    folder = movielens(ratings, FIVE)
-
-    def load():
-        return load_people("movielens", folder, min_activities=5, method="other")
-
-    assert (
-        raised(DataError, load, found="1 user")
-        == "no other user's summary can be shown\nexpected: at least two users\n"
-        "to do: leave out the tasks that end in _other, or take more with --limit"
-    )

@@ -8,8 +8,6 @@ from builders.usersumbench import accuracy_of_rules
 from harness_usersumbench.questions import Pool, derangement, ordered
 from harness_usersumbench.records import TASKS, Drawn
 
-from harness.base.errors import DataError
-
 FIVE = Drawn(options=("right", "b", "c", "d", "e"), counts=(5, 9, 1, 9, 2))
 CHI_SQUARED_4 = 18.467
 """The value that chance exceeds once in a thousand, with 4 degrees of freedom."""
@@ -181,11 +179,3 @@ def test_everybody_is_shown_another_users_summary_and_nobody_two():
         assert others == derangement(ids[::-1], seed)
     ids = [f"u{number}" for number in range(30)]
     assert derangement(ids, 1) != derangement(ids, 2)
-
-
-def test_one_user_has_no_other(raised):
-    assert (
-        raised(DataError, derangement, ["u"], 0, found="1 user")
-        == "no other user's summary can be shown\nexpected: at least two users\n"
-        "to do: leave out the tasks that end in _other, or take more with --limit"
-    )

@@ -1,13 +1,7 @@
 """`harness horizon index`: what is embedded, resumed, refused, and the same twice."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
-from collections import Counter
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,29 +15,7 @@ from harness_horizon.catalogue.index_folder import INDEX, TITLES, read_index, re
 from harness_horizon.catalogue.vectors import SmallIndex
 from harness_horizon.curation.ledger import MANIFEST, read_manifest
 
-from harness.base.errors import DataError, Interrupted, ModelError, StorageError, UsageError
-
-BUILDER = """
-import os, signal, sys
-from pathlib import Path
-import harness.pipeline.embedders as specs
-from builders.catalogue import Scripted, indexed
-from harness_horizon.catalogue import vectors
-
-vectors.TOGETHER, vectors.SHARD = 16, 64
-data, out, log, lives = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
-
-class Killed(Scripted):
-    async def embed(self, texts):
-        if len(self.asked) == lives:
-            os.kill(os.getpid(), signal.SIGKILL)
-        with log.open("a") as file:
-            file.writelines(f"{one}\\n" for one in texts)
-        return await super().embed(texts)
-
-specs.named_embedder = lambda *_, **__: Killed()
-indexed(Path(data), Path(out))
-"""
+from harness.base.errors import DataError, Interrupted, ModelError, StorageError
 
 
 @pytest.fixture
@@ -92,27 +64,6 @@ def test_the_same_command_again_does_nothing(
     before = len(embedder.asked), (tmp_path / "out" / INDEX).stat().st_mtime_ns
     assert "nothing was left to do" in indexed(data, tmp_path / "out").notes
     assert (len(embedder.asked), (tmp_path / "out" / INDEX).stat().st_mtime_ns) == before
-
-
-def test_a_killed_build_goes_on_and_embeds_nothing_twice(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Callable[..., Scripted]
-) -> None:
-    log, out = tmp_path / "log", tmp_path / "out"
-    command = [sys.executable, "-c", BUILDER, *map(str, (data, out, log, 3))]
-    environment = {**os.environ, "PYTHONPATH": "tests"}
-    killed = subprocess.run(command, env=environment, timeout=120, check=False)
-    assert killed.returncode == -signal.SIGKILL
-    rows = sorted((out / "vectors").iterdir())
-    with rows[-1].open("ab") as file:
-        file.write(b"half a row")
-    monkeypatch.setattr("harness_horizon.catalogue.vectors.TOGETHER", 16)
-    monkeypatch.setattr("harness_horizon.catalogue.vectors.SHARD", 64)
-    embedder = scripted()
-    indexed(data, out)
-    counted = Counter([*log.read_text().splitlines(), *chain(*embedder.asked)])
-    assert len(counted) == 300 and set(counted.values()) == {1}
-    indexed(data, tmp_path / "whole")
-    assert digest(out) == digest(tmp_path / "whole")
 
 
 def test_an_interrupted_build_says_what_is_kept_and_goes_on(
@@ -254,26 +205,6 @@ def test_vectors_that_cannot_be_used_are_refused(
     scripted()
     indexed(data, tmp_path / "out")
     assert len(read_titles(tmp_path / "out")) == 16
-
-
-def test_other_options_are_refused_with_what_differs(data: Path, tmp_path: Path) -> None:
-    indexed(data, tmp_path / "out")
-    with pytest.raises(UsageError, match="dtype: fp32 instead of fp16"):
-        indexed(data, tmp_path / "out", dtype="fp32")
-    with pytest.raises(UsageError, match="embedder: hashing instead of hashing:dimensions=48"):
-        indexed(data, tmp_path / "out", embedder="hashing")
-    other = write_curated(tmp_path / "other", ["another"])
-    with pytest.raises(UsageError, match="items: "):
-        indexed(other, tmp_path / "out")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thing").touch()
-    with pytest.raises(UsageError, match="the folder for the index is not empty"):
-        indexed(data, tmp_path / "full")
-
-
-def test_data_without_titles_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="the curated data has no titles"):
-        indexed(write_curated(tmp_path / "data", [None, "None", " "]), tmp_path / "out")
 
 
 def test_what_it_takes_is_said_before_and_a_full_disk_is_refused(

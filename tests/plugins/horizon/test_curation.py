@@ -195,23 +195,6 @@ def test_any_number_of_partitions_gives_the_same_rows(tmp_path):
     assert len(digests) == 1
 
 
-def test_rows_in_another_order_give_the_same_but_for_ties(tmp_path):
-    rng = Random(5)
-    shuffled = {name: rng.sample(rows, len(rows)) for name, rows in REVIEWS.items()}
-    shuffled["Books"].sort(key=lambda row: row[:2] != ("ties", "b1"))  # b1 before b2
-    write_log(tmp_path, shuffled, TITLES)
-    made, first = read_build(built(tmp_path)), expected(REVIEWS, TITLES)
-    assert [item for item, _ in made["histories"]["ties"]] == ["b1", "b2", "g1", "t1"]
-    ties = first["histories"]["ties"]
-    ties[:2] = ties[1::-1]
-    for name, value in first.items():
-        if name == "train" or isinstance(value, list):
-            wanted = [ties[: len(row[1])] if row[0] == "ties" else row[1] for row in value]
-            assert [row[1] for row in made[name]] == wanted, name
-        else:
-            assert made[name] == value, name
-
-
 def test_the_same_options_give_the_same_bytes(tmp_path):
     write_log(tmp_path, REVIEWS, TITLES, packed=True)
     one, other = (
@@ -246,23 +229,6 @@ def test_the_second_time_nothing_is_done(tmp_path):
     assert report.notes[-1] == "nothing was left to do"
     assert {path: path.stat().st_mtime_ns for path in times} == times
     assert not (out / "work").exists()
-
-
-def test_progress_counts_the_parts_of_each_stage(tmp_path):
-    write_log(tmp_path, REVIEWS, TITLES)
-    shown = {}
-    build.run(
-        settings_of(tmp_path, partitions=4),
-        lambda what, done, of: shown.setdefault(what, []).append((done, of)),
-    )
-    assert {what: each[-1] for what, each in shown.items()} == {
-        "meta": (3, 3),
-        "reviews": (3, 3),
-        "split": (3, 3),
-        "histories": (4, 4),
-        "splits": (9, 9),
-    }
-    assert shown["histories"] == [(done, 4) for done in range(5)]
 
 
 OLD, LAST, OF_2020 = YEAR_2019 - 9 * DAY, YEAR_2019 + 9 * DAY, TAU + 9 * DAY

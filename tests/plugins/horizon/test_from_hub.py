@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from builders.commands import Ended, run_cli
 from builders.horizon import TAU
-from builders.hub_server import Hub, asking, environment, serving_hub
-from harness_horizon.curation.ledger import complete_manifest
+from builders.hub_server import Hub, asking, serving_hub
+from harness_horizon.curation.ledger import Ledger, complete_manifest
 
 REPO = "McAuley-Lab/Amazon-Reviews-2023"
 CATEGORIES = [
@@ -98,20 +96,24 @@ def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub)
     run("--offline", model="recommender:popular")
 
 
-def test_a_build_that_was_killed_goes_on_with_the_same_command(tmp_path: Path, hub: Hub) -> None:
-    command = [sys.executable, "-m", "harness", "data", "fetch", f"{TASK}_1a"]
-    settings = {**environment(tmp_path, hub.url), **own_caches(tmp_path)}
-    killed = subprocess.Popen(command, env=settings, cwd=tmp_path, stderr=subprocess.DEVNULL)
-    while killed.poll() is None:
-        begun = [*(tmp_path / "downloads/built").glob("*/*/data/manifest.json")]
-        if begun and len(json.loads(begun[0].read_text())["parts"]) > 10:
-            killed.send_signal(signal.SIGKILL)
-            break
-        time.sleep(0.005)
-    assert killed.wait() == -signal.SIGKILL
-    folder = begun[0].parent.stat().st_ino
+def test_a_build_that_was_interrupted_goes_on_with_the_same_command(
+    tmp_path: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, parts = Ledger.finish, count()
+
+    def interrupted(*given: Any) -> None:
+        if next(parts) == 10:
+            raise KeyboardInterrupt
+        finish(*given)
+
+    built = tmp_path / "downloads/built"
     with asking(tmp_path, hub.url, **own_caches(tmp_path)):
+        with monkeypatch.context() as patch:
+            patch.setattr(Ledger, "finish", interrupted)
+            assert run_cli("data", "fetch", f"{TASK}_1a", folder=tmp_path).code != 0
+        [begun] = built.glob("*/*/data/manifest.json")
+        folder = begun.parent.stat().st_ino
         run_cli("data", "fetch", f"{TASK}_1a", folder=tmp_path).ok()
-    [data] = (tmp_path / "downloads/built").glob("*/data")
+    [data] = built.glob("*/data")
     assert data.stat().st_ino == folder
     assert complete_manifest(data).complete

@@ -186,18 +186,6 @@ def test_a_network_without_torch_names_the_package(
     assert caught.value.name == "torch"
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [({}, "needs its checkpoint"), ({"model": "x", "devise": "cpu"}, "did you mean 'device'"),
-     ({"model": "x", "device": "tpu"}, "no such device"),
-     ({"model": "x", "concurrency": "-1"}, "no whole number")],
-)  # fmt: skip
-def test_wrong_arguments_are_refused(args: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        make(ModelSettings(args=args))
-    assert said in str(caught.value)
-
-
 def test_training_again_does_nothing_and_other_settings_are_refused(trained: Train) -> None:
     folder = trained("sasrec")
     before = (folder / WEIGHTS).stat().st_mtime_ns

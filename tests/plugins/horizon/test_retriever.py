@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 from builders.catalogue import SMALL, Scripted, indexed, titles_of, write_curated
 from harness_horizon.catalogue import index_folder, retriever
-from harness_horizon.catalogue.faiss_index import FaissIndex
 from harness_horizon.catalogue.index_folder import INDEX, TITLES
 from harness_horizon.catalogue.retriever import make
 from harness_horizon.catalogue.titles import distinct_titles, items_digest
 from harness_horizon.curation.ledger import MANIFEST
 from harness_horizon.recommenders.training_data import SAMPLE
 
-from harness.base.errors import DataError, UsageError
+from harness.base.errors import DataError
 from harness.contracts.embedder import Embedder
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
@@ -256,14 +255,6 @@ def test_an_index_is_read_once_to_be_checked(index: Path, monkeypatch: pytest.Mo
     assert len(checked) == 2
 
 
-def test_an_index_that_faiss_cannot_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / INDEX).write_bytes(b"no index" * 100)
-    with pytest.raises(DataError, match="faiss cannot read this index") as caught:
-        FaissIndex(tmp_path / INDEX)
-    assert str(tmp_path / INDEX) in str(caught.value)
-    assert "harness horizon index --data" in str(caught.value)
-
-
 @pytest.mark.parametrize("store", [None, Path("calls.sqlite")])
 def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(
     index: Path, monkeypatch: pytest.MonkeyPatch, store: Path | None
@@ -322,16 +313,6 @@ def test_vectors_that_cannot_be_used_fail_the_call(
     with pytest.raises(CallError, match="vectors that cannot be used") as caught:
         asked([question(["a", "b"], TITLES_OF[:1])], model=str(tmp_path / "scripted"))
     assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [({"devise": "cpu"}, "did you mean 'device'"), ({"device": "tpu"}, "no such device"),
-     ({"concurrency": "0"}, "no whole number"), ({"device": "cuda"}, "cannot use a GPU")],
-)  # fmt: skip
-def test_wrong_arguments_are_refused(index: Path, args: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        make(ModelSettings(args={"model": str(index), **args}))
 
 
 @pytest.mark.parametrize(

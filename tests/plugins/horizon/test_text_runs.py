@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from builders.horizon_search import search, searcher
+from builders.horizon_search import searcher
+from builders.stages import Worked, work_at_desk
 from harness_horizon.text.finding import COMPARABLE_IF, HORIZON_TEXT
 from harness_horizon.text.histories import Options
-from harness_horizon.text.searching import suits
+from harness_horizon.text.searching import RETRIEVE, Queries, Search, suits
 from harness_horizon.text.text_tables import curves, main
 
 import harness
@@ -20,7 +21,6 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Reply, Request
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
-from harness.testing.checks import ANY_MODEL
 from harness.testing.scripted import ScriptedModel, offered
 
 MOST_BYTES = 8_192
@@ -107,7 +107,7 @@ def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges
     tmp_path: Path,
 ) -> None:
     for merge in ("round_robin", "published"):
-        result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=3)
+        result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=1)
         [task] = finished(result)
         metrics = task.summary.metrics
         assert metrics["recall_10"].value == metrics["recall_10_user"].value == 1
@@ -123,7 +123,7 @@ def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stam
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thinks: bool
 ) -> None:
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
-    result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=3)
+    result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
     stamps = [one.not_comparable_because for one in result.summaries]
     why = ["the candidate thinks: 4,316 tokens, the published 220",
            "the candidate thinks: 4,446 tokens, the published 350"]  # fmt: skip
@@ -135,16 +135,25 @@ def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stam
     )
 
 
-def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
-    tmp_path: Path,
+SEARCH = Search(id="u/1", user="u", shown=1, queries=Queries(("a", "b")), truths=("t",))
+FIT = {"found": [[0, 0.5, 0, 0.95]], "truths": [7], "cosines": [[0.5], [0.4]]}
+
+
+async def answered(merge: Any = "round_robin", **changes: Any) -> Worked:
+    answers = [json.dumps(FIT | changes)]
+    options = Options(merge=merge)
+    return await work_at_desk(RETRIEVE, SEARCH, answers, benchmark="horizon_text", options=options)
+
+
+@pytest.mark.parametrize("merge", ["round_robin", "published"])
+async def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
+    merge: str,
 ) -> None:
-    for merge in ("round_robin", "published"):
-        result = ran(tmp_path / merge, ["horizon_query"], set={"merge": merge}, limit=2)
-        [task] = finished(result)
-        lines = (task.path / task.entry.folder / "2-retrieve.jsonl").read_text("utf-8").splitlines()
-        calls = [call for line in lines for call in json.loads(line)["calls"]]
-        asked = [json.loads(call["messages"][0]["content"]) for call in calls]
-        assert {(one["k"], one["merge"]) for one in asked} == {(100, merge)}
+    worked = await answered(merge)
+    assert json.loads(worked.requests[0].messages[0].content) == {
+        "queries": ["a", "b"], "truths": ["t"], "k": 100, "merge": merge,
+    }  # fmt: skip
+    assert worked.outcome.near == ((0, 0),)
 
 
 @pytest.mark.parametrize(
@@ -154,16 +163,10 @@ def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
         ("found", [[0, 0.5, -1, 0.95]]), ("also", [[0, 1, 0.95]]), ("also", [[100, 0, 0.95]]),
     ],
 )  # fmt: skip
-def test_an_answer_that_does_not_fit_its_question_is_a_failure_and_no_value(
-    field: str, value: Any, tmp_path: Path
+async def test_an_answer_that_does_not_fit_its_question_is_a_failure(
+    field: str, value: Any
 ) -> None:
-    def answer(request: Request) -> Reply:
-        return Reply(text=json.dumps(json.loads(search(request)) | {field: value}))
-
-    unfit = ScriptedModel(answer, name="unfit", details=ANY_MODEL)
-    result = ran(tmp_path, ["horizon_query"], retriever=unfit, limit=1, max_failures=1.0)
-    recall = finished(result)[0].summary.metrics["recall_10"]
-    assert recall.missing["retrieve/schema"] > 0 and recall.n == 0
+    assert (await answered(**{field: value})).outcome.cause == "schema"
 
 
 def knowing(name: str) -> ScriptedModel:

@@ -63,13 +63,10 @@ def test_the_past_is_in_order_of_time_then_of_the_file_and_the_last_is_the_futur
 
 
 @pytest.mark.parametrize("distractors", ["uniform", "popularity"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_wrong_options_are_never_the_users_nor_of_the_next_object(
-    load_people, world, seed, distractors
-):
+def test_wrong_options_are_never_the_users_nor_of_the_next_object(load_people, world, distractors):
     ratings, movies, folder = world
     people = load_people(
-        "movielens", folder, seed=seed, min_activities=5, max_activities=10, distractors=distractors
+        "movielens", folder, min_activities=5, max_activities=10, distractors=distractors
     )
     rated = {}
     for user, movie, _ in ratings:
@@ -92,29 +89,15 @@ def test_wrong_options_are_never_the_users_nor_of_the_next_object(
         assert person.category.counts == tuple(of_genre[one] for one in person.category.options)
 
 
-def test_popular_wrong_options_are_the_nearest_on_either_side(load_people, world):
-    ratings, movies, folder = world
-    people = load_people("movielens", folder, min_activities=5, distractors="popularity")
-    of_name = Counter(movies[str(movie)][0] for _, movie, _ in ratings)
-    for person in people.all:
-        rated = {movies[str(movie)][0] for user, movie, _ in ratings if user == person.id}
-        right, *wrong = person.activity.counts
-        others = [of_name[one] for one in of_name.keys() - rated]
-        above = sorted(one for one in wrong if one > right)
-        below = sorted((one for one in wrong if one < right), reverse=True)
-        assert above == sorted(one for one in others if one > right)[: len(above)]
-        assert below == sorted((one for one in others if one < right), reverse=True)[: len(below)]
-
-
 def test_one_of_several_categories_is_right_by_chance(load_people, world):
     *_, folder = world
     places = Counter()
-    for seed in range(12):
+    for seed in range(4):
         for person in load_people("movielens", folder, seed=seed, min_activities=5).all:
             if len(person.future.categories) == 2:
                 places[person.future.categories.index(person.category.options[0])] += 1
     assert abs(places[0] - places[1]) < 4 * sum(places.values()) ** 0.5
-    assert sum(places.values()) > 100
+    assert sum(places.values()) > 30
 
 
 def test_questions_depend_on_the_seed_and_the_user_alone(load_people, world):

@@ -3,7 +3,6 @@
 import json
 import re
 from hashlib import sha256
-from itertools import pairwise
 
 import pytest
 from harness_usersumbench.benchmark import USERSUMBENCH
@@ -64,19 +63,13 @@ async def test_the_loop_is_forecast_in_calls_and_in_money():
     assert by_stage["predict"].items == len(TASKS) * 3 * by_stage["combine"].items
 
 
-def test_the_verifier_and_the_predictor_are_the_candidate_unless_named(harness_run):
-    model = ScriptedModel(answer)
-    result = harness_run(HC, model=model, **FEW)
-
-    assert result.summaries[0].roles == dict.fromkeys(
-        ("candidate", "verifier", "predictor"), "model"
-    )
-    assert {one.topic.role for one in model.requests} == {"candidate", "verifier", "predictor"}
-
-
 def test_every_segment_that_is_flagged_is_fixed_and_counted(harness_run):
-    [summary] = harness_run(HC, model=ScriptedModel(answer), **FEW).summaries
+    model = ScriptedModel(answer)
+    [summary] = harness_run(HC, model=model, **FEW).summaries
 
+    roles = ("candidate", "verifier", "predictor")
+    assert summary.roles == dict.fromkeys(roles, "model")
+    assert {one.topic.role for one in model.requests} == {*roles}
     counts = summary.counts
     assert counts["segments"] > 4
     assert counts["segments flagged and fixed"] == counts["segments"]
@@ -129,29 +122,6 @@ def test_a_verifier_of_rubbish_alone_measures_nothing_whatever_is_allowed(harnes
     result = harness_run(HC, max_failures=1.0, **RUBBISH)
     assert result.exit_code == 3
     assert "these results measure nothing" in result.errors[0].expected
-
-
-def test_models_that_take_turns_leave_the_records_that_others_leave(harness_run, tmp_path):
-    found, switches = [], []
-    for folder, occupies in (("apart", None), ("together", "gpu")):
-        asked = []
-
-        def noted(request, asked=asked):
-            asked.append(request.topic.role == "candidate")
-            return answer(request)
-
-        models = [ScriptedModel(noted, name=name) for name in ("one", "two")]
-        for model in models:
-            model.occupies = occupies
-        result = harness_run(
-            HC, model=models[0], roles={"verifier": models[1], "predictor": models[1]},
-            folder=tmp_path / folder, **FEW,
-        )  # fmt: skip
-        found.append(records(result))
-        switches.append(sum(one != other for one, other in pairwise(asked)))
-    assert found[0] == found[1]
-    assert len(found[0]) == 4
-    assert switches[1] < switches[0]
 
 
 def test_threshold_and_limit_are_changed_without_asking(harness_run, capsys):

@@ -90,19 +90,6 @@ def test_the_fast_path_is_the_slow_one():
         assert isclose(found, displaced, abs_tol=1e-12)
 
 
-def test_a_prompt_has_the_same_digits_whatever_is_worked_out_with_it():
-    chance = Random(3)
-    rows = [[one / 90 for one in _parts_of(90, 50, chance)] for _ in range(64)]
-    rows[7] = [0.02] * 50
-    rankings = drawn([str(place) for place in range(64)], 20, candidates=50, ranked=10)
-    together = crossed(Targets(rows), rankings).at(1e-6)
-    for place in (0, 7, 63):
-        alone = crossed(Targets(rows[place : place + 1]), rankings[place : place + 1]).at(1e-6)
-        assert (alone[0] == together[place]).all()
-        one = crossed(Targets(rows[place : place + 1]), rankings[place : place + 1, :1]).at(1e-6)
-        assert one[0, 0] == together[place, 0]
-
-
 def test_gain_and_share_seen_by_hand():
     targets = Targets([FIVE])
     rankings = np.array([[[1, 2], [2, 1], [0, 4]]])

@@ -23,17 +23,17 @@ def histories(lists: Iterable[Iterable[int]]) -> Histories:
     return Histories(offsets, np.array([item for row in rows for item in row], dtype=np.int64))
 
 
+def made_data(
+    train: list[list[int]], validation: list[list[int]] | None = None, split: str = "s"
+) -> TrainingData:
+    """Training data from lists of items; the last item of a validation history is asked."""
+    others = histories(train if validation is None else validation)
+    return TrainingData(histories(train), others, others.sizes - 1, split)
+
+
 @pytest.fixture
 def training_data() -> Callable[..., TrainingData]:
-    """Makes training data from lists of items; the last item of a validation history is asked."""
-
-    def make(
-        train: list[list[int]], validation: list[list[int]] | None = None, split: str = "s"
-    ) -> TrainingData:
-        others = histories(train if validation is None else validation)
-        return TrainingData(histories(train), others, others.sizes - 1, split)
-
-    return make
+    return made_data
 
 
 @pytest.fixture

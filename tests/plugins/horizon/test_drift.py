@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-import subprocess
 import sys
 from functools import cache
 from random import Random
 
-import msgspec
 import numpy as np
 import pytest
 from builders.horizon import TAU, built, read_build, write_log
@@ -173,19 +170,6 @@ def test_a_document_is_all_titles_and_categories_of_a_user_in_their_order(shops)
         for rows in (data["histories"][user] for user in data[role])
     ]
     assert sorted(drift._documents(Settings(data=""), shops[True])) == sorted(expected)
-
-
-def test_another_process_gives_the_same_digits(shops):
-    options = [f"--{name}={value}" for name, value in {**SMALL, "users": 60}.items()]
-    command = [sys.executable, "-m", "harness", "horizon", "drift", "--json", *options]
-    done = subprocess.run(
-        [*command, "--data", str(shops[True])], capture_output=True, text=True, check=True
-    )
-    report = json.loads(done.stdout)["report"]
-    here = json.loads(msgspec.json.encode(study(shops[True], users=60, drawn=True)))
-    assert report["sheets"] == here["sheets"]
-    assert report["figures"] == here["figures"]
-    assert study(shops[True], users=60, seed=1).sheets != study(shops[True], users=60).sheets
 
 
 def test_the_figures_hold_every_user_and_are_drawn(shops):

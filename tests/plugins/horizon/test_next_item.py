@@ -50,17 +50,6 @@ def test_only_the_latest_items_are_asked_about() -> None:
     assert [one.history for one in cases(length=1)] == [(6,), (7,), (7,)]
 
 
-def test_the_target_is_in_no_question() -> None:
-    for file in SAMPLE.glob("cases-*.parquet"):
-        for row in rows_of(file)[:50]:
-            data = ItemData(
-                [Person(row["user_id"], tuple(row["items"]), row["first"])], np.array([1]), "", 0
-            )
-            for case in data.cases(Options()):
-                place = int(case.id.rpartition("/")[2])
-                assert case.history == tuple(row["items"][max(0, place - 100) : place])
-
-
 def test_random_negatives_are_trained_items_and_the_same_each_time() -> None:
     data = replace(DATA, trained=np.arange(5, 300))
     found = list(data.cases(Options(negatives=100)))
@@ -203,7 +192,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         run(Settings(model=kind, data=Path("sample"), out=folder / kind), no_progress)
     return {
         kind: harness.evaluate(
-            "horizon_next_item", model=f"recommender:{folder / kind}", data="sample", limit=50,
+            "horizon_next_item", model=f"recommender:{folder / kind}", data="sample", limit=30,
             output_path=folder / "runs", no_store=True,
         )
         for kind in ("popular", "neighbours")
@@ -244,7 +233,7 @@ def test_the_tables_have_both_denominators_and_drops_with_intervals(
     assert list(sheets)[:4] == ["Table 1", "Table 2", "Table 3", "Table 4"]
     every, known, by_user = (dict(zip(sheets["Table 3"].columns, row, strict=True))
                              for row in sheets["Table 3"].rows)  # fmt: skip
-    assert every["cases"] > known["cases"] and every["users"] == 50
+    assert every["cases"] > known["cases"] and every["users"] == 30
     assert every["N@10"] < known["N@10"] and every["N@10"] != by_user["N@10"]
     assert [row[0] for row in sheets["Table 1"].rows][3:] == [
         "paper: CORE", "paper: SASRec", "paper: BERT4Rec", "paper: GRU4Rec",
@@ -257,4 +246,4 @@ def test_the_tables_have_both_denominators_and_drops_with_intervals(
         assert drop == pytest.approx(before - after)
         assert low < drop < high
     shared = sheets["Users with cases in 1b and in 1d"].rows
-    assert 0 < shared[0][1] <= 50
+    assert 0 < shared[0][1] <= 30

@@ -113,21 +113,22 @@ def test_real_reviews_end_in_a_table(data_of, harness, log):
     data = data_of(log)
     assert "Table 7" in harness("data", "horizon-describe", "--data", data)
     small = ("--preset", "small", "--epochs", "1", "--device", "cpu")
-    for model, options in {"popular": (), "sasrec": small}.items():
+    models = {"popular": ()} if log == "multicat" else {"popular": (), "sasrec": small}
+    for model, options in models.items():
         given = ("--model", model, "--data", data, "--out", model)
         assert "next: harness --model" in harness("horizon", "train", *given, *options)
-        run = ("--model", f"recommender:{model}", "--data", data, "--limit", "40")
+        run = ("--model", f"recommender:{model}", "--data", data, "--limit", "20")
         tasks = ",".join(f"horizon_next_item_{setting}" for setting in SETTINGS[log])
         harness(*run, "--tasks", tasks, "--output_path", f"runs-{model}")
     if "1b" not in SETTINGS[log]:
         said = harness(*run, "--tasks", "horizon_next_item", fails=True)
         assert "this data has no case of setting 1b" in said
-    runs = [str(next(Path(f"runs-{model}").iterdir())) for model in ("popular", "sasrec")]
+    runs = [str(next(Path(f"runs-{model}").iterdir())) for model in models]
     shown = harness("analyse", "horizon-next-item", *runs)
     for number, setting in enumerate(("1a", "1b", "1c", "1d"), 1):
         assert (f"Table {number}: setting {setting}" in shown) == (setting in SETTINGS[log])
     assert "Drops from setting 1a" in shown
-    for model in ("popular", "sasrec"):
+    for model in models:
         assert shown.count(f"{model} ") >= 3 * len(SETTINGS[log])
 
 

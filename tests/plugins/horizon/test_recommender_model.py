@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from harness_horizon.recommenders.rankers import (
 from harness_horizon.recommenders.train_tool import Settings, run
 from harness_horizon.recommenders.training_data import (
     SAMPLE,
-    TrainingData,
     Vocabulary,
     data_folder,
 )
@@ -34,29 +34,46 @@ from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 
+from .conftest import made_data
+
 Train = Callable[..., Path]
 
 
-@pytest.fixture
-def trained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training_data: Callable[..., TrainingData]
-) -> Train:
-    """Trains a recommender on ten users of forty things."""
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Train:
+    """Trains a recommender on ten users of forty things, and of the usual options once."""
     rows = [[(user * 7 + step * (user % 3 + 1)) % 40 for step in range(8)] for user in range(10)]
 
-    def train(kind: str, *, name: str = "", split: str = "a" * 64, **options: Any) -> Path:
+    @cache
+    def usual(kind: str) -> Path:
+        return train(kind, tmp_path_factory.mktemp(kind) / kind)
+
+    def train(kind: str, out: Path, *, split: str = "a" * 64, **options: Any) -> Path:
         if kind not in ("popular", "neighbours"):
             pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
             options = {"preset": "small", "epochs": 1, "device": "cpu", **options}
-        monkeypatch.setattr(
-            "harness_horizon.recommenders.train_tool.read_training",
-            lambda _: training_data(rows, split=split),
-        )
-        out = tmp_path / (name or kind)
-        run(Settings(model=kind, data=tmp_path, out=out, **options), no_progress)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                "harness_horizon.recommenders.train_tool.read_training",
+                lambda _: made_data(rows, split=split),
+            )
+            run(Settings(model=kind, data=out.parent, out=out, **options), no_progress)
         return out
 
-    return train
+    return lambda kind, out=None, **options: train(kind, out, **options) if out else usual(kind)
+
+
+@pytest.fixture
+def trained(checkpoints: Train, tmp_path: Path) -> Train:
+    """A checkpoint that a test may damage."""
+
+    def make(kind: str, *, name: str = "", **options: Any) -> Path:
+        out = tmp_path / (name or kind)
+        if name or options or out.exists():
+            return checkpoints(kind, out, **options)
+        return Path(shutil.copytree(checkpoints(kind), out))
+
+    return make
 
 
 def asked(folder: Path, texts: list[str], **args: str) -> list[dict[str, Any]]:
@@ -215,6 +232,12 @@ def test_an_interrupted_training_says_what_is_kept(
         trained("sasrec")
 
 
+@pytest.fixture(scope="module")
+def three_epochs(checkpoints: Train, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The manifest of SASRec after three epochs."""
+    return read_manifest(checkpoints("sasrec", tmp_path_factory.mktemp("three") / "x", epochs=3))
+
+
 @pytest.mark.parametrize(
     ("full_in", "kept"),
     [
@@ -225,12 +248,10 @@ def test_an_interrupted_training_says_what_is_kept(
     ],
 )
 def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_on(
-    trained: Train, monkeypatch: pytest.MonkeyPatch, full_in: int, kept: str
+    trained: Train, monkeypatch: pytest.MonkeyPatch, three_epochs: Any, full_in: int, kept: str
 ) -> None:
-    pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
     from harness_horizon.recommenders import train_tool, trainer
 
-    whole = read_manifest(trained("sasrec", name="whole", epochs=3))
     save, write = trainer._Training.save, train_tool.write_weights
     saved = 0
 
@@ -253,7 +274,7 @@ def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_
     monkeypatch.setattr(train_tool, "write_weights", write)
     again = read_manifest(trained("sasrec", epochs=3))
     assert saved == (3 if full_in == 4 else 4)
-    assert (again.weights, again.epochs) == (whole.weights, whole.epochs)
+    assert (again.weights, again.epochs) == (three_epochs.weights, three_epochs.epochs)
 
 
 def test_options_of_networks_are_refused_for_rules(trained: Train) -> None:

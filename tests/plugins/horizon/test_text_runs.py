@@ -52,7 +52,7 @@ def finished(result: Any, label: str = "baseline") -> list[Any]:
 def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(
     tmp_path: Path,
 ) -> None:
-    tasks = finished(ran(tmp_path, ["horizon_text"]))
+    tasks = finished(ran(tmp_path, ["horizon_text"], limit=5))
     for setting in ("1c", "1d"):
         asked = {"prompt": "one", "setting": setting}
         tasks += finished(ran(tmp_path, ["horizon_query"], set=asked, limit=3))
@@ -220,7 +220,7 @@ def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path: Path) -> None:
         text = "a cast iron skillet for camping that lasts for years {:>6}"
         return json.dumps({"queries": [text.format(number) for number in range(10)]})
 
-    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="long"), limit=6)
+    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="long"), limit=2)
     [task] = finished(result, "long")
     folder = task.path / task.entry.folder
     sizes: dict[str, int] = {}

@@ -160,14 +160,6 @@ def test_a_product_without_categories_has_the_main_one(load_people, amazon, layo
     assert [one.categories for one in person.past[:2]] == [("Movies & TV",)] * 2
 
 
-def test_the_first_description_of_a_product_counts(load_people, amazon):
-    def change(reviews, products):
-        products.append({**products[1], "title": "Another name"})
-
-    people = load_people("amazon", amazon("2018", change), min_activities=5)
-    assert people.by_id["AU1"].past[0].name == "Disc 1"
-
-
 def test_several_categories_of_products_are_one_log(load_people, amazon):
     folder = amazon("2023")
     for name in ("", "meta_"):

@@ -100,13 +100,6 @@ async def test_a_summary_that_misses_the_query_is_asked_for_again_before_any_que
     assert first.seed != second.seed
 
 
-async def test_a_summary_that_always_misses_the_query_is_asked_for_four_times():
-    worked = await work(SEGMENT, segment(), ["A list.", "inconsistent"] * 4)
-
-    assert worked.outcome == Refined("A list.", (Round("A list.", False),) * 4)
-    assert len(worked.asked) == 8
-
-
 async def test_a_summary_without_an_entity_is_consistent():
     worked = await work(SEGMENT, segment(), ["Nice.", "consistent", "NONE"])
 
@@ -202,12 +195,6 @@ async def test_a_summary_that_is_cut_fails_the_segment(before):
 
     assert isinstance(worked.outcome, Unreadable)
     assert worked.outcome.cause == "truncated"
-
-
-async def test_an_empty_summary_is_checked_like_any_other():
-    worked = await work(SEGMENT, segment(), ["", "inconsistent", said("Crime"), *checked("Crime")])
-
-    assert worked.outcome.rounds[0] == Round("", False)
 
 
 async def test_the_verifier_sees_the_activities_of_the_segment_and_the_candidate_its_time():

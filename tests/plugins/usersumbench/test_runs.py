@@ -6,14 +6,10 @@ from hashlib import sha256
 
 import pytest
 from harness_usersumbench.benchmark import USERSUMBENCH
-from harness_usersumbench.records import TASKS
 
 from harness import Benchmark
 from harness.base.errors import UsageError
 from harness.cli.main import main
-from harness.pipeline.forecast import rehearse
-from harness.pipeline.settings import make_settings
-from harness.registry import load_plugins
 from harness.testing import ScriptedModel
 
 HC = "usersum_movielens_hc"
@@ -45,22 +41,6 @@ def records(result, task=HC):
         lines = map(json.loads, journal.read_text().splitlines())
         found[journal.name] = {one["id"]: (one["item"], one["outcome"]) for one in lines}
     return found
-
-
-async def test_the_loop_is_forecast_in_calls_and_in_money():
-    model = {"model": "openai", "model_args": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
-    prices = {"openai:m": {"input": 1.0, "output": 2.0}}
-    settings = {"tasks": (HC,), "data": "sample", "prices": prices, **model}
-    forecast = await rehearse(make_settings(settings), load_plugins())
-
-    by_stage = {one.stage: one for one in forecast.stages}
-    loop = by_stage["segment"]
-    assert (loop.least_calls, loop.most_calls) == (3 * loop.items, 20 * loop.items)
-    assert {role.role for role in loop.roles} == {"candidate", "verifier"}
-    assert loop.least_calls <= sum(role.calls for role in loop.roles) <= loop.most_calls
-    for role in loop.roles:
-        assert 0 < role.cost.least < role.cost.at_most < role.cost.most
-    assert by_stage["predict"].items == len(TASKS) * 3 * by_stage["combine"].items
 
 
 def test_every_segment_that_is_flagged_is_fixed_and_counted(harness_run):
@@ -169,12 +149,6 @@ def test_a_record_has_the_activities_of_its_question_in_the_prompt_alone(harness
         lines = [one for one in call["messages"][-1]["content"].splitlines() if "around" in one]
         assert len(lines) == line["item"]["history"] >= 49
         assert line["item"]["shown"] == []
-
-
-def test_without_a_judge_nothing_is_rated(harness_run):
-    with pytest.raises(UsageError, match="judge") as error:
-        harness_run("usersum_movielens", model="baseline", set={"autoeval": True}, **FEW)
-    assert "autoeval" in str(error.value)
 
 
 def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(harness_run):

@@ -7,7 +7,6 @@ from builders.records import make_records
 from builders.usersumbench import activity, options, people, person, segment, work
 from harness_usersumbench.records import (
     TASKS,
-    Drawn,
     Past,
     Question,
     Rated,
@@ -32,7 +31,7 @@ from harness_usersumbench.stages import (
     segments,
 )
 
-from harness import CallError, CallFailed, Classified, NoVerdict, Reply, Unreadable
+from harness import Classified, NoVerdict, Unreadable
 
 ANN, BEN = person("ann", "Heat", "Big", "Jaws"), person("ben", "Rio", "Antz")
 METHODS = ("single_step", "hierarchy_critique", "raw_timeline", "none", "other")
@@ -97,22 +96,6 @@ async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
         "no more than 50 words.\n\n— User Activities —\n"
         'watched "Heat" [Crime, Drama] around Sat 05/15/2004 4PM'
     )
-
-
-async def test_reasoning_is_no_part_of_a_summary():
-    worked = await work(SUMMARISE, PAST, ["<think>Long, long thoughts.</think>Crime."])
-    assert worked.outcome == Summary("Crime.")
-
-
-async def test_an_empty_answer_is_a_summary_and_a_cut_one_a_failure():
-    assert (await work(SUMMARISE, PAST, [""])).outcome == Summary("")
-    for text in ("Likes", ""):
-        worked = await work(SUMMARISE, PAST, [Reply(text=text, finish="length")])
-        assert (type(worked.outcome), worked.outcome.cause) == (Unreadable, "truncated")
-    worked = await work(SUMMARISE, PAST, [Reply(text="No.", finish="refused")])
-    assert worked.outcome.cause == "refused"
-    worked = await work(SUMMARISE, PAST, [CallError("bad_request", "no")])
-    assert worked.outcome == CallFailed("bad_request", "no")
 
 
 # Segments and their combination.
@@ -206,31 +189,10 @@ def test_the_most_recent_activities_are_shown_in_t2_and_t4_and_not_twice(method,
     assert all((one.words is not None) == has_summary for one in items)
 
 
-def test_all_runs_have_the_same_five_options_and_the_same_right_answer():
-    items = asked(runs=20)
-
-    for task in TASKS:
-        of_task = [one for one in items if one.task == task]
-        drawn = ANN.activity if task in ("t1", "t2") else ANN.category
-        assert {frozenset(one.options) for one in of_task} == {frozenset(drawn.options)}
-        assert {one.options[one.right] for one in of_task} == {drawn.options[0]}
-        popular = "Wrong 1" if task in ("t1", "t2") else "Comedy"
-        assert {one.options[one.popular] for one in of_task} == {popular}
-        assert len({one.options for one in of_task}) > 1
-
-
 def test_the_order_of_options_depends_on_the_seed_and_not_on_the_method():
     orders = [one.options for one in asked()]
     assert [one.options for one in asked("none", given={})] == orders
     assert [one.options for one in asked(data=people(ANN, seed=1))] != orders
-
-
-def test_of_equally_popular_options_the_right_one_is_not_preferred():
-    even = Drawn(("Next", "b", "c", "d", "e"), (1, 1, 1, 1, 1))
-    many = [person(f"u{number}", "Heat", activity=even) for number in range(300)]
-    items = asked("none", data=people(*many), given={}, runs=1)
-    right = sum(one.right == one.popular for one in items if one.task == "t1")
-    assert 30 < right < 90
 
 
 def a_question(**changed):
@@ -252,27 +214,10 @@ async def test_the_predictor_chooses_an_option_by_its_letter():
     assert "Which movie is the user's next activity about?\n\nA. Next\nB. Wrong\nC. Big" in shown
 
 
-async def test_questions_about_a_category_name_it_so():
-    worked = await work(PREDICT, a_question(task="t4"), ["E"])
-    assert "Which genre does it have?" in worked.shown("predict")[0]
-
-
 async def test_each_run_has_a_seed_of_its_own():
     found = [await work(PREDICT, a_question(run=run), ["A"]) for run in (1, 2, 3)]
     assert [one.calls[0].repeat for one in found] == [0, 1, 2]
     assert len({one.requests[0].seed for one in found}) == 3
-
-
-@pytest.mark.parametrize(
-    ("answer", "failure"),
-    [
-        ("B or C", Unreadable("no_plain_answer", "B or C")),
-        ("", Unreadable("empty")),
-        (CallError("bad_request", "no"), CallFailed("bad_request", "no")),
-    ],
-)
-async def test_an_answer_that_cannot_be_used_is_a_failure(answer, failure):
-    assert (await work(PREDICT, a_question(), [answer])).outcome == failure
 
 
 async def test_the_predictor_is_shown_nothing_that_names_the_right_answer():

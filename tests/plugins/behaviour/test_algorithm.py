@@ -30,7 +30,7 @@ def logs():
 @pytest.mark.parametrize("options", [{}, {"draws": "popularity", "seed": 7, "table1": False}])
 @pytest.mark.parametrize("domain", PROXIES)
 def test_built_prompts_pass(logs, domain, options):
-    made = built(domain, tries=400, **options).prompts
+    made = built(domain, tries=200, **options).prompts
     assert faulty(logs[domain], made) == {}
     expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
     assert {(one.proxy, one.length) for one in made} >= expected

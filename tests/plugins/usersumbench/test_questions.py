@@ -96,7 +96,7 @@ GENRE_WEIGHTS = (22, 21, 14, 11, 9, 8, 8, 5, 4, 4, 4, 3, 2, 2, 2, 1, 1, 1)
 def test_with_popular_wrong_options_no_rule_on_rank_or_position_is_better_than_chance(
     load_people, movielens
 ):
-    """Of 8,000 users who each rated three of 800 films, of which few are rated by many."""
+    """Of 5,000 users who each rated three of 800 films, of which few are rated by many."""
     chance = Random(11)
     movies = []
     for movie in range(800):
@@ -105,12 +105,12 @@ def test_with_popular_wrong_options_no_rule_on_rank_or_position_is_better_than_c
         movies.append((movie, title, "|".join(genres)))
     weights = [1 / (movie + 60) for movie in range(800)]
     ratings = []
-    for user in range(8_000):
+    for user in range(5_000):
         own = dict.fromkeys(chance.choices(range(800), weights, k=9))
         ratings += [(user, movie, 1_000 + time) for time, movie in enumerate([*own][:3])]
     folder = movielens(ratings, movies)
     people = load_people("movielens", folder, min_activities=3, distractors="popularity")
-    assert len(people.all) == 8_000
+    assert len(people.all) == 5_000
     for task, rules in accuracy_of_rules(people.all, seed=0, runs=1).items():
         print(task, {rule: round(share, 3) for rule, share in sorted(rules.items())})
         best = max(share for rule, share in rules.items() if rule.startswith(("rank", "position")))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders.catalogue import write_curated
 from harness_horizon.catalogue import merging, room, titles
-from harness_horizon.catalogue.merging import at, merged, round_robin, taken_of_each
+from harness_horizon.catalogue.merging import at, merged, round_robin
 from harness_horizon.catalogue.room import check_gpu, gpu_needs, room_of
 from harness_horizon.catalogue.titles import (
     Titles,
@@ -99,12 +99,6 @@ def test_the_merge_at_a_smaller_k_is_the_beginning(
     assert len(set(kept)) == len(kept) == min(large, len({one for own in lists for one in own}))
 
 
-def test_a_hundred_are_reached_from_ten_equal_lists_and_from_one() -> None:
-    same = [list(range(100))] * 10
-    assert [place for _, place in round_robin(same, 100)] == list(range(100))
-    assert len(round_robin(same[:1], 100)) == 100
-
-
 def test_published_keeps_a_tenth_of_each_query_with_what_is_there_twice() -> None:
     lists = [list(range(query, query + 100)) for query in range(10)]
     found = published(lists, 100)
@@ -117,13 +111,6 @@ def test_published_keeps_a_tenth_of_each_query_with_what_is_there_twice() -> Non
     assert at(published(lists + lists[:2], 100), 10, "published", 12) == published(lists, 10)
     assert published([[1, 2], [1, 2]], 100) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert at(published([[], []], 100), 50, "published", 2) == []
-
-
-def test_a_single_query_gives_all_of_either_merge() -> None:
-    one = [list(range(100))]
-    assert taken_of_each("published", 100, 1) == taken_of_each("round_robin", 100, 1) == 100
-    assert published(one, 100) == round_robin(one, 100)
-    assert at(published(one, 100), 10, "published", 1) == published(one, 10)
 
 
 def test_the_room_of_35_million_titles_is_worked_out() -> None:

@@ -101,14 +101,6 @@ def test_a_history_is_ordered_by_time_category_and_row(made, user):
     assert [item for item, _ in made["histories"][user]] == HISTORIES[user]
 
 
-def test_the_earliest_review_of_a_pair_is_kept(made):
-    assert made["histories"]["twice"] == [("b2", TAU - 8 * DAY), ("b1", TAU - 7 * DAY)]
-
-
-def test_a_user_without_an_item_with_a_title_is_dropped(made):
-    assert "untitled-only" not in made["histories"]
-
-
 def test_titles_are_cleaned_and_the_first_file_by_name_counts(made):
     assert made["items"] == {
         "b1": ("Book one", "Books"),
@@ -118,34 +110,6 @@ def test_titles_are_cleaned_and_the_first_file_by_name_counts(made):
         "shared": ("Of books", "Books"),
         "t1": ("Toy one", "Toys"),
     }
-
-
-def test_what_is_dated_at_the_cutoff_is_after_it(made):
-    [before] = [row["before"] for row in made["users"] if row["user_id"] == "at"]
-    assert before == 1
-
-
-def test_a_tenth_of_the_active_users_is_held_out(made):
-    active = {"never-before", "at", "again", *PEOPLE}
-    smallest = sorted(active, key=lambda user: hashlib.md5(f"0:{user}".encode()).hexdigest())
-    assert made["held_out"] == set(smallest[:2])
-
-
-def test_those_tested_have_three_before_and_one_after(made):
-    assert made["tested"] == set(PEOPLE) - made["held_out"]
-
-
-def test_the_last_two_before_the_cutoff_are_no_training_data(made):
-    user = min(made["tested"])
-    asked = {name: {one[0]: one[1:] for one in made[name]} for name in ("1a", "1c", "validation")}
-    items = {name: [item for item, _ in asked[name][user][0]] for name in asked}
-    assert dict(made["train"])[user] == made["histories"][user][:2]
-    assert items == {
-        "1a": ["b1", "b2", "g1", "g2"],
-        "1c": ["b1", "b2", "g1", "g2", "t1"],
-        "validation": ["b1", "b2", "g1"],
-    }
-    assert {name: asked[name][user][1] for name in asked} == {"1a": 3, "1c": 4, "validation": 2}
 
 
 def test_all_of_it_is_what_plain_dictionaries_give(made):

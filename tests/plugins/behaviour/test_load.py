@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 from harness_behaviour import data, movies
 from harness_behaviour.building.tool import Settings, run
@@ -60,18 +59,8 @@ def test_the_tasks_of_a_run_build_once(load_prompts, write_movies, monkeypatch):
     assert len(reads) == 1
 
 
-def test_a_limit_keeps_some_prompts(load_prompts, built):
-    every = load_prompts("movies", built, setting="a", **FEW).prompts
-    assert load_prompts("movies", built, setting="a", limit=3, **FEW).prompts == every[:3]
-
-
 def test_options_of_music_do_not_matter_for_movies(load_prompts, built):
     assert load_prompts("movies", built, min_interactions=7, music_item="artist", **FEW).prompts
-
-
-def test_no_tries_are_refused():
-    with pytest.raises(msgspec.ValidationError, match=r"`int` >= 1 - at `\$.tries`"):
-        msgspec.convert({"tries": 0}, Options)
 
 
 def test_the_recipe_is_what_decides_the_prompts(open_data, write_movies):

@@ -56,16 +56,6 @@ def test_an_index_holds_each_title_once(data: Path, tmp_path: Path) -> None:
     assert ("recall@10 against exact search", "1.0000") in report.sheets[0].rows
 
 
-def test_the_same_command_again_does_nothing(
-    data: Path, tmp_path: Path, scripted: Callable[..., Scripted]
-) -> None:
-    embedder = scripted()
-    indexed(data, tmp_path / "out")
-    before = len(embedder.asked), (tmp_path / "out" / INDEX).stat().st_mtime_ns
-    assert "nothing was left to do" in indexed(data, tmp_path / "out").notes
-    assert (len(embedder.asked), (tmp_path / "out" / INDEX).stat().st_mtime_ns) == before
-
-
 def test_an_interrupted_build_says_what_is_kept_and_goes_on(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Callable[..., Scripted]
 ) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from builders.commands import Ended, run_cli
 from builders.horizon import TAU
 from builders.hub_server import Hub, asking, serving_hub
-from harness_horizon.curation.ledger import Ledger, complete_manifest
 
 REPO = "McAuley-Lab/Amazon-Reviews-2023"
 CATEGORIES = [
@@ -94,26 +91,3 @@ def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub)
     data = str(Path(train).parent)
     harness("horizon", "train", "--model", "popular", "--data", data, "--out", "popular")
     run("--offline", model="recommender:popular")
-
-
-def test_a_build_that_was_interrupted_goes_on_with_the_same_command(
-    tmp_path: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finish, parts = Ledger.finish, count()
-
-    def interrupted(*given: Any) -> None:
-        if next(parts) == 10:
-            raise KeyboardInterrupt
-        finish(*given)
-
-    built = tmp_path / "downloads/built"
-    with asking(tmp_path, hub.url, **own_caches(tmp_path)):
-        with monkeypatch.context() as patch:
-            patch.setattr(Ledger, "finish", interrupted)
-            assert run_cli("data", "fetch", f"{TASK}_1a", folder=tmp_path).code != 0
-        [begun] = built.glob("*/*/data/manifest.json")
-        folder = begun.parent.stat().st_ino
-        run_cli("data", "fetch", f"{TASK}_1a", folder=tmp_path).ok()
-    [data] = built.glob("*/data")
-    assert data.stat().st_ino == folder
-    assert complete_manifest(data).complete

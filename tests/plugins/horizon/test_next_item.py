@@ -14,7 +14,6 @@ from harness_horizon.next_item.cases import Case, ItemData, Options, Person, Ran
 from harness_horizon.next_item.result_tables import main
 from harness_horizon.next_item.scores import HORIZON_ITEMS, TABLES, published, score_of
 from harness_horizon.recommenders.train_tool import Settings, run
-from harness_horizon.recommenders.training_data import SAMPLE, read_training
 from inline_snapshot import snapshot
 
 import harness
@@ -132,24 +131,6 @@ def test_only_models_that_rank_items_of_this_split_suit() -> None:
         with pytest.raises(UsageError, match="item numbers") as error:
             check(kind)
         assert "--tasks horizon_text" in str(error.value)
-
-
-def test_a_checkpoint_of_another_split_ends_the_run_before_a_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = read_training(SAMPLE)
-    monkeypatch.setattr(
-        "harness_horizon.recommenders.train_tool.read_training",
-        lambda _: replace(data, split="0" * 64),
-    )
-    out = tmp_path / "popular"
-    run(Settings(model="popular", data=Path("sample"), out=out), no_progress)
-    with pytest.raises(UsageError, match="another split"):
-        harness.evaluate(
-            "horizon_next_item_1a", model=f"recommender:{out}", data="sample",
-            output_path=tmp_path / "runs",
-        )  # fmt: skip
-    assert not list((tmp_path / "runs").rglob("*.jsonl"))
 
 
 def test_a_setting_without_cases_is_named(tmp_path: Path) -> None:

@@ -256,15 +256,6 @@ def test_only_a_catalogue_of_the_same_items_suits() -> None:
         check("openai")
 
 
-def test_a_retriever_that_is_no_catalogue_ends_the_run_before_a_question(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no catalogue of the items"):
-        harness.evaluate(
-            "horizon_query", model="baseline", role={"retriever": "baseline"}, data="sample",
-            output_path=tmp_path, quiet=True,
-        )  # fmt: skip
-    assert not list(tmp_path.rglob("*.jsonl"))
-
-
 def test_an_index_of_another_catalogue_ends_the_run_before_a_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

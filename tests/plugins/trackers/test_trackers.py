@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import struct
@@ -244,11 +243,3 @@ def test_a_metric_without_a_value_is_not_sent():
     summary = SimpleNamespace(task="a", main=("m",), metrics={"m": metric})
     result = SimpleNamespace(summaries=[summary], means=[], manifest=SimpleNamespace(sessions=()))
     assert numbers_of(result) == {"a/m.n": 0, "a/m.missing": 3}
-
-
-def test_the_plugin_is_two_small_files_with_an_extra_each():
-    files = {file.name: file.read_text("utf-8") for file in FOLDER.glob("**/*.py")}
-    assert files.keys() == {"__init__.py", "wandb.py", "mlflow.py"}
-    assert all(len(text.splitlines()) <= 60 for text in files.values())
-    extras = importlib.metadata.metadata("user-understanding-harness").get_all("Provides-Extra")
-    assert {"wandb", "mlflow"} <= set(extras)

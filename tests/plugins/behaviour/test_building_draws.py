@@ -18,7 +18,6 @@ from harness_behaviour.building.draws import (
     sizes,
     who_has,
     with_enough,
-    without_history,
 )
 
 SEED = (0, "test")
@@ -68,30 +67,12 @@ def test_users_with_enough_of_a_history_are_those_that_a_count_finds(crowd, leng
             assert members_of(found[row]).tolist() == expected
 
 
-def test_a_history_has_no_item_twice():
-    drawn = islice(histories(Random(1), 5, inventory=6, weights=None), 200)
-    assert all(len(set(one)) == 5 and max(one) < 6 for one in drawn)
-
-
 def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
     drawn = [
         one for (one,) in islice(histories(Random(1), 1, inventory=3, weights=[1, 0, 3]), 4000)
     ]
     assert set(drawn) == {0, 2}
     assert drawn.count(2) == pytest.approx(3000, abs=100)
-
-
-def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
-    users = set_of([4], of_users=100)
-    own = crowd.of(4).tolist()
-    # The second item of the history is one that the user lacks.
-    history = own[0], next(item for item in range(120) if item not in own)
-    candidates, outside = select(crowd, users, history, Random(1))
-    assert len(set(candidates)) == 50
-    assert outside == 25
-    assert len({*candidates} & {*own}) == 25
-    assert not {*candidates} & {*history}
-    assert [one in own for one in candidates] != sorted(one in own for one in candidates)
 
 
 def test_where_users_have_nearly_all_items_the_others_are_all_candidates():
@@ -108,19 +89,6 @@ def test_users_with_too_few_items_give_no_candidates():
     everybody = set_of([0, 1, 2], of_users=3)
     assert len(select(had, everybody, (), Random(1))[0]) == 50
     assert select(had, everybody, (24,), Random(1))[0] == []
-
-
-def test_counts_are_of_the_users_behind_a_prompt(crowd):
-    groups = [set_of(range(50), of_users=100), set_of(range(50, 100), of_users=100)]
-    cell = draw(crowd, groups, 3, most=40, tries=100, seed=SEED)
-    assert [one.group for one in cell.found] == [place % 2 for place in range(40)]
-    assert cell.tried == 40
-    for one in cell.found:
-        members = range(50) if one.group == 0 else range(50, 100)
-        behind = [user for user in members if len({*one.history} & {*crowd.of(user).tolist()}) >= 2]
-        assert one.users == len(behind) >= 3
-        counts = [sum(item in crowd.of(user) for user in behind) for item in one.candidates]
-        assert list(one.counts) == counts
 
 
 def test_groups_take_turns_and_a_group_without_success_keeps_its_turn(crowd):
@@ -148,9 +116,3 @@ def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
 def test_a_cell_that_needs_no_prompt_tries_nothing(crowd):
     cell = draw(crowd, [set_of(range(9), of_users=100)], 3, most=0, tries=50, seed=SEED)
     assert (cell.found, cell.tried) == ((), 0)
-
-
-def test_without_a_history_each_group_has_one_prompt_of_all_its_users(crowd):
-    groups = [set_of(range(3), of_users=100), set_of(range(3, 60), of_users=100)]
-    cell = without_history(crowd, groups, seed=SEED)
-    assert [(one.group, one.users, one.history) for one in cell.found] == [(0, 3, ()), (1, 57, ())]

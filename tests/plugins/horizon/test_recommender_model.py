@@ -229,7 +229,7 @@ def test_an_interrupted_training_says_what_is_kept(
 
     monkeypatch.setattr("harness_horizon.recommenders.trainer.mrr_of", stop)
     with pytest.raises(Interrupted, match="finished epochs are kept"):
-        trained("sasrec")
+        trained("sasrec", name="stopped")
 
 
 @pytest.fixture(scope="module")

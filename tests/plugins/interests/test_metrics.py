@@ -65,9 +65,7 @@ def test_a_failed_judgement_is_a_part_of_that_person_s_score_and_counts_as_worst
         ),
         "support": judged({"ada/1": (1,), "ada/2": NoVerdict("no_json"), "ben/1": (1,)}),
     }
-
     ada, ben = score(records, Options(min_support=1))
-
     # Of two interests baking alone has a verdict. Whether birds explains the owls is not known.
     assert ada.values == {"support": 1.0, "grounded": 1.0, "coverage": 1.0}
     assert ada.worst == {"support": 1 / 2, "grounded": 1 / 2, "coverage": 1 / 2}

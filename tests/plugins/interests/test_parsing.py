@@ -41,7 +41,6 @@ def test_an_answer_is_read_on_the_rung_it_deserves(text, rung, interests):
 )
 def test_what_cannot_be_read_says_why(text, cause):
     outcome = read_interests(text)
-
     assert isinstance(outcome, Unreadable)
     assert outcome.cause == cause
 

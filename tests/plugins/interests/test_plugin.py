@@ -16,10 +16,8 @@ TASKS = ROOT / "task_configs/interests"
 
 def test_the_hooks_register_lazy_factories():
     benchmarks, respondents = {}, []
-
     plugin.register_benchmarks(lambda name, factory: benchmarks.update({name: factory}))
     plugin.register_respondents(lambda *where: respondents.append(where))
-
     assert benchmarks["interests"]() is INTERESTS
     ((*where, factory),) = respondents
     assert where == ["interests", "name", "candidate"]
@@ -28,7 +26,6 @@ def test_the_hooks_register_lazy_factories():
 
 def test_the_task_says_what_the_code_takes_as_usual():
     task = yaml.safe_load((TASKS / "interests.yaml").read_text())
-
     assert task["options"] == msgspec.to_builtins(Options())
     assert task["metrics"] == list(INTERESTS.metrics)
     assert INTERESTS.main == ("support",)
@@ -36,7 +33,6 @@ def test_the_task_says_what_the_code_takes_as_usual():
 
 def test_the_candidate_reads_numbers_reactions_and_titles():
     template = Templates([ROOT / "prompts"]).get("interests", "name", "candidate")
-
     system, user = template.render(
         {
             "history": [
@@ -46,7 +42,6 @@ def test_the_candidate_reads_numbers_reactions_and_titles():
             "max_interests": 4,
         }
     )
-
     assert (system.role, user.role) == ("system", "user")
     assert "\n\n1. [liked] Rye <bread>\n2. [skipped] Night trains\n\n" in user.content
     assert "at most 4 interests" in user.content
@@ -54,7 +49,6 @@ def test_the_candidate_reads_numbers_reactions_and_titles():
 
 def test_the_judge_reads_the_interest_and_labelled_titles():
     template = Templates([ROOT / "prompts"]).get("interests", "support", "judge")
-
     _, user = template.render(
         {
             "subject": "baking",
@@ -65,6 +59,5 @@ def test_the_judge_reads_the_interest_and_labelled_titles():
             "at_most": None,
         }
     )
-
     assert "interested in: baking\n" in user.content
     assert "\n\n1. Rye bread\n2. Honey cakes\n\n" in user.content

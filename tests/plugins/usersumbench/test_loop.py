@@ -101,7 +101,6 @@ LOOPS = {
 async def test_what_is_asked_and_recorded(loop):
     answers, rounds, asked, outcome = LOOPS[loop]
     worked = await work(SEGMENT, segment(), answers)
-
     assert worked.outcome == Refined(rounds[-1].summary, rounds)
     assert worked.outcome.outcome == outcome
     assert worked.asked == asked
@@ -109,7 +108,6 @@ async def test_what_is_asked_and_recorded(loop):
 
 async def test_a_correction_shows_the_wrong_pairs_alone():
     worked = await work(SEGMENT, segment(), [*JAZZ, *CRIME])
-
     [correction] = worked.shown("revise")
     assert said("Jazz") in correction
     assert (
@@ -121,14 +119,12 @@ async def test_a_correction_shows_the_wrong_pairs_alone():
 
 async def test_the_option_bounds_the_regenerations():
     worked = await work(SEGMENT, segment(), [*JAZZ, *FOLK], max_iterations=1)
-
     assert worked.outcome.text == said("Folk")
     assert len(worked.outcome.rounds) == 2
 
 
 async def test_a_summary_that_misses_the_query_is_asked_for_with_another_seed():
     worked = await work(SEGMENT, segment(), ["A list.", "inconsistent", *CRIME])
-
     first, second = (one for one in worked.requests if one.topic.prompt == "segment")
     assert first.messages == second.messages
     assert first.seed != second.seed
@@ -137,7 +133,6 @@ async def test_a_summary_that_misses_the_query_is_asked_for_with_another_seed():
 async def test_only_pairs_that_were_judged_wrong_are_corrected():
     one = '[Status#1: "inconsistent", ReferenceAnswer#1: "Big"]'
     worked = await work(SEGMENT, segment(), [said("Jazz"), *checked("Jazz", one), *CRIME])
-
     [correction] = worked.shown("revise")
     assert 'Answer#1: "Heat", ReferenceAnswer#1: "Big"]' in correction
     assert "Which genre?" not in correction
@@ -155,7 +150,6 @@ def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
 async def test_a_call_that_fails_fails_the_segment(calls):
     answers = [*JAZZ, said("Crime")][:calls]
     worked = await work(SEGMENT, segment(), [*answers, CallError("bad_request", "no")])
-
     assert worked.outcome == CallFailed("bad_request", "no")
     assert len(worked.calls) == calls + 1
 
@@ -164,14 +158,12 @@ async def test_a_call_that_fails_fails_the_segment(calls):
 async def test_a_summary_that_is_cut_fails_the_segment(before):
     cut = Reply(text="Likes", finish="length")
     worked = await work(SEGMENT, segment(), [*before, cut])
-
     assert isinstance(worked.outcome, Unreadable)
     assert worked.outcome.cause == "truncated"
 
 
 async def test_the_verifier_sees_the_activities_of_the_segment_and_the_candidate_its_time():
     worked = await work(SEGMENT, segment(), [said("Crime"), *checked("Crime")])
-
     [judged], [asked] = worked.shown("judgements"), worked.shown("segment")
     for text in (judged, asked):
         assert 'watched "Heat" [Crime] around Sat 05/15/2004 4PM\nwatched "Big"' in text
@@ -193,7 +185,6 @@ def linker(tmp_path, monkeypatch):
 async def test_an_extractor_finds_entities_in_place_of_the_verifier(linker):
     answers = [said("Crime"), "consistent", *checked("Crime")[2:]]
     worked = await work(SEGMENT, segment(), answers, extractor=linker)
-
     assert worked.outcome.rounds == (a_round("Crime"),)
     assert worked.asked == ["segment", "fits_query", "questions", "judgements"]
 

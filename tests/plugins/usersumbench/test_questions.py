@@ -13,20 +13,6 @@ CHI_SQUARED_4 = 18.467
 """The value that chance exceeds once in a thousand, with 4 degrees of freedom."""
 
 
-def test_wrong_options_are_four_that_are_not_excluded():
-    pool = Pool([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
-    for seed in range(500):
-        rng = Random(seed)
-        never = {2, *(int(rng.random() * 10) for _ in range(5))}
-        for found in (
-            pool.by_chance(rng, 2, never=never),
-            pool.by_popularity(rng, [2], never=never, often=Counter()),
-        ):
-            assert found[0] == 2
-            assert len(set(found)) == 5
-            assert not {*found[1:]} & never
-
-
 def test_the_only_four_left_are_found():
     pool = Pool([1] * 1_000)
     never = set(range(996))
@@ -131,7 +117,7 @@ def test_wrong_options_are_what_somebody_did(load_people, movielens):
     movies = [(movie, f"Film {movie} (1990)", f"Genre {movie}") for movie in range(8)]
     ratings = [("u", 0, 1), ("u", 1, 2), *(("v", movie, movie) for movie in range(6))]
     folder = movielens(ratings, movies)
-    for seed in range(5):
+    for seed in range(2):
         for distractors in ("uniform", "popularity"):
             people = load_people(
                 "movielens", folder, seed=seed, min_activities=2, distractors=distractors

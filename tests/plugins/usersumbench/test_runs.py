@@ -46,7 +46,6 @@ def records(result, task=HC):
 def test_every_segment_that_is_flagged_is_fixed_and_counted(harness_run):
     model = ScriptedModel(answer)
     [summary] = harness_run(HC, model=model, **FEW).summaries
-
     roles = ("candidate", "verifier", "predictor")
     assert summary.roles == dict.fromkeys(roles, "model")
     assert {one.topic.role for one in model.requests} == {*roles}
@@ -64,7 +63,6 @@ RUBBISH = {"model": "baseline", "limit": 4, "roles": {"verifier": ScriptedModel(
 
 def test_a_verifier_of_rubbish_ends_the_task_before_its_summaries_are_used(harness_run):
     result = harness_run(HC, **RUBBISH)
-
     assert result.exit_code == 3
     [error] = result.errors
     assert error.where == f"{HC}/verify"
@@ -109,7 +107,6 @@ def test_threshold_and_limit_are_changed_without_asking(harness_run, capsys):
     result = harness_run("usersum_movielens", model=model, **FEW)
     asked = model.count
     before = result.summaries[0].metrics
-
     changes = ("--set", "threshold=1", "--set", "max_words=2")
     capsys.readouterr()
     assert main(["score", str(result.folder), *changes, "--json"]) == 0
@@ -174,7 +171,6 @@ def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(
 def test_summaries_that_are_shown_to_another_user_are_paid_for_once(harness_run):
     model = ScriptedModel(answer)
     result = harness_run(["usersum_movielens", "usersum_movielens_other"], model=model, **FEW)
-
     assert sum(one.topic.prompt == "summarise" for one in model.requests) == 4
     own, others = (
         {id: outcome for id, (_, outcome) in records(result, task)["1-summarise.jsonl"].items()}

@@ -89,7 +89,6 @@ PAST = Past(id="ann", user="ann", activities=(activity("Heat", "Crime", "Drama")
 
 async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
     worked = await work(SUMMARISE, PAST, ["**Summary**\nCrime."], max_words=50)
-
     assert worked.outcome == Summary("**Summary**\nCrime.")
     [shown] = worked.shown("summarise")
     assert shown.endswith(
@@ -104,7 +103,6 @@ async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
 def test_each_segment_of_a_past_is_an_item():
     long = person("ann", *(f"Film {number}" for number in range(60)))
     items = list(segments({}, people(long), options(segmenting="count", segments=3)))
-
     assert [(one.id, one.user, one.number, one.of, one.by) for one in items] == [
         (f"ann/{number}", "ann", number, 3, "count") for number in (1, 2, 3)
     ]
@@ -131,7 +129,6 @@ def test_segments_are_combined_in_order_of_time_if_all_have_a_summary():
 async def test_the_segments_become_one_summary():
     item = Segments(id="ann", user="ann", ranges=("May", "June"), summaries=("Tea.", "Rum."))
     worked = await work(COMBINE, item, ["Tea, then rum."])
-
     assert worked.outcome == Summary("Tea, then rum.")
     [shown] = worked.shown("combine")
     assert 'Summary of Time Segment "May": Tea.\nSummary of Time Segment "June": Rum.\n' in shown
@@ -155,7 +152,6 @@ def asked(method="single_step", data=None, given=None, **changed):
 
 def test_a_user_is_asked_each_question_in_each_run():
     items = asked()
-
     assert [one.id for one in items] == [f"ann/{task}/{run}" for task in TASKS for run in (1, 2, 3)]
     assert {(one.summary, one.words, one.history) for one in items} == {("Likes tea.", 2, 3)}
     assert len(asked(runs=1)) == 4
@@ -182,7 +178,6 @@ def test_an_empty_summary_is_one_of_0_words():
 def test_the_most_recent_activities_are_shown_in_t2_and_t4_and_not_twice(method, shown):
     given = upstreams(ann="Likes tea.") if method == "single_step" else {}
     items = asked(method, given=given, recent=2)
-
     assert {one.task: one.shown for one in items} == shown
     has_summary = method == "single_step"
     assert all((one.summary is not None) == has_summary for one in items)
@@ -206,7 +201,6 @@ def a_question(**changed):
 
 async def test_the_predictor_chooses_an_option_by_its_letter():
     worked = await work(PREDICT, a_question(), ["C"])
-
     assert worked.outcome == 2
     [shown] = worked.shown("predict")
     assert "Likes tea." in shown
@@ -256,7 +250,6 @@ RATED = Rated(id="ann", user="ann", summary="Tea.")
 async def test_the_judge_gives_a_mark_for_coherence_and_one_for_relevance():
     judge = a_judge(Classified(labels=("4",)), Classified(labels=("2",)))
     worked = await work(RATE, RATED, [], judge=judge)
-
     assert worked.outcome == Ratings(coherence=4, relevance=2)
     assert [one.variables["aspect"] for one in judge.questions] == ["coherence", "relevance"]
     assert {one.labels for one in judge.questions} == {("1", "2", "3", "4", "5")}
@@ -267,6 +260,5 @@ async def test_without_both_marks_there_is_none():
     failed = NoVerdict("schema", "unreadable")
     worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=("4",)), failed))
     assert worked.outcome == failed
-
     worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=(None,))))
     assert worked.outcome == NoVerdict("no_label", "coherence has no mark")

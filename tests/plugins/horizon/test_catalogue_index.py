@@ -41,7 +41,7 @@ def digest(out: Path) -> bytes:
     return (out / INDEX).read_bytes()
 
 
-def test_an_index_holds_each_title_once(data: Path, tmp_path: Path) -> None:
+def test_an_index_holds_each_title_once(data, tmp_path):
     report = indexed(data, tmp_path / "out")
     manifest = read_index(tmp_path / "out")
     assert manifest.totals["titles"] == {"titles": 300, "dimensions": 48}
@@ -56,9 +56,7 @@ def test_an_index_holds_each_title_once(data: Path, tmp_path: Path) -> None:
     assert ("recall@10 against exact search", "1.0000") in report.sheets[0].rows
 
 
-def test_an_interrupted_build_says_what_is_kept_and_goes_on(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Callable[..., Scripted]
-) -> None:
+def test_an_interrupted_build_says_what_is_kept_and_goes_on(data, tmp_path, monkeypatch, scripted):
     monkeypatch.setattr("harness_horizon.catalogue.vectors.TOGETHER", 50)
     embedder = scripted()
     with monkeypatch.context() as patch:
@@ -87,7 +85,7 @@ def stopping_after(lives: int, embed: Any) -> Any:
     return wrapped
 
 
-def test_the_same_vectors_make_the_same_file_with_any_number_of_threads(tmp_path: Path) -> None:
+def test_the_same_vectors_make_the_same_file_with_any_number_of_threads(tmp_path):
     rng = np.random.default_rng(1)
     centres = rng.standard_normal((60, 32))
     rows = centres[rng.integers(0, 60, 3000)] + rng.standard_normal((3000, 32)) / 2
@@ -103,7 +101,7 @@ def test_the_same_vectors_make_the_same_file_with_any_number_of_threads(tmp_path
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "fp32"])
-def test_what_is_found_is_what_exact_search_finds(data: Path, tmp_path: Path, dtype: str) -> None:
+def test_what_is_found_is_what_exact_search_finds(data, tmp_path, dtype):
     from harness.pipeline.embedders import named_embedder
 
     indexed(data, tmp_path / "out", dtype=dtype)
@@ -120,9 +118,7 @@ def test_what_is_found_is_what_exact_search_finds(data: Path, tmp_path: Path, dt
     assert (index.search(queries, 400)[:, 300:] == -1).all()
 
 
-def test_pieces_on_a_gpu_are_searched_as_one(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pieces_on_a_gpu_are_searched_as_one(data, tmp_path, monkeypatch):
     """Exact indexes of the CPU stand in for those of a GPU."""
     indexed(data, tmp_path / "out")
     queries = FaissIndex(tmp_path / "out" / INDEX).vectors(np.arange(0, 300, 7))
@@ -144,7 +140,7 @@ def test_pieces_on_a_gpu_are_searched_as_one(
     assert (found[:, 0] == np.arange(0, 300, 7)).all()
 
 
-def test_recall_is_lower_where_less_is_found(tmp_path: Path) -> None:
+def test_recall_is_lower_where_less_is_found(tmp_path):
     rows = np.random.default_rng(2).standard_normal((500, 16)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
 
@@ -161,12 +157,12 @@ def test_recall_is_lower_where_less_is_found(tmp_path: Path) -> None:
     assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}  # type: ignore[arg-type]
 
 
-def test_one_title_makes_an_index(tmp_path: Path) -> None:
+def test_one_title_makes_an_index(tmp_path):
     indexed(write_curated(tmp_path / "data", ["only"]), tmp_path / "out")
     assert read_index(tmp_path / "out").totals["recall"] == {"found": 0, "of": 0}
 
 
-def test_a_sample_is_indexed_with_all_true_items(data: Path, tmp_path: Path) -> None:
+def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
     indexed(data, tmp_path / "out", catalog_sample=20)
     titles = read_titles(tmp_path / "out")
     assert len(titles) == 20
@@ -178,9 +174,7 @@ def test_a_sample_is_indexed_with_all_true_items(data: Path, tmp_path: Path) -> 
     ("wrong", "said"),
     [("nan", "not finite"), ("long", "length 2 for"), ("fewer", "15 x 8")],
 )
-def test_vectors_that_cannot_be_used_are_refused(
-    tmp_path: Path, scripted: Callable[..., Scripted], wrong: str, said: str
-) -> None:
+def test_vectors_that_cannot_be_used_are_refused(tmp_path, scripted, wrong, said):
     data = write_curated(tmp_path / "data", titles_of(16))
     scripted(wrong=wrong)
     with pytest.raises(ModelError) as caught:
@@ -192,8 +186,8 @@ def test_vectors_that_cannot_be_used_are_refused(
 
 
 def test_what_it_takes_is_said_before_and_a_full_disk_is_refused(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    data, tmp_path, monkeypatch, capsys
+):
     indexed(data, tmp_path / "out")
     said = capsys.readouterr().err
     assert "memory to build or search it: 0.2 MB" in said and "disk: about 0.2 MB while" in said
@@ -203,9 +197,7 @@ def test_what_it_takes_is_said_before_and_a_full_disk_is_refused(
         indexed(data, tmp_path / "again")
 
 
-def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(data, tmp_path, monkeypatch):
     def installed(*names: str) -> None:
         monkeypatch.setattr(faiss_index, "distributions", lambda name: [1] if name in names else [])
 
@@ -224,7 +216,7 @@ def test_two_packages_of_faiss_are_an_error_and_none_names_the_extra(
     assert missing.value.name == "faiss"
 
 
-def test_equal_titles_are_found_in_their_order_whatever_is_asked_at_the_same_time() -> None:
+def test_equal_titles_are_found_in_their_order_whatever_is_asked_at_the_same_time():
     random = np.random.default_rng(3)
     thrice = np.tile(random.random((400, 384), np.float32), (3, 1))
     rows = thrice / np.linalg.norm(thrice, axis=1, keepdims=True)

@@ -92,7 +92,7 @@ Books.jsonl: the file has no rows
 
 
 @pytest.mark.parametrize("damage", CURATION)
-def test_reviews_that_cannot_be_used(tmp_path: Path, damage: str) -> None:
+def test_reviews_that_cannot_be_used(tmp_path, damage):
     write_log(tmp_path, {"Books": ROWS}, {"Books": TITLES})
     do, options, text = CURATION[damage]
     do(tmp_path)
@@ -119,13 +119,13 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (make_catalogue, {"model": "index", "device": "cuda"}, "cannot use a GPU"),
     ],
 )
-def test_arguments_of_models(index: Path, make: object, args: dict[str, str], said: str) -> None:
+def test_arguments_of_models(index, make, args, said):
     given = {name: str(index) if value == "index" else value for name, value in args.items()}
     with pytest.raises(UsageError, match=said):
         make(ModelSettings(args=given))  # type: ignore[operator]
 
 
-def test_an_index_of_other_options_and_of_another_catalogue(index: Path, tmp_path: Path) -> None:
+def test_an_index_of_other_options_and_of_another_catalogue(index, tmp_path):
     data = index.parent / "data"
     (tmp_path / "full").mkdir()
     (tmp_path / "full/thing").touch()
@@ -141,7 +141,7 @@ def test_an_index_of_other_options_and_of_another_catalogue(index: Path, tmp_pat
         indexed(write_curated(tmp_path / "data", [None, "None", " "]), tmp_path / "out")
 
 
-def test_an_index_that_faiss_cannot_read(tmp_path: Path) -> None:
+def test_an_index_that_faiss_cannot_read(tmp_path):
     (tmp_path / INDEX).write_bytes(b"no index" * 100)
     with pytest.raises(DataError, match=re.escape(str(tmp_path / INDEX))) as caught:
         FaissIndex(tmp_path / INDEX)

@@ -59,7 +59,7 @@ def own_caches(folder: Path) -> dict[str, str]:
     }
 
 
-def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path: Path, hub: Hub) -> None:
+def test_one_command_on_a_bare_machine_ends_in_a_table(tmp_path, hub):
     def harness(*words: str) -> Ended:
         with asking(tmp_path, hub.url, **own_caches(tmp_path)):
             return run_cli(*words, folder=tmp_path).ok()

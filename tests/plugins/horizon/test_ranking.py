@@ -18,7 +18,7 @@ def reference(rank: int | None, cut: int) -> dict[str, float]:
     }
 
 
-def test_every_rank_has_the_values_of_the_definitions() -> None:
+def test_every_rank_has_the_values_of_the_definitions():
     ranks = [*range(1, 130), None]
     found = metrics_of([math.nan if rank is None else rank for rank in ranks])
     for cut in CUTS:
@@ -28,7 +28,7 @@ def test_every_rank_has_the_values_of_the_definitions() -> None:
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_random_rankings_agree_with_ir_measures(ties: bool) -> None:
+def test_random_rankings_agree_with_ir_measures(ties):
     rng = np.random.default_rng(5)
     runs, truth, ranks = {}, {}, []
     for query in range(120):
@@ -58,7 +58,7 @@ def test_random_rankings_agree_with_ir_measures(ties: bool) -> None:
     assert ties == any(rank != int(rank) for rank in ranks)
 
 
-def test_equal_scores_share_the_mean_of_their_places() -> None:
+def test_equal_scores_share_the_mean_of_their_places():
     rng = np.random.default_rng(2)
     for _ in range(100):
         scores = rng.integers(0, 5, 12)

@@ -94,7 +94,7 @@ def asked(folder: Path, texts: list[str], **args: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core", "popular", "neighbours"])
-def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained: Train, kind: str) -> None:
+def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained, kind):
     folder = trained(kind)
     texts = [
         " ".join(str((start + step) % 40) for step in range(start % 9 + 1)) for start in range(90)
@@ -108,13 +108,13 @@ def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained: Train, kin
 
 
 @pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core"])
-def test_after_nothing_that_is_known_a_network_lists_nothing(trained: Train, kind: str) -> None:
+def test_after_nothing_that_is_known_a_network_lists_nothing(trained, kind):
     answers = asked(trained(kind), ["999 1000", "", "999 3"])
     assert [bool(answer["items"]) for answer in answers] == [False, False, True]
     assert answers[2] == asked(trained(kind), ["3"])[0]
 
 
-def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained: Train) -> None:
+def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained):
     for kind in ("sasrec", "neighbours"):
         whole, few = asked(trained(kind), ["3 4", "3 4\n\namong 9 999 5 7"])
         place = dict(zip(whole["items"], whole["scores"], strict=True))
@@ -122,7 +122,7 @@ def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained: Train) -> N
         assert few["scores"] == [place[item] for item in few["items"]]
 
 
-def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand() -> None:
+def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand():
     def sizes(scores: list[float]) -> int:
         found = best_of(np.array(scores), Vocabulary(np.arange(len(scores))))
         return len(found.items)
@@ -133,7 +133,7 @@ def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand() -> Non
     assert sizes([1.0, 2.0]) == 2
 
 
-def test_many_items_are_ranked_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_items_are_ranked_like_few(monkeypatch):
     rng = np.random.default_rng(4)
     scores = np.stack([rng.integers(0, most, 5000).astype(np.float32) for most in (9, 99, 10**6)])
     known = Vocabulary(np.arange(5000) * 2)
@@ -145,7 +145,7 @@ def test_many_items_are_ranked_like_few(monkeypatch: pytest.MonkeyPatch) -> None
     assert best_of_each(scores[:0], known) == []
 
 
-def test_scores_are_written_so_that_only_equal_ones_are_equal() -> None:
+def test_scores_are_written_so_that_only_equal_ones_are_equal():
     scores = np.array([1.0000001, 1.0, 1.0], dtype=np.float32)
     assert scores[0] > scores[1]
     read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
@@ -154,14 +154,14 @@ def test_scores_are_written_so_that_only_equal_ones_are_equal() -> None:
 
 
 @pytest.mark.parametrize("text", ["Which item?", "1 2 x", "-3", "1" * 30, "3 among", "1,2"])
-def test_a_question_in_words_is_refused(trained: Train, text: str) -> None:
+def test_a_question_in_words_is_refused(trained, text):
     if text == "3 among":
         assert question_in(text) is None
     with pytest.raises(CallError, match="no history of item numbers"):
         asked(trained("popular"), [text])
 
 
-def test_the_identity_is_that_of_weights_and_split(trained: Train) -> None:
+def test_the_identity_is_that_of_weights_and_split(trained):
     def identity(folder: Path) -> Any:
         return make(ModelSettings(args={"model": str(folder)})).identity
 
@@ -173,7 +173,7 @@ def test_the_identity_is_that_of_weights_and_split(trained: Train) -> None:
     assert first.scope == "everywhere"
 
 
-def test_a_checkpoint_without_its_manifest_is_named(trained: Train, tmp_path: Path) -> None:
+def test_a_checkpoint_without_its_manifest_is_named(trained, tmp_path):
     folder = trained("popular")
     (folder / MANIFEST).unlink()
     with pytest.raises(DataError) as caught:
@@ -184,7 +184,7 @@ def test_a_checkpoint_without_its_manifest_is_named(trained: Train, tmp_path: Pa
         make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
 
 
-def test_changed_weights_are_refused(trained: Train) -> None:
+def test_changed_weights_are_refused(trained):
     folder = trained("popular")
     data = bytearray((folder / WEIGHTS).read_bytes())
     data[100] ^= 1
@@ -193,9 +193,7 @@ def test_changed_weights_are_refused(trained: Train) -> None:
         asked(folder, ["1"])
 
 
-def test_a_network_without_torch_names_the_package(
-    trained: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_without_torch_names_the_package(trained, monkeypatch):
     folder = trained("sasrec")
     monkeypatch.setattr("harness_horizon.recommenders.model.find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError) as caught:
@@ -203,7 +201,7 @@ def test_a_network_without_torch_names_the_package(
     assert caught.value.name == "torch"
 
 
-def test_training_again_does_nothing_and_other_settings_are_refused(trained: Train) -> None:
+def test_training_again_does_nothing_and_other_settings_are_refused(trained):
     folder = trained("sasrec")
     before = (folder / WEIGHTS).stat().st_mtime_ns
     manifest = read_manifest(folder)
@@ -219,9 +217,7 @@ def test_training_again_does_nothing_and_other_settings_are_refused(trained: Tra
         trained("sasrec", split="b" * 64)
 
 
-def test_an_interrupted_training_says_what_is_kept(
-    trained: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_training_says_what_is_kept(trained, monkeypatch):
     pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
 
     def stop(*_: Any, **__: Any) -> None:
@@ -248,8 +244,8 @@ def three_epochs(checkpoints: Train, tmp_path_factory: pytest.TempPathFactory) -
     ],
 )
 def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_on(
-    trained: Train, monkeypatch: pytest.MonkeyPatch, three_epochs: Any, full_in: int, kept: str
-) -> None:
+    trained, monkeypatch, three_epochs, full_in, kept
+):
     from harness_horizon.recommenders import train_tool, trainer
 
     save, write = trainer._Training.save, train_tool.write_weights
@@ -277,14 +273,14 @@ def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_
     assert (again.weights, again.epochs) == (three_epochs.weights, three_epochs.epochs)
 
 
-def test_options_of_networks_are_refused_for_rules(trained: Train) -> None:
+def test_options_of_networks_are_refused_for_rules(trained):
     with pytest.raises(UsageError, match="counted, not trained"):
         trained("popular", epochs=3)
     with pytest.raises(UsageError, match="CORE has no loss with negatives"):
         trained("core", loss="bpr")
 
 
-def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained: Train, tmp_path: Path) -> None:
+def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained, tmp_path):
     assert data_folder(Path("sample")) == SAMPLE
     with pytest.raises(DataError, match="no folder of curated data") as caught:
         data_folder(trained("popular"))
@@ -298,7 +294,7 @@ def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained: Train, tmp_path
 
 
 @pytest.mark.parametrize("name", ["train.parquet", "validation.parquet"])
-def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path: Path, name: str) -> None:
+def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path, name):
     data = tmp_path / "data"
     shutil.copytree(SAMPLE, data)
     settings = Settings(model="popular", data=data, out=tmp_path / "popular")
@@ -313,9 +309,7 @@ def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path: Path, 
         run(settings, no_progress)
 
 
-def test_a_gpu_that_is_not_there_is_refused(
-    trained: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_that_is_not_there_is_refused(trained, monkeypatch):
     torch = pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UsageError, match="no GPU that PyTorch can use"):

@@ -49,9 +49,7 @@ def finished(result: Any, label: str = "baseline") -> list[Any]:
             for one in result.summaries]  # fmt: skip
 
 
-def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(
-    tmp_path: Path,
-) -> None:
+def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(tmp_path):
     tasks = finished(ran(tmp_path, ["horizon_text"], limit=5))
     for setting in ("1c", "1d"):
         asked = {"prompt": "one", "setting": setting}
@@ -86,8 +84,8 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
 
 
 def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_users_alone(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     options = {"role": {"retriever": "catalogue"}, "limit": 2}
     [held_out] = finished(ran(tmp_path, ["horizon_long"], **options))
     [trained] = finished(ran(tmp_path, ["horizon_long_1c"], **options))
@@ -103,9 +101,7 @@ def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_
         assert any(COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
 
 
-def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(
-    tmp_path: Path,
-) -> None:
+def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(tmp_path):
     for merge in ("round_robin", "published"):
         result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=1)
         [task] = finished(result)
@@ -120,8 +116,8 @@ THOUGHT = "4,316 tokens, 4,096 of them for reasoning"
 
 @pytest.mark.parametrize("thinks", [True, False])
 def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stamp(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thinks: bool
-) -> None:
+    tmp_path, monkeypatch, thinks
+):
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
     result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
     stamps = [one.not_comparable_because for one in result.summaries]
@@ -146,9 +142,7 @@ async def answered(merge: Any = "round_robin", **changes: Any) -> Worked:
 
 
 @pytest.mark.parametrize("merge", ["round_robin", "published"])
-async def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
-    merge: str,
-) -> None:
+async def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(merge):
     worked = await answered(merge)
     assert json.loads(worked.requests[0].messages[0].content) == {
         "queries": ["a", "b"], "truths": ["t"], "k": 100, "merge": merge,
@@ -163,9 +157,7 @@ async def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_tas
         ("found", [[0, 0.5, -1, 0.95]]), ("also", [[0, 1, 0.95]]), ("also", [[100, 0, 0.95]]),
     ],
 )  # fmt: skip
-async def test_an_answer_that_does_not_fit_its_question_is_a_failure(
-    field: str, value: Any
-) -> None:
+async def test_an_answer_that_does_not_fit_its_question_is_a_failure(field, value):
     assert (await answered(**{field: value})).outcome.cause == "schema"
 
 
@@ -188,7 +180,7 @@ def knowing(name: str) -> ScriptedModel:
     return ScriptedModel(answer, name=name)
 
 
-def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path: Path) -> None:
+def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
     replies = [
         Reply(text='{"queries": ["pot", "kite", "lan', finish="length"),
         Reply(text='{"queries": ["pot"]}'),
@@ -213,7 +205,7 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path: Pat
     assert any("cut replies" in note and "no_list" in note for note in report.sheets[0].notes)
 
 
-def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path: Path) -> None:
+def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
     """With ten queries of sixty characters; the titles of the history are the prompt's."""
 
     def answer(_: Request) -> str:
@@ -245,7 +237,7 @@ def check(kind: str, **details: Any) -> None:
     suits(DATA, Options(), {"candidate": Identity(kind="openai", name="y"), "retriever": retriever})
 
 
-def test_only_a_catalogue_of_the_same_items_suits() -> None:
+def test_only_a_catalogue_of_the_same_items_suits():
     check("catalogue", items="a" * 64)
     check("openai", recorded="digest")
     with pytest.raises(UsageError, match="no catalogue of the items") as error:
@@ -256,9 +248,7 @@ def test_only_a_catalogue_of_the_same_items_suits() -> None:
         check("openai")
 
 
-def test_an_index_of_another_catalogue_ends_the_run_before_a_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_of_another_catalogue_ends_the_run_before_a_question(tmp_path, monkeypatch):
     monkeypatch.setattr("harness_horizon.text.histories.items_digest", lambda _: "f" * 64)
     with pytest.raises(UsageError, match="no catalogue of the items") as error:
         harness.evaluate(

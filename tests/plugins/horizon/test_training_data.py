@@ -1,21 +1,17 @@
 """Training cases, vocabulary and the rules that count; none of it needs torch."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from harness_horizon.next_item.cases import ItemData, Options, Person
 from harness_horizon.recommenders.rankers import neighbours, popular, scores_after
 from harness_horizon.recommenders.training_data import (
-    TrainingData,
     Vocabulary,
     padded,
     training_cases,
     validation_cases,
     windows,
 )
-
-Make = Callable[..., TrainingData]
 
 
 def test_each_prefix_is_a_case(training_data):

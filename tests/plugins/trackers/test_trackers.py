@@ -21,7 +21,6 @@ from harness.runs.manifest import Session
 from harness.testing import FaultyServer
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDER = ROOT / "plugins" / "harness_trackers"
 BLOCK = 32 * 1024
 ANSWER = '[{"interest": "answered-in-confidence", "items": [1, 2]}]'
 VARIABLES = ("WANDB_PROJECT", "MLFLOW_TRACKING_URI")

@@ -18,7 +18,7 @@ from harness.base.errors import DataError, Interrupted
 from harness.reporting.figures import figure_bytes
 
 DAY = 86_400_000
-SMALL = {"topics": 6, "splits": 40, "memory": "2GB"}
+SMALL = {"topics": 6, "splits": 20, "memory": "2GB"}
 OLD, NEW = "lamp kettle rug pan", "telescope ukulele kite pedal"
 
 

@@ -134,7 +134,7 @@ def test_core_scores_the_direction_of_a_history_and_not_its_length():
 
 @each_network
 def test_ten_users_are_learnt_by_heart(kind, walks, tmp_path):
-    epochs = 60 if kind == "bert4rec" else 30
+    epochs = 45 if kind == "bert4rec" else 30
     hyper = replace(TINY, width=32, inner=32, epochs=epochs, patience=epochs, batch=24, loss="ce")
     trained = train(kind, hyper, walks, tmp_path, no_progress, device=CPU)
     # CORE places a history among its own items, so that these stay before the next one.

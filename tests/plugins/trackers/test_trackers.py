@@ -7,7 +7,6 @@ import os
 import struct
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -20,7 +19,6 @@ from harness.registry.hookspecs import RunEnded
 from harness.runs.manifest import Session
 from harness.testing import FaultyServer
 
-ROOT = Path(__file__).resolve().parents[3]
 BLOCK = 32 * 1024
 ANSWER = '[{"interest": "answered-in-confidence", "items": [1, 2]}]'
 VARIABLES = ("WANDB_PROJECT", "MLFLOW_TRACKING_URI")

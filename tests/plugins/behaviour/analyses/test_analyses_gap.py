@@ -8,7 +8,6 @@ from harness_behaviour.analyses import curves, tables
 from harness_behaviour.curve import curve_of, edges_of
 
 from harness.base.errors import DataError
-from harness.scoring.aggregate import Columns
 
 from .conftest import prompt
 
@@ -108,20 +107,6 @@ def test_filled_places_and_invented_answers_are_said_below_the_table(kept):
     sheet, _ = gaps_of(kept("ada", fits))
     assert sheet.notes[0] == (
         "a, ada: 28.0% of the places were filled at random; 1 of 5 answers name no candidate"
-    )
-
-
-def test_intervals_are_those_of_the_table_of_the_run(kept):
-    task = kept("ada", SPREAD)
-    names = ("gap", "gap_1e3", "displaced", "gap_random")
-    metrics = {name: task.benchmark.metrics[name] for name in names}
-    found = Columns(metrics, task.scores()).results(
-        interval=task.task.interval, seed=task.manifest.seed, task=task.task.name
-    )
-    _, rows = gaps_of(task)
-    row = rows["a", "ada"]
-    assert (row["gap 1e-6"], row["low"], row["high"]) == pytest.approx(
-        (found["gap"].value, *found["gap"].interval)
     )
 
 

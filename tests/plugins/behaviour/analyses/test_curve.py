@@ -75,15 +75,6 @@ def test_a_curve_is_what_numpy_finds_step_by_step(many, window):
     assert curve.lowest == pytest.approx(lowest)
 
 
-@pytest.mark.parametrize("lowest", [1.0, 1.5, 2.0, 2.5])
-def test_a_known_lowest_point_is_found(lowest):
-    entropy = spread(2000)
-    cross = bowl(entropy, lowest, noise=0.15)
-    curve = curve_of(entropy, cross, edges_of(entropy))
-    assert curve.place == "inside"
-    assert curve.lowest == pytest.approx(lowest, abs=0.1)
-
-
 @pytest.mark.parametrize(("sign", "end", "place"), [(1, "left", 0), (-1, "right", -1)])
 def test_a_curve_that_only_rises_or_falls_is_lowest_at_an_end(sign, end, place):
     entropy = spread(2000)

@@ -453,8 +453,7 @@ def test_every_text_is_read_or_unreadable(text):
     ["[", " ", '"', "*", "not ", "Question#1: ", 'Answer#1: "', "Status#1: [", "the answer is ",
      "A ", "a  ", "\n", "Alien ", '"]', "A\n", "so the ", "the answer is:\n", "consistent "],
 )  # fmt: skip
-@pytest.mark.timeout(20)
-def test_hostile_text_is_read_soon(part):
+def test_hostile_text_is_read_in_its_length(part):
     text = part * (100_000 // len(part))
     for reader in READERS:
         reader(text)

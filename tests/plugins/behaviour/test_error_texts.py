@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from harness_behaviour.building.tool import Settings, run
 
 from harness.base.errors import DataError, UsageError
 
-from .conftest import log_of, movies_files, music_files
+from .conftest import FEW, log_of, movies_files, music_files
 from .test_movies import USERS, ratings
 from .test_music import NINE, RULES, TRACKS, people, plays
 
@@ -99,22 +97,6 @@ def test_titles_in_utf_8_are_not_read_as_latin_1(write_movies):
         "a file in ISO-8859-1, as MovieLens 1M is, not in UTF-8: "
         "iconv -f UTF-8 -t ISO-8859-1 movies.dat"
     )
-
-
-FEW = {"tries": 300, "kept": 10}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    run(Settings(source=movies_files(folder), out=folder / "prompts", **FEW))
-    return folder / "prompts"
-
-
-@pytest.fixture
-def built(made, tmp_path):
-    """A folder of built prompts."""
-    return shutil.copytree(made, tmp_path / "prompts")
 
 
 @pytest.mark.parametrize(
@@ -225,7 +207,7 @@ def test_what_the_data_tools_refuse(printed, built, write_movies, tmp_path):
     def said(name, *options, code):
         return printed("data", f"behaviour-{name}", *map(str, options), code=code).err
 
-    log, gone = write_movies(shuffle=3), tmp_path / "gone"
+    log, gone = write_movies(shuffle=3, name="other"), tmp_path / "gone"
     assert said("describe", "--data", built, "--from", log, code=2) == (
         f"harness: --from {log}: the prompts were not built from this log\n"
         "  found:    other content in movies.dat, ratings.dat, users.dat\n"

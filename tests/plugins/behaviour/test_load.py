@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from types import SimpleNamespace
 
 import pytest
 from harness_behaviour import data, movies
-from harness_behaviour.building.tool import Settings, run
 from harness_behaviour.records import Options
 
-from .conftest import movies_files
-
-FEW = {"tries": 300, "kept": 10}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    run(Settings(source=movies_files(folder), out=folder / "prompts", **FEW))
-    return folder
-
-
-@pytest.fixture
-def built(made, tmp_path):
-    """The folder of built prompts, with its log beside it."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "prompts"
+from .conftest import FEW
 
 
 def test_each_setting_has_its_own_prompts(load_prompts, built):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import isclose, log
 from random import Random
 
@@ -62,21 +61,6 @@ def test_five_candidates_by_hand():
     parts = crossed(Targets([FIVE]), np.array([[[4, 1], [0, 4], [0, 3]]]))
     assert parts.displaced.tolist() == [[0.0, 0.3, 0.5]]
     assert parts.zeroed.tolist() == [[0, 1, 2]]
-
-
-def test_the_ideal_list_has_exactly_the_entropy():
-    chance = Random(5)
-    targets = Targets([[one / 60 for one in _parts_of(60, 50, chance)] for _ in range(200)])
-    for rankings in (targets.best(10), np.repeat(targets.best(10), 20, axis=1)):
-        for epsilon in (1e-6, 1e-3):
-            found = crossed(targets, rankings).at(epsilon)
-            assert (found == targets.entropies()[:, None]).all()
-
-
-def _parts_of(total, width, chance):
-    """Random counts that add up to a total."""
-    cuts = sorted(chance.randint(0, total) for _ in range(width - 1))
-    return [high - low for low, high in pairwise([0, *cuts, total])]
 
 
 def test_the_fast_path_is_the_slow_one():

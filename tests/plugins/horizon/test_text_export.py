@@ -14,7 +14,6 @@ from harness_horizon.text.replies import QueriesReader
 from harness_horizon.text.sft_export import FILE, Pair, Settings, pairs_of, read_pairs, run, traces
 
 from harness import Parsed
-from harness.analysis.chat_lines import audit
 from harness.base.errors import DataError, UsageError
 
 
@@ -43,13 +42,6 @@ def test_each_line_is_the_question_of_one_and_the_last_title_of_a_training_histo
     assert counts.rows[0][0] == len(lines)
     in_tests, in_training, shared = audit.rows[0]
     assert in_tests > 0 and in_training > len(lines) and shared == 0
-
-
-def test_more_items_of_a_user_are_more_lines_and_a_short_prompt_has_the_latest(tmp_path):
-    _, one = exported(tmp_path / "one")
-    _, three = exported(tmp_path / "three", per_user=3, history_characters=60)
-    assert len(one) < len(three) <= 3 * len(one) + 600
-    assert max(len(user["content"].split("\n")[1]) for user, _ in three) <= 60 + len("History: ")
 
 
 def test_training_data_is_not_written_over(tmp_path):
@@ -91,11 +83,6 @@ def test_the_pairs_of_a_user_are_the_last_items_and_their_traces():
 def test_a_title_of_a_test_leaves_the_trace_of_the_same_title_in_other_spacing():
     assert traces("u", 1, " red\n pot ") == (("u", 1), ("u", "red pot", None))
     assert traces("u", 1, " red\n pot ")[1] == traces("u", 2, "red pot")[1]
-
-
-def test_the_audit_refuses_what_tests_ask_for():
-    with pytest.raises(DataError, match="contains test items, so nothing was written"):
-        audit({("u", 1)}, {("u", 1), ("u", 2)}, "item")
 
 
 def test_a_leak_that_was_not_left_out_writes_nothing(tmp_path, monkeypatch):

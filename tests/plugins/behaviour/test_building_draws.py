@@ -75,6 +75,19 @@ def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
     assert drawn.count(2) == pytest.approx(3000, abs=100)
 
 
+def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
+    users = set_of([4], of_users=100)
+    own = crowd.of(4).tolist()
+    # The second item of the history is one that the user lacks.
+    history = own[0], next(item for item in range(120) if item not in own)
+    candidates, outside = select(crowd, users, history, Random(1))
+    assert len(set(candidates)) == 50
+    assert outside == 25
+    assert len({*candidates} & {*own}) == 25
+    assert not {*candidates} & {*history}
+    assert [one in own for one in candidates] != sorted(one in own for one in candidates)
+
+
 def test_where_users_have_nearly_all_items_the_others_are_all_candidates():
     had = had_of(range(60), range(58), range(55), inventory=64)
     candidates, outside = select(had, set_of([0, 1, 2], of_users=3), (0, 63), Random(1))

@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 from builders.horizon import TAU, built, read_build, write_log
+from builders.processes import run_here, run_python
 from harness_horizon import drift
 from harness_horizon.drift import IN, OUT, Settings, distances, divergence, entropy, random_splits
 
@@ -170,6 +171,19 @@ def test_a_document_is_all_titles_and_categories_of_a_user_in_their_order(shops)
         for rows in (data["histories"][user] for user in data[role])
     ]
     assert sorted(drift._documents(Settings(data=""), shops[True])) == sorted(expected)
+
+
+READ = """
+import sys
+from pathlib import Path
+from harness_horizon.drift import Settings, _documents
+print(_documents(Settings(data=""), Path(sys.argv[1])))
+"""
+
+
+def test_another_process_reads_the_same_documents_in_the_same_order(shops):
+    assert run_python(READ, shops[True]) == run_here(READ, shops[True])
+    assert study(shops[True], users=60, seed=1).sheets != study(shops[True], users=60).sheets
 
 
 def test_the_figures_hold_every_user_and_are_drawn(shops):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -12,6 +13,7 @@ from typing import Any
 import harness_behaviour
 import pytest
 from harness_behaviour import data
+from harness_behaviour.building.tool import Settings, run
 from harness_behaviour.records import Options, Prompt, Recipe
 
 from harness.base.seeded_random import drawn, shuffled
@@ -119,6 +121,24 @@ def movies_files(
 @pytest.fixture
 def write_movies(tmp_path: Path):
     return partial(movies_files, tmp_path)
+
+
+FEW = {"tries": 300, "kept": 10}
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A folder with a log, and with the prompts that are built of it."""
+    folder = tmp_path_factory.mktemp("made")
+    run(Settings(source=movies_files(folder), out=folder / "prompts", **FEW))
+    return folder
+
+
+@pytest.fixture
+def built(made, tmp_path):
+    """The folder of built prompts, with its log beside it, which a test may damage."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "prompts"
 
 
 def music_files(

@@ -3,7 +3,6 @@
 from math import sqrt
 from statistics import fmean
 
-import msgspec
 import pytest
 from builders.behaviour import answered, ranking
 from harness_behaviour.building import draws
@@ -28,64 +27,15 @@ def logs():
     }
 
 
-@pytest.fixture(scope="module")
-def right():
-    """Prompts of the sample's movies."""
-    return built("movies", tries=50).prompts
-
-
 @pytest.mark.parametrize("options", [{}, {"draws": "popularity", "seed": 7, "table1": False}])
 @pytest.mark.parametrize("domain", PROXIES)
 def test_built_prompts_pass(logs, domain, options):
-    made = built(domain, tries=400, **options).prompts
+    made = built(domain, tries=200, **options).prompts
     assert faulty(logs[domain], made) == {}
     expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
     assert {(one.proxy, one.length) for one in made} >= expected
     short = sum(one.counts.count(0) < 25 for one in made)
     assert 0 < short < len(made) / 4, "no prompt whose users have nearly everything"
-
-
-SHARES = "counts that are not those of the users"
-CHANGES = {
-    "another setting": lambda one: {"setting": "b"},
-    "of no cell and group": lambda one: {"group": ("Nobody",)},
-    "another popularity": lambda one: {"popular": (1,) * 50},
-    "another popularity in the group": lambda one: {"popular_in_group": (1,) * 50},
-    "another number of users": lambda one: {"users": one.users + 1},
-    "fewer than three users": lambda one: {"history": of_nobody(one)[:3]},
-    "a candidate of the history": lambda one: {
-        "candidates": (*one.history[:1], *one.candidates[1:])
-    },
-    "not 25 candidates that no user has, or all there are": lambda one: {
-        "candidates": of_nobody(one) * 2
-    },
-    "not 50 different candidates": lambda one: {"candidates": ("x",) * 50},
-    "things outside the inventory": lambda one: {"candidates": tuple(map(str, range(50)))},
-    "not as many different things in the history as it says": lambda one: {"length": 5},
-    SHARES: lambda one: {"counts": one.popular_in_group},
-}
-
-
-def of_nobody(one):
-    """The candidates that no user behind a prompt has."""
-    counted = zip(one.candidates, one.counts, strict=True)
-    return tuple(title for title, count in counted if not count)
-
-
-@pytest.mark.parametrize("fault", CHANGES)
-def test_a_prompt_that_was_changed_fails(logs, right, fault):
-    one = next(one for one in right if (one.proxy, one.length) == ("age", 3))
-    changed = msgspec.structs.replace(one, **CHANGES[fault](one))
-    assert fault in faulty(logs["movies"], [changed])
-
-
-def test_a_group_without_its_own_prompt_fails(logs, right):
-    bare = [one for one in right if not one.length]
-    assert faulty(logs["movies"], bare) == {}
-    for wrong in (bare[1:], [*bare, bare[-1]]):
-        assert faulty(logs["movies"], wrong) == {
-            "not one prompt without history for each group": ""
-        }
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +48,7 @@ def real(real_data):
 def test_prompts_of_real_users_pass(real, real_data):
     bare = [one for one in real.prompts if not one.length]
     others = [one for one in real.prompts if one.length]
-    assert faulty(read_movies(real_data / REAL), [*bare, *others[::5]]) == {}
+    assert faulty(read_movies(real_data / REAL), [*bare, *others[::15]]) == {}
 
 
 @pytest.mark.real_data

@@ -18,7 +18,6 @@ from harness_behaviour.building.draws import (
     sizes,
     who_has,
     with_enough,
-    without_history,
 )
 
 SEED = (0, "test")
@@ -68,11 +67,6 @@ def test_users_with_enough_of_a_history_are_those_that_a_count_finds(crowd, leng
             assert members_of(found[row]).tolist() == expected
 
 
-def test_a_history_has_no_item_twice():
-    drawn = islice(histories(Random(1), 5, inventory=6, weights=None), 200)
-    assert all(len(set(one)) == 5 and max(one) < 6 for one in drawn)
-
-
 def test_popular_items_are_drawn_more_often_and_items_of_nobody_never():
     drawn = [
         one for (one,) in islice(histories(Random(1), 1, inventory=3, weights=[1, 0, 3]), 4000)
@@ -110,19 +104,6 @@ def test_users_with_too_few_items_give_no_candidates():
     assert select(had, everybody, (24,), Random(1))[0] == []
 
 
-def test_counts_are_of_the_users_behind_a_prompt(crowd):
-    groups = [set_of(range(50), of_users=100), set_of(range(50, 100), of_users=100)]
-    cell = draw(crowd, groups, 3, most=40, tries=100, seed=SEED)
-    assert [one.group for one in cell.found] == [place % 2 for place in range(40)]
-    assert cell.tried == 40
-    for one in cell.found:
-        members = range(50) if one.group == 0 else range(50, 100)
-        behind = [user for user in members if len({*one.history} & {*crowd.of(user).tolist()}) >= 2]
-        assert one.users == len(behind) >= 3
-        counts = [sum(item in crowd.of(user) for user in behind) for item in one.candidates]
-        assert list(one.counts) == counts
-
-
 def test_groups_take_turns_and_a_group_without_success_keeps_its_turn(crowd):
     groups = [set_of(range(50), of_users=100), set_of([50, 51], of_users=100)]
     cell = draw(crowd, groups, 1, most=1000, tries=9, seed=SEED)
@@ -148,9 +129,3 @@ def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
 def test_a_cell_that_needs_no_prompt_tries_nothing(crowd):
     cell = draw(crowd, [set_of(range(9), of_users=100)], 3, most=0, tries=50, seed=SEED)
     assert (cell.found, cell.tried) == ((), 0)
-
-
-def test_without_a_history_each_group_has_one_prompt_of_all_its_users(crowd):
-    groups = [set_of(range(3), of_users=100), set_of(range(3, 60), of_users=100)]
-    cell = without_history(crowd, groups, seed=SEED)
-    assert [(one.group, one.users, one.history) for one in cell.found] == [(0, 3, ()), (1, 57, ())]

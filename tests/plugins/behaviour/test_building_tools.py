@@ -50,64 +50,6 @@ def test_music_is_built_and_described(tool, write_music, tmp_path):
     assert "Entropy of the behaviour" not in described
 
 
-def test_prompts_are_described_with_their_own_log_alone(tool, write_movies, tmp_path):
-    out = tmp_path / "prompts"
-    tool("prompts", "--from", write_movies(), "--out", out, *FEW)
-    other = write_movies(name="other", shuffle=3)
-    assert tool("describe", "--data", out, "--from", other, code=2).err == (
-        f"harness: --from {other}: the prompts were not built from this log\n"
-        "  found:    other content in movies.dat, ratings.dat, users.dat\n"
-        "  expected: the files whose digests stand in prompts.json\n"
-    )
-
-
-def test_a_log_without_built_prompts_cannot_be_described(tool, write_movies):
-    folder = write_movies()
-    assert tool("describe", "--data", folder, code=1).err == (
-        f"harness: {folder}: there are no built prompts\n"
-        "  expected: prompts.parquet with prompts.json\n"
-        "  to do:    `harness data behaviour-prompts --from DIR --out OUT` builds them\n"
-    )
-
-
-def test_a_folder_that_does_not_exist_is_named_by_its_option(tool, tmp_path):
-    gone = tmp_path / "gone"
-    for name, option, more in (("prompts", "--from", ("--out", tmp_path / "out")),
-                               ("describe", "--data", ())):  # fmt: skip
-        assert tool(name, option, gone, *more, code=2).err == (
-            f"harness: {option} {gone}: the folder does not exist\n"
-            "  expected: an existing folder, or `sample`\n"
-        )
-
-
-def test_another_separator_is_named(tool, write_movies, tmp_path):
-    folder = write_movies()
-    users = folder / "users.dat"
-    users.write_text(users.read_text("utf-8").replace("::", "\t"), "utf-8")
-    failed = tool("prompts", "--from", folder, "--out", tmp_path / "out", code=1)
-    assert "users.dat, row 1 (line 1)" in failed.err
-    assert "expected: 5 cells, separated by '::'" in failed.err
-
-
-def test_a_folder_that_holds_something_is_not_overwritten(tool, write_movies):
-    folder = write_movies()
-    failed = tool("prompts", "--from", folder, "--out", folder, code=2)
-    assert "the folder for the prompts is not empty" in failed.err
-
-
-def test_no_tries_are_refused(tool, write_movies, tmp_path):
-    options = ("--from", write_movies(), "--out", tmp_path / "out", "--tries", "0")
-    failed = tool("prompts", *options, code=2)
-    assert "--tries" in failed.err
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_log_of_the_other_domain_is_refused(tool, write_movies, tmp_path):
-    options = ("--domain", "music", "--from", write_movies(), "--out", tmp_path / "out")
-    failed = tool("prompts", *options, code=1)
-    assert "the data of music lacks userid-profile.tsv and userid-timestamp" in failed.err
-
-
 @pytest.fixture
 def log():
     """Two groups of four users, the first with one taste and the second with none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import isclose, log
 from random import Random
 
@@ -64,21 +63,6 @@ def test_five_candidates_by_hand():
     assert parts.zeroed.tolist() == [[0, 1, 2]]
 
 
-def test_the_ideal_list_has_exactly_the_entropy():
-    chance = Random(5)
-    targets = Targets([[one / 60 for one in _parts_of(60, 50, chance)] for _ in range(200)])
-    for rankings in (targets.best(10), np.repeat(targets.best(10), 20, axis=1)):
-        for epsilon in (1e-6, 1e-3):
-            found = crossed(targets, rankings).at(epsilon)
-            assert (found == targets.entropies()[:, None]).all()
-
-
-def _parts_of(total, width, chance):
-    """Random counts that add up to a total."""
-    cuts = sorted(chance.randint(0, total) for _ in range(width - 1))
-    return [high - low for low, high in pairwise([0, *cuts, total])]
-
-
 def test_the_fast_path_is_the_slow_one():
     chance = Random(17)
     for _ in range(300):
@@ -88,19 +72,6 @@ def test_the_fast_path_is_the_slow_one():
             assert isclose(cross(target, ranked, epsilon), expected, rel_tol=1e-9, abs_tol=1e-12)
         [[found]] = crossed(Targets([target]), np.array([[ranked]])).displaced.tolist()
         assert isclose(found, displaced, abs_tol=1e-12)
-
-
-def test_a_prompt_has_the_same_digits_whatever_is_worked_out_with_it():
-    chance = Random(3)
-    rows = [[one / 90 for one in _parts_of(90, 50, chance)] for _ in range(64)]
-    rows[7] = [0.02] * 50
-    rankings = drawn([str(place) for place in range(64)], 20, candidates=50, ranked=10)
-    together = crossed(Targets(rows), rankings).at(1e-6)
-    for place in (0, 7, 63):
-        alone = crossed(Targets(rows[place : place + 1]), rankings[place : place + 1]).at(1e-6)
-        assert (alone[0] == together[place]).all()
-        one = crossed(Targets(rows[place : place + 1]), rankings[place : place + 1, :1]).at(1e-6)
-        assert one[0, 0] == together[place, 0]
 
 
 def test_gain_and_share_seen_by_hand():

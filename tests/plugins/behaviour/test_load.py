@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 from harness_behaviour import data, movies
-from harness_behaviour.building.tool import Settings, run
 from harness_behaviour.records import Options
 
-from harness.base.errors import DataError, UsageError
-
-from .conftest import movies_files
-
-FEW = {"tries": 300, "kept": 10}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    run(Settings(source=movies_files(folder), out=folder / "prompts", **FEW))
-    return folder
-
-
-@pytest.fixture
-def built(made, tmp_path):
-    """The folder of built prompts, with its log beside it."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "prompts"
+from .conftest import FEW
 
 
 def test_each_setting_has_its_own_prompts(load_prompts, built):
@@ -62,82 +41,8 @@ def test_the_tasks_of_a_run_build_once(load_prompts, write_movies, monkeypatch):
     assert len(reads) == 1
 
 
-def test_a_limit_keeps_some_prompts(load_prompts, built):
-    every = load_prompts("movies", built, setting="a", **FEW).prompts
-    assert load_prompts("movies", built, setting="a", limit=3, **FEW).prompts == every[:3]
-
-
-@pytest.mark.parametrize(
-    ("options", "found", "expected"),
-    [
-        ({"seed": 4}, "built with seed=0", "seed=4, as the task says"),
-        ({"tries": 20_000}, "built with tries=300", "tries=20000, as the task says"),
-        ({"table1": False}, "built with table1=true", "table1=false, as the task says"),
-        (
-            {"kept": 300, "draws": "popularity"},
-            "built with kept=10, draws=uniform",
-            "kept=300, draws=popularity, as the task says",
-        ),
-    ],
-)
-def test_prompts_of_other_options_are_an_error_that_names_both(
-    load_prompts, built, options, found, expected
-):
-    with pytest.raises(UsageError, match="built with other options") as raised:
-        load_prompts("movies", built, **{**FEW, **options})
-    assert raised.value.where == str(built / "prompts.parquet")
-    assert (raised.value.found, raised.value.expected) == (found, expected)
-    settings = found.removeprefix("built with ").replace(", ", " --set ")
-    assert raised.value.hint == f"build them again, or give --set {settings}"
-
-
 def test_options_of_music_do_not_matter_for_movies(load_prompts, built):
     assert load_prompts("movies", built, min_interactions=7, music_item="artist", **FEW).prompts
-
-
-def test_prompts_of_the_other_domain_are_an_error_that_names_both(load_prompts, built):
-    with pytest.raises(UsageError) as raised:
-        load_prompts("music", built, **FEW)
-    assert str(raised.value) == (
-        f"{built / 'prompts.parquet'}: "
-        "the prompts were built with other options than the task has\n"
-        "  found:    built with domain=movies\n"
-        "  expected: domain=music, as the task says\n"
-        "  to do:    name the tasks of this domain: behaviour_movies"
-    )
-
-
-def test_users_without_ratings_are_an_error_that_names_the_file(load_prompts, write_movies):
-    folder = write_movies()
-    (folder / "ratings.dat").unlink()
-    with pytest.raises(DataError) as raised:
-        load_prompts("movies", folder)
-    assert str(raised.value) == (
-        f"{folder}: the data of movies lacks ratings.dat\n"
-        "  found:    the tables users, movies\n"
-        "  expected: users.dat, ratings.dat, movies.dat; or built prompts, prompts.parquet with "
-        "prompts.json"
-    )
-
-
-def test_a_folder_without_anything_is_an_error_that_names_all_files(load_prompts, tmp_path):
-    with pytest.raises(
-        DataError, match=r"lacks userid-profile\.tsv and userid-timestamp"
-    ) as raised:
-        load_prompts("music", tmp_path)
-    assert raised.value.found == "no table"
-
-
-def test_prompts_without_their_record_are_an_error(load_prompts, built):
-    (built / "prompts.json").unlink()
-    with pytest.raises(DataError, match=r"built prompts lack prompts\.json") as raised:
-        load_prompts("movies", built)
-    assert raised.value.where == str(built / "prompts.parquet")
-
-
-def test_no_tries_are_refused():
-    with pytest.raises(msgspec.ValidationError, match=r"`int` >= 1 - at `\$.tries`"):
-        msgspec.convert({"tries": 0}, Options)
 
 
 def test_the_recipe_is_what_decides_the_prompts(open_data, write_movies):

@@ -186,14 +186,6 @@ def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
         )
 
 
-def test_fills_change_what_is_filled_and_nothing_else():
-    prompt, whole = random_prompts(2)
-    pairs = ((prompt, ranking(3)), (whole, ranking(*popular(whole))))
-    few, many = scored(*pairs, fills=1), scored(*pairs, fills=50)
-    assert few[prompt.id].values["gap"] != many[prompt.id].values["gap"]
-    assert few[whole.id].values["gap"] == many[whole.id].values["gap"]
-
-
 def test_slices_are_proxy_history_users_and_third_of_the_entropy():
     many = random_prompts(90)
     found = list(scored(*((prompt, ranking(*popular(prompt))) for prompt in many)).values())

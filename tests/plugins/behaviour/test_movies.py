@@ -6,8 +6,6 @@ import pytest
 from harness_behaviour.building.draws import members_of
 from harness_behaviour.movies import titles_of
 
-from harness.base.errors import DataError
-
 USERS = [
     *(f"{n}::F::18::4::0" for n in range(30)),
     *(f"{n}::M::56::20::0" for n in range(30, 60)),
@@ -62,105 +60,6 @@ def test_a_movie_that_a_user_rated_twice_counts_once(read_log, write_movies):
     [item] = [one for one, title in log.titles(range(70)).items() if title == "Film ñ 7 (1999)"]
     # Users 0 to 7 have movie 7, and those with numbers above 57 as the last of their twenty.
     assert len(members_of(log.had.bits[item])) == 10
-
-
-@pytest.mark.parametrize(
-    ("files", "told"),
-    [
-        (
-            {"users": ["1::F::17::4::0"]},
-            (
-                "users.dat, row 1 (line 1), column 'age'",
-                "'17'",
-                "one of: 1, 18, 25, 35, 45, 50, 56",
-            ),
-        ),
-        (
-            {"users": ["1::F::18::4::0", "2::X::18::4::0"]},
-            ("users.dat, row 2 (line 2), column 'gender'", "'X'", "one of: F, M"),
-        ),
-        (
-            {"users": ["1::F::18::21::0"]},
-            ("users.dat, row 1 (line 1), column 'occupation'", "'21'", "one of: 0, 1, 2,"),
-        ),
-        (
-            {"users": ["1::F::18::4::0"] * 2},
-            ("users.dat, row 2 (line 2), column 'user'", "'1'", "each user once"),
-        ),
-        (
-            {"ratings": ["1::1::5::1", "99::1::5::1", "98::1::5::1"]},
-            ("ratings.dat, row 2 (line 2), column 'user'", "'99'", "a user in the table 'users'"),
-        ),
-        (
-            {"ratings": ["1::1::5::1", "1::70::5::1"]},
-            (
-                "ratings.dat, row 2 (line 2), column 'movie'",
-                "'70'",
-                "a movie in the table 'movies'",
-            ),
-        ),
-        (
-            {"movies": [*(f"{n}::Film {n}::D" for n in range(70)), "3::Film::D"]},
-            ("movies.dat, row 71 (line 71), column 'movie'", "'3'", "each movie once"),
-        ),
-        (
-            {"movies": [*(f"{n}::Film {n}::D" for n in range(70)), "71::Film  3::D"]},
-            (
-                "movies.dat, row 71 (line 71), column 'title'",
-                "'Film 3'",
-                "a title of its own: movie 3 has it",
-            ),
-        ),
-        (
-            {"movies": [f"{n}::Film {n}::D" for n in range(49)]},
-            ("the table 'movies'", "49 items", "at least 50"),
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_an_error(read_log, write_movies, files, told):
-    with pytest.raises(DataError) as raised:
-        read_log("movies", write_movies(**files))
-    where, found, expected = told
-    assert raised.value.where.endswith(where)
-    assert raised.value.found.startswith(found)
-    assert raised.value.expected.startswith(expected)
-
-
-def test_a_proxy_without_a_group_of_three_is_an_error(read_log, write_movies):
-    with pytest.raises(DataError) as raised:
-        read_log("movies", write_movies(users=USERS, ratings=ratings(by=[0, 1, 30, 31])))
-    assert str(raised.value) == (
-        "the tables 'users' and 'ratings': no group of the proxy 'age' has three users\n"
-        "  found:    2 groups; the largest has 2 users\n"
-        "  expected: at least one group of 3 users who can be used"
-    )
-
-
-def test_data_without_any_user_to_keep_is_an_error(read_log, write_movies):
-    rows = [*USERS[60:], "140::F::25::12::0"]
-    with pytest.raises(DataError) as raised:
-        read_log("movies", write_movies(users=rows, ratings=ratings(by=range(100, 140))))
-    assert str(raised.value) == (
-        "the tables 'users' and 'ratings': no user is left to build prompts of\n"
-        "  found:    40 users of occupation 'other', 30 of combinations of age, gender and "
-        "occupation below 30 users (the largest of all has 40), 0 without a rating\n"
-        "  expected: a combination of 30 users: all of users.dat, not a part of it"
-    )
-
-
-def test_titles_in_utf_8_are_an_error_and_not_read_as_latin_1(read_log, write_movies):
-    folder = write_movies()
-    file = folder / "movies.dat"
-    assert "ñ" in file.read_bytes().decode("iso-8859-1")
-    read_log("movies", folder)
-    file.write_bytes(file.read_bytes().decode("iso-8859-1").encode("utf-8"))
-    with pytest.raises(DataError, match="a value that cannot be used") as raised:
-        read_log("movies", folder)
-    assert raised.value.where.endswith("movies.dat, row 1 (line 1), column 'title'")
-    assert raised.value.expected == (
-        "a file in ISO-8859-1, as MovieLens 1M is, not in UTF-8: "
-        "iconv -f UTF-8 -t ISO-8859-1 movies.dat"
-    )
 
 
 @pytest.mark.real_data

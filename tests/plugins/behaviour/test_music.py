@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
-from harness_behaviour import music
 from harness_behaviour.music import continent_of, read_profiles
 
 from harness.base.errors import DataError
@@ -49,12 +45,6 @@ def test_the_continents_are_those_of_the_method():
         "Guyana": "South America", "New Zealand": "Oceania", "Egypt": "Africa",
         "Antarctica": "Antarctica",
     }  # fmt: skip
-
-
-def test_no_country_is_on_two_continents():
-    listed = json.loads(Path(music.__file__).with_name("continents.json").read_text("utf-8"))
-    countries = [country for each in listed.values() for country in each]
-    assert len(countries) == len(set(countries)) == len(continent_of())
 
 
 def test_users_of_other_continents_and_with_few_plays_are_left_out(read_log, write_music):
@@ -151,61 +141,6 @@ def test_events_that_are_written_badly_are_read(read_log, write_music):
         log.titles(range(63)).values()
     )
     assert log.notes["events without a name of the track, left out"] == 3
-
-
-@pytest.mark.parametrize(
-    ("files", "told"),
-    [
-        (
-            {"profile": people(**{**NINE, "z": ("x", "Poland")})},
-            (
-                "userid-profile.tsv, row 10 (line 11), column 'gender'",
-                "'x'",
-                "one of: f, m, or nothing",
-            ),
-        ),
-        (
-            {"profile": people(a=("f", "Atlantis"))},
-            (
-                "userid-profile.tsv, row 1 (line 2), column 'country'",
-                "'Atlantis'",
-                "a country as last.fm writes it, or nothing",
-            ),
-        ),
-        (
-            {"profile": people(a=("f", "Poland")) * 2},
-            ("userid-profile.tsv, row 2 (line 3), column 'user'", "'a'", "each user once"),
-        ),
-        (
-            {"events": plays("a", "zz")},
-            ("traname.tsv, row 7 (line 7), column 'user'", "'zz'", "a user in the table 'profile'"),
-        ),
-        ({"events": ["a\tt\t\tBand"]}, ("traname.tsv, row 1 (line 1)", "4 cells", "6 cells")),
-        ({"events": plays(*NINE, tracks=TRACKS[:49])}, ("the table 'events'", "49 items", "at")),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_an_error(read_log, write_music, files, told):
-    given = {"profile": people(**NINE), "events": plays(*NINE), **files}
-    with pytest.raises(DataError) as raised:
-        read_log("music", write_music(**given), **RULES)
-    where, found, expected = told
-    assert raised.value.where.endswith(where)
-    assert raised.value.found.startswith(found)
-    assert raised.value.expected.startswith(expected)
-
-
-def test_without_anybody_who_listened_enough_the_error_says_how_much_they_did(
-    read_log, write_music
-):
-    folder = write_music(profile=people(**NINE), events=plays(*NINE))
-    with pytest.raises(DataError) as raised:
-        read_log("music", folder)
-    assert str(raised.value) == (
-        "the table 'events': no user has 5,000 interactions\n"
-        "  found:    the most of one user are 60\n"
-        "  expected: a user of Europe, North America, South America, United Kingdom with 5,000\n"
-        "  to do:    --set min_interactions=N"
-    )
 
 
 @pytest.mark.real_data

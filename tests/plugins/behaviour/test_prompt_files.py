@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from harness_behaviour.building import prompt_files
 from harness_behaviour.building.prompt_files import Built, CellCount, write
 from harness_behaviour.records import Prompt, Recipe
-
-from harness.base.errors import DataError
 
 
 def prompt(number, **given):
@@ -89,63 +83,3 @@ def test_the_fingerprint_is_of_everything_in_a_prompt(change):
 
 def test_the_fingerprint_is_the_same_everywhere():
     assert prompt_files.fingerprint((prompt(1),)) == "3c71036af0d1557f4a29a934af2f4528"
-
-
-def edited(folder, column, value):
-    table = pq.read_table(folder / "prompts.parquet")
-    values = [value, *table[column].to_pylist()[1:]]
-    place = table.schema.get_field_index(column)
-    array = pa.array(values, table.schema.field(column).type)
-    pq.write_table(table.set_column(place, column, array), folder / "prompts.parquet")
-
-
-def test_edited_prompts_are_an_error(folder, load_prompts):
-    edited(folder, "users", 44)
-    with pytest.raises(DataError, match="changed after they were built") as raised:
-        load_prompts("movies", folder, seed=5)
-    assert raised.value.where == str(folder / "prompts.parquet")
-    assert raised.value.found.startswith("2 prompts with the fingerprint ")
-    assert raised.value.expected.endswith(", as prompts.json beside them says")
-
-
-def test_prompts_that_were_left_out_are_an_error(folder, load_prompts):
-    table = pq.read_table(folder / "prompts.parquet")
-    pq.write_table(table.slice(0, 1), folder / "prompts.parquet")
-    with pytest.raises(DataError, match="changed after they were built"):
-        load_prompts("movies", folder, seed=5)
-
-
-def test_a_file_that_was_cut_is_an_error(folder, load_prompts):
-    whole = (folder / "prompts.parquet").read_bytes()
-    (folder / "prompts.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match="cannot be read as Parquet") as raised:
-        load_prompts("movies", folder, seed=5)
-    assert raised.value.where == str(folder / "prompts.parquet")
-
-
-def test_a_prompt_of_an_unknown_proxy_is_an_error(folder, load_prompts):
-    edited(folder, "proxy", "height")
-    with pytest.raises(DataError, match="a prompt cannot be used") as raised:
-        load_prompts("movies", folder, seed=5)
-    assert raised.value.found == "Invalid enum value 'height' - at `$.proxy`, in the rows from 1 on"
-
-
-def test_prompts_without_the_counts_of_those_behind_them_are_an_error(folder, load_prompts):
-    table = pq.read_table(folder / "prompts.parquet")
-    pq.write_table(table.drop_columns(["counts"]), folder / "prompts.parquet")
-    with pytest.raises(DataError, match="a prompt cannot be used") as raised:
-        load_prompts("movies", folder, seed=5)
-    assert raised.value.found.startswith("Expected `array`, got `null` - at `$.counts`")
-    assert raised.value.hint == (
-        "build them again of the same log; older prompts lack the column 'counts'"
-    )
-
-
-def test_a_record_that_cannot_be_used_is_an_error(folder, load_prompts):
-    record = json.loads((folder / "prompts.json").read_text("utf-8"))
-    record["cells"] = [{"proxy": "all"}]
-    (folder / "prompts.json").write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(DataError, match=r"prompts\.json cannot be used") as raised:
-        load_prompts("movies", folder, seed=5)
-    assert raised.value.where == str(folder / "prompts.json")
-    assert "cells" in raised.value.found

@@ -85,7 +85,7 @@ def test_real_profiles_with_invented_plays_give_the_prompts_without_history_of_t
             plays.append("\t".join(map(str, cells)) + "\n")
     events = tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv"
     events.write_text("".join(plays), encoding="utf-8")
-    made = built("music", tmp_path, tries=200)
+    made = built("music", tmp_path, tries=50)
     assert {one.proxy: one.groups for one in made.cells} == {
         "none": 1, "country": 17, "continent": 4, "gender": 2, "gender_continent": 8,
     }  # fmt: skip

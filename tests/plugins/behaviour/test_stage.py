@@ -13,7 +13,6 @@ from harness_behaviour.rules import recommend
 from harness_behaviour.stages import RECOMMEND
 
 from harness import Reply
-from harness.cli.main import main
 from harness.testing import ScriptedModel, run_tasks
 
 TASK = "behaviour_movies_a"
@@ -46,6 +45,10 @@ def test_each_prompt_is_asked_once_at_temperature_0(tmp_path):
         assert one["user"] == one["id"]
         assert one["outcome"]["value"]["places"] == list(range(10))
         assert one["item"]["setting"] == "a"
+    manifest = json.loads((result.folder / "manifest.json").read_text("utf-8"))
+    [stage] = manifest["tasks"][TASK]["stages"]
+    # Similarity belongs to the stage, and what scores use does not.
+    assert stage["components"]["options"] == {"domain": "movies", "similarity": 0.85}
 
 
 def test_a_cut_answer_is_the_failure_of_every_cut_reply(tmp_path):
@@ -56,31 +59,6 @@ def test_a_cut_answer_is_the_failure_of_every_cut_reply(tmp_path):
     assert (gap.value, gap.missing) == (None, {"recommend/truncated": 12})
     chance = result.summaries[0].metrics["gap_random"]
     assert gap.counted_as_worst == pytest.approx(chance.value)
-
-
-def test_reasoning_before_the_list_is_no_list(tmp_path):
-    def answer(request):
-        titles = shown(request)
-        return f"<think>Perhaps {titles[30:40]!r}</think>{titles[:10]!r}"
-
-    result = run_tasks(TASK, folder=tmp_path, model=ScriptedModel(answer), **FEW)
-    assert {tuple(one["outcome"]["value"]["places"]) for one in lines(result).values()} == {
-        tuple(range(10))
-    }
-
-
-def test_a_second_scoring_changes_what_is_filled_in(tmp_path, capsys):
-    model = ScriptedModel(lambda request: json.dumps(shown(request)[:4]))
-    result = run_tasks(TASK, folder=tmp_path, model=model, **FEW)
-    assert main(["score", str(result.folder), "--set", "fills=3"]) == 0
-    assert "scored with fills 20 → 3" in capsys.readouterr().out
-
-
-def test_similarity_belongs_to_the_stage_and_what_scores_use_does_not(tmp_path):
-    result = run_tasks(TASK, folder=tmp_path, model=ScriptedModel(first_ten), **FEW)
-    manifest = json.loads((result.folder / "manifest.json").read_text("utf-8"))
-    [stage] = manifest["tasks"][TASK]["stages"]
-    assert stage["components"]["options"] == {"domain": "movies", "similarity": 0.85}
 
 
 def test_the_prompt_without_context_is_asked_with_setting_c(tmp_path):

@@ -1,5 +1,6 @@
 """Small training data, and one thread, since the tests share their cores."""
 
+import sys
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -8,12 +9,11 @@ from harness_horizon.recommenders.training_data import Histories, TrainingData
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return
-    torch.set_num_threads(1)
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a test is the first to import torch, which takes seconds."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
 
 
 def histories(lists: Iterable[Iterable[int]]) -> Histories:
@@ -23,17 +23,17 @@ def histories(lists: Iterable[Iterable[int]]) -> Histories:
     return Histories(offsets, np.array([item for row in rows for item in row], dtype=np.int64))
 
 
+def made_data(
+    train: list[list[int]], validation: list[list[int]] | None = None, split: str = "s"
+) -> TrainingData:
+    """Training data from lists of items; the last item of a validation history is asked."""
+    others = histories(train if validation is None else validation)
+    return TrainingData(histories(train), others, others.sizes - 1, split)
+
+
 @pytest.fixture
 def training_data() -> Callable[..., TrainingData]:
-    """Makes training data from lists of items; the last item of a validation history is asked."""
-
-    def make(
-        train: list[list[int]], validation: list[list[int]] | None = None, split: str = "s"
-    ) -> TrainingData:
-        others = histories(train if validation is None else validation)
-        return TrainingData(histories(train), others, others.sizes - 1, split)
-
-    return make
+    return made_data
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 
@@ -11,9 +10,8 @@ from builders.disks import room_for
 from builders.horizon import TAU, built, read_build, settings_of, write_lines, write_log
 from harness_horizon.curation import build
 from harness_horizon.curation.ledger import read_manifest
-from inline_snapshot import snapshot
 
-from harness.base.errors import DataError, StorageError, UsageError
+from harness.base.errors import DataError, StorageError
 
 DAY = 86_400_000
 PEOPLE = [f"p{number:02}" for number in range(20)]
@@ -82,106 +80,6 @@ def test_rows_that_cannot_be_used_are_dropped_and_counted_by_cause(log):
     }
 
 
-def test_more_than_one_in_a_hundred_is_an_error(log):
-    rows = [line(timestamp=TAU // 1000), line(user_id=None), *([line()] * 98)]
-    write_lines(log / "reviews" / "Books.jsonl", rows)
-    assert failed(log) == snapshot("""\
-Books.jsonl: too many rows cannot be used
-  found:    2 of 100 rows:
-      1 with a time in seconds
-      1 with no user
-  expected: at most 1%; times in milliseconds since 1970\
-""")
-
-
-def test_a_category_without_metadata(log):
-    write_log(log, {"Toys": ROWS, "Pets": ROWS}, {"Toys": TITLES})
-    assert failed(log) == snapshot("""\
---meta: 1 of 3 categories have no metadata
-  found:    Pets
-  expected: a file such as meta_Pets.jsonl.gz for each
-  to do:    fetch these files, or take the reviews of these categories away\
-""")
-
-
-def test_a_file_cut_in_its_gzip(log):
-    (log / "reviews" / "Books.jsonl").unlink()
-    write_log(log, {"Books": ROWS}, {}, packed=True)
-    file = log / "reviews" / "Books.jsonl.gz"
-    file.write_bytes(file.read_bytes()[:-20])
-    assert failed(log) == snapshot("""\
-DIR/reviews/Books.jsonl.gz: the file cannot be unpacked as gzip
-  found:    Compressed file ended before the end-of-stream marker was reached
-  expected: a whole gzip file
-  to do:    fetch or pack it again; it may be cut off, or have the wrong extension\
-""")
-
-
-def test_titles_that_are_none(log):
-    odd = {"b1": None, "b2": "", "b3": " \n\t ", "b4": "None", "b5": "Two\nlines \u00a0 here"}
-    write_log(log, {}, {"Books": TITLES | odd})
-    made = built(log)
-    titles = {item: title for item, (title, _) in read_build(made)["items"].items()}
-    assert titles == {"b0": "Book 0", "b5": "Two lines here", "b6": "Book 6"}
-    assert read_manifest(made).totals["metadata"]["untitled"] == 4
-
-
-def test_no_item_has_a_title(log):
-    write_log(log, {}, {"Books": dict.fromkeys(TITLES)})
-    assert failed(log) == snapshot("""\
-DIR/meta: there are too few items to rank
-  found:    0 items with a title that somebody reviewed
-  expected: at least 1 (--least_items)\
-""")
-
-
-def test_fewer_than_a_hundred_items(log):
-    assert failed(log, least_items=100) == snapshot("""\
-DIR/meta: there are too few items to rank
-  found:    7 items with a title that somebody reviewed
-  expected: at least 100 (--least_items)\
-""")
-
-
-def test_no_user_is_active_after_the_cutoff(log):
-    write_log(log, {"Books": [row for row in ROWS if row[2] < TAU]}, {})
-    assert failed(log) == snapshot("""\
-DIR/reviews: no user is active after the cutoff, so nothing can be tested
-  found:    0 users with a review dated 2020 or later
-  expected: reviews dated 2020 or later\
-""")
-
-
-def test_published_and_no_user_of_2020(log):
-    rows = [(user, item, time + 400 * DAY if time >= TAU else time) for user, item, time in ROWS]
-    write_log(log, {"Books": rows}, {})
-    assert failed(log, published=True) == snapshot("""\
-DIR/reviews: no user is active after the cutoff, so nothing can be tested
-  found:    20 users with a review dated 2020 or later
-  expected: reviews of the calendar year 2020\
-""")
-
-
-def test_too_little_memory_names_the_least(log):
-    assert failed(log, UsageError, memory="100MB") == snapshot("""\
---memory: the memory is too small for this work
-  found:    100MB
-  expected: 500MB or more\
-""")
-
-
-def test_memory_that_is_no_size(log):
-    assert failed(log, UsageError, memory="much") == snapshot("""\
-the value of --memory is not valid
-  found:    much
-  expected: 8GB, 500MB …\
-""")
-
-
-def test_the_least_memory_works(log):
-    assert built(log, memory="500MB").is_dir()
-
-
 def test_a_full_disk(log):
     rows = [(f"{n * 7919:x}", f"b{n % 7}", TAU + n) for n in range(20_000)]
     write_log(log, {"Books": rows}, {})
@@ -196,60 +94,6 @@ def test_a_disk_with_too_little_room_is_told_before(log, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
     assert "the disk has too little room" in failed(log, StorageError)
     assert read_manifest(log / "out").parts == {}
-
-
-def test_two_files_of_a_category(log):
-    (log / "reviews" / "Books.csv").write_text("user_id,parent_asin,rating,timestamp\n")
-    assert failed(log) == snapshot("""\
---reviews: the category Books has two files
-  found:    Books.csv, Books.jsonl
-  expected: one file for each category\
-""")
-
-
-def test_a_folder_without_files(log):
-    (log / "reviews" / "Books.jsonl").unlink()
-    assert failed(log) == snapshot("""\
---reviews: there are no files of reviews
-  found:    DIR/reviews
-  expected: files that end in .jsonl, .csv, .parquet, .jsonl.gz, .csv.gz\
-""")
-
-
-def test_a_folder_that_does_not_exist(log):
-    assert failed(log, meta=(log / "nowhere",)) == snapshot("""\
---meta: the folder does not exist
-  found:    DIR/nowhere\
-""")
-
-
-def test_a_file_without_a_column(log):
-    (log / "reviews" / "Books.jsonl").unlink()
-    (log / "reviews" / "Books.csv").write_text("user,parent_asin,rating\nu,b0,5\n")
-    assert failed(log) == snapshot("""\
-DIR/reviews/Books.csv: the file has no column user_id, timestamp
-  found:    user, parent_asin, rating
-  expected: user_id, parent_asin, timestamp\
-""")
-
-
-def test_an_empty_file(log):
-    (log / "reviews" / "Books.jsonl").write_text("")
-    assert failed(log) == snapshot("""\
-Books.jsonl: the file has no rows
-  expected: at least one row\
-""")
-
-
-def test_a_file_that_is_packed_unlike_its_name(log):
-    file = log / "reviews" / "Books.jsonl"
-    file.write_bytes(gzip.compress(file.read_bytes()))
-    assert failed(log) == snapshot("""\
-DIR/reviews/Books.jsonl: the file is gzip, unlike its name
-  found:    first bytes b'\\x1f\\x8b'
-  expected: UTF-8 text
-  to do:    name it with .gz at the end\
-""")
 
 
 def test_csv_and_parquet_give_what_json_lines_give(log):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness_horizon.recommenders.presets import PAPERS_LOSS, Kind, hyper_of
+from harness_horizon.recommenders.presets import PAPERS_LOSS, hyper_of
 
 from harness.contracts.published import PublishedTables
 from harness.registry import load_plugins
@@ -33,7 +33,7 @@ def test_the_means_of_appendix_b_add_up_to_table_7_s():
     ("kind", "name"),
     [("bert4rec", "BERT4Rec"), ("gru4rec", "GRU4Rec"), ("sasrec", "SASRec"), ("core", "CORE")],
 )
-def test_the_published_preset_is_table_8(kind: Kind, name: str):
+def test_the_published_preset_is_table_8(kind, name):
     printed = {row["parameter"]: row[name] for row in TABLES.read("table8").dicts()}
     hyper = hyper_of(kind, "published")
     assert printed["loss"].lower() == PAPERS_LOSS[kind] == hyper.loss
@@ -48,7 +48,7 @@ def test_the_published_preset_is_table_8(kind: Kind, name: str):
 @pytest.mark.parametrize(
     ("model", "end"), [("LLAMA-3.1-8B", ""), ("Qwen3-8B", "_p80_k20"), ("Gemma2-9B", "_p80")]
 )
-def test_the_tasks_decode_as_table_9(model: str, end: str):
+def test_the_tasks_decode_as_table_9(model, end):
     printed = {row["parameter"]: row[model] for row in TABLES.read("table9").dicts()}
     for task, number in (("horizon_query", 2), ("horizon_long", 3)):
         [one] = Catalogue(load_plugins()).select([task + end]).tasks

@@ -18,7 +18,7 @@ def reference(rank: int | None, cut: int) -> dict[str, float]:
     }
 
 
-def test_every_rank_has_the_values_of_the_definitions() -> None:
+def test_every_rank_has_the_values_of_the_definitions():
     ranks = [*range(1, 130), None]
     found = metrics_of([math.nan if rank is None else rank for rank in ranks])
     for cut in CUTS:
@@ -28,7 +28,7 @@ def test_every_rank_has_the_values_of_the_definitions() -> None:
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_random_rankings_agree_with_ir_measures(ties: bool) -> None:
+def test_random_rankings_agree_with_ir_measures(ties):
     rng = np.random.default_rng(5)
     runs, truth, ranks = {}, {}, []
     for query in range(120):
@@ -58,24 +58,9 @@ def test_random_rankings_agree_with_ir_measures(ties: bool) -> None:
     assert ties == any(rank != int(rank) for rank in ranks)
 
 
-def test_equal_scores_share_the_mean_of_their_places() -> None:
-    rng = np.random.default_rng(2)
-    for _ in range(100):
-        scores = rng.integers(0, 5, 12)
-        target = int(rng.integers(12))
-        places = [
-            np.flatnonzero(np.lexsort((rng.random(12), -scores)) == target)[0] + 1 for _ in range(1)
-        ]
-        low = (scores > scores[target]).sum() + 1
-        high = (scores >= scores[target]).sum()
-        assert low <= places[0] <= high
-        assert rank_in(target, np.arange(12), scores) == (low + high) / 2
+def test_equal_scores_share_the_mean_of_their_places():
+    # Above are one of 9 and one of 7; three of 5 share the places 3, 4 and 5.
+    assert rank_in(30, [10, 20, 30, 40, 50, 60], [5, 9, 5, 7, 5, 1]) == 4
+    assert rank_in(20, [10, 20, 30], [5, 9, 9]) == 1.5
     assert rank_in(99, [1, 2], [0.5, 0.5]) is None
     assert expected_ranks(np.array([2]), np.array([3])).tolist() == [4.0]
-
-
-def test_random_scores_among_a_hundred_and_one_nearly_always_hit_at_a_hundred() -> None:
-    rng = np.random.default_rng(0)
-    ranks = [rank_in(0, np.arange(101), rng.random(101)) for _ in range(4000)]
-    assert metrics_of(ranks)["recall@100"].mean() == pytest.approx(100 / 101, abs=0.005)
-    assert metrics_of(ranks)["recall@10"].mean() == pytest.approx(10 / 101, abs=0.02)

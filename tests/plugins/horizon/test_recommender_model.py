@@ -5,6 +5,7 @@ import json
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from harness_horizon.recommenders.rankers import (
 from harness_horizon.recommenders.train_tool import Settings, run
 from harness_horizon.recommenders.training_data import (
     SAMPLE,
-    TrainingData,
     Vocabulary,
     data_folder,
 )
@@ -34,29 +34,46 @@ from harness.analysis.analysis import no_progress
 from harness.base.errors import DataError, Interrupted, StorageError, UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
 
+from .conftest import made_data
+
 Train = Callable[..., Path]
 
 
-@pytest.fixture
-def trained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, training_data: Callable[..., TrainingData]
-) -> Train:
-    """Trains a recommender on ten users of forty things."""
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Train:
+    """Trains a recommender on ten users of forty things, and of the usual options once."""
     rows = [[(user * 7 + step * (user % 3 + 1)) % 40 for step in range(8)] for user in range(10)]
 
-    def train(kind: str, *, name: str = "", split: str = "a" * 64, **options: Any) -> Path:
+    @cache
+    def usual(kind: str) -> Path:
+        return train(kind, tmp_path_factory.mktemp(kind) / kind)
+
+    def train(kind: str, out: Path, *, split: str = "a" * 64, **options: Any) -> Path:
         if kind not in ("popular", "neighbours"):
             pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
             options = {"preset": "small", "epochs": 1, "device": "cpu", **options}
-        monkeypatch.setattr(
-            "harness_horizon.recommenders.train_tool.read_training",
-            lambda _: training_data(rows, split=split),
-        )
-        out = tmp_path / (name or kind)
-        run(Settings(model=kind, data=tmp_path, out=out, **options), no_progress)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                "harness_horizon.recommenders.train_tool.read_training",
+                lambda _: made_data(rows, split=split),
+            )
+            run(Settings(model=kind, data=out.parent, out=out, **options), no_progress)
         return out
 
-    return train
+    return lambda kind, out=None, **options: train(kind, out, **options) if out else usual(kind)
+
+
+@pytest.fixture
+def trained(checkpoints: Train, tmp_path: Path) -> Train:
+    """A checkpoint that a test may damage."""
+
+    def make(kind: str, *, name: str = "", **options: Any) -> Path:
+        out = tmp_path / (name or kind)
+        if name or options or out.exists():
+            return checkpoints(kind, out, **options)
+        return Path(shutil.copytree(checkpoints(kind), out))
+
+    return make
 
 
 def asked(folder: Path, texts: list[str], **args: str) -> list[dict[str, Any]]:
@@ -77,7 +94,7 @@ def asked(folder: Path, texts: list[str], **args: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core", "popular", "neighbours"])
-def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained: Train, kind: str) -> None:
+def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained, kind):
     folder = trained(kind)
     texts = [
         " ".join(str((start + step) % 40) for step in range(start % 9 + 1)) for start in range(90)
@@ -91,13 +108,13 @@ def test_no_answer_depends_on_what_is_asked_at_the_same_time(trained: Train, kin
 
 
 @pytest.mark.parametrize("kind", ["sasrec", "bert4rec", "gru4rec", "core"])
-def test_after_nothing_that_is_known_a_network_lists_nothing(trained: Train, kind: str) -> None:
+def test_after_nothing_that_is_known_a_network_lists_nothing(trained, kind):
     answers = asked(trained(kind), ["999 1000", "", "999 3"])
     assert [bool(answer["items"]) for answer in answers] == [False, False, True]
     assert answers[2] == asked(trained(kind), ["3"])[0]
 
 
-def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained: Train) -> None:
+def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained):
     for kind in ("sasrec", "neighbours"):
         whole, few = asked(trained(kind), ["3 4", "3 4\n\namong 9 999 5 7"])
         place = dict(zip(whole["items"], whole["scores"], strict=True))
@@ -105,7 +122,7 @@ def test_a_few_items_are_ranked_if_only_these_are_asked_for(trained: Train) -> N
         assert few["scores"] == [place[item] for item in few["items"]]
 
 
-def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand() -> None:
+def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand():
     def sizes(scores: list[float]) -> int:
         found = best_of(np.array(scores), Vocabulary(np.arange(len(scores))))
         return len(found.items)
@@ -116,7 +133,7 @@ def test_all_that_are_equal_to_the_last_one_are_listed_up_to_a_thousand() -> Non
     assert sizes([1.0, 2.0]) == 2
 
 
-def test_many_items_are_ranked_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_items_are_ranked_like_few(monkeypatch):
     rng = np.random.default_rng(4)
     scores = np.stack([rng.integers(0, most, 5000).astype(np.float32) for most in (9, 99, 10**6)])
     known = Vocabulary(np.arange(5000) * 2)
@@ -128,7 +145,7 @@ def test_many_items_are_ranked_like_few(monkeypatch: pytest.MonkeyPatch) -> None
     assert best_of_each(scores[:0], known) == []
 
 
-def test_scores_are_written_so_that_only_equal_ones_are_equal() -> None:
+def test_scores_are_written_so_that_only_equal_ones_are_equal():
     scores = np.array([1.0000001, 1.0, 1.0], dtype=np.float32)
     assert scores[0] > scores[1]
     read = json.loads(reply_of(Ranking(np.array([4, 2, 7]), scores)))
@@ -137,14 +154,14 @@ def test_scores_are_written_so_that_only_equal_ones_are_equal() -> None:
 
 
 @pytest.mark.parametrize("text", ["Which item?", "1 2 x", "-3", "1" * 30, "3 among", "1,2"])
-def test_a_question_in_words_is_refused(trained: Train, text: str) -> None:
+def test_a_question_in_words_is_refused(trained, text):
     if text == "3 among":
         assert question_in(text) is None
     with pytest.raises(CallError, match="no history of item numbers"):
         asked(trained("popular"), [text])
 
 
-def test_the_identity_is_that_of_weights_and_split(trained: Train) -> None:
+def test_the_identity_is_that_of_weights_and_split(trained):
     def identity(folder: Path) -> Any:
         return make(ModelSettings(args={"model": str(folder)})).identity
 
@@ -156,7 +173,7 @@ def test_the_identity_is_that_of_weights_and_split(trained: Train) -> None:
     assert first.scope == "everywhere"
 
 
-def test_a_checkpoint_without_its_manifest_is_named(trained: Train, tmp_path: Path) -> None:
+def test_a_checkpoint_without_its_manifest_is_named(trained, tmp_path):
     folder = trained("popular")
     (folder / MANIFEST).unlink()
     with pytest.raises(DataError) as caught:
@@ -167,7 +184,7 @@ def test_a_checkpoint_without_its_manifest_is_named(trained: Train, tmp_path: Pa
         make(ModelSettings(args={"model": str(tmp_path / "nowhere")}))
 
 
-def test_changed_weights_are_refused(trained: Train) -> None:
+def test_changed_weights_are_refused(trained):
     folder = trained("popular")
     data = bytearray((folder / WEIGHTS).read_bytes())
     data[100] ^= 1
@@ -176,9 +193,7 @@ def test_changed_weights_are_refused(trained: Train) -> None:
         asked(folder, ["1"])
 
 
-def test_a_network_without_torch_names_the_package(
-    trained: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_without_torch_names_the_package(trained, monkeypatch):
     folder = trained("sasrec")
     monkeypatch.setattr("harness_horizon.recommenders.model.find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError) as caught:
@@ -186,19 +201,7 @@ def test_a_network_without_torch_names_the_package(
     assert caught.value.name == "torch"
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [({}, "needs its checkpoint"), ({"model": "x", "devise": "cpu"}, "did you mean 'device'"),
-     ({"model": "x", "device": "tpu"}, "no such device"),
-     ({"model": "x", "concurrency": "-1"}, "no whole number")],
-)  # fmt: skip
-def test_wrong_arguments_are_refused(args: dict[str, str], said: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        make(ModelSettings(args=args))
-    assert said in str(caught.value)
-
-
-def test_training_again_does_nothing_and_other_settings_are_refused(trained: Train) -> None:
+def test_training_again_does_nothing_and_other_settings_are_refused(trained):
     folder = trained("sasrec")
     before = (folder / WEIGHTS).stat().st_mtime_ns
     manifest = read_manifest(folder)
@@ -214,9 +217,7 @@ def test_training_again_does_nothing_and_other_settings_are_refused(trained: Tra
         trained("sasrec", split="b" * 64)
 
 
-def test_an_interrupted_training_says_what_is_kept(
-    trained: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_training_says_what_is_kept(trained, monkeypatch):
     pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
 
     def stop(*_: Any, **__: Any) -> None:
@@ -224,7 +225,13 @@ def test_an_interrupted_training_says_what_is_kept(
 
     monkeypatch.setattr("harness_horizon.recommenders.trainer.mrr_of", stop)
     with pytest.raises(Interrupted, match="finished epochs are kept"):
-        trained("sasrec")
+        trained("sasrec", name="stopped")
+
+
+@pytest.fixture(scope="module")
+def three_epochs(checkpoints: Train, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The manifest of SASRec after three epochs."""
+    return read_manifest(checkpoints("sasrec", tmp_path_factory.mktemp("three") / "x", epochs=3))
 
 
 @pytest.mark.parametrize(
@@ -237,12 +244,10 @@ def test_an_interrupted_training_says_what_is_kept(
     ],
 )
 def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_on(
-    trained: Train, monkeypatch: pytest.MonkeyPatch, full_in: int, kept: str
-) -> None:
-    pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
+    trained, monkeypatch, three_epochs, full_in, kept
+):
     from harness_horizon.recommenders import train_tool, trainer
 
-    whole = read_manifest(trained("sasrec", name="whole", epochs=3))
     save, write = trainer._Training.save, train_tool.write_weights
     saved = 0
 
@@ -265,17 +270,17 @@ def test_a_full_disk_while_training_says_what_is_kept_and_the_same_command_goes_
     monkeypatch.setattr(train_tool, "write_weights", write)
     again = read_manifest(trained("sasrec", epochs=3))
     assert saved == (3 if full_in == 4 else 4)
-    assert (again.weights, again.epochs) == (whole.weights, whole.epochs)
+    assert (again.weights, again.epochs) == (three_epochs.weights, three_epochs.epochs)
 
 
-def test_options_of_networks_are_refused_for_rules(trained: Train) -> None:
+def test_options_of_networks_are_refused_for_rules(trained):
     with pytest.raises(UsageError, match="counted, not trained"):
         trained("popular", epochs=3)
     with pytest.raises(UsageError, match="CORE has no loss with negatives"):
         trained("core", loss="bpr")
 
 
-def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained: Train, tmp_path: Path) -> None:
+def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained, tmp_path):
     assert data_folder(Path("sample")) == SAMPLE
     with pytest.raises(DataError, match="no folder of curated data") as caught:
         data_folder(trained("popular"))
@@ -289,7 +294,7 @@ def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained: Train, tmp_path
 
 
 @pytest.mark.parametrize("name", ["train.parquet", "validation.parquet"])
-def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path: Path, name: str) -> None:
+def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path, name):
     data = tmp_path / "data"
     shutil.copytree(SAMPLE, data)
     settings = Settings(model="popular", data=data, out=tmp_path / "popular")
@@ -304,9 +309,7 @@ def test_training_files_that_are_gone_or_were_changed_are_named(tmp_path: Path, 
         run(settings, no_progress)
 
 
-def test_a_gpu_that_is_not_there_is_refused(
-    trained: Train, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_that_is_not_there_is_refused(trained, monkeypatch):
     torch = pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(UsageError, match="no GPU that PyTorch can use"):

@@ -1,7 +1,5 @@
 """The networks: shapes, padding, causality, masks, training."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from harness_horizon.recommenders.presets import (
@@ -11,7 +9,7 @@ from harness_horizon.recommenders.presets import (
     Kind,
     hyper_of,
 )
-from harness_horizon.recommenders.training_data import TrainingData, validation_cases
+from harness_horizon.recommenders.training_data import validation_cases
 from msgspec.structs import replace
 
 from harness.analysis.analysis import no_progress
@@ -25,7 +23,6 @@ from harness_horizon.recommenders.networks import (  # noqa: E402
     BERT4Rec,
     network_from,
     new_network,
-    weights_of,
 )
 from harness_horizon.recommenders.trainer import STATE, mrr_of, train  # noqa: E402
 
@@ -45,13 +42,13 @@ def network(kind: Kind, hyper: Hyper = TINY) -> Recommender:
 
 
 @each_network
-def test_there_is_a_score_for_each_history_and_known_item(kind: Kind) -> None:
+def test_there_is_a_score_for_each_history_and_known_item(kind):
     assert network(kind)(HISTORIES).shape == (3, KNOWN)
 
 
 @each_network
 @torch.no_grad()
-def test_padding_changes_nothing(kind: Kind) -> None:
+def test_padding_changes_nothing(kind):
     made = network(kind)
     wider = torch.nn.functional.pad(HISTORIES, (0, 2))
     assert torch.allclose(made(HISTORIES), made(wider), atol=1e-5)
@@ -60,7 +57,7 @@ def test_padding_changes_nothing(kind: Kind) -> None:
 
 @pytest.mark.parametrize("kind", ["sasrec", "gru4rec"])
 @torch.no_grad()
-def test_no_position_sees_a_later_item(kind: Kind) -> None:
+def test_no_position_sees_a_later_item(kind):
     made = network(kind)
     changed = HISTORIES.clone()
     changed[2, 4:] = torch.tensor([1, 2])
@@ -70,7 +67,7 @@ def test_no_position_sees_a_later_item(kind: Kind) -> None:
 
 
 @torch.no_grad()
-def test_bert4rec_sees_earlier_and_later_items() -> None:
+def test_bert4rec_sees_earlier_and_later_items():
     made = network("bert4rec")
     assert isinstance(made, BERT4Rec)
     changed = HISTORIES.clone()
@@ -79,9 +76,7 @@ def test_bert4rec_sees_earlier_and_later_items() -> None:
 
 
 @pytest.mark.parametrize("loss", ["ce", "bpr"])
-def test_only_masked_positions_are_in_the_loss_of_bert4rec(
-    loss: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_masked_positions_are_in_the_loss_of_bert4rec(loss, monkeypatch):
     made = network("bert4rec", replace(TINY, loss=loss))
     assert isinstance(made, BERT4Rec)
     states = made.states(HISTORIES).detach().requires_grad_()
@@ -93,7 +88,7 @@ def test_only_masked_positions_are_in_the_loss_of_bert4rec(
     assert torch.equal(states.grad.abs().sum(dim=2) > 0, hidden)
 
 
-def test_bert4rec_masks_items_and_never_padding() -> None:
+def test_bert4rec_masks_items_and_never_padding():
     made = network("bert4rec", replace(TINY, mask_ratio=0.3, last_only=0.5))
     assert isinstance(made, BERT4Rec)
     chance = torch.Generator().manual_seed(3)
@@ -107,7 +102,7 @@ def test_bert4rec_masks_items_and_never_padding() -> None:
 
 
 @torch.no_grad()
-def test_a_full_history_gives_way_to_the_mask() -> None:
+def test_a_full_history_gives_way_to_the_mask():
     made = network("bert4rec", replace(TINY, length=6))
     first_changed = HISTORIES.clone()
     first_changed[2, 0] = 1
@@ -117,7 +112,7 @@ def test_a_full_history_gives_way_to_the_mask() -> None:
     )
 
 
-def test_negatives_are_none_of_those_taken() -> None:
+def test_negatives_are_none_of_those_taken():
     chance = torch.Generator().manual_seed(0)
     for taken in (HISTORIES[:, :4], torch.tensor([[9], [7], [1]])):
         for _ in range(50):
@@ -127,15 +122,7 @@ def test_negatives_are_none_of_those_taken() -> None:
 
 
 @torch.no_grad()
-def test_core_scores_are_cosines_over_the_temperature() -> None:
-    scores = network("core")(HISTORIES)
-    assert scores.abs().max() <= 1 / TINY.temperature + 1e-4
-    table = network("core").table()
-    assert torch.allclose(table.norm(dim=1), torch.ones(KNOWN), atol=1e-5)
-
-
-@torch.no_grad()
-def test_core_scores_the_direction_of_a_history_and_not_its_length() -> None:
+def test_core_scores_the_direction_of_a_history_and_not_its_length():
     made = network("core")
     one = made.encode(HISTORIES)
     assert torch.allclose(one.norm(dim=1), torch.full((3,), 1 / TINY.temperature), atol=1e-3)
@@ -146,8 +133,8 @@ def test_core_scores_the_direction_of_a_history_and_not_its_length() -> None:
 
 
 @each_network
-def test_ten_users_are_learnt_by_heart(kind: Kind, walks: TrainingData, tmp_path: Path) -> None:
-    epochs = 90 if kind == "bert4rec" else 30
+def test_ten_users_are_learnt_by_heart(kind, walks, tmp_path):
+    epochs = 45 if kind == "bert4rec" else 30
     hyper = replace(TINY, width=32, inner=32, epochs=epochs, patience=epochs, batch=24, loss="ce")
     trained = train(kind, hyper, walks, tmp_path, no_progress, device=CPU)
     # CORE places a history among its own items, so that these stay before the next one.
@@ -155,25 +142,16 @@ def test_ten_users_are_learnt_by_heart(kind: Kind, walks: TrainingData, tmp_path
     assert trained.epochs[-1].loss < trained.epochs[0].loss / 2
 
 
-@pytest.mark.parametrize("kind", ["bert4rec", "gru4rec", "sasrec"])
-def test_pairs_with_negatives_are_learnt(kind: Kind, walks: TrainingData, tmp_path: Path) -> None:
+def test_pairs_with_negatives_are_learnt(walks, tmp_path):
     hyper = replace(TINY, width=32, inner=32, epochs=30, patience=30, loss="bpr", batch=240)
-    trained = train(kind, hyper, walks, tmp_path, no_progress, device=CPU)
+    trained = train("sasrec", hyper, walks, tmp_path, no_progress, device=CPU)
     assert trained.best.mrr > 0.3, trained.best
     assert trained.epochs[-1].loss < trained.epochs[0].loss / 4
 
 
-@each_network
-def test_a_seed_gives_the_same_loss_to_the_last_digit(
-    kind: Kind, walks: TrainingData, tmp_path: Path
-) -> None:
-    hyper = replace(
-        TINY,
-        dropout=0.2,
-        batch=40,
-        epochs=2,
-        loss="bpr" if kind in ("bert4rec", "gru4rec") else "ce",
-    )
+@pytest.mark.parametrize(("kind", "loss"), [("sasrec", "ce"), ("bert4rec", "bpr")])
+def test_a_seed_gives_the_same_loss_to_the_last_digit(kind, loss, walks, tmp_path):
+    hyper = replace(TINY, dropout=0.2, batch=40, epochs=2, loss=loss)
     first = train(kind, hyper, walks, tmp_path / "a", no_progress, device=CPU)
     second = train(kind, hyper, walks, tmp_path / "b", no_progress, device=CPU)
     other = train(kind, replace(hyper, seed=8), walks, tmp_path / "c", no_progress, device=CPU)
@@ -185,7 +163,7 @@ class Stopped(Exception):
     pass
 
 
-def test_training_goes_on_after_the_last_epoch(walks: TrainingData, tmp_path: Path) -> None:
+def test_training_goes_on_after_the_last_epoch(walks, tmp_path):
     hyper = replace(TINY, dropout=0.2, epochs=5, patience=5)
     whole = train("sasrec", hyper, walks, tmp_path / "whole", no_progress, device=CPU)
 
@@ -204,19 +182,19 @@ def test_training_goes_on_after_the_last_epoch(walks: TrainingData, tmp_path: Pa
     assert all(np.array_equal(resumed.weights[one], whole.weights[one]) for one in whole.weights)
 
 
-def test_other_settings_do_not_go_on(walks: TrainingData, tmp_path: Path) -> None:
+def test_other_settings_do_not_go_on(walks, tmp_path):
     train("sasrec", replace(TINY, epochs=1), walks, tmp_path, no_progress, device=CPU)
     with pytest.raises(DataError, match="other settings or another split"):
         train("sasrec", TINY, walks, tmp_path, no_progress, device=CPU)
 
 
-def test_a_damaged_state_is_named(walks: TrainingData, tmp_path: Path) -> None:
+def test_a_damaged_state_is_named(walks, tmp_path):
     (tmp_path / STATE).write_bytes(b"no state")
     with pytest.raises(DataError, match="cannot be read"):
         train("sasrec", TINY, walks, tmp_path, no_progress, device=CPU)
 
 
-def test_training_stops_early_and_keeps_the_best_epoch(walks: TrainingData, tmp_path: Path) -> None:
+def test_training_stops_early_and_keeps_the_best_epoch(walks, tmp_path):
     hyper = replace(TINY, epochs=100, patience=4, learning_rate=0.05, dropout=0.3)
     trained = train("sasrec", hyper, walks, tmp_path, no_progress, device=CPU)
     assert len(trained.epochs) == trained.best.number + 4 < 100
@@ -224,9 +202,7 @@ def test_training_stops_early_and_keeps_the_best_epoch(walks: TrainingData, tmp_
     assert mrr_of(kept, validation_cases(walks), CPU) == trained.best.mrr
 
 
-def test_a_batch_in_parts_changes_the_weights_alike(
-    walks: TrainingData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_in_parts_changes_the_weights_alike(walks, tmp_path, monkeypatch):
     hyper = replace(TINY, batch=64)
     whole = train("sasrec", hyper, walks, tmp_path / "a", no_progress, device=CPU)
     monkeypatch.setattr("harness_horizon.recommenders.trainer.SCORES_AT_ONCE", 100)
@@ -236,14 +212,7 @@ def test_a_batch_in_parts_changes_the_weights_alike(
     )
 
 
-def test_weights_come_back_as_they_were() -> None:
-    made = network("core")
-    again = network_from("core", TINY, weights_of(made), KNOWN)
-    with torch.no_grad():
-        assert torch.equal(made(HISTORIES), again(HISTORIES))
-
-
-def test_the_published_settings_are_those_of_the_paper() -> None:
+def test_the_published_settings_are_those_of_the_paper():
     made = hyper_of("gru4rec", "published")
     assert (made.width, made.layers, made.dropout, made.length) == (256, 3, 0.15, 100)
     assert (made.learning_rate, made.epochs, made.patience, made.seed) == (2e-5, 10, 10, 2025)

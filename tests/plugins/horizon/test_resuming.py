@@ -63,7 +63,6 @@ def log(tmp_path_factory):
         ("before a file has its name", 4),
         ("before a part is recorded", 8),
         ("before files that are spent are removed", 4),
-        ("before a part is recorded", 17),
     ],
 )
 def test_a_killed_build_continues_and_ends_in_the_same_bytes(log, moment, number):

@@ -82,7 +82,7 @@ def cases(rows: dict[str, tuple[list[Any], int, int]], **given: Any) -> list[Cas
     return list(questions({}, load(Data(rows), options), options))  # type: ignore[arg-type]
 
 
-def test_each_item_from_2020_is_asked_for_after_the_true_items_before_it() -> None:
+def test_each_item_from_2020_is_asked_for_after_the_true_items_before_it():
     assert [(one.id, one.history, one.truths) for one in cases(ROWS)] == [
         ("u/2", ("a", "b"), ("c",)), ("u/3", ("a", "b", "c"), ("d",)),
         ("u/4", ("a", "b", "c", "d"), ("e",)), ("new/1", ("a",), ("b",)),
@@ -91,7 +91,7 @@ def test_each_item_from_2020_is_asked_for_after_the_true_items_before_it() -> No
     assert [one.id for one in cases(ROWS, first_k=1)] == ["u/2", "new/1"]
 
 
-def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_2020() -> None:
+def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_2020():
     many = {"u": (["a", "b", *(f"t{n // 2}" for n in range(40))], 2, 2)}
     [case] = cases(many, ask="long")
     assert (case.id, case.history) == ("u", ("a", "b"))
@@ -107,9 +107,7 @@ def test_a_long_horizon_has_at_most_ten_distinct_titles_after_what_is_before_202
     assert trained.noted[ALONE] == 0
 
 
-def test_users_without_a_past_have_a_long_horizon_in_data_of_published_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_users_without_a_past_have_a_long_horizon_in_data_of_published_alone(monkeypatch):
     rows = ROWS | {"alone": (["a", "b", "c", "d"], 1, 1)}
     build = complete_manifest(SAMPLE)
     published = msgspec.structs.replace(build, options=build.options | {"published": True})
@@ -122,7 +120,7 @@ def test_users_without_a_past_have_a_long_horizon_in_data_of_published_alone(
     assert (found[1].history, found[1].truths) == (("a",), ("b", "c"))
 
 
-def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned() -> None:
+def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned():
     rows = {"u": ([None, " one\n pot ", "", "None", "a", " \t", "b\r\nc"], 4, 4)}
     data = Data(rows)
     options = Options()
@@ -134,7 +132,7 @@ def test_titles_that_are_none_empty_or_of_several_lines_are_cleaned() -> None:
     assert cases({"u": ([None, "", "a"], 2, 2)}) == []
 
 
-def test_the_oldest_titles_leave_first_and_a_title_alone_is_cut() -> None:
+def test_the_oldest_titles_leave_first_and_a_title_alone_is_cut():
     rows = {"u": ([LONG, "old", "new", LONG, "b"], 2, 2), "v": (["a", "b", "c"], 2, 2)}
     data = Data(rows)
     options = Options(history_characters=12)
@@ -151,25 +149,25 @@ def test_the_oldest_titles_leave_first_and_a_title_alone_is_cut() -> None:
 @pytest.mark.parametrize(
     ("most", "kept"), [(1, ("c",)), (8, ("c",)), (9, ("c",)), (10, ("bb", "c")), (99, None)]
 )
-def test_as_many_of_the_latest_titles_as_fit_are_shown(most: int, kept: Any) -> None:
+def test_as_many_of_the_latest_titles_as_fit_are_shown(most, kept):
     titles = ["aaa", "bb", "c"]
     assert recent(titles, most) == (kept or tuple(titles))
     shown = " <SEP> ".join(recent(titles, most))
     assert len(shown) <= most
 
 
-def test_a_first_target_without_a_history_is_an_error_with_its_row() -> None:
+def test_a_first_target_without_a_history_is_an_error_with_its_row():
     with pytest.raises(DataError, match="a row is bad"):
         cases({"u": (["a", "b"], 2, 2)})
 
 
-def test_a_single_query_asks_for_the_next_item_alone() -> None:
+def test_a_single_query_asks_for_the_next_item_alone():
     for given in ({"prompt": "one"}, {"first_k": 2}):
         with pytest.raises(UsageError, match="asked for with the next item"):
             load(Data(ROWS), Options(ask="long", **given))  # type: ignore[arg-type]
 
 
-def test_the_setting_chooses_the_table_and_a_run_its_users() -> None:
+def test_the_setting_chooses_the_table_and_a_run_its_users():
     data = Data(ROWS, most=1)
     found = load(data, Options(setting="1c"))  # type: ignore[arg-type]
     assert data.asked == "cases_1c"

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from builders.horizon_search import search, searcher
+from builders.horizon_search import searcher
+from builders.stages import Worked, work_at_desk
 from harness_horizon.text.finding import COMPARABLE_IF, HORIZON_TEXT
 from harness_horizon.text.histories import Options
-from harness_horizon.text.searching import suits
+from harness_horizon.text.searching import RETRIEVE, Queries, Search, suits
 from harness_horizon.text.text_tables import curves, main
 
 import harness
@@ -20,7 +21,6 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import Reply, Request
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
-from harness.testing.checks import ANY_MODEL
 from harness.testing.scripted import ScriptedModel, offered
 
 MOST_BYTES = 8_192
@@ -49,10 +49,8 @@ def finished(result: Any, label: str = "baseline") -> list[Any]:
             for one in result.summaries]  # fmt: skip
 
 
-def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(
-    tmp_path: Path,
-) -> None:
-    tasks = finished(ran(tmp_path, ["horizon_text"]))
+def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone(tmp_path):
+    tasks = finished(ran(tmp_path, ["horizon_text"], limit=5))
     for setting in ("1c", "1d"):
         asked = {"prompt": "one", "setting": setting}
         tasks += finished(ran(tmp_path, ["horizon_query"], set=asked, limit=3))
@@ -86,8 +84,8 @@ def test_both_tasks_run_and_their_tables_hold_published_rows_beside_cosine_alone
 
 
 def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_users_alone(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     options = {"role": {"retriever": "catalogue"}, "limit": 2}
     [held_out] = finished(ran(tmp_path, ["horizon_long"], **options))
     [trained] = finished(ran(tmp_path, ["horizon_long_1c"], **options))
@@ -103,11 +101,9 @@ def test_a_table_names_what_was_searched_and_its_published_rows_are_of_held_out_
         assert any(COMPARABLE_IF in note for note in sheet.notes) == (papers > 0)
 
 
-def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(
-    tmp_path: Path,
-) -> None:
+def test_recall_of_a_candidate_that_names_the_next_title_is_whole_in_both_merges(tmp_path):
     for merge in ("round_robin", "published"):
-        result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=3)
+        result = ran(tmp_path, ["horizon_query"], knowing("d"), set={"merge": merge}, limit=1)
         [task] = finished(result)
         metrics = task.summary.metrics
         assert metrics["recall_10"].value == metrics["recall_10_user"].value == 1
@@ -120,10 +116,10 @@ THOUGHT = "4,316 tokens, 4,096 of them for reasoning"
 
 @pytest.mark.parametrize("thinks", [True, False])
 def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stamp(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thinks: bool
-) -> None:
+    tmp_path, monkeypatch, thinks
+):
     monkeypatch.setattr(ScriptedModel, "thinks", lambda _: thinks)
-    result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=3)
+    result = ran(tmp_path, ["horizon_query", "horizon_long"], knowing("d"), limit=1)
     stamps = [one.not_comparable_because for one in result.summaries]
     why = ["the candidate thinks: 4,316 tokens, the published 220",
            "the candidate thinks: 4,446 tokens, the published 350"]  # fmt: skip
@@ -135,16 +131,23 @@ def test_what_a_thinking_model_had_beside_table_9_is_in_the_setting_and_the_stam
     )
 
 
-def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
-    tmp_path: Path,
-) -> None:
-    for merge in ("round_robin", "published"):
-        result = ran(tmp_path / merge, ["horizon_query"], set={"merge": merge}, limit=2)
-        [task] = finished(result)
-        lines = (task.path / task.entry.folder / "2-retrieve.jsonl").read_text("utf-8").splitlines()
-        calls = [call for line in lines for call in json.loads(line)["calls"]]
-        asked = [json.loads(call["messages"][0]["content"]) for call in calls]
-        assert {(one["k"], one["merge"]) for one in asked} == {(100, merge)}
+SEARCH = Search(id="u/1", user="u", shown=1, queries=Queries(("a", "b")), truths=("t",))
+FIT = {"found": [[0, 0.5, 0, 0.95]], "truths": [7], "cosines": [[0.5], [0.4]]}
+
+
+async def answered(merge: Any = "round_robin", **changes: Any) -> Worked:
+    answers = [json.dumps(FIT | changes)]
+    options = Options(merge=merge)
+    return await work_at_desk(RETRIEVE, SEARCH, answers, benchmark="horizon_text", options=options)
+
+
+@pytest.mark.parametrize("merge", ["round_robin", "published"])
+async def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(merge):
+    worked = await answered(merge)
+    assert json.loads(worked.requests[0].messages[0].content) == {
+        "queries": ["a", "b"], "truths": ["t"], "k": 100, "merge": merge,
+    }  # fmt: skip
+    assert worked.outcome.near == ((0, 0),)
 
 
 @pytest.mark.parametrize(
@@ -154,16 +157,8 @@ def test_a_catalogue_is_asked_for_a_hundred_titles_in_the_merge_of_the_task(
         ("found", [[0, 0.5, -1, 0.95]]), ("also", [[0, 1, 0.95]]), ("also", [[100, 0, 0.95]]),
     ],
 )  # fmt: skip
-def test_an_answer_that_does_not_fit_its_question_is_a_failure_and_no_value(
-    field: str, value: Any, tmp_path: Path
-) -> None:
-    def answer(request: Request) -> Reply:
-        return Reply(text=json.dumps(json.loads(search(request)) | {field: value}))
-
-    unfit = ScriptedModel(answer, name="unfit", details=ANY_MODEL)
-    result = ran(tmp_path, ["horizon_query"], retriever=unfit, limit=1, max_failures=1.0)
-    recall = finished(result)[0].summary.metrics["recall_10"]
-    assert recall.missing["retrieve/schema"] > 0 and recall.n == 0
+async def test_an_answer_that_does_not_fit_its_question_is_a_failure(field, value):
+    assert (await answered(**{field: value})).outcome.cause == "schema"
 
 
 def knowing(name: str) -> ScriptedModel:
@@ -185,7 +180,7 @@ def knowing(name: str) -> ScriptedModel:
     return ScriptedModel(answer, name=name)
 
 
-def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path: Path) -> None:
+def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path):
     replies = [
         Reply(text='{"queries": ["pot", "kite", "lan', finish="length"),
         Reply(text='{"queries": ["pot"]}'),
@@ -210,14 +205,14 @@ def test_replies_that_are_cut_short_or_without_queries_are_counted(tmp_path: Pat
     assert any("cut replies" in note and "no_list" in note for note in report.sheets[0].notes)
 
 
-def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path: Path) -> None:
+def test_a_case_of_task_2_is_small_beside_its_prompt(tmp_path):
     """With ten queries of sixty characters; the titles of the history are the prompt's."""
 
     def answer(_: Request) -> str:
         text = "a cast iron skillet for camping that lasts for years {:>6}"
         return json.dumps({"queries": [text.format(number) for number in range(10)]})
 
-    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="long"), limit=6)
+    result = ran(tmp_path, ["horizon_query"], ScriptedModel(answer, name="long"), limit=2)
     [task] = finished(result, "long")
     folder = task.path / task.entry.folder
     sizes: dict[str, int] = {}
@@ -242,7 +237,7 @@ def check(kind: str, **details: Any) -> None:
     suits(DATA, Options(), {"candidate": Identity(kind="openai", name="y"), "retriever": retriever})
 
 
-def test_only_a_catalogue_of_the_same_items_suits() -> None:
+def test_only_a_catalogue_of_the_same_items_suits():
     check("catalogue", items="a" * 64)
     check("openai", recorded="digest")
     with pytest.raises(UsageError, match="no catalogue of the items") as error:
@@ -253,18 +248,7 @@ def test_only_a_catalogue_of_the_same_items_suits() -> None:
         check("openai")
 
 
-def test_a_retriever_that_is_no_catalogue_ends_the_run_before_a_question(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no catalogue of the items"):
-        harness.evaluate(
-            "horizon_query", model="baseline", role={"retriever": "baseline"}, data="sample",
-            output_path=tmp_path, quiet=True,
-        )  # fmt: skip
-    assert not list(tmp_path.rglob("*.jsonl"))
-
-
-def test_an_index_of_another_catalogue_ends_the_run_before_a_question(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_of_another_catalogue_ends_the_run_before_a_question(tmp_path, monkeypatch):
     monkeypatch.setattr("harness_horizon.text.histories.items_digest", lambda _: "f" * 64)
     with pytest.raises(UsageError, match="no catalogue of the items") as error:
         harness.evaluate(

@@ -36,7 +36,7 @@ def values(found: Answer, options: Options = NEXT, queries: int = 10) -> dict[st
     return values_of(hits_of(found), len(found.truths), queries, options)
 
 
-def test_the_title_itself_is_exact_and_a_near_one_counts_by_cosine_alone() -> None:
+def test_the_title_itself_is_exact_and_a_near_one_counts_by_cosine_alone():
     found = values(answer((3, 0.8, 0, 0.9), (7, 0.7, 0, 1.0), (9, 0.6, 0, 0.8999)))
     assert (found["recall_10"], found["precision_10"]) == (1, 0.1)
     assert found["ndcg_10"] == pytest.approx(1 / log2(3))
@@ -46,14 +46,14 @@ def test_the_title_itself_is_exact_and_a_near_one_counts_by_cosine_alone() -> No
     assert "published_recall_10" not in found
 
 
-def test_what_is_found_behind_a_cut_does_not_count_there() -> None:
+def test_what_is_found_behind_a_cut_does_not_count_there():
     others = [(number, 0.5, 0, 0.1) for number in range(100, 110)]
     found = values(answer(*others, (7, 0.4, 0, 1.0)))
     assert (found["recall_10"], found["recall_20"]) == (0, 1)
     assert found["ndcg_20"] == pytest.approx(1 / log2(12))
 
 
-def test_the_share_of_true_titles_is_no_more_than_one_and_the_published_recall_can_be() -> None:
+def test_the_share_of_true_titles_is_no_more_than_one_and_the_published_recall_can_be():
     near = [(number, 0.8, 0, 0.95) for number in range(20, 25)]
     found = values(answer((8, 0.9, 1, 1.0), *near, truths=(7, 8)), LONG)
     assert (found["recall_10"], found["recall_10_cosine"]) == (0.5, 1)
@@ -63,7 +63,7 @@ def test_the_share_of_true_titles_is_no_more_than_one_and_the_published_recall_c
     assert found["ndcg_10_cosine"] == pytest.approx(1)
 
 
-def test_a_title_near_to_several_true_ones_finds_them_all_and_is_ranked_for_the_nearest() -> None:
+def test_a_title_near_to_several_true_ones_finds_them_all_and_is_ranked_for_the_nearest():
     found = ((20, 0.8, 1, 0.97), (21, 0.7, 0, 0.3))
     answered = Answer(found, (7, 8, 9), ((0.5,) * 3,), ((0, 0, 0.9), (0, 2, 0.8999)))
     got = values(answered, LONG)
@@ -76,7 +76,7 @@ def test_a_title_near_to_several_true_ones_finds_them_all_and_is_ranked_for_the_
     assert (got["recall_10_cosine"], got["recall_20_cosine"]) == (0, 1)
 
 
-def test_with_the_published_merge_each_query_gives_a_tenth_of_k_and_doubles_count() -> None:
+def test_with_the_published_merge_each_query_gives_a_tenth_of_k_and_doubles_count():
     rows = [[7, *range(100, 109)], [*range(200, 202), 7, *range(202, 209)]]
     found = answer(*((row, 0.5, 0, 0.1) for one in rows for row in one))
     merged = values(found, Options(merge="published"), queries=2)
@@ -86,14 +86,14 @@ def test_with_the_published_merge_each_query_gives_a_tenth_of_k_and_doubles_coun
     assert merged["recall_50"] == 1
 
 
-def test_the_cosines_are_the_mean_of_all_and_of_the_nearest_query_of_each_title() -> None:
+def test_the_cosines_are_the_mean_of_all_and_of_the_nearest_query_of_each_title():
     found = hits_of(Answer(((1, 0.5, 0, 0.1),), (7, 8), ((0.2, 0.8), (0.6, 0.4))))
     assert found.mean == pytest.approx(0.5)
     assert found.best == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("truths", [1, 3, 10])
-def test_exact_scores_agree_with_ir_measures(truths: int) -> None:
+def test_exact_scores_agree_with_ir_measures(truths):
     measures = pytest.importorskip("ir_measures", reason="needs ir-measures")
     rng = np.random.default_rng(truths)
     runs, qrels, ours = {}, {}, []
@@ -141,7 +141,7 @@ HIT, MISS = Hits(100, ((0, 0),), ((0, 0),), 0.4, 0.6), Hits(100, (), (), 0.2, 0.
 NO_LIST, DOWN = Unreadable("no_list", ""), CallFailed("timeout", "")
 
 
-def test_cases_and_users_are_units_with_both_denominators() -> None:
+def test_cases_and_users_are_units_with_both_denominators():
     found = scores(("u", HIT), ("u", MISS), ("u", NO_LIST), ("v", MISS), ("w", DOWN))
     assert list(found) == ["u/0", "u/1", "u/2", "user u", "v/3", "user v", "w/4", "user w"]
     assert found["u/0"].missing["recall_10_whole"] == "fewer_queries"
@@ -165,7 +165,7 @@ def test_cases_and_users_are_units_with_both_denominators() -> None:
     assert found["w/4"].missing["cosine_best"] == "retrieve/timeout"
 
 
-def test_whole_counts_the_users_whose_replies_all_have_all_queries_as_the_authors_do() -> None:
+def test_whole_counts_the_users_whose_replies_all_have_all_queries_as_the_authors_do():
     # The cases 1, 3 and 7 have nine queries and the case 5 none, so that u, v and x do not count.
     found = scores(
         ("u", HIT), ("u", HIT), ("w", HIT), ("v", HIT), ("x", HIT), ("x", NO_LIST), ("y", DOWN),
@@ -181,7 +181,7 @@ def test_whole_counts_the_users_whose_replies_all_have_all_queries_as_the_author
 
 
 @pytest.mark.parametrize(("prompt", "queries"), [("one", "all"), ("paper", "fewer")])
-def test_one_query_is_all_where_one_was_asked_for(prompt: Any, queries: str) -> None:
+def test_one_query_is_all_where_one_was_asked_for(prompt, queries):
     item = Search(id="u/1", user="u", shown=2, queries=Queries(("q",)), truths=("b",))
     [record] = make_records([(item, HIT)], stage="a key")
     found = score_of(record, True, True, Options(prompt=prompt))
@@ -190,14 +190,14 @@ def test_one_query_is_all_where_one_was_asked_for(prompt: Any, queries: str) -> 
     assert found.values["recall_10_whole"] == 1
 
 
-def test_a_long_horizon_has_one_unit_a_user() -> None:
+def test_a_long_horizon_has_one_unit_a_user():
     found = scores(("u", HIT), ("v", NO_LIST), options=LONG)
     assert list(found) == ["u/0", "v/1"]
     assert found["u/0"].values["published_recall_50_whole"] == 1
     assert found["v/1"].missing["published_recall_100"] == "generate/no_list"
 
 
-def test_the_metrics_of_each_cut_are_those_that_the_tasks_score() -> None:
+def test_the_metrics_of_each_cut_are_those_that_the_tasks_score():
     of_ten = {
         "recall_10", "precision_10", "ndcg_10", "published_recall_10",
         "recall_10_cosine", "precision_10_cosine", "ndcg_10_cosine",
@@ -224,7 +224,7 @@ PRINTED = {
 }
 
 
-def test_the_published_tables_are_those_of_the_page() -> None:
+def test_the_published_tables_are_those_of_the_page():
     for name, source in (("table5", "Table 5"), ("table6", "Table 6")):
         table = TABLES.read(name)
         assert table.source == source

@@ -1,13 +1,11 @@
 """Training cases, vocabulary and the rules that count; none of it needs torch."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from harness_horizon.next_item.cases import ItemData, Options, Person
 from harness_horizon.recommenders.rankers import neighbours, popular, scores_after
 from harness_horizon.recommenders.training_data import (
-    TrainingData,
     Vocabulary,
     padded,
     training_cases,
@@ -15,10 +13,8 @@ from harness_horizon.recommenders.training_data import (
     windows,
 )
 
-Make = Callable[..., TrainingData]
 
-
-def test_each_prefix_is_a_case(training_data: Make) -> None:
+def test_each_prefix_is_a_case(training_data):
     data = training_data([[30, 10, 20], [10], [20, 30]])
     [(histories, targets)] = training_cases(data).batches(10, 5)
     assert data.vocabulary.items.tolist() == [10, 20, 30]
@@ -26,7 +22,7 @@ def test_each_prefix_is_a_case(training_data: Make) -> None:
     assert targets.tolist() == [1, 2, 3]
 
 
-def test_long_histories_keep_their_latest_items(training_data: Make) -> None:
+def test_long_histories_keep_their_latest_items(training_data):
     data = training_data([list(range(1, 8))])
     cases = training_cases(data)
     batches = list(cases.batches(2, 3, np.array([5, 0, 2])))
@@ -34,9 +30,7 @@ def test_long_histories_keep_their_latest_items(training_data: Make) -> None:
     assert [one.tolist() for _, one in batches] == [[7, 2], [4]]
 
 
-def test_validation_skips_unknown_items_and_counts_unknown_targets_as_misses(
-    training_data: Make,
-) -> None:
+def test_validation_skips_unknown_items_and_counts_unknown_targets_as_misses(training_data):
     data = training_data([[1, 2, 3]], [[1, 9, 2, 3], [9, 1], [2, 9], [3, 1, 9, 2]])
     cases = validation_cases(data)
     [(histories, targets)] = cases.batches(10, 5)
@@ -44,7 +38,7 @@ def test_validation_skips_unknown_items_and_counts_unknown_targets_as_misses(
     assert targets.tolist() == [3, 0, 2]
 
 
-def test_unknown_items_have_no_number() -> None:
+def test_unknown_items_have_no_number():
     known = Vocabulary(np.array([4, 7, 9]))
     assert known.numbers(np.array([9, 5, 4, 100, -1])).tolist() == [3, 0, 1, 0, 0]
     assert Vocabulary(np.array([], dtype=np.int64)).numbers(np.array([1])).tolist() == [0]
@@ -52,20 +46,20 @@ def test_unknown_items_have_no_number() -> None:
     assert padded(rows, 2).tolist() == [[1, 2], [0, 0]]
 
 
-def test_windows_never_reach_into_another_history() -> None:
+def test_windows_never_reach_into_another_history():
     numbers = np.arange(1, 11)
     found = windows(numbers, np.array([0, 4]), np.array([4, 10]), 3)
     assert found.tolist() == [[2, 3, 4], [8, 9, 10]]
     assert windows(numbers, np.array([4]), np.array([6]), 3).tolist() == [[5, 6, 0]]
 
 
-def test_popular_counts_interactions(training_data: Make) -> None:
+def test_popular_counts_interactions(training_data):
     data = training_data([[1, 2, 2], [2, 3]])
     assert popular(data)["counts"].tolist() == [1, 3, 1]
     assert scores_after(None, popular(data)).tolist() == [1, 3, 1]
 
 
-def test_neighbours_follow_within_ten_places_weighted_by_distance(training_data: Make) -> None:
+def test_neighbours_follow_within_ten_places_weighted_by_distance(training_data):
     data = training_data([[1, 2, 3], [1, 3], [4, *range(10, 20), 5]])
     arrays = neighbours(data)
     after = dict(zip(data.vocabulary.items.tolist(), scores_after(1, arrays), strict=True))
@@ -78,16 +72,14 @@ def test_neighbours_follow_within_ten_places_weighted_by_distance(training_data:
     assert scores_after(3, arrays).argmax() in (0, 2)
 
 
-def test_the_popular_one_of_equal_neighbours_is_first(training_data: Make) -> None:
+def test_the_popular_one_of_equal_neighbours_is_first(training_data):
     data = training_data([[1, 2], [1, 3], [4, 3], [5, 6]])
     scores = scores_after(1, neighbours(data))
     order = data.vocabulary.items[np.argsort(-scores, kind="stable")]
     assert order[:2].tolist() == [3, 2]
 
 
-def test_validation_cuts_a_history_before_it_drops_unknown_items_as_a_question_does(
-    training_data: Make,
-) -> None:
+def test_validation_cuts_a_history_before_it_drops_unknown_items_as_a_question_does(training_data):
     rows = [[1, *range(1000, 1099), 2, 3], [1, *range(1000, 1100), 2]]
     data = training_data([[1, 2, 3]], rows)
     [(histories, targets)] = validation_cases(data).batches(10, 100)
@@ -99,7 +91,7 @@ def test_validation_cuts_a_history_before_it_drops_unknown_items_as_a_question_d
     assert [row[row > 0].tolist() for row in known] == [[2], []]
 
 
-def test_all_items_from_the_first_one_asked_validate(training_data: Make) -> None:
+def test_all_items_from_the_first_one_asked_validate(training_data):
     data = training_data([[1, 2, 3]])
     data = replace(data, asked=np.array([1]))
     [(histories, targets)] = validation_cases(data).batches(10, 5)

@@ -18,7 +18,6 @@ HISTORY = [
 
 def test_the_most_frequent_words_cite_every_title_they_stand_in():
     answer = frequent_words({"history": HISTORY, "max_interests": 2}, Random(0))
-
     assert sorted(json.loads(answer), key=lambda one: one["interest"]) == [
         {"interest": "swimming", "items": [1, 2, 3]},
         {"interest": "winter", "items": [1, 4]},
@@ -28,14 +27,12 @@ def test_the_most_frequent_words_cite_every_title_they_stand_in():
 def test_chance_breaks_ties_and_a_seed_repeats_it():
     first = {"history": HISTORY, "max_interests": 1}
     answers = [frequent_words(first, Random(seed)) for seed in range(20)]
-
     assert len(set(answers)) == 2
     assert answers == [frequent_words(first, Random(seed)) for seed in range(20)]
 
 
 def test_an_answer_is_read_by_the_common_parser():
     answer = frequent_words({"history": HISTORY, "max_interests": 3}, Random(0))
-
     assert read_interests(answer).rung == "strict"
 
 

@@ -37,7 +37,6 @@ def test_rows_of_one_person_need_not_stand_together(people, tmp_path):
     file.write_text(
         "user_id,title,action\n7,Rye bread,liked\n8,Night trains,liked\n7,Owls at night,skipped\n"
     )
-
     assert sorted(people(file), key=lambda person: person.id) == [
         Person("7", (Engagement("Rye bread", True), Engagement("Owls at night", False))),
         Person("8", (Engagement("Night trains", True),)),
@@ -47,7 +46,6 @@ def test_rows_of_one_person_need_not_stand_together(people, tmp_path):
 def test_a_limit_keeps_whole_people(people):
     everybody = {person.id: person for person in people("sample")}
     three = people("sample", limit=3)
-
     assert len(everybody) == 40
     assert len(three) == 3
     assert all(everybody[person.id] == person for person in three)
@@ -63,8 +61,6 @@ def test_a_limit_keeps_whole_people(people):
 def test_a_bad_value_is_named_with_its_place(people, tmp_path, title, action, said):
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps({"user": "7", "title": title, "action": action}) + "\n")
-
     with pytest.raises(DataError) as caught:
         people(file)
-
     assert all(one in str(caught.value) for one in said)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-import pytest
 import yaml
 from harness_interests import plugin
 from harness_interests.benchmark import INTERESTS
@@ -17,26 +16,16 @@ TASKS = ROOT / "task_configs/interests"
 
 def test_the_hooks_register_lazy_factories():
     benchmarks, respondents = {}, []
-
     plugin.register_benchmarks(lambda name, factory: benchmarks.update({name: factory}))
     plugin.register_respondents(lambda *where: respondents.append(where))
-
     assert benchmarks["interests"]() is INTERESTS
     ((*where, factory),) = respondents
     assert where == ["interests", "name", "candidate"]
     assert factory()({"history": [], "max_interests": 5}, None) == "[]"
 
 
-@pytest.mark.parametrize("name", ["interests", "interests_short", "interests_strict"])
-def test_the_options_of_every_task_are_the_benchmarks(name):
-    options = yaml.safe_load((TASKS / f"{name}.yaml").read_text())["options"]
-
-    assert isinstance(msgspec.convert(options, Options, strict=True), Options)
-
-
 def test_the_task_says_what_the_code_takes_as_usual():
     task = yaml.safe_load((TASKS / "interests.yaml").read_text())
-
     assert task["options"] == msgspec.to_builtins(Options())
     assert task["metrics"] == list(INTERESTS.metrics)
     assert INTERESTS.main == ("support",)
@@ -44,7 +33,6 @@ def test_the_task_says_what_the_code_takes_as_usual():
 
 def test_the_candidate_reads_numbers_reactions_and_titles():
     template = Templates([ROOT / "prompts"]).get("interests", "name", "candidate")
-
     system, user = template.render(
         {
             "history": [
@@ -54,7 +42,6 @@ def test_the_candidate_reads_numbers_reactions_and_titles():
             "max_interests": 4,
         }
     )
-
     assert (system.role, user.role) == ("system", "user")
     assert "\n\n1. [liked] Rye <bread>\n2. [skipped] Night trains\n\n" in user.content
     assert "at most 4 interests" in user.content
@@ -62,7 +49,6 @@ def test_the_candidate_reads_numbers_reactions_and_titles():
 
 def test_the_judge_reads_the_interest_and_labelled_titles():
     template = Templates([ROOT / "prompts"]).get("interests", "support", "judge")
-
     _, user = template.render(
         {
             "subject": "baking",
@@ -73,6 +59,5 @@ def test_the_judge_reads_the_interest_and_labelled_titles():
             "at_most": None,
         }
     )
-
     assert "interested in: baking\n" in user.content
     assert "\n\n1. Rye bread\n2. Honey cakes\n\n" in user.content

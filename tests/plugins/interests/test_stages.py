@@ -10,18 +10,14 @@ from harness.contracts.outcomes import CallFailed, NoVerdict, Parsed, Unreadable
 def test_a_history_is_the_latest_engagements_in_their_order():
     rye, owls, geese = (Engagement(title, True) for title in ("rye", "owls", "geese"))
     people = [Person("ada", (rye, owls, geese)), Person("ben", (rye,))]
-
     ada, ben = histories({}, people, Options(window=2))
-
     assert (ada.id, ada.user, ada.engagements) == ("ada", "ada", (owls, geese))
     assert ben.engagements == (rye,)
 
 
 async def test_the_candidate_sees_numbered_titles_and_is_read(history, desk):
     scripted = desk('[{"interest": "baking", "items": [1, 1]}]', max_interests=5)
-
     interests = await name_interests(history("ada", "+rye", "-trains"), scripted)
-
     assert interests == (Interest("baking", (1,)),)
     assert scripted.asked == [
         (
@@ -41,9 +37,7 @@ async def test_the_candidate_sees_numbered_titles_and_is_read(history, desk):
 
 async def test_interests_beyond_the_most_asked_for_are_not_read(history, desk):
     parsed = Parsed((Interest("a", (1,)), Interest("b", (1,)), Interest("c", (1,))), "strict")
-
     interests = await name_interests(history("ada", "+rye"), desk(parsed, max_interests=2))
-
     assert interests == (Interest("a", (1,)), Interest("b", (1,)))
 
 
@@ -57,7 +51,6 @@ async def test_a_failure_to_answer_is_returned_as_it_is(history, desk):
 def test_a_claim_holds_the_liked_items_that_an_interest_cites(history, named):
     ada = history("ada", "+rye", "-trains", "+owls")
     upstreams = {"name": named((ada, {"birds": (3, 2, 7, 1), "railways": (2,), "owls": (3,)}))}
-
     assert list(claims(upstreams, [], Options())) == [
         Claim(id="ada/1", user="ada", interest="birds", numbers=(3, 1), titles=("owls", "rye")),
         Claim(id="ada/3", user="ada", interest="owls", numbers=(3,), titles=("owls",)),
@@ -66,7 +59,6 @@ def test_a_claim_holds_the_liked_items_that_an_interest_cites(history, named):
 
 def test_a_person_without_an_answer_makes_no_claims(history, named):
     upstreams = {"name": named((history("ada", "+rye"), Unreadable("no_json")))}
-
     assert list(claims(upstreams, [], Options())) == []
 
 
@@ -75,7 +67,6 @@ CLAIM = Claim(id="ada/1", user="ada", interest="birds", numbers=(3, 1), titles=(
 
 async def test_the_judge_chooses_among_the_titles_and_numbers_are_kept(desk):
     scripted = desk(Selected(chosen=(0,), rung="strict"))
-
     assert await weigh_evidence(CLAIM, scripted) == Support(kept=(3,))
     assert scripted.asked == [
         ("judge", Select(prompt="support", subject="birds", options=("owls", "rye")))
@@ -84,6 +75,5 @@ async def test_the_judge_chooses_among_the_titles_and_numbers_are_kept(desk):
 
 async def test_a_judge_that_keeps_nothing_is_a_value_and_one_that_fails_is_not(desk):
     failure = NoVerdict("no_json")
-
     assert await weigh_evidence(CLAIM, desk(Selected(chosen=(), rung="strict"))) == Support(())
     assert await weigh_evidence(CLAIM, desk(failure)) is failure

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import struct
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -21,8 +19,6 @@ from harness.registry.hookspecs import RunEnded
 from harness.runs.manifest import Session
 from harness.testing import FaultyServer
 
-ROOT = Path(__file__).resolve().parents[3]
-FOLDER = ROOT / "plugins" / "harness_trackers"
 BLOCK = 32 * 1024
 ANSWER = '[{"interest": "answered-in-confidence", "items": [1, 2]}]'
 VARIABLES = ("WANDB_PROJECT", "MLFLOW_TRACKING_URI")
@@ -244,11 +240,3 @@ def test_a_metric_without_a_value_is_not_sent():
     summary = SimpleNamespace(task="a", main=("m",), metrics={"m": metric})
     result = SimpleNamespace(summaries=[summary], means=[], manifest=SimpleNamespace(sessions=()))
     assert numbers_of(result) == {"a/m.n": 0, "a/m.missing": 3}
-
-
-def test_the_plugin_is_two_small_files_with_an_extra_each():
-    files = {file.name: file.read_text("utf-8") for file in FOLDER.glob("**/*.py")}
-    assert files.keys() == {"__init__.py", "wandb.py", "mlflow.py"}
-    assert all(len(text.splitlines()) <= 60 for text in files.values())
-    extras = importlib.metadata.metadata("user-understanding-harness").get_all("Provides-Extra")
-    assert {"wandb", "mlflow"} <= set(extras)

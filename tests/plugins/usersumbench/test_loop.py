@@ -41,188 +41,129 @@ def a_round(genre, consistent=True, reference=None, **more):
     return Round(said(genre), True, ("Heat", genre), pairs(genre, consistent, reference), **more)
 
 
-async def test_a_summary_that_is_consistent_at_once_is_checked_once():
-    worked = await work(SEGMENT, segment(), [said("Crime"), *checked("Crime")])
+JAZZ, FOLK = ([said(genre), *checked(genre, WRONG)] for genre in ("Jazz", "Folk"))
+CRIME = [said("Crime"), *checked("Crime")]
+FINE_ROUND, BAD_ROUND = a_round("Crime"), a_round("Jazz", False, "Crime")
+UNJUDGED = (Pair("Which film?", "Heat"), Pair("Which genre?", "Crime"))
+ONE_STATUS = '[Status#1: "consistent", ReferenceAnswer#1: "none"]'
+CUT, REFUSED = Reply(text="consis", finish="length"), Reply(text="", finish="refused")
 
-    assert worked.outcome == Refined(said("Crime"), (a_round("Crime"),))
-    assert worked.asked == ["segment", *CHECK]
-    assert worked.outcome.outcome == "consistent at once"
+LOOPS = {
+    "consistent at once": (CRIME, (FINE_ROUND,), ["segment", *CHECK], "consistent at once"),
+    "fixed": (
+        [*JAZZ, *CRIME], (BAD_ROUND, FINE_ROUND), ["segment", *CHECK, "revise#1", *CHECK], "fixed"
+    ),
+    "never fixed": (
+        JAZZ * 4, (BAD_ROUND,) * 4,
+        ["segment", *CHECK, *(name for n in (1, 2, 3) for name in (f"revise#{n}", *CHECK))], "left",
+    ),
+    "missing the query": (
+        ["A list.", "inconsistent", *CRIME], (Round("A list.", False), FINE_ROUND),
+        ["segment", "fits_query", "segment#1", *CHECK], "fixed",
+    ),
+    "no entity": (
+        ["Nice.", "consistent", "NONE"], (Round("Nice.", True),),
+        ["segment", "fits_query", "entities"], "consistent at once",
+    ),
+    "a pair without a judgement": (
+        [said("Jazz"), *checked("Jazz", ONE_STATUS)], (a_round("Jazz", None),),
+        ["segment", *CHECK], "undecided",
+    ),
+    "the query unread": (
+        [said("Crime"), "perhaps", *checked("Crime")[1:]],
+        (Round(said("Crime"), None, ("Heat", "Crime"), pairs("Crime"), ("fits_query",)),),
+        ["segment", *CHECK], "undecided",
+    ),
+    "entities unread": (
+        [said("Crime"), "consistent", "opera"],
+        (Round(said("Crime"), True, (), (), ("entities",)),),
+        ["segment", *CHECK[:2]], "undecided",
+    ),
+    "pairs unread": (
+        [said("Crime"), "consistent", "Heat\nCrime", "Sorry."],
+        (Round(said("Crime"), True, ("Heat", "Crime"), (), ("questions",)),),
+        ["segment", *CHECK[:3]], "undecided",
+    ),
+    "judgements unread": (
+        [said("Crime"), *checked("Crime", "Sorry.")],
+        (Round(said("Crime"), True, ("Heat", "Crime"), UNJUDGED, ("judgements",)),),
+        ["segment", *CHECK], "undecided",
+    ),
+    "checks cut and refused": (
+        [said("Crime"), CUT, REFUSED],
+        (Round(said("Crime"), None, unread=("fits_query", "entities")),),
+        ["segment", *CHECK[:2]], "undecided",
+    ),
+}  # fmt: skip
 
 
-async def test_a_flagged_summary_is_corrected_with_its_wrong_pairs_and_checked_again():
-    worked = await work(
-        SEGMENT,
-        segment(),
-        [said("Jazz"), *checked("Jazz", WRONG), said("Crime"), *checked("Crime")],
-    )
+@pytest.mark.parametrize("loop", LOOPS)
+async def test_what_is_asked_and_recorded(loop):
+    answers, rounds, asked, outcome = LOOPS[loop]
+    worked = await work(SEGMENT, segment(), answers)
+    assert worked.outcome == Refined(rounds[-1].summary, rounds)
+    assert worked.outcome.outcome == outcome
+    assert worked.asked == asked
 
-    rounds = (a_round("Jazz", False, "Crime"), a_round("Crime"))
-    assert worked.outcome == Refined(said("Crime"), rounds)
-    assert worked.asked == ["segment", *CHECK, "revise#1", *CHECK]
-    assert worked.outcome.outcome == "fixed"
+
+async def test_a_correction_shows_the_wrong_pairs_alone():
+    worked = await work(SEGMENT, segment(), [*JAZZ, *CRIME])
     [correction] = worked.shown("revise")
     assert said("Jazz") in correction
     assert (
         '[Question#1: "Which genre?", Answer#1: "Jazz", ReferenceAnswer#1: "Crime"]' in correction
     )
-
-
-async def test_a_consistent_pair_and_its_none_are_never_shown_to_the_candidate():
-    worked = await work(
-        SEGMENT,
-        segment(),
-        [said("Jazz"), *checked("Jazz", WRONG), said("Crime"), *checked("Crime")],
-    )
-
-    [correction] = worked.shown("revise")
     assert "none" not in correction
     assert "Which film?" not in correction
 
 
-async def test_a_summary_that_is_never_fixed_is_checked_once_more_and_left():
-    again = [part for _ in range(3) for part in (said("Jazz"), *checked("Jazz", WRONG))]
-    worked = await work(SEGMENT, segment(), [said("Jazz"), *checked("Jazz", WRONG), *again])
-
-    assert worked.asked == ["segment", *CHECK] + [
-        name for number in (1, 2, 3) for name in (f"revise#{number}", *CHECK)
-    ]
-    assert len(worked.asked) == 20
-    assert worked.outcome == Refined(said("Jazz"), (a_round("Jazz", False, "Crime"),) * 4)
-    assert worked.outcome.outcome == "left"
-
-
 async def test_the_option_bounds_the_regenerations():
-    answers = [said("Jazz"), *checked("Jazz", WRONG), said("Folk"), *checked("Folk", WRONG)]
-    worked = await work(SEGMENT, segment(), answers, max_iterations=1)
-
+    worked = await work(SEGMENT, segment(), [*JAZZ, *FOLK], max_iterations=1)
     assert worked.outcome.text == said("Folk")
     assert len(worked.outcome.rounds) == 2
 
 
-async def test_a_summary_that_misses_the_query_is_asked_for_again_before_any_question():
-    answers = ["A list.", "inconsistent", said("Crime"), *checked("Crime")]
-    worked = await work(SEGMENT, segment(), answers)
-
-    assert worked.asked == ["segment", "fits_query", "segment#1", *CHECK]
-    assert worked.outcome.rounds == (Round("A list.", False), a_round("Crime"))
+async def test_a_summary_that_misses_the_query_is_asked_for_with_another_seed():
+    worked = await work(SEGMENT, segment(), ["A list.", "inconsistent", *CRIME])
     first, second = (one for one in worked.requests if one.topic.prompt == "segment")
     assert first.messages == second.messages
     assert first.seed != second.seed
 
 
-async def test_a_summary_that_always_misses_the_query_is_asked_for_four_times():
-    worked = await work(SEGMENT, segment(), ["A list.", "inconsistent"] * 4)
-
-    assert worked.outcome == Refined("A list.", (Round("A list.", False),) * 4)
-    assert len(worked.asked) == 8
-
-
-async def test_a_summary_without_an_entity_is_consistent():
-    worked = await work(SEGMENT, segment(), ["Nice.", "consistent", "NONE"])
-
-    assert worked.outcome == Refined("Nice.", (Round("Nice.", True),))
-    assert worked.asked == ["segment", "fits_query", "entities"]
-
-
-async def test_a_pair_without_a_judgement_asks_for_no_other_summary():
-    one = '[Status#1: "consistent", ReferenceAnswer#1: "none"]'
-    worked = await work(SEGMENT, segment(), [said("Jazz"), *checked("Jazz", one)])
-
-    assert worked.outcome.rounds == (a_round("Jazz", None),)
-    assert worked.outcome.outcome == "undecided"
-
-
 async def test_only_pairs_that_were_judged_wrong_are_corrected():
     one = '[Status#1: "inconsistent", ReferenceAnswer#1: "Big"]'
-    answers = [said("Jazz"), *checked("Jazz", one), said("Crime"), *checked("Crime")]
-    worked = await work(SEGMENT, segment(), answers)
-
+    worked = await work(SEGMENT, segment(), [said("Jazz"), *checked("Jazz", one), *CRIME])
     [correction] = worked.shown("revise")
     assert 'Answer#1: "Heat", ReferenceAnswer#1: "Big"]' in correction
     assert "Which genre?" not in correction
 
 
 @pytest.mark.parametrize("reference", [None, "none", "None."])
-async def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
+def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
     assert shown([Pair("q", "a", False, reference)], with_references=True) == (
         '[Question#1: "q", Answer#1: "a", '
         'ReferenceAnswer#1: "nothing in my activities supports an answer"]'
     )
 
 
-UNREAD = {
-    "fits_query": (
-        ["perhaps", *checked("Crime")[1:]],
-        Round(said("Crime"), None, ("Heat", "Crime"), pairs("Crime"), ("fits_query",)),
-    ),
-    "entities": (
-        ["consistent", "opera"],
-        Round(said("Crime"), True, (), (), ("entities",)),
-    ),
-    "questions": (
-        ["consistent", "Heat\nCrime", "Sorry."],
-        Round(said("Crime"), True, ("Heat", "Crime"), (), ("questions",)),
-    ),
-    "judgements": (
-        [*checked("Crime", "Sorry.")],
-        Round(
-            said("Crime"),
-            True,
-            ("Heat", "Crime"),
-            (Pair("Which film?", "Heat"), Pair("Which genre?", "Crime")),
-            ("judgements",),
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize("check", UNREAD)
-async def test_a_check_that_cannot_be_read_is_noted_and_asks_for_nothing(check):
-    answers, found = UNREAD[check]
-    worked = await work(SEGMENT, segment(), [said("Crime"), *answers])
-
-    assert worked.outcome == Refined(said("Crime"), (found,))
-    assert worked.outcome.outcome == "undecided"
-
-
-async def test_a_check_that_was_cut_or_refused_is_unreadable():
-    answers = [
-        said("Crime"),
-        Reply(text="consis", finish="length"),
-        Reply(text="", finish="refused"),
-    ]
-    worked = await work(SEGMENT, segment(), answers)
-
-    assert worked.outcome.rounds == (Round(said("Crime"), None, unread=("fits_query", "entities")),)
-
-
 @pytest.mark.parametrize("calls", range(6))
 async def test_a_call_that_fails_fails_the_segment(calls):
-    answers = [said("Jazz"), *checked("Jazz", WRONG), said("Crime")][:calls]
+    answers = [*JAZZ, said("Crime")][:calls]
     worked = await work(SEGMENT, segment(), [*answers, CallError("bad_request", "no")])
-
     assert worked.outcome == CallFailed("bad_request", "no")
     assert len(worked.calls) == calls + 1
 
 
-@pytest.mark.parametrize("before", [[], [said("Jazz"), *checked("Jazz", WRONG)]])
+@pytest.mark.parametrize("before", [[], JAZZ])
 async def test_a_summary_that_is_cut_fails_the_segment(before):
     cut = Reply(text="Likes", finish="length")
     worked = await work(SEGMENT, segment(), [*before, cut])
-
     assert isinstance(worked.outcome, Unreadable)
     assert worked.outcome.cause == "truncated"
 
 
-async def test_an_empty_summary_is_checked_like_any_other():
-    worked = await work(SEGMENT, segment(), ["", "inconsistent", said("Crime"), *checked("Crime")])
-
-    assert worked.outcome.rounds[0] == Round("", False)
-
-
 async def test_the_verifier_sees_the_activities_of_the_segment_and_the_candidate_its_time():
     worked = await work(SEGMENT, segment(), [said("Crime"), *checked("Crime")])
-
     [judged], [asked] = worked.shown("judgements"), worked.shown("segment")
     for text in (judged, asked):
         assert 'watched "Heat" [Crime] around Sat 05/15/2004 4PM\nwatched "Big"' in text
@@ -244,7 +185,6 @@ def linker(tmp_path, monkeypatch):
 async def test_an_extractor_finds_entities_in_place_of_the_verifier(linker):
     answers = [said("Crime"), "consistent", *checked("Crime")[2:]]
     worked = await work(SEGMENT, segment(), answers, extractor=linker)
-
     assert worked.outcome.rounds == (a_round("Crime"),)
     assert worked.asked == ["segment", "fits_query", "questions", "judgements"]
 

@@ -8,25 +8,9 @@ from builders.usersumbench import accuracy_of_rules
 from harness_usersumbench.questions import Pool, derangement, ordered
 from harness_usersumbench.records import TASKS, Drawn
 
-from harness.base.errors import DataError
-
 FIVE = Drawn(options=("right", "b", "c", "d", "e"), counts=(5, 9, 1, 9, 2))
 CHI_SQUARED_4 = 18.467
 """The value that chance exceeds once in a thousand, with 4 degrees of freedom."""
-
-
-def test_wrong_options_are_four_that_are_not_excluded():
-    pool = Pool([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
-    for seed in range(500):
-        rng = Random(seed)
-        never = {2, *(int(rng.random() * 10) for _ in range(5))}
-        for found in (
-            pool.by_chance(rng, 2, never=never),
-            pool.by_popularity(rng, [2], never=never, often=Counter()),
-        ):
-            assert found[0] == 2
-            assert len(set(found)) == 5
-            assert not {*found[1:]} & never
 
 
 def test_the_only_four_left_are_found():
@@ -98,7 +82,7 @@ GENRE_WEIGHTS = (22, 21, 14, 11, 9, 8, 8, 5, 4, 4, 4, 3, 2, 2, 2, 1, 1, 1)
 def test_with_popular_wrong_options_no_rule_on_rank_or_position_is_better_than_chance(
     load_people, movielens
 ):
-    """Of 8,000 users who each rated three of 800 films, of which few are rated by many."""
+    """Of 5,000 users who each rated three of 800 films, of which few are rated by many."""
     chance = Random(11)
     movies = []
     for movie in range(800):
@@ -107,12 +91,12 @@ def test_with_popular_wrong_options_no_rule_on_rank_or_position_is_better_than_c
         movies.append((movie, title, "|".join(genres)))
     weights = [1 / (movie + 60) for movie in range(800)]
     ratings = []
-    for user in range(8_000):
+    for user in range(5_000):
         own = dict.fromkeys(chance.choices(range(800), weights, k=9))
         ratings += [(user, movie, 1_000 + time) for time, movie in enumerate([*own][:3])]
     folder = movielens(ratings, movies)
     people = load_people("movielens", folder, min_activities=3, distractors="popularity")
-    assert len(people.all) == 8_000
+    assert len(people.all) == 5_000
     for task, rules in accuracy_of_rules(people.all, seed=0, runs=1).items():
         print(task, {rule: round(share, 3) for rule, share in sorted(rules.items())})
         best = max(share for rule, share in rules.items() if rule.startswith(("rank", "position")))
@@ -133,7 +117,7 @@ def test_wrong_options_are_what_somebody_did(load_people, movielens):
     movies = [(movie, f"Film {movie} (1990)", f"Genre {movie}") for movie in range(8)]
     ratings = [("u", 0, 1), ("u", 1, 2), *(("v", movie, movie) for movie in range(6))]
     folder = movielens(ratings, movies)
-    for seed in range(5):
+    for seed in range(2):
         for distractors in ("uniform", "popularity"):
             people = load_people(
                 "movielens", folder, seed=seed, min_activities=2, distractors=distractors
@@ -181,11 +165,3 @@ def test_everybody_is_shown_another_users_summary_and_nobody_two():
         assert others == derangement(ids[::-1], seed)
     ids = [f"u{number}" for number in range(30)]
     assert derangement(ids, 1) != derangement(ids, 2)
-
-
-def test_one_user_has_no_other(raised):
-    assert (
-        raised(DataError, derangement, ["u"], 0, found="1 user")
-        == "no other user's summary can be shown\nexpected: at least two users\n"
-        "to do: leave out the tasks that end in _other, or take more with --limit"
-    )

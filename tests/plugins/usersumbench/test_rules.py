@@ -58,13 +58,11 @@ def test_the_verifier_finds_what_a_segment_invents_and_the_revision_leaves_it_ou
     summary = rules.segment(given, Chance(invents=True))
     assert "Categories: Drama (2), Opera (2), Comedy (1), Crime (1)" in summary
     assert rules.fits_query({"summary": summary, "query": "q"}, Random(0)) == "consistent"
-
     entities = rules.entities({"summary": summary, "most": 3}, Random(0))
     assert entities.splitlines() == ["Drama", "Opera", "Comedy"]
     pairs = rules.questions({"kg_entities": entities, "summary": summary}, Random(0))
     assert pairs.splitlines()[1].startswith('[Question#2: "')
     assert pairs.splitlines()[1].endswith('Answer#2: "Opera"]')
-
     judged = rules.judgements(
         {"question_answer_pairs": pairs, "user_activities": SEGMENT}, Random(0)
     )
@@ -73,7 +71,6 @@ def test_the_verifier_finds_what_a_segment_invents_and_the_revision_leaves_it_ou
         '[Status#2: "inconsistent", ReferenceAnswer#2: "Drama"]',
         '[Status#3: "consistent", ReferenceAnswer#3: "none"]',
     ]
-
     wrong = '[Question#1: "What?", Answer#1: "Opera", ReferenceAnswer#1: "Drama"]'
     asked = {**given, "previous_summary": summary, "previous_question_answer_pairs": wrong}
     assert "Opera" not in rules.revise(asked, Chance(invents=False))

@@ -3,18 +3,13 @@
 import json
 import re
 from hashlib import sha256
-from itertools import pairwise
 
 import pytest
 from harness_usersumbench.benchmark import USERSUMBENCH
-from harness_usersumbench.records import TASKS
 
 from harness import Benchmark
 from harness.base.errors import UsageError
 from harness.cli.main import main
-from harness.pipeline.forecast import rehearse
-from harness.pipeline.settings import make_settings
-from harness.registry import load_plugins
 from harness.testing import ScriptedModel
 
 HC = "usersum_movielens_hc"
@@ -48,35 +43,12 @@ def records(result, task=HC):
     return found
 
 
-async def test_the_loop_is_forecast_in_calls_and_in_money():
-    model = {"model": "openai", "model_args": {"base_url": "http://127.0.0.1:9/v1", "model": "m"}}
-    prices = {"openai:m": {"input": 1.0, "output": 2.0}}
-    settings = {"tasks": (HC,), "data": "sample", "prices": prices, **model}
-    forecast = await rehearse(make_settings(settings), load_plugins())
-
-    by_stage = {one.stage: one for one in forecast.stages}
-    loop = by_stage["segment"]
-    assert (loop.least_calls, loop.most_calls) == (3 * loop.items, 20 * loop.items)
-    assert {role.role for role in loop.roles} == {"candidate", "verifier"}
-    assert loop.least_calls <= sum(role.calls for role in loop.roles) <= loop.most_calls
-    for role in loop.roles:
-        assert 0 < role.cost.least < role.cost.at_most < role.cost.most
-    assert by_stage["predict"].items == len(TASKS) * 3 * by_stage["combine"].items
-
-
-def test_the_verifier_and_the_predictor_are_the_candidate_unless_named(harness_run):
-    model = ScriptedModel(answer)
-    result = harness_run(HC, model=model, **FEW)
-
-    assert result.summaries[0].roles == dict.fromkeys(
-        ("candidate", "verifier", "predictor"), "model"
-    )
-    assert {one.topic.role for one in model.requests} == {"candidate", "verifier", "predictor"}
-
-
 def test_every_segment_that_is_flagged_is_fixed_and_counted(harness_run):
-    [summary] = harness_run(HC, model=ScriptedModel(answer), **FEW).summaries
-
+    model = ScriptedModel(answer)
+    [summary] = harness_run(HC, model=model, **FEW).summaries
+    roles = ("candidate", "verifier", "predictor")
+    assert summary.roles == dict.fromkeys(roles, "model")
+    assert {one.topic.role for one in model.requests} == {*roles}
     counts = summary.counts
     assert counts["segments"] > 4
     assert counts["segments flagged and fixed"] == counts["segments"]
@@ -91,7 +63,6 @@ RUBBISH = {"model": "baseline", "limit": 4, "roles": {"verifier": ScriptedModel(
 
 def test_a_verifier_of_rubbish_ends_the_task_before_its_summaries_are_used(harness_run):
     result = harness_run(HC, **RUBBISH)
-
     assert result.exit_code == 3
     [error] = result.errors
     assert error.where == f"{HC}/verify"
@@ -131,35 +102,11 @@ def test_a_verifier_of_rubbish_alone_measures_nothing_whatever_is_allowed(harnes
     assert "these results measure nothing" in result.errors[0].expected
 
 
-def test_models_that_take_turns_leave_the_records_that_others_leave(harness_run, tmp_path):
-    found, switches = [], []
-    for folder, occupies in (("apart", None), ("together", "gpu")):
-        asked = []
-
-        def noted(request, asked=asked):
-            asked.append(request.topic.role == "candidate")
-            return answer(request)
-
-        models = [ScriptedModel(noted, name=name) for name in ("one", "two")]
-        for model in models:
-            model.occupies = occupies
-        result = harness_run(
-            HC, model=models[0], roles={"verifier": models[1], "predictor": models[1]},
-            folder=tmp_path / folder, **FEW,
-        )  # fmt: skip
-        found.append(records(result))
-        switches.append(sum(one != other for one, other in pairwise(asked)))
-    assert found[0] == found[1]
-    assert len(found[0]) == 4
-    assert switches[1] < switches[0]
-
-
 def test_threshold_and_limit_are_changed_without_asking(harness_run, capsys):
     model = ScriptedModel(answer)
     result = harness_run("usersum_movielens", model=model, **FEW)
     asked = model.count
     before = result.summaries[0].metrics
-
     changes = ("--set", "threshold=1", "--set", "max_words=2")
     capsys.readouterr()
     assert main(["score", str(result.folder), *changes, "--json"]) == 0
@@ -201,12 +148,6 @@ def test_a_record_has_the_activities_of_its_question_in_the_prompt_alone(harness
         assert line["item"]["shown"] == []
 
 
-def test_without_a_judge_nothing_is_rated(harness_run):
-    with pytest.raises(UsageError, match="judge") as error:
-        harness_run("usersum_movielens", model="baseline", set={"autoeval": True}, **FEW)
-    assert "autoeval" in str(error.value)
-
-
 def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(harness_run):
     def half(request):
         unread = request.topic.variables.get("asked") == "category"
@@ -230,7 +171,6 @@ def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(
 def test_summaries_that_are_shown_to_another_user_are_paid_for_once(harness_run):
     model = ScriptedModel(answer)
     result = harness_run(["usersum_movielens", "usersum_movielens_other"], model=model, **FEW)
-
     assert sum(one.topic.prompt == "summarise" for one in model.requests) == 4
     own, others = (
         {id: outcome for id, (_, outcome) in records(result, task)["1-summarise.jsonl"].items()}

@@ -1,8 +1,6 @@
 """Segments: months merged forward, tails, parts of equal count; nothing lost, nothing moved."""
 
 from datetime import UTC, datetime
-from itertools import pairwise
-from random import Random
 
 import pytest
 from harness_usersumbench.records import Activity
@@ -20,10 +18,6 @@ def months(*counts):
         for place, count in enumerate(counts)
         for number in range(count)
     ]
-
-
-def month_of(activity):
-    return datetime.fromtimestamp(activity.time, UTC).strftime("%Y-%m")
 
 
 def sizes(segments):
@@ -92,30 +86,3 @@ def test_equal_counts_can_be_asked_for(options):
     found = segmented(months(20, 20, 20), asked)
     assert (found.by, sizes(found.segments)) == ("count", [20, 20, 20])
     assert segmented(months(30, 30), options()).by == "months"
-
-
-def test_every_activity_of_2_000_timelines_is_once_in_a_segment_and_in_order(options):
-    rng = Random(16)
-    ways = {"months": 0, "count": 0}
-    for _ in range(2_000):
-        least = rng.randint(1, 25)
-        asked = options(
-            min_segment_activities=least,
-            segments=rng.randint(1, 6),
-            segmenting=rng.choice(["months", "count"]),
-        )
-        span = rng.choice([1, 60, 600]) * 86_400
-        times = sorted(rng.randrange(span) for _ in range(rng.randint(1, 200)))
-        past = [Activity(time, str(number), ("x",)) for number, time in enumerate(times)]
-        found = segmented(past, asked)
-        ways[found.by] += 1
-        assert [one for segment in found.segments for one in segment] == past
-        if len(past) >= least:
-            assert min(sizes(found.segments)) >= least
-        if found.by == "count":
-            assert len(found.segments) <= asked.segments
-            assert max(sizes(found.segments)) - min(sizes(found.segments)) <= 1
-        else:
-            for before, after in pairwise(found.segments):
-                assert month_of(before[-1]) < month_of(after[0])
-    assert min(ways.values()) > 200

@@ -32,7 +32,7 @@ from harness_usersumbench.stages import (
     segments,
 )
 
-from harness import CallError, CallFailed, Classified, NoVerdict, Reply, Unreadable
+from harness import Classified, NoVerdict, Unreadable
 
 ANN, BEN = person("ann", "Heat", "Big", "Jaws"), person("ben", "Rio", "Antz")
 METHODS = ("single_step", "hierarchy_critique", "raw_timeline", "none", "other")
@@ -90,7 +90,6 @@ PAST = Past(id="ann", user="ann", activities=(activity("Heat", "Crime", "Drama")
 
 async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
     worked = await work(SUMMARISE, PAST, ["**Summary**\nCrime."], max_words=50)
-
     assert worked.outcome == Summary("**Summary**\nCrime.")
     [shown] = worked.shown("summarise")
     assert shown.endswith(
@@ -99,29 +98,12 @@ async def test_a_summary_is_asked_for_once_and_is_the_whole_answer():
     )
 
 
-async def test_reasoning_is_no_part_of_a_summary():
-    worked = await work(SUMMARISE, PAST, ["<think>Long, long thoughts.</think>Crime."])
-    assert worked.outcome == Summary("Crime.")
-
-
-async def test_an_empty_answer_is_a_summary_and_a_cut_one_a_failure():
-    assert (await work(SUMMARISE, PAST, [""])).outcome == Summary("")
-    for text in ("Likes", ""):
-        worked = await work(SUMMARISE, PAST, [Reply(text=text, finish="length")])
-        assert (type(worked.outcome), worked.outcome.cause) == (Unreadable, "truncated")
-    worked = await work(SUMMARISE, PAST, [Reply(text="No.", finish="refused")])
-    assert worked.outcome.cause == "refused"
-    worked = await work(SUMMARISE, PAST, [CallError("bad_request", "no")])
-    assert worked.outcome == CallFailed("bad_request", "no")
-
-
 # Segments and their combination.
 
 
 def test_each_segment_of_a_past_is_an_item():
     long = person("ann", *(f"Film {number}" for number in range(60)))
     items = list(segments({}, people(long), options(segmenting="count", segments=3)))
-
     assert [(one.id, one.user, one.number, one.of, one.by) for one in items] == [
         (f"ann/{number}", "ann", number, 3, "count") for number in (1, 2, 3)
     ]
@@ -148,7 +130,6 @@ def test_segments_are_combined_in_order_of_time_if_all_have_a_summary():
 async def test_the_segments_become_one_summary():
     item = Segments(id="ann", user="ann", ranges=("May", "June"), summaries=("Tea.", "Rum."))
     worked = await work(COMBINE, item, ["Tea, then rum."])
-
     assert worked.outcome == Summary("Tea, then rum.")
     [shown] = worked.shown("combine")
     assert 'Summary of Time Segment "May": Tea.\nSummary of Time Segment "June": Rum.\n' in shown
@@ -172,7 +153,6 @@ def asked(method="single_step", data=None, given=None, **changed):
 
 def test_a_user_is_asked_each_question_in_each_run():
     items = asked()
-
     assert [one.id for one in items] == [f"ann/{task}/{run}" for task in TASKS for run in (1, 2, 3)]
     assert {(one.summary, one.words, one.history) for one in items} == {("Likes tea.", 2, 3)}
     assert len(asked(runs=1)) == 4
@@ -199,24 +179,10 @@ def test_an_empty_summary_is_one_of_0_words():
 def test_the_most_recent_activities_are_shown_in_t2_and_t4_and_not_twice(method, shown):
     given = upstreams(ann="Likes tea.") if method == "single_step" else {}
     items = asked(method, given=given, recent=2)
-
     assert {one.task: one.shown for one in items} == shown
     has_summary = method == "single_step"
     assert all((one.summary is not None) == has_summary for one in items)
     assert all((one.words is not None) == has_summary for one in items)
-
-
-def test_all_runs_have_the_same_five_options_and_the_same_right_answer():
-    items = asked(runs=20)
-
-    for task in TASKS:
-        of_task = [one for one in items if one.task == task]
-        drawn = ANN.activity if task in ("t1", "t2") else ANN.category
-        assert {frozenset(one.options) for one in of_task} == {frozenset(drawn.options)}
-        assert {one.options[one.right] for one in of_task} == {drawn.options[0]}
-        popular = "Wrong 1" if task in ("t1", "t2") else "Comedy"
-        assert {one.options[one.popular] for one in of_task} == {popular}
-        assert len({one.options for one in of_task}) > 1
 
 
 def test_the_order_of_options_depends_on_the_seed_and_not_on_the_method():
@@ -244,7 +210,6 @@ def a_question(**changed):
 
 async def test_the_predictor_chooses_an_option_by_its_letter():
     worked = await work(PREDICT, a_question(), ["C"])
-
     assert worked.outcome == 2
     [shown] = worked.shown("predict")
     assert "Likes tea." in shown
@@ -252,27 +217,10 @@ async def test_the_predictor_chooses_an_option_by_its_letter():
     assert "Which movie is the user's next activity about?\n\nA. Next\nB. Wrong\nC. Big" in shown
 
 
-async def test_questions_about_a_category_name_it_so():
-    worked = await work(PREDICT, a_question(task="t4"), ["E"])
-    assert "Which genre does it have?" in worked.shown("predict")[0]
-
-
 async def test_each_run_has_a_seed_of_its_own():
     found = [await work(PREDICT, a_question(run=run), ["A"]) for run in (1, 2, 3)]
     assert [one.calls[0].repeat for one in found] == [0, 1, 2]
     assert len({one.requests[0].seed for one in found}) == 3
-
-
-@pytest.mark.parametrize(
-    ("answer", "failure"),
-    [
-        ("B or C", Unreadable("no_plain_answer", "B or C")),
-        ("", Unreadable("empty")),
-        (CallError("bad_request", "no"), CallFailed("bad_request", "no")),
-    ],
-)
-async def test_an_answer_that_cannot_be_used_is_a_failure(answer, failure):
-    assert (await work(PREDICT, a_question(), [answer])).outcome == failure
 
 
 async def test_the_predictor_is_shown_nothing_that_names_the_right_answer():
@@ -311,7 +259,6 @@ RATED = Rated(id="ann", user="ann", summary="Tea.")
 async def test_the_judge_gives_a_mark_for_coherence_and_one_for_relevance():
     judge = a_judge(Classified(labels=("4",)), Classified(labels=("2",)))
     worked = await work(RATE, RATED, [], judge=judge)
-
     assert worked.outcome == Ratings(coherence=4, relevance=2)
     assert [one.variables["aspect"] for one in judge.questions] == ["coherence", "relevance"]
     assert {one.labels for one in judge.questions} == {("1", "2", "3", "4", "5")}
@@ -322,6 +269,5 @@ async def test_without_both_marks_there_is_none():
     failed = NoVerdict("schema", "unreadable")
     worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=("4",)), failed))
     assert worked.outcome == failed
-
     worked = await work(RATE, RATED, [], judge=a_judge(Classified(labels=(None,))))
     assert worked.outcome == NoVerdict("no_label", "coherence has no mark")

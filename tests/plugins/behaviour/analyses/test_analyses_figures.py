@@ -21,7 +21,7 @@ def test_settings_stand_side_by_side_with_models_baselines_and_the_target(kept):
     demography = [prompt(1 + number / 10, setting="c", length=0) for number in range(20)]
     tasks = [
         kept(model, fits, setting=setting)
-        for setting, fits in (("a", bowl(2.0)), ("c", demography))
+        for setting, fits in (("a", bowl(2.0, many=500)), ("c", demography))
         for model in ("ada", "bob")
     ]
     report = curves.run(tasks, None)
@@ -107,8 +107,6 @@ def test_each_model_and_random_have_a_figure_of_each_proxy_by_history(proxies):
         "H of the target": {"(Def)": (2.5,), "1": (1.0,), "3": (2.0, 3.0)},
         "ada": {"(Def)": (3.0,), "1": (1.1,), "3": (2.2,)},
     }
-    for figure in report.figures:
-        assert figure_bytes(figure)
 
 
 def test_the_table_of_boxes_has_their_medians(proxies):
@@ -131,7 +129,7 @@ def test_the_analyses_read_a_run_of_the_sample(tmp_path, harness_run, capsys):
     result = harness_run("behaviour_music_c")
     [summary] = result.summaries
     for name in ("behaviour", "behaviour-curve", "behaviour-boxes"):
-        plot = () if name == "behaviour" else ("--plot", str(tmp_path / f"{name}.svg"))
+        plot = ("--plot", str(tmp_path / "curve.svg")) if name == "behaviour-curve" else ()
         capsys.readouterr()
         assert main(["analyse", name, str(result.folder), "--json", *plot]) == 0
         report = json.loads(capsys.readouterr().out)["report"]

@@ -8,7 +8,6 @@ from harness_behaviour.analyses import curves, tables
 from harness_behaviour.curve import curve_of, edges_of
 
 from harness.base.errors import DataError
-from harness.scoring.aggregate import Columns
 
 from .conftest import prompt
 
@@ -111,20 +110,6 @@ def test_filled_places_and_invented_answers_are_said_below_the_table(kept):
     )
 
 
-def test_intervals_are_those_of_the_table_of_the_run(kept):
-    task = kept("ada", SPREAD)
-    names = ("gap", "gap_1e3", "displaced", "gap_random")
-    metrics = {name: task.benchmark.metrics[name] for name in names}
-    found = Columns(metrics, task.scores()).results(
-        interval=task.task.interval, seed=task.manifest.seed, task=task.task.name
-    )
-    _, rows = gaps_of(task)
-    row = rows["a", "ada"]
-    assert (row["gap 1e-6"], row["low"], row["high"]) == pytest.approx(
-        (found["gap"].value, *found["gap"].interval)
-    )
-
-
 def test_a_prompt_that_could_not_be_read_is_counted_as_ranked_at_random(kept):
     fits = [prompt(1.0, gap=0.5), prompt(2.0, gap=None), prompt(3.0, gap=0.7), prompt(2.0, gap=0.6)]
     sheet, rows = gaps_of(kept("ada", fits))
@@ -202,12 +187,6 @@ def test_each_domain_has_its_sheets(kept):
     assert "Music: generalisation gap" in titles
 
 
-def test_settings_of_several_runs_of_a_model_share_a_sheet(kept):
-    history = [prompt(fit.entropy, proxy="none", setting="b") for fit in SPREAD]
-    _, rows = gaps_of(kept("ada", history, setting="b", run="second"), kept("ada", SPREAD))
-    assert [setting for setting, name in rows if name == "ada"] == ["a", "b"]
-
-
 def test_tasks_without_scores_are_an_error(kept):
     with pytest.raises(DataError, match="have no scores"):
         tables.main([kept("ada", [])], None)
@@ -251,24 +230,6 @@ def test_a_curve_that_only_falls_is_told_as_a_bound(kept):
     assert rows["a", "ada"]["right %"] == 100
 
 
-def test_too_few_bins_are_told(kept):
-    _, rows = inflections_of(kept("ada", SPREAD))
-    assert rows["a", "ada"]["bins"] == 30
-    assert rows["a", "ada"]["inflection"] == "no curve: fewer than 35 bins"
-    assert rows["a", "ada"]["interval"] is None
-
-
-def test_a_trailing_mean_is_an_option_of_the_task(kept):
-    points = [
-        next(float(row["inflection"]) for (_, name), row in rows.items() if name.startswith("ada"))
-        for _, rows in (
-            inflections_of(kept("ada", bowl(2.0), run="centred")),
-            inflections_of(kept("ada", bowl(2.0), window="trailing")),
-        )
-    ]
-    assert points[1] - points[0] == pytest.approx(0.25, abs=0.05)
-
-
 @pytest.mark.parametrize("window", ["centred", "trailing"])
 def test_a_trailing_mean_is_named(kept, window):
     sheet, _ = inflections_of(kept("ada", bowl(2.0), window=window))
@@ -299,9 +260,3 @@ def test_the_band_of_random_has_the_lowest_point_of_each_draw(kept):
     assert note.startswith("random draws, their own lowest points: a 0.")
     assert " to 2.0" in note or " to 1.9" in note
     assert note.endswith("of 2 draws 1 at the left end and 0 at the right")
-
-
-def test_the_same_tasks_give_the_same_report(kept):
-    tasks = [kept("ada", bowl(2.0, many=200))]
-    assert curves.run(tasks, None) == curves.run(tasks, None)
-    assert tables.main(tasks, None) == tables.main(tasks, None)

@@ -75,25 +75,6 @@ def test_a_curve_is_what_numpy_finds_step_by_step(many, window):
     assert curve.lowest == pytest.approx(lowest)
 
 
-@pytest.mark.parametrize("lowest", [1.0, 1.5, 2.0, 2.5])
-def test_a_known_lowest_point_is_found(lowest):
-    entropy = spread(2000)
-    cross = bowl(entropy, lowest, noise=0.15)
-    curve = curve_of(entropy, cross, edges_of(entropy))
-    assert curve.place == "inside"
-    assert curve.lowest == pytest.approx(lowest, abs=0.1)
-
-
-def test_a_trailing_mean_moves_the_point_to_the_right():
-    entropy = spread(2000, low=0.8)
-    cross = bowl(entropy, 2.0, noise=0.1)
-    found = [
-        curve_of(entropy, cross, edges_of(entropy), window=window).lowest
-        for window in ("centred", "trailing")
-    ]
-    assert found[1] - found[0] == pytest.approx(0.2, abs=0.03)
-
-
 @pytest.mark.parametrize(("sign", "end", "place"), [(1, "left", 0), (-1, "right", -1)])
 def test_a_curve_that_only_rises_or_falls_is_lowest_at_an_end(sign, end, place):
     entropy = spread(2000)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import pytest
-from builders.runs import (
-    make_entry,
-    make_finished_task,
-    make_line,
-    make_manifest,
-    make_summary,
-    make_task,
-    write_journal,
-    write_scores,
-)
+from builders.records import make_records
+from builders.runs import keep_task, make_line, make_summary, make_task, write_journal
 from harness_usersumbench.benchmark import USERSUMBENCH
 from harness_usersumbench.records import (
     TASKS,
@@ -36,8 +28,7 @@ from harness_usersumbench.records import (
 
 from harness import Done, FinishedTask, Unreadable
 from harness.contracts.task import IntervalSpec
-from harness.runs.manifest import RoleEntry, Session, StageEntry
-from harness.runs.run_folder import RunFolder
+from harness.runs.manifest import RoleEntry, StageEntry
 from harness.scoring.aggregate import Columns
 from harness.scoring.summary import RoleUse, StageSummary
 
@@ -86,8 +77,7 @@ def kept(tmp_path):
     """A finished task from its users: journals are written, and scored as any run is.
 
     `uses` are by stage what its roles used, `roles` the models of other roles than the candidate,
-    `because` says why it is not comparable, `units` is how many units it says to have. `read` is
-    how many of how many checks of the verifier could be read.
+    `read` is how many of how many checks of the verifier could be read; the rest is the summary's.
     """
 
     def make(
@@ -105,47 +95,29 @@ def kept(tmp_path):
         **more: Any,
     ) -> FinishedTask:
         options = Options(**WORDS, source=source, method=method, **more)
-        name = f"usersum_{source}_{method}"
+        name, path = f"usersum_{source}_{method}", tmp_path / f"run-of-{model}"
         definition = make_task(
-            name,
-            benchmark="usersumbench",
-            metrics=("qm",),
+            name, benchmark="usersumbench", metrics=("qm",), interval=IntervalSpec(draws=200),
             options=msgspec.to_builtins(options),
-            interval=IntervalSpec(draws=200),
-        )
-        folder = RunFolder(tmp_path / f"run-of-{model}")
-        stages = stages_of(users, options)
-        entries = tuple(
-            StageEntry(name=stage, key=stage[0] * 32, file=f"{stage}.jsonl", items=len(lines))
-            for stage, lines in stages.items()
-        )
-        entry = make_entry(definition, *entries)
-        for one in entries:
+        )  # fmt: skip
+        stages, entries = stages_of(users, options), []
+        for stage, pairs in stages.items():
             lines = (
-                make_line(number, item, outcome, stage=one.key)
-                for number, (item, outcome) in enumerate(stages[one.name])
+                make_line(number, item, outcome, stage=stage[0] * 32)
+                for number, (item, outcome) in enumerate(pairs)
             )
-            write_journal(folder.path / entry.folder / one.file, *lines)
+            write_journal(path / name / f"{stage}.jsonl", *lines)
+            entries.append(
+                StageEntry(name=stage, key=stage[0] * 32, file=f"{stage}.jsonl", items=len(pairs))
+            )
+        values = {
+            stage: make_records(
+                (item, one.value if isinstance(one, Done) else one) for item, one in pairs
+            )
+            for stage, pairs in stages.items()
+        }
+        scores = list(USERSUMBENCH.score(values, options))
         asked = {"candidate": model, "predictor": model, **(roles or {})}
-        task = make_finished_task(
-            folder.path,
-            definition,
-            label=label or model,
-            manifest=make_manifest(
-                run_id=folder.path.name,
-                model=model,
-                tasks={name: entry},
-                roles={
-                    role: RoleEntry(name=of, identity={"name": of}) for role, of in asked.items()
-                },
-                sessions=(Session(started="2026-01-01T00:00:00+00:00"),),
-            ),
-            entry=entry,
-            benchmark=USERSUMBENCH,
-            options=options,
-        )
-        scores = list(USERSUMBENCH.score({one: task.records(one) for one in stages}, options))
-        write_scores(folder, name, scores)
         used = {
             stage: StageSummary(
                 items=1, done=1, failures={}, roles=dict(zip("xyz", of, strict=False))
@@ -156,15 +128,15 @@ def kept(tmp_path):
             used["verify"] = StageSummary(items=read[1], done=read[0], failures={}, roles={})
         columns = Columns(USERSUMBENCH.metrics, scores)
         summary = make_summary(
-            name,
-            roles=asked,
-            comparable=not because,
-            not_comparable_because=because,
-            units=len(scores) if units is None else units,
-            stages=used,
+            name, roles=asked, comparable=not because, not_comparable_because=because,
+            units=len(scores) if units is None else units, stages=used,
             metrics=columns.results(interval=definition.interval, seed=0, task=name),
-        )
-        return replace(task, summary=summary)
+        )  # fmt: skip
+        return keep_task(
+            path, definition, *entries, benchmark=USERSUMBENCH, scores=scores, summary=summary,
+            label=label or model, options=options, model=model,
+            roles={role: RoleEntry(name=of, identity={"name": of}) for role, of in asked.items()},
+        )  # fmt: skip
 
     return make
 

@@ -227,11 +227,6 @@ def test_top_categories_by_hand():
     }  # fmt: skip
 
 
-def test_top_categories_are_those_of_the_whole_past():
-    past = activities(*["Bars"] * 5, *["Food"] * 4, *["Art"] * 3, *[f"c{n}" for n in range(200)])
-    assert top_categories({"u1": past}, stop_share=1.0) == {"u1": ("Bars", "Food", "Art")}
-
-
 @pytest.mark.parametrize(
     ("summary", "named"),
     [

@@ -42,23 +42,21 @@ def test_a_rating_is_read_with_its_rung(text, expected):
     assert outcome(read_rating(text)) == expected
 
 
-def test_the_last_object_counts_wherever_it_stands():
+def test_of_several_objects_and_keys_the_last_that_was_asked_for_counts():
     text = '```json\n{"predicted_rating": 2}\n```\nOn second thought: {"predicted_rating": 4}'
 
     assert outcome(read_rating(text)) == (4.0, "brackets")
-
-
-def test_what_the_last_object_lacks_no_earlier_one_gives():
     assert outcome(read_rating('{"rating": 4} {"reason": "tea"}')) == "schema"
     assert outcome(read_rating('{"rating": 4} {"rating": 7}')) == "out_of_range"
     assert outcome(read_rating('{"rating": 4} {"rating": NaN}')) == "schema"
-
-
-def test_the_last_key_of_its_kind_counts():
     text = '{"average_rating": 3.9, "predicted_score": 4, "reason": 1, "predicted_ranking": [1]}'
 
     assert outcome(read_rating(text)) == (4.0, "strict")
     assert outcome(read_order(1)(text)) == ((1,), "strict")
+    assert outcome(read_rating('{"predicted_rating": 7, "rating": 4}')) == "out_of_range"
+    assert outcome(read_rating('{"answer": {"predicted_rating": 4}}')) == "schema"
+    assert outcome(read_rating('{"reason": {"rating": 2}, "rating": 4}')) == (4.0, "strict")
+    assert outcome(read_order(2)('{"ranking": ["2", 1]}')) == ((2, 1), "quoted")
 
 
 @pytest.mark.parametrize(
@@ -71,21 +69,6 @@ def test_the_last_key_of_its_kind_counts():
 )
 def test_the_key_that_was_asked_for_wins_over_later_ones(text, rating):
     assert outcome(read_rating(text)) == (rating, "strict")
-
-
-def test_the_ranking_that_was_asked_for_wins_over_later_keys():
-    text = '{"predicted_ranking": [2, 1], "rank_by_average": [1, 2]}'
-
-    assert outcome(read_order(2)(text)) == ((2, 1), "strict")
-
-
-def test_a_bad_value_of_the_key_that_was_asked_for_is_not_replaced_by_another_key():
-    assert outcome(read_rating('{"predicted_rating": 7, "rating": 4}')) == "out_of_range"
-
-
-def test_keys_of_inner_objects_are_not_looked_for():
-    assert outcome(read_rating('{"answer": {"predicted_rating": 4}}')) == "schema"
-    assert outcome(read_rating('{"reason": {"rating": 2}, "rating": 4}')) == (4.0, "strict")
 
 
 @pytest.mark.parametrize(
@@ -146,10 +129,6 @@ def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected
 
     assert outcome(found) == (expected, "strict")
     assert all(type(number) is int for number in found.value)
-
-
-def test_numbers_in_strings_are_read_and_noted():
-    assert outcome(read_order(2)('{"ranking": ["2", 1]}')) == ((2, 1), "quoted")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +251,7 @@ def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
     assert outcome(SideReader(thought=True)(text)) == expected
 
 
-def test_a_server_is_asked_for_the_very_form_that_is_read():
+def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():
     assert read_rating.schema == {
         "type": "object",
         "properties": {"predicted_rating": {"type": "number", "minimum": 1, "maximum": 5}},
@@ -287,9 +266,6 @@ def test_a_server_is_asked_for_the_very_form_that_is_read():
             "maxItems": 3,
         }
     }
-
-
-def test_no_server_is_to_forbid_a_thought():
     assert rating_reader(thought=True).schema is None
     assert read_order(3, thought=True).schema is None
     assert SideReader().schema is None

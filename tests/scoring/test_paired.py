@@ -77,12 +77,6 @@ def test_the_order_of_units_and_the_process_change_nothing() -> None:
     assert forwards != paired_interval(first, second, owners, seed=5, statistic="median")
 
 
-def test_one_user_is_nothing_to_draw_from() -> None:
-    values = np.array([1.0, 2.0])
-    found = paired_interval(values, values, np.array([7, 7]), seed=0)
-    assert found == NoInterval("fewer than two users in common: there is nothing to draw from")
-
-
 def test_a_statistic_without_a_value_gives_no_interval() -> None:
     values = np.array([1.0, 2.0])
     found = paired_interval(

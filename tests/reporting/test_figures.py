@@ -158,14 +158,6 @@ def test_a_grid_has_a_colour_and_its_value_at_each_place_unless_these_are_very_m
     assert not axes.texts
 
 
-def test_grids_with_the_same_deepest_value_can_be_compared():
-    def grid(value):
-        return Grid(label="a", across=("p",), down=("r",), values=((value,),), deepest=0.4)
-
-    colours = [squares(axes_with(figure(grid(value)))) for value in (0.2, 0.4, 0.9)]
-    assert colours == [[["#80b8d8"]], [["#0072b2"]], [["#0072b2"]]]
-
-
 def test_sizes_are_areas_in_relation_to_all_dots_of_the_figure():
     axes = axes_with(
         figure(

@@ -123,28 +123,6 @@ def nine_tasks_six_times():
     ]
 
 
-def test_fifty_four_stages_fit_a_small_terminal():
-    stages = nine_tasks_six_times()
-    for stage in stages:
-        stage.total, stage.started = 20, 0.0
-    for stage in stages[:12]:
-        stage.done, stage.calls, stage.ended = 20, 20, 50.0
-    stages[12].done, stages[12].calls, stages[12].in_flight = 15, 15, 5
-    stages[13].done, stages[13].calls, stages[13].in_flight = 3, 5, 3
-    stages[12].failures["no_json"] = 2
-
-    # 260 calls over 258 items in a minute; 5 + 17 * 5/3 + 40 * 20 * 260/258 = 839.5 are left.
-    assert draw(run(*stages), width=80) == [
-        "openai:gpt  runs/x",
-        "━━━━━━━───────────────────────  3:14 left, 258 of 1,080 items, 1:00 so far",
-        "260 calls",
-        "missing 2: no_json 2",
-        "▸ perrec_medium_pointwise@2/rank  ━━━━━━━━━━━────  15/20  2 missing",
-        "▸ perrec_medium_pairwise@2/rank   ━━─────────────   3/20",
-        "  12 done, 40 waiting",
-    ]
-
-
 def test_more_moving_stages_than_lines_are_counted():
     stages = nine_tasks_six_times()
     for stage in stages:

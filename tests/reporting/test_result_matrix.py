@@ -10,7 +10,7 @@ from builders.runs import make_metric, make_summary
 from harness import Metric
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.result_lines import Line, Rule, Value, lines_of
+from harness.reporting.html.result_lines import Rule, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import Untested
@@ -20,7 +20,6 @@ from harness.scoring.comparison_document import (
     ComparisonDocument,
     OracleUse,
 )
-from harness.scoring.group_means import MeanOverTasks
 
 NOTHING = Differences(ComparisonDocument(comparisons=()))
 
@@ -242,14 +241,3 @@ def test_a_metric_in_which_runs_are_compared_alone_has_its_line():
     ]  # fmt: skip
     assert [each.value for each in lines[1].values.values()] == [0.5, 0.5]
     assert "ig_f1: measured against what all these runs found together" in table(lines)[1]
-
-
-def test_groups_stand_at_their_first_task(monkeypatch):
-    summaries = [make_summary(name, metrics={"ptc": make_metric(0.5, n=4)}) for name in "abc"]
-    mean = MeanOverTasks(name="g", over="tasks", tasks=("b", "c"), metric="ptc", value=0.5,
-                         higher_is_better=True, interval=None, confidence=0.95)  # fmt: skip
-    monkeypatch.setattr("harness.reporting.html.result_lines.means_of", lambda *_: (mean,))
-    lines: list[Line] = lines_of([make_run("old", *summaries)], NOTHING)
-    assert [line.name for line in lines] == ["a", "g", "b", "c"]
-    assert lines[1].is_group
-    assert lines[1].values["old"].n == 8

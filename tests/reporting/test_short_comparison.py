@@ -5,7 +5,6 @@ from textwrap import dedent
 import pytest
 from builders.runs import make_metric
 from builders.texts import lines_on
-from msgspec import structs
 
 from harness.reporting.short_comparison import print_short_comparison
 from harness.scoring.changed_units import ChangedUnit, ChangedUnits
@@ -326,22 +325,6 @@ def test_without_the_mean_its_tasks_keep_their_lines(lacking):
     text = "\n".join(printed(*comparisons, means=means))
     assert "mean of" not in text
     assert all(task in text for task in NINE)
-
-
-def test_a_metric_that_is_in_no_mean_keeps_its_line_where_another_has_one():
-    runs = [a_run(f"step-{number}000", metric(0.5), metric(0.5), name="mae") for number in range(6)]
-    both = [
-        a_comparison(task, [
-            structs.replace(run, metrics={**run.metrics, "ptc": metric(0.5)},
-                            common={**run.common, "ptc": metric(0.5)})
-            for run in runs
-        ], main=("ptc", "mae"))
-        for task in NINE
-    ]  # fmt: skip
-    text = "\n".join(printed(*both, means={run.run: (a_mean(0.5),) for run in runs}))
-    assert "perrec (mean of 9), ptc" in text
-    assert "perrec_0, mae" in text
-    assert "perrec_0, ptc" not in text
 
 
 def test_what_speaks_against_the_comparison_has_a_line_each():

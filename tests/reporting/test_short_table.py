@@ -200,19 +200,6 @@ def on_24_lines(counts, **options):
     return [line for line in lines if line.strip()]
 
 
-FIVE = ("films", "books", "music", "shops", "games")
-
-
-def test_of_many_tasks_each_benchmark_keeps_a_line_with_a_number_on_24_lines():
-    lines = on_24_lines(dict.fromkeys(FIVE, 6), sheets=[sheet("Table 4")])
-    assert len(lines) <= 24 - 4
-    for name in FIVE:
-        assert any(line.split()[0].startswith(f"{name}_") and "0.500" in line for line in lines)
-    assert "Table 4" not in lines
-    shown = sum(line.split()[0].startswith(tuple(f"{name}_" for name in FIVE)) for line in lines)
-    assert f"and {30 - shown} more tasks" in lines
-
-
 def test_each_of_24_tasks_has_a_line_before_any_table_of_a_group():
     lines = on_24_lines({"films": 12, "books": 12}, sheets=[sheet("Table 4")])
     assert sum(line.strip().startswith(("films_", "books_")) for line in lines) == 24

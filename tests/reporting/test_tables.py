@@ -218,16 +218,6 @@ windows unreadable      3
 """)
 
 
-def test_what_a_reader_must_know_is_said_once_for_the_metrics_that_share_it(summary):
-    alone = metric(0.5, (0.4, 0.6), 2, {}, 0.5, note="against this run alone")
-    metrics = {"recall": alone, "f1": alone, "is": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}
-
-    assert "\n".join(printed(replace(summary, metrics=metrics), width=80)[8:11]) == dedent("""\
-is ↑      0.500 [0.400, 0.600]  2        –                 –
-  recall, f1: against this run alone
-""")
-
-
 def test_metrics_without_an_interval_say_why_together(summary):
     without = metric(0.5, None, 1, {}, 0.5, no_interval="only one user")
     metrics = {"a": without, "b": without, "c": metric(0.5, (0.4, 0.6), 2, {}, 0.5)}

@@ -477,22 +477,6 @@ def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_p
         reported(two_runs(tmp_path / "2", slices=few), "prt")
 
 
-def test_a_report_on_repeats_tests_their_mean_with_the_deviation_apart(tmp_path):
-    old = {"t": by_person(OLD), "t@2": by_person((1,) * 6)}
-    new = {"t": by_person(NEW), "t@2": by_person((0, 1, 1, 1, 1, 1))}
-    page, said = reported(two_runs(tmp_path, old, new))
-    assert "the difference is not established" in said, "one test for both repeats"
-    rows = page.of("differences")[0].rows
-    assert [row[:3] for row in rows] == [
-        ["t", "old − new", "hits ↑"], ["t@2", "old − new", "hits ↑"],
-        ["t (mean of 2 repeats)", "old − new", "hits ↑"],
-    ], "new is best in t alone"  # fmt: skip
-    assert [row[-1] for row in rows] == ["—", "—", rows[-1][-2]]
-    text = page.texts["differences"]
-    assert "t (mean of 2 repeats), hits: deviation old 0.471, new 0.118" in text
-    assert text.count("tested is the mean over repeats, not a repeat alone.") == 2
-
-
 def test_a_report_compares_the_first_repeat_where_a_run_has_no_other_and_says_so_once(tmp_path):
     repeated = {"t": by_person(NEW), "t@2": by_person((1,) * 6)}
     page, said = reported(two_runs(tmp_path, {"t": by_person(OLD)}, repeated))

@@ -87,15 +87,6 @@ def test_repeats_count_as_one_task_of_their_group_and_have_a_mean_of_their_own(t
     ]
 
 
-def test_a_group_inside_a_group_is_spread_out(tmp_path):
-    stored = Stored(
-        tmp_path, {"a": EASY, "b": HARD, "c": EASY}, whole=("inner", "c"), inner=("a", "b")
-    )
-    assert [(each.name, each.tasks) for each in stored.means()] == [
-        ("whole", ("a", "b", "c")), ("inner", ("a", "b")),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("absent", [None, {}])
 def test_a_group_with_a_task_that_has_no_value_has_no_mean_and_says_why(tmp_path, absent):
     stored = Stored(tmp_path, {"easy": EASY, "hard": absent}, both=("easy", "hard"))

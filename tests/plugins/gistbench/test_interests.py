@@ -22,11 +22,6 @@ FIRST = window(
 SECOND = window(2, Line(4, "dunk", SKIPPED, "a dunk, seen again"), Line(5, "final", LIKED, "game"))
 
 
-def test_names_that_differ_in_case_and_spaces_are_one():
-    assert interests.folded("  NBA   Highlights\n") == interests.folded("nba highlights")
-    assert interests.folded("nba highlights") != interests.folded("nbahighlights")
-
-
 def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united(recorded):
     records = recorded(
         [(SECOND, said(nba_HIGHLIGHTS=(5,))), (FIRST, said(Cooking=(3,), NBA_highlights=(1,)))]

@@ -261,15 +261,6 @@ def test_the_same_seed_draws_the_same_bytes_and_another_one_others(judged_run, t
     assert drawn["one"] == drawn["two"] != drawn["three"]
 
 
-def test_what_is_labelled_already_is_not_written_over(judged_run, tmp_path):
-    task = judged_run("a")
-    write_csv(tmp_path / "retrieval.csv", "work of days")
-    with pytest.raises(UsageError) as told:
-        export([task], tmp_path)
-    assert "found:    retrieval.csv" in str(told.value)
-    assert (tmp_path / "retrieval.csv").read_text() == "work of days\n"
-
-
 def test_runs_of_different_judges_are_not_mixed(judged_run, tmp_path):
     with pytest.raises(UsageError) as told:
         export([judged_run("a"), judged_run("b", judge="qwen")], tmp_path / "items")

@@ -15,7 +15,7 @@ from harness_gistbench.records import (
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
 from harness.base.errors import DataError
-from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
+from harness.contracts.outcomes import CallFailed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 OPTIONS = {
@@ -165,18 +165,6 @@ async def test_an_object_behind_more_than_two_interests_is_counted_and_kept(desk
 
     assert prediction.overused == 1
     assert [one.numbers for one in prediction.interests] == [(101,), (103,), (101,), (102,), (102,)]
-
-
-async def test_an_answer_that_was_cut_says_so(desk):
-    whole = await answered(desk, entries(Jazz=[101]))
-    parsed = Parsed((await _answer()), "repaired", truncated=True)
-
-    assert whole.truncated is False
-    assert (await answered(desk, parsed)).truncated is True
-
-
-async def _answer():
-    return read_interests(entries(Jazz=[101])).value
 
 
 async def test_answers_that_were_cut_may_be_dropped_instead(desk):

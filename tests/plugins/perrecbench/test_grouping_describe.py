@@ -121,14 +121,6 @@ def test_a_domain_that_is_not_there_is_refused_with_those_that_are(data):
     assert caught.value.expected == "coffee/coffee-processed"
 
 
-def test_reviews_that_a_history_does_not_hold_are_counted(data):
-    file = data / "all/all-processed/held_out-easy.json"
-    file.write_text(json.dumps(users({"pot": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]})))
-    report = described(data)
-    assert report.notes[0].startswith("2 reviews without rating and time")
-    assert row(report, "easy, held out")[5:] == (None, None)
-
-
 def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
     file = data / "all/all-processed/userid2history.json"
     file.write_text("[]")

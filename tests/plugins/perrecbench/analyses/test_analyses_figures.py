@@ -418,14 +418,6 @@ def test_levels_are_correlated_apart_and_two_configurations_not_at_all(wordings,
     assert rows[1][4] is None
 
 
-def test_without_ratings_a_configuration_has_no_errors_and_enters_nothing(kept):
-    report = answers.errors([kept("ada", {"i1": {"ptc": 0.1}})], NoOptions())
-    assert report.sheets[0].rows == (
-        ("ada", "same as the nine tasks", "easy", 1, 0.1, None, None, "groups", 0, None),
-    )
-    assert (report.sheets[1].rows, report.figures) == ((), ())
-
-
 def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):
     counts = write_csv(tmp_path / "counts.csv", "item,count", "i1,10", "i2,30", "j1,100", "x,5")
     tasks = [

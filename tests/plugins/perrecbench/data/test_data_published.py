@@ -94,15 +94,6 @@ def test_strict_profiles_are_made_of_what_was_before(publish, load_data):
     assert [(one.title, one.rating) for one in data.people[0].history] == ANN[:4]
 
 
-@pytest.mark.parametrize("profile", ["no_text", "none"])
-@pytest.mark.parametrize("strict", [False, True])
-def test_without_texts_no_profile_is_made(publish, load_data, profile, strict):
-    folder = publish(PEOPLE, groups={"q": [GROUP]}, profiles={"ann": "Likes it."})
-    data = load_data(folder, ask="listwise", profile=profile, strict=strict)
-    assert data.people == ()
-    assert {(one.profile, one.profiled) for one in data.groups[0].members} == {(None, None)}
-
-
 def test_a_long_history_is_cut_to_the_newest_that_fit_and_one_always(folder, load_data):
     # "### Item Title\nb\n### User Rating\n3.0" has 36 characters, and so have Bob's others.
     data = load_data(folder, ask="listwise", k=2, profile_characters=36 * 3 + 35)

@@ -7,6 +7,7 @@ from builders.runs import keep_task, make_metric, make_summary
 from builders.runs import make_task as make_declared_task
 
 from harness.analysis.forest import ALONE, ForestOptions, run
+from harness.base.errors import UsageError
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.report import Spans
 
@@ -86,6 +87,8 @@ def test_what_is_missing_is_listed_with_its_reason_and_never_0(kept):
 
 
 def test_each_metric_has_a_table_for_the_tasks_that_have_it(kept):
+    with pytest.raises(UsageError, match="did you mean 'right'"):
+        run([kept("easy", "ada", {"right": metric(0.5)})], ForestOptions(metric=("rigth",)))
     found = {"right": metric(0.5), "error": metric(2.5, higher_is_better=False)}
     named = run([kept("easy", "ada", found, main=("error", "right"))], ForestOptions())
     assert [sheet.title for sheet in named.sheets] == ["error ↓", "right ↑"]

@@ -134,7 +134,10 @@ def test_what_has_no_interval_and_no_p_says_why():
     )
 
 
-def test_what_differs_only_by_rounding_is_no_difference():
+def test_what_differs_only_by_rounding_is_no_difference_and_a_run_alone_has_none():
+    alone = printed(replace(COMPARISON, runs=(FIRST,), refused=(), differences=()), width=80)
+    assert alone[0] == "gist  version 1, 1 run compared, oracle of 1 run and oracle.json"
+    assert not any("what all have scored" in line or "difference" in line for line in alone)
     (difference,) = COMPARISON.differences
     lost = replace(difference, value=-1.1e-16, interval=(-2.2e-16, 1.1e-16))
     lines = printed(replace(COMPARISON, differences=(lost,)), width=80)

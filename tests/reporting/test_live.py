@@ -164,6 +164,7 @@ def test_a_stage_counts_as_moving_for_a_while_after_its_last_move():
 
 
 def test_stages_that_will_not_start_count_as_stopped_and_long_names_keep_the_stage():
+    assert draw(run(), width=80)[-1] == "0 calls"
     given_up = StageProgress(task="t", stage="a", total=10, done=4, started=0.0, ended=9.0)
     never = StageProgress(task="t", stage="b", ended=9.0)
 

@@ -112,6 +112,8 @@ def test_a_wide_table_is_cut_between_columns_and_names_its_rows_again():
 
 
 def test_long_texts_are_wrapped_before_names_and_numbers_are():
+    nowhere = only(columns=("name", "n"), rows=(("abcdefghij", 1),))
+    assert printed(nowhere, width=8)[3:] == ["abcde  1", "fghij"]
     sheet = only(columns=("name", "said", "n"), rows=(("a/b-c-d", "one two three four", 1234),))
     assert printed(sheet, width=26) == [
         "T",

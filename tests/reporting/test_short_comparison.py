@@ -109,6 +109,8 @@ GIST = two("gist_synthetic", 0.5, 0.51, a_difference(0.01, (-0.1, 0.12), 0.4, 0.
 
 
 def test_two_runs_have_a_table_their_differences_and_a_sentence():
+    task = a_comparison("t", [a_run("t", metric(0.5), metric(0.5))], within="one")
+    assert printed(task)[0].startswith("1 task of one on")
     assert "\n".join(printed(HARD, GIST)) == dedent("""\
 2 runs on the units that all of them share; judge: openai:judge
                     perrec_hard        gist_synthetic

@@ -33,6 +33,7 @@ def test_repeats_without_a_value_are_counted_and_not_averaged():
     assert (spread.mean, spread.n, spread.without) == (0.5, 1, 1)
     assert (spread.sd, spread.stderr, spread.undefined) == (None, None, ALONE)
     (task,) = over_repeats([summary("t", 1, None), summary("t@2", 2, None)])
+    spread = task.metrics["a"]
     assert (spread.mean, spread.undefined) == (None, "nothing was scored")
     assert over_repeats([summary("t", 1, 0.5), summary("u", 1, 0.5)]) == ()
 

@@ -125,6 +125,7 @@ def test_a_retrieval_without_a_verdict_or_question_says_so(profile):
         predict=[(window(), prediction(Jazz=(1,)))],
         verify=[(claim(1, ("a", LIKED)), Kept(positions=()))],
     )
+    (jazz,) = ada.interests
     assert (jazz.correct, jazz.backing, jazz.retrieval_failure) == (None, None, None)
     assert jazz.counts == Counts()
 

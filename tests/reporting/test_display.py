@@ -105,16 +105,6 @@ def test_a_stage_has_one_plain_line_when_it_ends(clock, progress, stage):
     ]
 
 
-def test_a_stage_that_was_stopped_says_how_far_it_came(clock, stage):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
-
-    stage.done, stage.calls, stage.ended = 7, 7, 65.0
-    display.stage_ended(stage)
-
-    assert lines(stream) == ["interests/name: stopped at 7/40 in 1:05; 7 calls (0% from the store)"]
-
-
 def test_a_stage_that_takes_long_has_a_line_a_minute(clock, stage):
     stream = io.StringIO()
     display = PlainDisplay(stream, clock=clock)

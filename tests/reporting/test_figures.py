@@ -1,13 +1,11 @@
 """Figures as they are drawn: what is in the files, and where the marks stand."""
 
 import math
-import sys
 from xml.etree import ElementTree
 
 import pytest
 from builders.processes import run_here, run_python
 
-from harness.base.errors import StorageError, UsageError
 from harness.contracts.report import (
     LARGEST,
     Axis,
@@ -25,7 +23,6 @@ from harness.reporting.figure_labels import MOST
 from harness.reporting.figure_marks import COLOURS, colours_of, draw_marks, legend_of
 from harness.reporting.figures import (
     STYLE,
-    check_drawable,
     draw,
     figure_bytes,
     write_figures,
@@ -338,41 +335,6 @@ def test_of_very_many_names_some_are_written():
     assert [text for text in written if text.startswith("dot")] == list(names[:MOST])
 
 
-UNDRAWABLE = """\
-figures cannot be drawn in this format
-  found:    DIR/NAME
-  expected: a file name that ends in .svg, .png, .pdf"""
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("plot.gif", UNDRAWABLE),
-        ("plot", UNDRAWABLE),
-        (
-            "no/plot.svg",
-            """\
-the folder for the figures does not exist
-  found:    DIR/no
-  expected: an existing folder
-  to do:    create the folder, or choose another with --plot""",
-        ),
-    ],
-)
-def test_a_file_that_cannot_be_is_refused(tmp_path, name, said):
-    with pytest.raises(UsageError) as caught:
-        check_drawable(tmp_path / name)
-    assert str(caught.value).replace(str(tmp_path), "DIR") == said.replace("NAME", name)
-
-
-def test_a_place_that_cannot_be_written_is_told_with_the_option_that_chose_it(tmp_path):
-    place = tmp_path / "plot.svg"
-    (place / "full").mkdir(parents=True)
-    with pytest.raises(StorageError) as caught:
-        write_figures([figure(Bars(label="a", names=("x",), values=(1.0,)))], place)
-    assert caught.value.hint == "make the folder writable, or choose another with --plot"
-
-
 def test_a_name_stands_above_its_dot_and_within_the_axes():
     dots = Points(label="a", x=(0, 0.5, 1), y=(0, 0.5, 1), names=("the first name", "b", "c" * 30))
     drawing = drawn(figure(dots, x=UNIT, y=UNIT))
@@ -396,16 +358,6 @@ def test_the_largest_numbers_that_are_taken_can_be_drawn():
     dots = Points(label="a", x=(-LARGEST, LARGEST), y=(0, LARGEST), names=("p", "q"))
     for axis in (PLAIN, ends):
         assert "p" in texts(figure_bytes(figure(dots, x=axis, y=axis)))
-
-
-def test_without_matplotlib_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError) as caught:
-        check_drawable(tmp_path / "plot.svg")
-    first, found, hint = str(caught.value).splitlines()
-    assert first == "drawing figures needs matplotlib"
-    assert found.startswith("  found:    import of matplotlib")  # the rest is Python's own
-    assert hint == "  to do:    pip install 'user-understanding-harness[analysis]'"
 
 
 @pytest.mark.parametrize(

@@ -89,15 +89,6 @@ def test_the_pairs_of_a_user_are_drawn_together():
     assert found == Interval(pytest.approx(-1 / 3), pytest.approx(1.0))
 
 
-def test_kappa_has_an_interval_too():
-    first = ["y"] * 25 + ["n"] * 25
-    second = ["y"] * 20 + ["n"] * 5 + ["y"] * 10 + ["n"] * 15
-    found = relation_interval(first, second, range(50), cohen_kappa, seed=0, draws=4000)
-    # κ is 0.4 with an asymptotic error of about 0.13 (Fleiss, Cohen and Everitt 1969).
-    assert isinstance(found, Interval)
-    assert (found.low, found.high) == pytest.approx((0.15, 0.65), abs=0.03)
-
-
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_kappas_interval_from_tables_is_that_from_labels(method):
     generator = np.random.default_rng(3)

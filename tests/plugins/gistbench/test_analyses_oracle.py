@@ -50,16 +50,6 @@ def test_runs_of_one_model_are_one_provider(runs, kept, judged):
     assert models.rows[0] == ("a, 2 runs", 6, 4, 50.0)
 
 
-def test_datasets_have_oracles_of_their_own(runs, kept, judged):
-    other = kept("a", {"u1": (judged("x", 1, liked=2),)}, dataset="gist_mind")
-    sheets = run([*runs, other], TableOptions()).sheets
-    assert [sheet.title.partition(":")[0] for sheet in sheets[:4]] == (
-        ["synthetic", "synthetic", "mind", "mind"]
-    )
-    assert sheets[0].rows[-1][1] == 7
-    assert sheets[3].rows == (("a", 1, 1, 100.0),)
-
-
 def test_the_published_tables_stand_below(kept):
     sheets = run([kept("a", {"u1": ()})], TableOptions(published=True)).sheets
     assert sheets[2].rows[0] == (1, 37672, 41.4)

@@ -63,13 +63,6 @@ def test_what_differs_beside_the_window_is_named(sizes, kept):
     assert note == "third differs from small also in: roles.judge.name another against judge-70b"
 
 
-def test_a_size_that_too_few_can_be_read_at_has_no_score(sizes, kept):
-    mute = kept("m", {"u1": "predict/no_json"}, run="mute", options=Settings(window=200))
-    report = run([*sizes, mute], WindowOptions())
-    assert [row[3] for row in report.sheets[0].rows] == [None, None, None, None, None, 0, 0]
-    assert report.figures[0].marks[0].x == (50.0, 100.0)
-
-
 def test_the_published_table_stands_below(sizes):
     published = run(sizes, WindowOptions(published=True)).sheets[1]
     assert published.rows[1] == (100, 80.9, 91.0, 85.6, 72.4, 92)

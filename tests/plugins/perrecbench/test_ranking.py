@@ -6,7 +6,6 @@ from random import Random
 import pytest
 from harness_perrecbench.ranking import (
     Comparisons,
-    as_published,
     by_heapsort,
     by_wins,
     heapsort,
@@ -105,14 +104,6 @@ async def test_undecided_and_circular_comparisons_cost_no_more(members, comparis
         distinct.add(len({tuple(sorted(pair)) for pair in asked}))
 
     assert (seen, distinct) == (comparisons, pairs)
-
-
-@pytest.mark.parametrize(("members", "order"), [(2, (1, 2)), (3, (1, 3, 2)), (4, (1, 4, 3, 2))])
-async def test_as_published_nobody_ties_where_all_is_undecided(members, order):
-    found = await as_published(members, Script())
-
-    assert found.order == order
-    assert [found.ranks[user - 1] for user in order] == list(range(1, members + 1))
 
 
 async def test_a_pair_is_asked_once_with_its_lower_number_first():

@@ -286,14 +286,6 @@ def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(source, tmp_path
     assert mixed["one"] == mixed["same"] != mixed["two"]
 
 
-def test_one_format_alone_is_one_file(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
-
-    export_from(files, TEMPLATES, settings(tmp_path, format="pairwise"))
-
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["train-pairwise.jsonl"]
-
-
 TEA_IS_TESTED = {"test_easy": {"TEA": [ANN_TEA, BEN_TEA]}}
 ELI_IS_NOBODY = {**TEA_IS_TESTED, "held_out_easy": {"LAMP": [CEM_LAMP, ELI_LAMP]}}
 

@@ -67,15 +67,14 @@ def paired(count):
     return x, 0.6 * x + generator.normal(size=count)
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_bootstrapped_correlations_agree_with_scipy(method):
+def test_bootstrapped_correlations_agree_with_scipy():
     x, y = paired(60)
     by_scipy = stats.bootstrap(
         (x, y), lambda a, b, axis: stats.pearsonr(a, b, axis=axis).statistic, paired=True,
-        n_resamples=6000, method="BCa" if method == "bca" else method,
+        n_resamples=6000, method="BCa",
         rng=np.random.default_rng(1),
     ).confidence_interval  # fmt: skip
-    found = relation_interval(x, y, range(60), pearson, seed=2, draws=6000, method=method)
+    found = relation_interval(x, y, range(60), pearson, seed=2, draws=6000, method="bca")
     assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx(tuple(by_scipy), abs=0.015)
 

@@ -4,6 +4,7 @@ import csv
 import json
 from collections import defaultdict
 
+import pyarrow.parquet as pq
 import pytest
 from builders.processes import run_here, run_python
 from builders.texts import read_csv
@@ -128,10 +129,8 @@ def test_the_same_log_gives_the_same_bytes_in_any_order_and_format(made, tmp_pat
     log = write_log(tmp_path / "log.csv", list(real_rows())[::-1])
     run(settings(log, tmp_path / "out"))
     assert bytes_in(tmp_path / "out")["engagements.csv"] == bytes_in(made)["engagements.csv"]
-    import pyarrow.parquet as pq
-
-    run(settings(log, tmp_path / "out", format="parquet"))
-    table = pq.read_table(tmp_path / "out" / "engagements.parquet")
+    run(settings(log, tmp_path / "parquet", format="parquet"))
+    table = pq.read_table(tmp_path / "parquet" / "engagements.parquet")
     assert str(table.schema.field("user_id").type) == "int64"
     rows = [{name: str(value) for name, value in row.items()} for row in table.to_pylist()]
     assert rows == written(made)

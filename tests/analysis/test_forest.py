@@ -70,12 +70,6 @@ def test_the_runs_of_one_task_are_named_at_the_axis(kept):
     assert (figure.title, mark.label, mark.names) == ("easy: right ↑", "easy", ("ada", "ben"))
 
 
-def test_units_that_a_value_counts_as_worst_are_behind_it(kept):
-    counted = metric(0.3, n=7, missing={"no_json": 3}, left_out=0.4, not_counted=1)
-    [sheet] = run([kept("easy", "ada", {"right": counted})], ForestOptions()).sheets
-    assert sheet.rows == (("easy", "ada", 0.3, None, None, 7 + 3 - 1, 3),)
-
-
 def test_what_is_missing_is_listed_with_its_reason_and_never_0(kept):
     tasks = [
         kept("easy", "ada", {"right": metric(None, n=0, undefined="nothing could be read")}),
@@ -92,32 +86,21 @@ def test_what_is_missing_is_listed_with_its_reason_and_never_0(kept):
     assert (mark.value, mark.low, mark.high) == ((None, 0.7), (None, None), (None, None))
 
 
-def test_each_metric_has_a_table_with_its_direction(kept):
+def test_each_metric_has_a_table_for_the_tasks_that_have_it(kept):
+    with pytest.raises(UsageError, match="did you mean 'right'"):
+        run([kept("easy", "ada", {"right": metric(0.5)})], ForestOptions(metric=("rigth",)))
     found = {"right": metric(0.5), "error": metric(2.5, higher_is_better=False)}
     named = run([kept("easy", "ada", found, main=("error", "right"))], ForestOptions())
     assert [sheet.title for sheet in named.sheets] == ["error ↓", "right ↑"]
     chosen = run([kept("easy", "ada", found)], ForestOptions(metric=("error",)))
     assert [sheet.title for sheet in chosen.sheets] == ["error ↓"]
     assert [figure.x.label for figure in chosen.figures] == ["error ↓"]
-
-
-def test_a_metric_that_only_some_tasks_have_is_shown_for_these(kept):
     tasks = [
         kept("easy", "ada", {"right": metric(0.5)}),
         kept("hard", "ada", {"right": metric(0.5), "error": metric(1.0)}),
     ]
     [sheet] = run(tasks, ForestOptions(metric=("error",))).sheets
     assert [row[0] for row in sheet.rows] == ["hard"]
-
-
-def test_a_metric_that_no_task_has_is_refused_with_the_nearest(kept):
-    with pytest.raises(UsageError) as caught:
-        run([kept("easy", "ada", {"right": metric(0.5)})], ForestOptions(metric=("rigth",)))
-    assert str(caught.value) == (
-        "--metric: no task of the runs has a metric 'rigth'\n"
-        "  expected: one of right\n"
-        "  to do:    did you mean 'right'?"
-    )
 
 
 @pytest.mark.parametrize(

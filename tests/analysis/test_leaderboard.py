@@ -134,14 +134,6 @@ def test_many_models_have_no_columns_on_the_page_over_all(run):
     assert sheet.rows == (("t", "good ↑", 7, "1–7 m0, 1–7 m1, 1–7 m2"),)
 
 
-def test_settings_that_differ_between_pages_have_columns(run):
-    found = leaderboard([run("a", 0.5), run("b", 0.6, task="u", seed=1)])
-    ((_, sheet, _),) = index_parts(found)
-    assert sheet.columns == ("task", "metric", "a", "b", "seed")
-    assert [row[-1] for row in sheet.rows] == ["0", "1"]
-    assert "people: all" in sheet.notes
-
-
 def test_the_name_of_another_page_of_a_task_says_what_sets_it_apart(run):
     boards = leaderboard([
         run("a", 0.5), run("b", 0.5), run("c", 0.6, seed=1), run("d", 0.6, why=("own data",)),
@@ -177,8 +169,3 @@ def test_repeats_and_tasks_that_cannot_be_compared_are_left_out_with_why(run):
     found = leaderboard([run("a", 0.5), run("a3", 0.5, task="t@2")], {"z, t": "it is unfinished"})
     assert found.left_out["z, t"] == "it is unfinished"
     assert len(found.left_out) == 2
-
-
-def test_a_task_called_index_has_a_page_of_its_own(run):
-    (board,) = leaderboard([run("a", 0.5, task="index")]).boards
-    assert board.page == "index-task"

@@ -113,12 +113,9 @@ def test_a_cell_with_too_many_unreadable_units_is_withheld_with_its_causes():
     assert GRID.line_of_readable(rows[0], "right", cells, "ada", but={"a"}).average.value is None
 
 
-def test_up_to_the_share_unreadable_units_count_0():
+def test_of_units_that_cannot_be_read_few_count_0_and_parts_as_in_the_metric():
     [column] = score_columns(task("a", [1.0] * 17 + ["x"] * 3).scores(), ("right",)).values()
     assert (column.counted, column.dropped, column.unreadable) == (0.85, 1.0, 3)
-
-
-def test_parts_of_a_unit_that_are_missing_count_as_in_the_metric():
     scores = [
         Score(id="1", user="u", values={"right": 1.0}),
         Score(id="2", user="v", values={"right": 0.8}, lost={"right": 0.25}),
@@ -137,11 +134,6 @@ def test_a_row_without_all_cells_has_no_average():
         "no average without all cells; not there: 1 of 2"
     ] * 2
     assert GRID.sheet("right", made, ["a"]).columns == ("model", "A")
-
-
-def test_no_unit_at_all_is_a_reason_too():
-    _, made, _ = lines(task("a", []))
-    assert made[0].average == Average(why="no unit has a value")
 
 
 def published(model, task, value):
@@ -182,22 +174,16 @@ def ends(*tasks):
     return line.average.low, line.average.high, line.average.why
 
 
-def test_units_of_one_cluster_move_together_in_all_cells():
+def test_units_of_a_cluster_move_together_and_cells_count_alike():
     # Whichever of the two users are drawn, the means of the two cells cancel each other.
     assert ends(task("a", [1.0, -1.0]), task("b", [-1.0, 1.0])) == (0.0, 0.0, "")
     # In two cells that agree, both are high in a quarter of the draws.
     assert ends(task("a", [1.0, -1.0]), task("b", [1.0, -1.0])) == (-1.0, 1.0, "")
-
-
-def test_cells_count_alike_in_the_interval_whatever_their_units():
     # u0 has ten units in one cell and one in the other: u0 alone gives (1 - 1) / 2. Of the others,
     # u1 alone gives (1 + 0) / 2, its seventh unit in the second cell counted 0.
     first = task("a", [1.0] * 11, users=["u0"] * 10 + ["u1"])
     second = task("b", [-1.0] + [0.0] * 6 + ["x"], users=["u0"] + ["u1"] * 7)
     assert ends(first, second) == (0.0, 0.5, "")
-
-
-def test_without_two_clusters_or_without_a_cell_in_a_draw_there_is_no_interval():
     assert ends(task("a", [1.0])) == (
         None, None, "no interval, for fewer than two users: there is nothing to draw from",
     )  # fmt: skip

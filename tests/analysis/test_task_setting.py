@@ -31,8 +31,12 @@ def task(*, sampling=None, asked=None, prompts=None, **options):
     )
 
 
-def test_only_options_that_are_not_the_default_are_changes():
+def test_only_what_is_not_usual_is_a_change():
     assert changed_options(task(level="hard", shots=0)) == {"level": "hard"}
+    assert SETTING.describe(task(sampling={"temperature": 0.1})) == ""
+    assert SETTING.describe(task(sampling={"temperature": 0.1}, asked={"temperature": 0.7})) == (
+        "temperature 0.7"
+    )
 
 
 def test_a_setting_names_options_then_sampling_then_prompts():
@@ -45,10 +49,3 @@ def test_a_setting_names_options_then_sampling_then_prompts():
         "chain of thought, 3 shots, min age 2.5, top p 0.9, max tokens 5, own prompt my.j2"
     )
     assert SETTING.describe(asked, but={"thought", "shots"}).startswith("min age 2.5")
-
-
-def test_the_command_s_sampling_counts_and_the_usual_one_is_no_change():
-    assert SETTING.describe(task(sampling={"temperature": 0.1})) == ""
-    assert SETTING.describe(task(sampling={"temperature": 0.1}, asked={"temperature": 0.7})) == (
-        "temperature 0.7"
-    )

@@ -14,7 +14,7 @@ REPORT = ToolReport(
 )
 
 
-def test_the_table_counts_what_each_rule_left_and_removed():
+def test_the_table_counts_what_each_rule_left_and_removed_and_lines_are_aligned():
     sheet = REPORT.sheet("Rules", notes=("one",))
     assert sheet.columns == ("users …", "users", "ratings", "users removed")
     assert sheet.rows == (
@@ -22,18 +22,11 @@ def test_the_table_counts_what_each_rule_left_and_removed():
         ("with 20 ratings", 640, 47_500, 1260),
     )
     assert sheet.notes == ("one",)
-
-
-def test_lines_are_aligned_with_the_rule_last():
     assert REPORT.lines() == [
         "users  ratings  users removed  users …",
         "1,900   50,000                 in the file",
         "  640   47,500          1,260  with 20 ratings",
     ]
-
-
-def test_without_a_step_there_is_nothing_to_count():
-    assert ToolReport(rules="r", dropped="users", steps=()).losses() == []
 
 
 def test_the_file_holds_the_counts_and_the_settings_that_name_no_file(tmp_path):

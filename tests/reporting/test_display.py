@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.display import PlainDisplay, QuietDisplay, end_line, make_display
+from harness.reporting.display import PlainDisplay, QuietDisplay, make_display
 from harness.reporting.live import LiveDisplay
 
 
@@ -70,11 +70,6 @@ def test_a_terminal_without_unicode_is_plain(monkeypatch, encoding, kind):
     assert isinstance(make_display(stream=Encoded()), kind)
 
 
-def test_quiet_and_json_show_no_progress():
-    assert isinstance(make_display(quiet=True, stream=Terminal()), QuietDisplay)
-    assert isinstance(make_display(json=True, stream=Terminal()), QuietDisplay)
-
-
 def test_quiet_tells_problems_only(progress, stage):
     stream = io.StringIO()
     display = QuietDisplay(stream)
@@ -87,13 +82,6 @@ def test_quiet_tells_problems_only(progress, stage):
     display.stop()
 
     assert lines(stream) == ["the store\\x1b is damaged"]
-
-
-def test_a_speed_is_the_least_it_can_be_where_replies_told_no_tokens(stage):
-    stage.started, stage.ended = 0.0, 30.0
-    stage.done, stage.calls, stage.completion_tokens, stage.unreported = 40, 40, 6000, 4
-
-    assert end_line(stage).endswith("; ≥ 200 tokens/s")
 
 
 def test_a_stage_has_one_plain_line_when_it_ends(clock, progress, stage):
@@ -114,34 +102,6 @@ def test_a_stage_has_one_plain_line_when_it_ends(clock, progress, stage):
         "interests/name: 40 done in 0:30; 10 resumed; 32 calls (25% from the store); "
         "missing 3: no_json 2, timeout 1; 200 tokens/s",
         "! watch out",
-    ]
-
-
-def test_a_stage_that_was_stopped_says_how_far_it_came(clock, stage):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
-
-    stage.done, stage.calls, stage.ended = 7, 7, 65.0
-    display.stage_ended(stage)
-
-    assert lines(stream) == ["interests/name: stopped at 7/40 in 1:05; 7 calls (0% from the store)"]
-
-
-def test_a_run_that_ends_in_mid_stage_says_how_far_that_came(clock, progress, stage):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
-    unworked = StageProgress(task="interests", stage="unworked", total=40, started=0.0)
-
-    display.start(progress)
-    display.stage_started(stage)
-    display.stage_started(unworked)
-    stage.done, stage.calls = 16, 16
-    display.stop()
-    display.stop()
-
-    assert lines(stream) == [
-        "openai:gpt: 1 stage in runs/x",
-        "interests/name: stopped at 16/40; 16 calls (0% from the store)",
     ]
 
 
@@ -192,19 +152,6 @@ def test_a_stage_without_answers_has_lines_only_while_it_is_at_work(clock, stage
     ]
 
 
-def test_names_cannot_steer_the_terminal(clock, stage, progress):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
-    progress.model = stage.task = "\x1b]0;evil\x07"
-
-    display.start(progress)
-    display.stage_started(stage)
-    display.stop()
-
-    assert "\x1b" not in stream.getvalue()
-    assert "\x07" not in stream.getvalue()
-
-
 def test_a_display_that_stops_twice_shows_a_stopped_stage_once(clock, progress, stage):
     stream, threads = io.StringIO(), set(threading.enumerate())
     display = PlainDisplay(stream, clock=clock)
@@ -220,12 +167,6 @@ def test_a_display_that_stops_twice_shows_a_stopped_stage_once(clock, progress, 
     assert [line.partition(":")[0] for line in once[1:]] == [stage.label]
     assert lines(stream) == once
     assert set(threading.enumerate()) == threads
-
-
-def test_a_display_that_never_started_stops_without_a_line(clock):
-    stream = io.StringIO()
-    PlainDisplay(stream, clock=clock).stop()
-    assert stream.getvalue() == ""
 
 
 def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):

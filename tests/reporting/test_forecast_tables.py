@@ -1,8 +1,9 @@
 """What a dry run prints, from a forecast written out here."""
 
+from textwrap import dedent
+
 import pytest
 from builders.texts import lines_on
-from inline_snapshot import snapshot
 from msgspec.structs import replace
 
 from harness.calls.pricing import Price
@@ -55,14 +56,8 @@ def printed(forecast, *, width=80):
     return lines_on(lambda console: print_forecast(forecast, console), width=width, **plain)
 
 
-def test_every_prompt_and_the_calls_to_expect_are_printed(table):
-    shown = table(
-        printed(FORECAST, width=84),
-        "1. 1", "interests, 40 ~40 40 120 ~13.0k 41.0k",
-        "interests, ~1,200 ~1,200 1,200 1,200 ~0 900",
-        "in ~1,240 1,240 1,320 ~13.0k 41.9k", "about 4",
-    )  # fmt: skip
-    assert shown == snapshot("""\
+def test_every_prompt_and_the_calls_to_expect_are_printed():
+    assert "\n".join(printed(FORECAST, width=84)) == dedent("""\
 ───────────────────── interests, name: candidate (openai:gpt) ──────────────────────
 [system]
 You look for interests.
@@ -104,34 +99,6 @@ def test_a_stage_by_rule_has_a_row_and_no_prompt():
     ]  # fmt: skip
 
 
-def test_a_role_that_the_rehearsal_did_not_reach_says_so():
-    unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
-
-    lines = printed(replace(FORECAST, stages=(unreached,)))
-
-    assert lines[:2] == [
-        "─────────────────── interests, support: judge (openai:llama) ───────────────────",
-        "no prompt: no item of the rehearsal reached this stage",
-    ]
-
-
-def test_several_roles_of_a_stage_have_a_prompt_and_a_row_each(table):
-    stage = replace(NAME, roles=(CANDIDATE, replace(JUDGE, calls=80)))
-
-    lines = printed(replace(FORECAST, stages=(stage,)), width=120)
-
-    assert table([line for line in lines if line.startswith("[")]) == snapshot("""\
-[system]
-[user]
-[user]\
-""")
-    rows = [line.split()[:5] for line in lines if line.startswith("interests, name,")]
-    assert rows == [
-        ["interests,", "name,", "candidate", "40", "~40"],
-        ["interests,", "name,", "judge", "40", "~80"],
-    ]
-
-
 @pytest.mark.parametrize(
     ("evil", "shown"),
     [
@@ -153,12 +120,6 @@ def test_what_could_steer_a_terminal_is_shown_in_prompts_and_names(evil, shown):
     assert lines[1:5] == ["[user]", "a", shown, "b"]
     assert any(line.startswith(f"{shown}, {shown}, {shown} ") for line in lines[5:])
     assert not any(evil in line for line in lines) or evil == shown
-
-
-def test_a_pipe_gets_no_colours(capsys):
-    print_forecast(FORECAST)
-
-    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_costs_stand_beside_the_calls_and_what_is_unknown_says_so():

@@ -83,28 +83,22 @@ def test_a_metric_has_the_values_of_the_options_that_its_description_names():
     assert key("qm ↑", words(threshold=2)) == {"qm": "at least 2 of four"}
 
 
-def test_what_the_part_says_itself_or_was_said_before_is_left_out():
+def test_what_is_said_already_or_of_another_benchmark_is_left_out():
     said = set()
     assert key("no_list: the reply has no list") == {}
     assert key("no_list", said=said) == {"no_list": "the reply has no list"}
     assert key("no_list and IG P", said=said) == {"IG P": "precision"}
-
-
-def test_the_words_of_one_benchmark_are_those_of_it_and_of_all():
     assert key("no_list, ask/timeout", words().of("another")) == {
         "timeout": "no reply came in time"
     }
     assert "no_list" in key("no_list", words().of("b"))
 
 
-def test_a_word_with_several_meanings_has_each_with_its_benchmark():
+def test_a_word_with_several_meanings_has_each_with_where_it_means_it():
     known = KeyWords(
         Word("no_list", *means, "no_list") for means in (("no titles", "a"), ("no queries", "b"))
     )
     assert key("no_list", known) == {"no_list": "no titles (a); no queries (b)"}
-
-
-def test_a_metric_that_means_something_else_in_other_tasks_has_each_meaning_with_its_tasks():
     summaries = [
         make_summary(task, benchmark="b",
                      metrics={"recall_10": make_metric(0.5, n=9, description=f"of {what}")})

@@ -1,7 +1,6 @@
 import pytest
 
-from harness.base.errors import UsageError
-from harness.reporting.label_files import csv_bytes, refuse_taken
+from harness.reporting.label_files import csv_bytes
 
 
 @pytest.mark.parametrize(
@@ -24,11 +23,3 @@ def test_line_ends_become_blanks_or_stay():
     rows = [{"text": "a\nb", "more": "left out"}]
     assert csv_bytes(["text"], rows) == b"text\na b\n"
     assert csv_bytes(["text"], rows, lines=True) == b'text\n"a\nb"\n'
-
-
-def test_a_file_that_somebody_may_be_labelling_is_not_written_again(tmp_path):
-    refuse_taken(tmp_path, ("items.csv", "key.csv"))
-    (tmp_path / "key.csv").write_text("")
-    with pytest.raises(UsageError) as raised:
-        refuse_taken(tmp_path, ("items.csv", "key.csv"))
-    assert raised.value.found == "key.csv"

@@ -25,9 +25,6 @@ def test_what_is_not_known_is_never_a_number():
     assert known(None, 3) == "unknown"
     assert known(1.5, 12) == "≥ 1.50"
     assert known(1.5, 0) == "1.50"
-
-
-def test_tokens_that_were_not_told_are_never_a_number():
     assert tokens(None, 3) == "unknown"
     assert tokens(0, 3) == "unknown"
     assert tokens(12_000, 3) == "≥ 12.0k"

@@ -35,22 +35,16 @@ def losing(task, units, of=100):
     return make_summary(task, metrics={"qm": lost}, main=("qm",))
 
 
-def test_what_makes_differences_testable_is_said_once_for_all_tasks():
+def test_what_was_not_tested_is_said_once():
     page = look_next([], differences(untested("t"), untested("u"), untested("t", run="third")))
     assert page.count("<li>") == 1
     assert (
         "Not tested are differences on t, u. To test them, give all runs the same predictor "
         "(--role predictor=SPEC)." in page
     )
-
-
-def test_a_run_that_nothing_makes_comparable_has_its_reason():
     copy = untested("t", needed=(), because=("it is a copy of runs/a",))
     page = look_next([], differences(copy, copy._replace(task="u")))
     assert "on t, u. new is not compared with old: it is a copy of runs/a." in page
-
-
-def test_the_pairs_of_runs_that_were_not_tested_are_named_by_task():
     runs = untested("t"), untested("t"), untested("t", run="third"), untested("u")
     assert untested_pairs(runs) == {
         "t": [("new", "old"), ("third", "old")], "u": [("new", "old")],
@@ -69,13 +63,10 @@ def test_one_trouble_of_a_run_on_several_tasks_is_one_line_with_the_worst_tasks(
     assert "c@2" not in page
 
 
-def test_units_that_were_lost_in_a_later_repeat_are_said_to_be_of_it():
+def test_what_was_lost_is_said_with_its_task_and_repeat():
     page = look_next([run("weak", losing("a", 5), losing("b@2", 40))], differences())
     lost = "of 100 units of qm (ask/no_list"
     assert f"40 {lost} 40) in repeat 2 on b, 5 {lost} 5) on a." in page
-
-
-def test_parts_of_units_that_were_lost_are_no_missing_units():
     lost = make_metric(0.5, n=20, interval=(0.4, 0.6), missing_share=0.05)
     page = look_next([run("weak", make_summary("t", metrics={"qm": lost}))], differences())
     assert "weak: units or parts of units were lost: 5% of the parts of qm on t." in page

@@ -136,16 +136,13 @@ def test_a_figure_is_a_drawing_with_its_data_and_nothing_that_runs(figure):
     assert text == figure_html(figure), "the same figure is the same page"
 
 
-def test_the_data_of_a_figure_are_its_numbers():
+def test_the_data_of_a_figure_are_its_numbers_without_references():
     tables = page_of(figure_html(FIGURES[0])).tables
     assert tables[0].rows == [["a", shown(HOSTILE), "1", "3", "1"], ["a", "n", "2", "4", "2"]]
     assert tables[1].rows == [["b", "1", "2"], ["b", "2", "3"]]
     assert tables[2].rows == [["r", "y", "2.500"]]
     (boxes,) = page_of(figure_html(FIGURES[2])).tables
     assert boxes.rows == [["a", "p", "3", "1", "2", "9"], ["a", "q", "0", "—", "—", "—"]]
-
-
-def test_lines_that_are_a_reference_are_not_among_the_data():
     contour = Line(label="F1 0.5", x=(0, 1), y=(1, 0), dashed=True)
     figure = Figure(title="f", x=X, y=Y, marks=(contour, *FIGURES[0].marks))
     (drawn,) = re.findall(r"<svg.*?</svg>", figure_html(figure), re.DOTALL)

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
 from builders.report_lines import make_line, make_run
 from builders.report_pages import ReportPage
 from builders.runs import make_metric, make_summary
@@ -11,7 +10,7 @@ from builders.runs import make_metric, make_summary
 from harness import Metric
 from harness.contracts.published import PublishedResult
 from harness.reporting.html.page import page_html, section_html
-from harness.reporting.html.result_lines import Line, Rule, Value, lines_of
+from harness.reporting.html.result_lines import Rule, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import Untested
@@ -21,7 +20,6 @@ from harness.scoring.comparison_document import (
     ComparisonDocument,
     OracleUse,
 )
-from harness.scoring.group_means import MeanOverTasks
 
 NOTHING = Differences(ComparisonDocument(comparisons=()))
 
@@ -37,13 +35,6 @@ def table(lines, *, runs=None, untested=None):
 
 def value(number, **fields):
     return Value(value=number, **{"n": 40, "of": 40, **fields})
-
-
-def test_a_task_has_a_row_and_each_model_a_column():
-    old = value(0.5, interval=(0.4, 0.6))
-    found, _ = table([make_line("quiz", old=old, new=0.7)])
-    assert found.head == ["task", "n", "old", "new"]
-    assert found.rows == [["quiz ptc ↑", "40", "0.500 [0.400, 0.600]", "0.700"]]
 
 
 def test_units_that_fell_out_and_parts_of_units_are_told_apart_in_the_cell():
@@ -100,11 +91,15 @@ def test_what_was_lost_is_counted_next_to_a_value_whose_place_it_decides():
     assert "worst" not in text
 
 
-def test_the_best_value_of_a_row_is_marked():
+def test_the_best_value_of_a_row_is_marked_where_nothing_speaks_against_it():
     runs = [make_run("old"), make_run("new")]
     assert '<span class="best">0.700' in matrix_html(runs, [make_line("t", old=0.5, new=0.7)], {})
     for alone in (make_line("t", old=0.5, new=0.5), make_line("t", old=0.5)):
         assert "best" not in matrix_html(runs, [alone], {})
+    line = replace(make_line("t", old=0.5, new=0.7), ahead=("old",))
+    page = matrix_html([make_run("old"), make_run("new")], [line], {})
+    assert "best" not in page
+    assert "ptc: on the units that both have, old is ahead of new (see Differences)." in page
 
 
 def test_where_no_pair_was_tested_none_is_named():
@@ -130,13 +125,6 @@ def test_a_leader_that_was_not_tested_against_another_run_is_not_marked():
     assert lines_of(runs, NOTHING)[0].best == "new"
     other = apart._replace(other="third")
     assert lines_of(runs, NOTHING._replace(untested=(other,)))[0].best == "new"
-
-
-def test_a_leader_that_is_behind_on_shared_units_is_not_marked():
-    line = replace(make_line("t", old=0.5, new=0.7), ahead=("old",))
-    page = matrix_html([make_run("old"), make_run("new")], [line], {})
-    assert "best" not in page
-    assert "ptc: on the units that both have, old is ahead of new (see Differences)." in page
 
 
 def test_each_baseline_that_beats_every_model_is_named():
@@ -213,13 +201,6 @@ def test_the_tasks_of_a_group_follow_it_and_can_be_folded():
     assert found.kinds == ["leads", "follows in-1", "follows in-1", "leads"]
 
 
-def test_the_head_says_of_how_many_repeats_values_are_the_mean():
-    twice = value(0.5, n=80, of=80, repeats=2)
-    found, _ = table([make_line("a", old=twice, new=0.6)])
-    assert found.head[2:] == ["old ×2", "new"]
-    assert found.rows[0][1:] == ["40", "0.500", "0.600"]
-
-
 def test_the_lines_of_runs_have_rules_of_the_metric_that_they_are_of():
     metrics = {"ptc": make_metric(0.5, n=4), "popular": make_metric(0.8, n=4, baseline=True),
                "chance": make_metric(0.2, n=4, baseline=True)}  # fmt: skip
@@ -260,19 +241,3 @@ def test_a_metric_in_which_runs_are_compared_alone_has_its_line():
     ]  # fmt: skip
     assert [each.value for each in lines[1].values.values()] == [0.5, 0.5]
     assert "ig_f1: measured against what all these runs found together" in table(lines)[1]
-
-
-def test_groups_stand_at_their_first_task(monkeypatch):
-    summaries = [make_summary(name, metrics={"ptc": make_metric(0.5, n=4)}) for name in "abc"]
-    mean = MeanOverTasks(name="g", over="tasks", tasks=("b", "c"), metric="ptc", value=0.5,
-                         higher_is_better=True, interval=None, confidence=0.95)  # fmt: skip
-    monkeypatch.setattr("harness.reporting.html.result_lines.means_of", lambda *_: (mean,))
-    lines: list[Line] = lines_of([make_run("old", *summaries)], NOTHING)
-    assert [line.name for line in lines] == ["a", "g", "b", "c"]
-    assert lines[1].is_group
-    assert lines[1].values["old"].n == 8
-
-
-@pytest.mark.parametrize(("old", "new", "leader"), [(0.5, 0.7, "new"), (0.7, 0.7, None)])
-def test_a_run_leads_where_it_is_alone_with_the_best_value(old, new, leader):
-    assert make_line("t", old=old, new=new).leader() == leader

@@ -82,20 +82,6 @@ def test_names_that_would_look_the_same_are_not_cut():
     ]  # fmt: skip
 
 
-def test_further_main_metrics_stand_below_the_first():
-    lines = printed(task("films", main=("loss", "hits")))
-    assert [line.split()[:3] for line in lines[3:5]] == [
-        ["films", "loss", "↓"], ["hits", "↑", "0.500"],
-    ]  # fmt: skip
-
-
-def test_a_task_without_a_value_shows_what_is_missing():
-    none = make_metric(None, n=0, missing={"no_json": 40}, undefined="nothing was scored")
-    lines = printed(task("films"), task("books", metrics={"hits": none}))
-    assert lines[4] == "books  hits ↑                   no value   0  40 (100%)"
-    assert "missing in 1 of 2 tasks: no_json 40" in lines
-
-
 def test_missing_parts_are_named_with_the_causes_of_whole_units():
     parts = make_metric(0.5, n=40, missing_share=0.06)
     whole = make_metric(0.5, n=30, missing={"no_json": 10})
@@ -125,7 +111,7 @@ def test_units_that_a_value_counts_as_worst_are_among_its_units():
     ]  # fmt: skip
 
 
-def test_a_group_is_its_mean_with_its_tasks_below_and_other_tasks_after():
+def test_a_group_is_its_mean_with_its_tasks_below_each_once():
     lines = printed(
         task("a"), task("alone"), task("b"),
         means=[mean("both", "a", "b")], groups={"both": ("a", "b")},
@@ -136,9 +122,6 @@ def test_a_group_is_its_mean_with_its_tasks_below_and_other_tasks_after():
         "  b               hits ↑       0.500 [0.250, 0.750]  40        –",
         "alone             hits ↑       0.500 [0.250, 0.750]  40        –",
     ]
-
-
-def test_a_group_inside_a_group_stands_below_it_and_each_task_once():
     groups = {"whole": ("inner", "c"), "inner": ("a", "b")}
     means = [mean("whole", "a", "b", "c"), mean("inner", "a", "b")]
     lines = printed(task("a"), task("b"), task("c"), means=means, groups=groups)
@@ -146,13 +129,10 @@ def test_a_group_inside_a_group_stands_below_it_and_each_task_once():
     assert names == ["whole (mean of 3)", "  inner (mean of 2", "    a", "    b", "  c"]
 
 
-def test_a_group_of_different_main_metrics_says_so_and_lists_its_tasks():
+def test_groups_that_have_no_mean_say_so_or_are_headings():
     lines = printed(task("a"), task("b", main=("loss",)), groups={"both": ("a", "b")})
     assert lines[3] == "both (mean of 2)                main metrics differ"
     assert [line.split()[0] for line in lines[4:6]] == ["a", "b"]
-
-
-def test_a_group_without_a_mean_is_a_heading_and_its_other_names_are_left_out():
     groups = {"whole": ("inner",), "inner": ("a", "b")}
     lines = printed(task("a"), task("b"), groups=groups, without_mean=("whole", "inner"))
     assert [line[:17].rstrip() for line in lines[3:6]] == ["whole (2 tasks)", "  a", "  b"]
@@ -220,19 +200,6 @@ def on_24_lines(counts, **options):
     return [line for line in lines if line.strip()]
 
 
-FIVE = ("films", "books", "music", "shops", "games")
-
-
-def test_of_many_tasks_each_benchmark_keeps_a_line_with_a_number_on_24_lines():
-    lines = on_24_lines(dict.fromkeys(FIVE, 6), sheets=[sheet("Table 4")])
-    assert len(lines) <= 24 - 4
-    for name in FIVE:
-        assert any(line.split()[0].startswith(f"{name}_") and "0.500" in line for line in lines)
-    assert "Table 4" not in lines
-    shown = sum(line.split()[0].startswith(tuple(f"{name}_" for name in FIVE)) for line in lines)
-    assert f"and {30 - shown} more tasks" in lines
-
-
 def test_each_of_24_tasks_has_a_line_before_any_table_of_a_group():
     lines = on_24_lines({"films": 12, "books": 12}, sheets=[sheet("Table 4")])
     assert sum(line.strip().startswith(("films_", "books_")) for line in lines) == 24
@@ -254,14 +221,6 @@ def test_tasks_that_are_not_finished_say_so_after_the_others():
     lines = printed(task("b"), planned=["a", "b"])
     assert [line.split()[0] for line in lines[3:5]] == ["b", "a"]
     assert lines[4] == "a                    0 of 2 stages done"
-
-
-def test_a_run_without_any_result_still_names_its_model_and_tasks():
-    lines = printed(planned=["a", "b"])
-    assert lines[0] == "gpt"
-    assert lines[3:5] == [
-        "a                  0 of 2 stages done", "b                  0 of 2 stages done",
-    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("many", [1, 24, 25, 28, 60, 200])
@@ -303,17 +262,6 @@ def test_where_a_group_s_tasks_do_not_fit_its_mean_stands_alone():
     assert len(lines) <= 36
 
 
-def test_lines_that_follow_are_left_room():
-    tasks = [task(f"t{n}") for n in range(60)]
-    assert len(printed(*tasks, reserved=20)) <= 20
-
-
-def test_names_are_no_control_characters():
-    lines = printed(task("[red]\x1b[31m"), run="\x1b")
-    assert "\x1b" not in "".join(lines)
-    assert any("[red]" in line for line in lines)
-
-
 def test_a_role_that_follows_the_candidate_is_named_so_unless_the_user_named_it():
     made = make_task("a", roles={"predictor": RoleSpec(same_as="candidate")})
     summary = replace(task("a"), roles={"candidate": "gpt", "predictor": "gpt"})
@@ -328,13 +276,6 @@ def test_a_role_that_follows_the_candidate_is_named_so_unless_the_user_named_it(
 
     assert head() == "gpt, without thinking; predictor: the candidate"
     assert head(predictor={"kind": "k"}) == "gpt, without thinking; predictor: gpt"
-
-
-def test_the_models_of_other_roles_are_named_after_the_judge():
-    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama", "verifier": "qwen"}
-    assert printed(replace(task("a"), thinks=True, roles=roles))[0] == (
-        "gpt, with thinking; judge: llama; profiler, verifier: qwen"
-    )
 
 
 def test_a_line_whose_head_is_cut_does_not_stand_below_another_benchmark():

@@ -42,7 +42,7 @@ def test_a_cell_is_no_formula_and_steers_no_terminal(value, cell):
     assert csv_cell(value) == cell
 
 
-def test_a_csv_table_is_read_back_by_the_standard_library(tmp_path):
+def test_a_table_is_read_back(tmp_path):
     path = write_csv(tmp_path, TABLE)
     assert path.name == "things.csv"
     with path.open(encoding="utf-8", newline="") as file:
@@ -53,9 +53,6 @@ def test_a_csv_table_is_read_back_by_the_standard_library(tmp_path):
             ['says "yes",\nand more', "1e-05", "-1", "false"],
         ]
     assert path.read_bytes().splitlines()[2] == b'"",,,', "an empty text is none that is missing"
-
-
-def test_parquet_keeps_values_and_their_types_as_they_are(tmp_path):
     table = pq.read_table(write_parquet(tmp_path, TABLE))
     assert table.to_pylist() == ROWS
     assert [str(field.type) for field in table.schema] == ["string", "double", "int64", "bool"]

@@ -26,19 +26,13 @@ def test_what_could_steer_a_terminal_is_shown_as_an_escape(text, shown):
     assert clean_text(text) == shown
 
 
-def test_line_ends_and_tabs_stay_where_lines_are_wanted():
-    assert clean_text("a\r\nb\tc\x1bd\n", lines=True) == "a\nb\tc\\x1bd\n"
-
-
-def test_a_limit_cuts_with_an_ellipsis():
+def test_causes_and_limits():
     assert clean_text("abcdef", limit=4) == "abc…"
     assert clean_text("abcd", limit=4) == "abcd"
-
-
-def test_causes_are_counted_and_ordered():
     assert causes({"timeout": 1, "no_json": 3, "empty": 1}) == "5: no_json 3, empty 1, timeout 1"
     assert causes({"no_json": 12345, "none": 0}) == "12,345: no_json 12,345"
     assert causes({}) == "–"
+    assert clean_text("a\r\nb\tc\x1bd\n", lines=True) == "a\nb\tc\\x1bd\n"
 
 
 @pytest.mark.parametrize(

@@ -59,25 +59,10 @@ def test_nothing_is_said_before_anything_is_known():
     assert pace.left() == "time left unknown"
     assert pace.tokens_per_second() is None
     assert looked_at(stage, (5.0, {"done": 50, "resumed": 50})).seconds_left() is None
-
-
-def test_a_stage_that_ended_has_its_average():
     stage = StageProgress(task="t", stage="s", completion_tokens=600, started=10.0, ended=40.0)
 
     assert tokens_per_second(stage) == 20.0
     assert tokens_per_second(StageProgress(task="t", stage="s")) is None
-
-
-@pytest.mark.parametrize("rounds", [1, 2, 3])
-def test_rounds_of_slow_calls_count_as_a_whole(rounds):
-    stage = StageProgress(task="t", stage="s", total=100, started=0.0, in_flight=10)
-
-    # Ten at once, and ten answers every 300 seconds.
-    moments = [(0.0, {})]
-    for number in range(1, rounds + 1):
-        end = 300.0 * number
-        moments += [(end - 1, {}), (end, {"done": 10 * number, "calls": 10 * number})]
-    assert looked_at(stage, *moments).seconds_left() == (10 - rounds) * 300
 
 
 def test_a_round_that_arrives_bit_by_bit_counts_as_a_whole():
@@ -116,12 +101,3 @@ def test_stages_of_unknown_size_make_the_time_left_a_bound():
     assert whole(first, later, now=10.0).left() == "time left unknown"
     later.ended = 10.0  # given up
     assert whole(first, later, now=10.0).left() == "0:00 left"
-
-
-def test_a_resumed_run_that_reads_stored_answers_promises_nothing():
-    stage = StageProgress(task="t", stage="s", total=1000, started=0.0)
-    looked = (1.0, {"done": 700, "resumed": 400, "calls": 300, "calls_from_store": 300})
-
-    assert looked_at(stage, looked).left() == "time left unknown"
-    # 295 items at one asked call in five seconds
-    assert looked_at(stage, looked, (25.0, {"done": 705, "calls": 305})).left() == "24:35 left"

@@ -102,15 +102,6 @@ def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
     assert (held.left_out, held.counted_as_worst) == (None, 0.8)
 
 
-def test_a_unit_that_failed_in_part_is_reason_enough_for_the_other_figure() -> None:
-    found = results(
-        {"tau": Metric(description="", missing="counted")},
-        Score(id="1", user="a", values={"tau": 1.0}, worst={"tau": 0.5}),
-        Score(id="2", user="b", values={"tau": 0.5}),
-    )["tau"]
-    assert (found.value, found.left_out, found.missing) == (0.5, 0.75, {})
-
-
 def test_median_and_a_statistic_of_ones_own() -> None:
     metrics = {
         "middle": Metric(description="", statistic="median"),
@@ -136,26 +127,6 @@ def test_nothing_scored_is_told_and_is_no_number() -> None:
     assert (all_missing.interval, all_missing.counted_as_worst) == (None, 0.0)
     empty = results(metrics)["m"]
     assert (empty.value, empty.counted_as_worst, empty.missing) == (None, None, {})
-
-
-def test_one_user_has_a_value_and_a_reason_for_no_interval() -> None:
-    scores = [Score(id=str(n), user="u", values={"m": float(n)}) for n in range(4)]
-    found = results({"m": Metric(description="")}, *scores)["m"]
-    assert (found.value, found.users, found.interval) == (1.5, 1, None)
-    assert found.no_interval is not None
-    assert "two users" in found.no_interval
-
-
-def test_a_statistic_without_a_value_is_told() -> None:
-    def correlation(column: np.ndarray) -> float:
-        return float("nan")
-
-    found = results(
-        {"m": Metric(description="", statistic=correlation)},
-        Score(id="1", user="u", values={"m": 1.0}),
-    )["m"]
-    assert (found.value, found.interval, found.counted_as_worst) == (None, None, None)
-    assert found.undefined == "the statistic has no value for these scores"
 
 
 def test_a_unit_that_names_a_metric_nowhere_is_no_unit_of_it() -> None:
@@ -194,21 +165,6 @@ def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
     assert sound(good) is good
 
 
-def test_a_column_may_have_several_metrics() -> None:
-    metrics = {
-        "middle": Metric(description="", statistic="median", of="hits"),
-        "average": Metric(description="", of="hits", note="only three users"),
-    }
-    found = results(
-        metrics,
-        Score(id="1", user="ann", values={"hits": 0.0}),
-        Score(id="2", user="bob", values={"hits": 0.0}),
-        Score(id="3", user="cid", values={"hits": 0.75}),
-    )
-    assert (found["middle"].value, found["average"].value) == (0.0, 0.25)
-    assert (found["middle"].note, found["average"].note) == ("", "only three users")
-
-
 def test_a_unit_may_say_what_it_counts_at_worst() -> None:
     found = results(
         {"right": Metric(description="")},
@@ -238,38 +194,11 @@ def test_what_is_missing_of_a_unit_counts_no_better_than_the_unit(higher, values
         assert found.counted_as_worst == (first + worst[1]) / 2
 
 
-def test_a_value_over_too_few_is_not_shown_but_told() -> None:
-    scores = (
-        Score(id="1", user="ann", values={"right": 0.5}),
-        Score(id="2", user="bob", missing={"right": "no_json"}),
-        Score(id="3", user="cid", missing={"right": "no_json"}),
-    )
-    columns = Columns({"right": Metric(description="")})
-    for score in scores:
-        columns.add(score)
-    at_third = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=1 / 3)["right"]
-    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.5)["right"]
-    assert at_third.value == 0.5
-    assert (found.value, found.interval, found.n, found.missing) == (None, None, 1, {"no_json": 2})
-    assert found.undefined == (
-        "1 of 3 units have one, less than the required 50%; over those few it is 0.500"
-    )
-
-
 def test_what_units_count_is_summed_up() -> None:
     columns = Columns({})
     columns.add(Score(id="1", user="ann", counts={"typos": 2}))
     columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
     assert columns.counts == {"typos": 3, "repeats": 4}
-
-
-def test_a_value_over_just_enough_is_shown() -> None:
-    columns = Columns({"right": Metric(description="")})
-    for number in range(100):
-        scored = {"values": {"right": 0.5}} if number < 7 else {"missing": {"right": "no_json"}}
-        columns.add(Score(id=str(number), user="ann", **scored))  # type: ignore[arg-type]
-    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.07)["right"]
-    assert (found.value, found.n, found.undefined) == (0.5, 7, None)
 
 
 def test_what_counts_at_worst_is_checked_as_values_are() -> None:
@@ -294,17 +223,6 @@ def test_a_worst_that_is_no_number_names_unit_and_metric() -> None:
     assert "metric 'm'" in str(caught.value)
 
 
-def test_only_units_of_a_metric_count_at_worst() -> None:
-    found = results(
-        {"right": Metric(description="")},
-        Score(id="1", user="ann", values={"right": 1.0}),
-        Score(id="2", user="bob", worst={"right": 0.0}),
-        Score(id="3", user="cid", values={"right": 0.5}, worst={"right": float("nan")}),
-    )["right"]
-    assert (found.value, found.missing) == (1.0, {"not_finite": 1})
-    assert found.counted_as_worst == 0.5
-
-
 def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
     loss = Metric(description="", worst=4.0, higher_is_better=False)
     found = results(
@@ -324,11 +242,6 @@ def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
     assert found["loss"].counted_as_worst == (2.5 + 2.0 + 4.0) / 3
     assert found["known"].counted_as_worst == (3.0 + 2.0 + 4.0) / 3
     assert (found["none"].missing_share, found["none"].counted_as_worst) == (0.25, None)
-
-
-def test_without_anything_missing_there_is_no_share() -> None:
-    whole = results({"m": Metric(description="")}, Score(id="1", user="a", values={"m": 1.0}))["m"]
-    assert whole.missing_share is UNSET
 
 
 def test_parts_count_as_worst_where_missing_units_do() -> None:

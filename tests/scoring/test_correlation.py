@@ -18,23 +18,14 @@ from harness.scoring.stats import (
 )
 
 
-def test_pearson_by_hand():
+def test_correlations_by_hand():
     # Deviations -1 0 1 and -4/3 -1/3 5/3: 3 / √(2 · 42/9).
     assert pearson([1, 2, 3], [1, 2, 4]) == pytest.approx(3 / math.sqrt(2 * 42 / 9))
-
-
-def test_tau_b_by_hand():
     # Six pairs; x ties one and y ties one, not the same: of the other four one agrees and three
     # differ. τ-b = (1 - 3) / √(5 · 5).
     assert kendall_tau_b([1, 1, 2, 3], [1, 2, 2, 0.5]) == pytest.approx(-2 / 5)
-
-
-def test_ranks_correlate_whatever_the_distances():
     # Ranks 1 2 3 4 against 1 3 2 4: 1 - 6 · 2 / (4 · 15).
     assert spearman([1, 2, 3, 4], [0.1, 70, 5, 900]) == pytest.approx(0.8)
-
-
-def test_ties_share_the_mean_of_their_ranks():
     # Ranks 1, 2.5, 2.5, 4 against 1 2 3 4: Pearson's r of the ranks is 4.5 / √(4.5 · 5).
     assert spearman([1, 2, 2, 9], [1, 2, 3, 4]) == pytest.approx(4.5 / math.sqrt(22.5))
 
@@ -52,14 +43,6 @@ def test_ties_share_the_mean_of_their_ranks():
 @pytest.mark.filterwarnings("error")
 def test_a_correlation_that_cannot_be_has_its_reason(x, y, why, correlation):
     assert correlation(x, y) == Undefined(why)
-
-
-def test_two_pairs_have_no_rank_correlation_worth_the_name():
-    for y in ([1.0, 2.0], [2.0, 1.0]):
-        found = spearman([1.0, 2.0], y)
-        assert isinstance(found, Undefined)
-        assert found.reason.startswith("fewer than three pairs")
-    assert spearman([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]) == pytest.approx(0.5)
 
 
 def test_pearsons_interval_by_fishers_z_is_scipys():
@@ -84,15 +67,14 @@ def paired(count):
     return x, 0.6 * x + generator.normal(size=count)
 
 
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_bootstrapped_correlations_agree_with_scipy(method):
+def test_bootstrapped_correlations_agree_with_scipy():
     x, y = paired(60)
     by_scipy = stats.bootstrap(
         (x, y), lambda a, b, axis: stats.pearsonr(a, b, axis=axis).statistic, paired=True,
-        n_resamples=6000, method="BCa" if method == "bca" else method,
+        n_resamples=6000, method="BCa",
         rng=np.random.default_rng(1),
     ).confidence_interval  # fmt: skip
-    found = relation_interval(x, y, range(60), pearson, seed=2, draws=6000, method=method)
+    found = relation_interval(x, y, range(60), pearson, seed=2, draws=6000, method="bca")
     assert isinstance(found, Interval)
     assert (found.low, found.high) == pytest.approx(tuple(by_scipy), abs=0.015)
 
@@ -104,15 +86,6 @@ def test_the_pairs_of_a_user_are_drawn_together():
     found = relation_interval(x, y, ["a", "a", "b", "b"], kendall_tau_b, seed=0, draws=400)
     # Both: two pairs rise and four fall, -1/3; one twice: four rise, two are tied on both sides.
     assert found == Interval(pytest.approx(-1 / 3), pytest.approx(1.0))
-
-
-def test_kappa_has_an_interval_too():
-    first = ["y"] * 25 + ["n"] * 25
-    second = ["y"] * 20 + ["n"] * 5 + ["y"] * 10 + ["n"] * 15
-    found = relation_interval(first, second, range(50), cohen_kappa, seed=0, draws=4000)
-    # κ is 0.4 with an asymptotic error of about 0.13 (Fleiss, Cohen and Everitt 1969).
-    assert isinstance(found, Interval)
-    assert (found.low, found.high) == pytest.approx((0.15, 0.65), abs=0.03)
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -132,30 +105,13 @@ def test_kappas_interval_from_tables_is_that_from_labels(method):
     assert (by_tables.low, by_tables.high) == pytest.approx((by_labels.low, by_labels.high))
 
 
-def test_kappa_without_a_value_in_some_draws_has_no_interval():
+def test_draws_without_a_value_leave_no_interval():
     found = kappa_interval("yn", "yn", "ab", seed=0, draws=50)
     assert isinstance(found, NoInterval)
     assert found.reason.startswith("κ has no value in ")
     assert kappa_interval("yn", "yn", "aa", seed=0) == NoInterval(
         "fewer than two users: there is nothing to draw from"
     )
-
-
-def test_draws_without_a_value_leave_no_interval():
     found = relation_interval([1, 2], [1, 2], "ab", spearman, seed=0, draws=50)
     assert isinstance(found, NoInterval)
     assert found.reason.startswith("the statistic has no value in ")
-
-
-def test_one_user_has_no_interval_of_a_correlation():
-    found = relation_interval([1, 2, 3], [1, 2, 4], "aaa", pearson, seed=0)
-    assert found == NoInterval("fewer than two users: there is nothing to draw from")
-
-
-def test_the_same_seed_gives_the_same_interval():
-    x, y = paired(20)
-    one, same, other = (
-        relation_interval(x, y, range(20), spearman, seed=seed, draws=200) for seed in (1, 1, 2)
-    )
-    assert one == same
-    assert one != other

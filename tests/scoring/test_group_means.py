@@ -87,15 +87,6 @@ def test_repeats_count_as_one_task_of_their_group_and_have_a_mean_of_their_own(t
     ]
 
 
-def test_a_group_inside_a_group_is_spread_out(tmp_path):
-    stored = Stored(
-        tmp_path, {"a": EASY, "b": HARD, "c": EASY}, whole=("inner", "c"), inner=("a", "b")
-    )
-    assert [(each.name, each.tasks) for each in stored.means()] == [
-        ("whole", ("a", "b", "c")), ("inner", ("a", "b")),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("absent", [None, {}])
 def test_a_group_with_a_task_that_has_no_value_has_no_mean_and_says_why(tmp_path, absent):
     stored = Stored(tmp_path, {"easy": EASY, "hard": absent}, both=("easy", "hard"))
@@ -110,19 +101,6 @@ def test_tasks_of_different_main_metrics_have_no_mean(tmp_path):
     fame = changed(hard, main=("fame",), metrics={"fame": hard.metrics["hits"]})
     stored.summaries = [easy, fame]
     assert stored.means() == ()
-
-
-def test_each_main_metric_that_tasks_share_has_a_mean(tmp_path):
-    stored = Stored(tmp_path, {"easy": EASY, "hard": HARD}, both=("easy", "hard"))
-    stored.summaries = [
-        changed(
-            each, main=("hits", "fame"), metrics={**each.metrics, "fame": make_metric(2.0, n=1)}
-        )
-        for each in stored.summaries
-    ]
-    hits, fame = stored.means()
-    assert (hits.metric, hits.value) == ("hits", 0.5)
-    assert (fame.metric, fame.value) == ("fame", 2.0)
 
 
 def test_a_later_main_metric_that_one_task_lacks_has_no_mean(tmp_path):
@@ -183,14 +161,11 @@ def test_the_interval_is_that_of_a_bootstrap_in_plain_python(statistic):
     assert interval == interval_together(parts, seed=1, draws=4000)
 
 
-def test_a_draw_without_anybody_of_a_task_leaves_no_interval():
+def test_what_leaves_no_interval_together():
     parts = [part({user: [1.0] for user in range(9)}), part({9: [1.0]})]
     interval = interval_together(parts, seed=1)
     assert isinstance(interval, NoInterval)
     assert "the mean has no value in" in interval.reason
-
-
-def test_one_user_and_no_draws_leave_no_interval():
     alone, two = part({1: [1.0]}), part({1: [1.0], 2: [2.0]})
     for parts, draws in (([alone, alone], 10), ([two], 0)):
         assert isinstance(interval_together(parts, seed=1, draws=draws), NoInterval)

@@ -83,21 +83,15 @@ def test_a_paired_difference_is_that_of_one_sample_of_differences():
     assert as_pair(found) == pytest.approx(tuple(by_scipy), abs=0.06)
 
 
-def test_equal_values_have_no_bounds_and_say_why():
+def test_what_has_no_bounds_says_why():
     found = bootstrap_interval(np.full(5, 0.1), np.arange(5), seed=1, method="bca")
     assert found == NoInterval("no single user changes the statistic, and BCa has no bounds then")
-
-
-def test_a_largest_value_has_no_bounds_above_it():
     found = bca_interval(
         np.array([1.0, 2.0, 2.5]), Measured(3.0, np.array([3.0, 1.0])), 0.95, of="the statistic"
     )
     assert found == NoInterval(
         "all draws lie on one side of the statistic, and BCa has no bounds then"
     )
-
-
-def test_a_statistic_that_one_user_alone_gives_a_value_has_no_bounds():
     found = bca_interval(
         np.array([1.0, 2.0]), Measured(1.5, np.array([np.nan, 1.0])), 0.95, of="the statistic"
     )

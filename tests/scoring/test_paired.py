@@ -52,14 +52,6 @@ def test_the_interval_is_that_of_resampling_users_for_both_by_hand(
     assert (found.low, found.high) == pytest.approx(by_hand(users, plain), abs=0.02)
 
 
-def test_users_are_drawn_for_both_together_so_a_fixed_gap_has_no_width() -> None:
-    first = np.array([0.0, 1.0, 5.0, 9.0])
-    for statistic in ("mean", "median"):
-        found = paired_interval(first, first - 2.0, np.arange(4), seed=0, statistic=statistic)
-        assert isinstance(found, Interval)
-        assert (found.low, found.high) == pytest.approx((2.0, 2.0))
-
-
 def test_a_statistic_of_ones_own_is_taken_over_all_units_drawn() -> None:
     first = np.array([1.0, 1.0, 4.0])
     found = paired_interval(
@@ -75,12 +67,6 @@ def test_the_order_of_units_and_the_process_change_nothing() -> None:
     forwards = paired_interval(first, second, owners, seed=4, statistic="median")
     assert backwards == forwards
     assert forwards != paired_interval(first, second, owners, seed=5, statistic="median")
-
-
-def test_one_user_is_nothing_to_draw_from() -> None:
-    values = np.array([1.0, 2.0])
-    found = paired_interval(values, values, np.array([7, 7]), seed=0)
-    assert found == NoInterval("fewer than two users in common: there is nothing to draw from")
 
 
 def test_a_statistic_without_a_value_gives_no_interval() -> None:

@@ -30,16 +30,6 @@ def test_all_exchanges_agree_with_scipy(statistic):
     assert found == PValue(value=pytest.approx(by_scipy.pvalue), ways=64, exact=True)
 
 
-def test_a_statistic_of_ones_own_agrees_with_scipy():
-    by_scipy = stats.permutation_test(
-        (FIRST, SECOND), lambda a, b: a.max() - b.max(), permutation_type="samples",
-        vectorized=False, n_resamples=np.inf,
-    )  # fmt: skip
-    found = paired_p(FIRST, SECOND, np.arange(6), seed=0, statistic=lambda values: values.max())
-    assert isinstance(found, PValue)
-    assert found.value == pytest.approx(by_scipy.pvalue)
-
-
 def test_many_users_are_drawn_and_agree_with_scipy():
     generator = np.random.default_rng(5)
     second = generator.normal(size=40)
@@ -72,9 +62,6 @@ def test_users_that_are_the_same_on_both_sides_change_nothing():
     second = np.array([0.0, 0.0, 0.0, *[0.5] * 30])
     found = paired_p(first, second, np.arange(33), seed=0)
     assert found == PValue(value=0.25, ways=8, exact=True)
-
-
-def test_two_that_are_the_same_have_p_one():
     assert paired_p(FIRST, FIRST, np.arange(6), seed=0) == PValue(value=1.0, ways=1, exact=True)
 
 
@@ -99,14 +86,12 @@ def test_blocks_change_nothing(monkeypatch, statistic):
     )
 
 
-def test_one_user_has_no_p():
+def test_what_cannot_be_tested_has_no_p():
     values = np.array([1.0, 2.0])
     assert paired_p(values, values + 1, np.zeros(2), seed=0) == Undefined(
         "fewer than two users in common: there is nothing to exchange"
     )
 
-
-def test_a_statistic_without_a_value_has_no_p():
     def never(values):
         return math.nan
 

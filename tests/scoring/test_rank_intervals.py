@@ -101,20 +101,6 @@ def test_six_users_by_hand(differences):
     assert ranks["second"] == RankInterval(best=2, worst=3, behind=("first",), ahead=())
 
 
-def test_six_users_are_too_few_for_three_models_at_95_percent(differences):
-    """The interval of first − second leaves out 0, but 3/32 is not below 0.05."""
-    found = differences(SIX)
-    assert found[0].interval[0] > 0.0
-    ranks = bounds(rank_intervals([*SIX], found, higher_is_better=True))
-    assert ranks == dict.fromkeys(SIX, (1, 3)) == plain_ranks(SIX, confidence=0.95)
-
-
-def test_two_models_of_six_users(differences):
-    two = {name: SIX[name] for name in ("second", "first")}
-    ranks = bounds(rank_intervals([*two], differences(two), higher_is_better=True))
-    assert ranks == {"first": (1, 1), "second": (2, 2)} == plain_ranks(two, confidence=0.95)
-
-
 def test_lower_values_are_better_where_the_metric_says_so(differences):
     two = {name: SIX[name] for name in ("first", "second")}
     found = differences(two, higher=False)
@@ -122,13 +108,10 @@ def test_lower_values_are_better_where_the_metric_says_so(differences):
     assert ranks == {"second": (1, 1), "first": (2, 2)}
 
 
-def test_equal_models_have_no_order(differences):
+def test_models_without_a_difference_have_no_order(differences):
     same = {"one": SIX["first"], "two": SIX["first"]}
     ranks = rank_intervals([*same], differences(same), higher_is_better=True)
     assert bounds(ranks) == {"one": (1, 2), "two": (1, 2)}
-
-
-def test_one_common_user_gives_no_order(differences):
     alone = {"one": (1,), "two": (0,)}
     assert bounds(rank_intervals([*alone], differences(alone), higher_is_better=True)) == {
         "one": (1, 2), "two": (1, 2),

@@ -16,7 +16,7 @@ from builders.runs import (
 from builders.stages import make_benchmark, make_stage
 from builders.texts import read_json_lines
 
-from harness.base.errors import DataError, PluginError, TaskError
+from harness.base.errors import PluginError, TaskError
 from harness.contracts.benchmark import Metric
 from harness.contracts.model import Message, Usage
 from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
@@ -242,15 +242,6 @@ def test_the_files_hold_what_was_returned(tmp_path: Path) -> None:
     }
 
 
-def test_scoring_again_writes_the_same_bytes(tmp_path: Path) -> None:
-    folder, manifest = a_run(tmp_path)
-    score_task(folder, manifest, TASK.name, BENCHMARK)
-    files = (folder.summary(TASK.name), folder.scores(TASK.name))
-    before = [file.read_bytes() for file in files]
-    score_task(folder, manifest, TASK.name, BENCHMARK)
-    assert [file.read_bytes() for file in files] == before
-
-
 def test_an_unfinished_stage_is_named_and_nothing_is_written(tmp_path: Path) -> None:
     folder, manifest = a_run(tmp_path, finished=False)
     with pytest.raises(Unfinished, match="check") as caught:
@@ -326,24 +317,3 @@ the score of '7': benchmark 'toy' has a score that none of its metrics reads
   to do:    did you mean 'right'?"""
     )
     assert not folder.summary(TASK.name).exists()
-
-
-def test_a_metric_may_read_what_another_name_says(tmp_path: Path) -> None:
-    folder, manifest = a_run(tmp_path)
-    metrics = {**BENCHMARK.metrics, "twice": Metric(description="", of="raw")}
-
-    def raw(records: Any, options: Any) -> Iterator[Score]:
-        yield Score(id="1", user="u", values={"raw": 1.0, "right": 0.0})
-
-    from dataclasses import replace
-
-    summary = score_task(
-        folder, manifest, TASK.name, replace(BENCHMARK, metrics=metrics, score=raw)
-    )
-    assert summary.metrics["right"].value == 0.0
-
-
-def test_a_damaged_summary_says_how_to_mend_it(tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text("{}")
-    with pytest.raises(DataError, match="harness score"):
-        read_summary(tmp_path / "summary.json")

@@ -32,15 +32,9 @@ def test_repeats_without_a_value_are_counted_and_not_averaged():
     spread = task.metrics["a"]
     assert (spread.mean, spread.n, spread.without) == (0.5, 1, 1)
     assert (spread.sd, spread.stderr, spread.undefined) == (None, None, ALONE)
-
-
-def test_where_no_repeat_has_a_value_there_is_no_mean():
     (task,) = over_repeats([summary("t", 1, None), summary("t@2", 2, None)])
     spread = task.metrics["a"]
     assert (spread.mean, spread.undefined) == (None, "nothing was scored")
-
-
-def test_tasks_without_repeats_have_nothing_over_them():
     assert over_repeats([summary("t", 1, 0.5), summary("u", 1, 0.5)]) == ()
 
 
@@ -60,7 +54,3 @@ def test_the_main_metrics_are_those_named_that_the_task_has_or_its_first_own_one
     chance = make_metric(0.5, n=2, baseline=True)
     own = make_metric(0.5, n=2)
     assert main_metrics(named, {"chance": chance, "b": own, "a": own}) == main
-
-
-def test_a_task_of_baselines_alone_has_no_main_metric():
-    assert main_metrics((), {"chance": make_metric(0.5, n=2, baseline=True)}) == ()

@@ -35,10 +35,6 @@ def run(tmp_path):
     return of
 
 
-def test_another_candidate_alone_is_no_difference(run):
-    assert unlike(run("a"), run("b")) is None
-
-
 def test_a_role_that_follows_the_candidate_is_part_of_it_unless_the_user_named_it(run):
     follows = {"same_as": "candidate"}
     one = run("a", predictor="a", noise=0.5, **follows)

@@ -33,37 +33,16 @@ def runs(kept, judged, taxonomy):
     ]
 
 
-def test_models_are_counted_over_all_datasets_in_distinct_interests(runs):
+def test_categories_are_counted_by_model_and_by_dataset(runs):
     sheet = coverage.coverage(runs, CoverageOptions()).sheets[0]
     assert sheet.columns == (
         *("model", "distinct interests", "categories", "% of 8", "unmapped interests"),
     )
     assert sheet.rows == (("wide", 4, 4, 50.0, 1), ("narrow", 2, 2, 25.0, 0))
-
-
-def test_one_model_is_held_against_all_by_dataset(runs):
     sheet = coverage.coverage(runs, CoverageOptions()).sheets[1]
     assert sheet.title == "Categories by dataset: wide and all models"
     assert sheet.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
     assert sheet.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
-
-
-def test_the_model_held_against_all_may_be_chosen(runs):
-    sheet = coverage.coverage(runs, CoverageOptions(model="narrow")).sheets[1]
-    assert sheet.rows == (
-        ("synthetic", 2, 25.0, 4, 50.0, 2),
-        ("mind", None, None, 1, 12.5, None),
-    )
-
-
-def test_a_model_that_is_not_there_is_told_with_those_that_are(runs):
-    with pytest.raises(HarnessError) as error:
-        coverage.coverage(runs, CoverageOptions(model="narow"))
-    assert "wide, narrow" in str(error.value)
-    assert "did you mean 'narrow'?" in str(error.value)
-
-
-def test_bars_stand_under_the_line_of_the_whole_taxonomy(runs):
     models, alone, together = coverage.coverage(runs, CoverageOptions()).figures
     assert models.marks == (
         Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0)),
@@ -71,6 +50,8 @@ def test_bars_stand_under_the_line_of_the_whole_taxonomy(runs):
     )
     assert (alone.marks[0].names, alone.marks[0].values) == (("synthetic", "mind"), (3.0, 1.0))
     assert together.marks[0].values == (4.0, 1.0)
+    rows = coverage.concentration(runs, TableOptions()).sheets[0].rows
+    assert [(row[0], row[1]) for row in rows] == [("wide", 5), ("narrow", 2), ("all models", 7)]
 
 
 def test_runs_of_different_taxonomies_are_no_table(kept, taxonomy):
@@ -80,14 +61,6 @@ def test_runs_of_different_taxonomies_are_no_table(kept, taxonomy):
     ]
     with pytest.raises(HarnessError, match="different taxonomies"):
         coverage.coverage(tasks, CoverageOptions())
-
-
-def test_the_bundled_taxonomy_has_325_categories(kept, judged):
-    sheet = coverage.coverage([kept("first", {"u1": (judged("x", 7),)})], CoverageOptions()).sheets[
-        0
-    ]
-    assert sheet.columns[3] == "% of 325"
-    assert sheet.rows == (("first", 1, 1, pytest.approx(100 / 325), 0),)
 
 
 def test_the_share_of_categories_that_hold_most_interests(kept, judged, taxonomy):
@@ -121,15 +94,3 @@ def test_the_curve_is_cumulated_from_the_largest_category(kept, judged, taxonomy
     ).figures
     [curve] = figure.marks
     assert (curve.x, curve.y) == ((0.0, 12.5, 25.0), (0.0, 75.0, 100.0))
-
-
-def test_all_models_together_are_a_row_of_their_own(runs):
-    rows = coverage.concentration(runs, TableOptions()).sheets[0].rows
-    assert [(row[0], row[1]) for row in rows] == [("wide", 5), ("narrow", 2), ("all models", 7)]
-
-
-def test_nothing_named_has_no_concentration(kept, taxonomy):
-    [sheet, _] = coverage.concentration(
-        [kept("first", {"u1": ()}, options=taxonomy)], TableOptions()
-    ).sheets
-    assert sheet.rows == (("first", 0, None, None, None, None),)

@@ -89,9 +89,3 @@ def test_short_of_a_positive_or_too_negative_is_every_unverified_interest(number
 def test_the_published_table_stands_below(kept):
     *_, published, _ = run([kept("first", {"u1": ()})], TableOptions(published=True)).sheets
     assert published.rows[0] == ("DeepSeek-R1", 86.7, 99.4, 1.8)
-
-
-def test_users_who_cannot_be_read_are_in_no_share_and_named(kept):
-    sheet, people = run([kept("first", {"u1": "predict/no_json"})], TableOptions()).sheets
-    assert sheet.rows == (("first", 0, 0, 0, None, None, None),)
-    assert people.rows == (("synthetic", "first", 1, 0, 0, "predict/no_json 1"),)

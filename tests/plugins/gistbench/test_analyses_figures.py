@@ -10,7 +10,7 @@ from harness_gistbench.analyses.compared_runs import ComparisonOptions
 from harness_gistbench.analyses.scores import ForestOptions
 from harness_gistbench.metrics import METRICS
 
-from harness.contracts.report import Boxes, Line, Points, Rule, Spans
+from harness.contracts.report import Boxes, Points, Rule, Spans
 from harness.contracts.task import IntervalSpec
 from harness.scoring.aggregate import Columns
 
@@ -44,7 +44,7 @@ def test_a_bubble_stands_at_the_medians_and_is_as_large_as_the_categories(runs):
     ]
 
 
-def test_lines_of_equal_f1_pass_where_their_mean_says():
+def test_lines_of_equal_f1_pass_where_their_mean_says_and_smoothly(runs):
     line = scores.equal_f1(0.5)
     assert (line.label, line.dashed) == ("F1 0.5", True)
     assert (line.x[0], line.y[0]) == (pytest.approx(1 / 3), pytest.approx(1.0))
@@ -52,28 +52,12 @@ def test_lines_of_equal_f1_pass_where_their_mean_says():
     assert all(
         2 * x * y / (x + y) == pytest.approx(0.5) for x, y in zip(line.x, line.y, strict=True)
     )
-
-
-def test_lines_of_equal_f1_are_drawn_smoothly(runs):
     [figure] = scores.precision_recall(runs, ComparisonOptions()).figures
     lowest = next(mark for mark in figure.marks if mark.label == "F1 0.1")
     ends = list(zip(lowest.x, lowest.y, strict=True))
     for (x, y), (next_x, next_y) in pairwise(ends):
         across, up = (x + next_x) / 2, (y + next_y) / 2
         assert 2 * across * up / (across + up) == pytest.approx(0.1, rel=0.02)
-
-
-def test_lines_of_equal_f1_cover_the_whole_figure(runs):
-    [figure] = scores.precision_recall(runs, ComparisonOptions()).figures
-    lines = [mark.label for mark in figure.marks if isinstance(mark, Line)]
-    assert lines == [f"F1 0.{tenth}" for tenth in range(1, 10)]
-
-
-def test_a_note_explains_the_size_of_bubbles(runs):
-    [figure] = scores.precision_recall(runs, ComparisonOptions()).figures
-    assert (
-        figure.note == "the area of a bubble: the mean number of categories a user, as in the table"
-    )
 
 
 def test_every_user_is_a_dot_and_every_model_a_diamond(runs):

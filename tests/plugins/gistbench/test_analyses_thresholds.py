@@ -1,6 +1,5 @@
 """Scores and ranks under other thresholds."""
 
-import msgspec
 import pytest
 from harness_gistbench.analyses.thresholds import NOT_ASKED_TITLE, ThresholdOptions, run
 
@@ -27,7 +26,7 @@ def sheets(report):
     return {sheet.title.partition(": ")[2]: sheet for sheet in report.sheets if ": " in sheet.title}
 
 
-def test_groundedness_is_made_anew_with_the_oracle_of_each_setting(runs):
+def test_scores_and_ranks_are_made_anew_for_each_setting(runs):
     sheet = sheets(explicit(runs))["IG F1, medians in %"]
     assert sheet.columns == ("threshold", "asked with", "broad", "narrow")
     # From one like on all is verified: of 1, 2, 3 each model finds two, P 1, R 2/3, F1 4/5.
@@ -38,14 +37,8 @@ def test_groundedness_is_made_anew_with_the_oracle_of_each_setting(runs):
         ("min_explicit_positive 2", "yes", 50.0, 100.0),
         ("min_explicit_positive 3", "", 0.0, pytest.approx(200 / 3)),
     )
-
-
-def test_ranks_are_shared_where_scores_are_equal(runs):
     sheet = sheets(explicit(runs))["ranks by IG F1"]
     assert [row[2:] for row in sheet.rows] == [(1, 1), (2, 1), (2, 1)]
-
-
-def test_specificity_that_was_never_asked_is_missing_and_counted_and_no_zero(runs):
     found = sheets(explicit(runs))
     # With one like the category of owls is verified, and its retrieval was never asked.
     assert [row[2:] for row in found["IS, medians in %"].rows] == [
@@ -55,9 +48,6 @@ def test_specificity_that_was_never_asked_is_missing_and_counted_and_no_zero(run
     ]
     assert [row[2:] for row in found["ranks by IS"].rows] == [(None, 1), (2, 1), (2, 1)]
     assert [row[2:] for row in found[NOT_ASKED_TITLE].rows] == [(1, 0), (0, 0), (0, 0)]
-
-
-def test_curves_hold_scores_and_ranks_and_leave_out_what_is_missing(runs):
     drawn = explicit(runs).figures
     assert {figure.x.ticks for figure in drawn} == {(1, 2, 3)}
     figures = {figure.title: figure.marks for figure in drawn}
@@ -75,9 +65,6 @@ def test_curves_hold_scores_and_ranks_and_leave_out_what_is_missing(runs):
         Line(label="broad", x=(1.0, 2.0, 3.0), y=(1.0, 2.0, 2.0)),
         Line(label="narrow", x=(1.0, 2.0, 3.0), y=(1.0, 1.0, 1.0)),
     )
-
-
-def test_that_the_prompts_kept_their_numbers_is_said_first_and_beside_every_curve(runs):
     report = explicit(runs)
     said = report.notes[0]
     assert said.startswith("the prompts stated the numbers that were asked with")
@@ -105,22 +92,3 @@ def test_a_negative_limit_may_go_down_to_none(kept, judged):
     rows = sheets(report)["IG F1, medians in %"].rows
     assert [row[0].split()[1] for row in rows] == [str(value) for value in range(13)]
     assert [row[2] for row in rows[:3]] == [0.0, 100.0, 100.0]
-
-
-def test_the_options_can_be_given_as_words():
-    given = {"steps": "3", "threshold": ["max_explicit_negative"]}
-    assert msgspec.convert(given, ThresholdOptions, strict=False).threshold == (
-        "max_explicit_negative",
-    )
-
-
-def test_nothing_that_could_be_varied_is_said(kept):
-    report = run([kept("mute", {"u1": "predict/no_json"})], ThresholdOptions())
-    assert report.figures == ()
-    assert sheets(report)["IG F1, medians in %"].rows == ()
-    assert len([note for note in report.notes if "does nothing" in note]) == 6
-
-
-def test_a_threshold_named_twice_is_varied_once(runs):
-    twice = run(runs, ThresholdOptions(threshold=("min_explicit_positive",) * 2, steps=1))
-    assert twice == explicit(runs)

@@ -38,23 +38,6 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
         ("users with IG", 1, 1),
         ("users with IS", 1, 1),
     )
-
-
-def test_one_window_size_shows_nothing_but_beside_the_published_ones(sizes):
-    with pytest.raises(UsageError, match="all tasks have the same window size") as caught:
-        run(sizes[:1], WindowOptions())
-    assert caught.value.found == "100"
-    assert run(sizes[:1], WindowOptions(published=True)).sheets
-
-
-def test_another_model_does_not_enter_the_oracle(sizes, kept, judged):
-    other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
-    alone, among = run(sizes, WindowOptions()), run([*sizes, other], WindowOptions())
-    assert among.sheets[0] == alone.sheets[0]
-    assert among.sheets[1].title == "synthetic: n by window size"
-
-
-def test_every_score_is_a_curve_over_the_sizes(sizes):
     [figure] = run(sizes, WindowOptions()).figures
     assert "an oracle of its own" in figure.note
     assert figure.marks == (
@@ -65,25 +48,19 @@ def test_every_score_is_a_curve_over_the_sizes(sizes):
     )
 
 
+def test_one_window_size_shows_nothing_but_beside_the_published_ones(sizes):
+    with pytest.raises(UsageError, match="all tasks have the same window size") as caught:
+        run(sizes[:1], WindowOptions())
+    assert caught.value.found == "100"
+    assert run(sizes[:1], WindowOptions(published=True)).sheets
+
+
 def test_what_differs_beside_the_window_is_named(sizes, kept):
     third = kept("m", {"u1": ()}, run="third", options=Settings(window=150), judge="another")
     [note] = [
         note for note in run([*sizes, third], WindowOptions()).sheets[0].notes if "third" in note
     ]
     assert note == "third differs from small also in: roles.judge.name another against judge-70b"
-
-
-def test_runs_of_one_size_are_told_apart_by_their_names(sizes, kept):
-    again = kept("m", {"u1": ()}, run="again", options=Settings(window=50))
-    sheet = run([*sizes, again], WindowOptions()).sheets[0]
-    assert sheet.columns == ("engagements a prompt", "50 (small)", "50 (again)", "100")
-
-
-def test_a_size_that_too_few_can_be_read_at_has_no_score(sizes, kept):
-    mute = kept("m", {"u1": "predict/no_json"}, run="mute", options=Settings(window=200))
-    report = run([*sizes, mute], WindowOptions())
-    assert [row[3] for row in report.sheets[0].rows] == [None, None, None, None, None, 0, 0]
-    assert report.figures[0].marks[0].x == (50.0, 100.0)
 
 
 def test_the_published_table_stands_below(sizes):

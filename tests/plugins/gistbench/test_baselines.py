@@ -25,24 +25,18 @@ def test_words_of_several_positive_engagements_are_named_with_every_line_they_st
     assert answer == [{"interest": "salsa", "evidence": ["1", "2", "3"]}]
 
 
-def test_the_most_frequent_come_first_and_at_most_twelve():
+def test_the_most_frequent_words_come_first_by_seed_and_are_read():
     names = [f"word{'abcdefghijklmnop'[n] * 2}" for n in range(15)]
     lines = [(LIKED, " ".join(names[: 15 - n])) for n in range(14)]
 
     answer = answered(*lines)
 
     assert [one["interest"] for one in answer] == names[:12]
-
-
-def test_the_answer_depends_on_the_seed_alone():
     lines = [(LIKED, "salsa tango polka waltz"), (LIKED, "waltz polka tango salsa")]
     orders = {tuple(one["interest"] for one in answered(*lines, seed=n)) for n in range(8)}
 
     assert answered(*lines) == answered(*lines)
     assert len(orders) > 1
-
-
-def test_its_answers_are_read():
     text = json.dumps(answered((LIKED, "salsa"), (WATCHED, "salsa")))
 
     assert [one.name for one in read_interests(text).value.interests] == ["salsa"]

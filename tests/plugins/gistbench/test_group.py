@@ -25,10 +25,9 @@ def test_a_group_prints_its_analysis_over_its_tasks(tmp_path, monkeypatch, print
     (run,) = (tmp_path / "runs").iterdir()
     shown = printed("show", str(run)).out
     alone = printed(*command, "--tasks", "gist_synthetic").out
-    included = printed(*command, "--tasks", "two", "--include_path", str(tmp_path), "--fresh").out
 
     header = "model     halves IG F1  halves IS  synthetic IG F1  synthetic IS"
-    for out in (together, shown, included):
+    for out in (together, shown):
         assert header in out.splitlines()
         assert "Precision and recall, medians in %" in out
     assert "Precision and recall" not in alone

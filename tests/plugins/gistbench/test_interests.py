@@ -2,7 +2,7 @@
 
 from builders.gistbench import LIKED, SKIPPED, WATCHED, make_prediction, make_window
 from harness_gistbench import interests
-from harness_gistbench.records import Cited, Claim, Evidence, Interest, Kept, Line, Prediction
+from harness_gistbench.records import Claim, Evidence, Interest, Kept, Line
 
 from harness.contracts.outcomes import NoVerdict, Unreadable
 
@@ -20,11 +20,6 @@ FIRST = window(
     Line(3, "pasta", SKIPPED, "fresh pasta"),
 )  # fmt: skip
 SECOND = window(2, Line(4, "dunk", SKIPPED, "a dunk, seen again"), Line(5, "final", LIKED, "game"))
-
-
-def test_names_that_differ_in_case_and_spaces_are_one():
-    assert interests.folded("  NBA   Highlights\n") == interests.folded("nba highlights")
-    assert interests.folded("nba highlights") != interests.folded("nbahighlights")
 
 
 def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united(recorded):
@@ -49,39 +44,16 @@ def test_the_same_interest_of_two_windows_is_merged_and_its_citations_united(rec
     )
 
 
-def test_two_lines_of_an_object_are_one_object(recorded):
-    [interest] = interests.merged(recorded([(FIRST, said(Basketball=(2, 1)))]))
-
-    assert interest.evidence == (Evidence("dunk", "the dunk", (LIKED, WATCHED)),)
-
-
-def test_signals_are_those_of_every_engagement_even_of_a_window_that_nobody_could_read(recorded):
+def test_signals_are_those_of_every_engagement_and_windows_follow_by_number(recorded):
     records = recorded([(FIRST, said(Basketball=(1,))), (SECOND, Unreadable("no_json"))])
 
     [interest] = interests.merged(records)
 
     assert interest.evidence == (Evidence("dunk", "the dunk", (LIKED, WATCHED, SKIPPED)),)
-
-
-def test_an_interest_repeated_within_one_answer_is_one(recorded):
-    answer = Prediction(interests=(Cited("Jazz", (1,)), Cited("jazz ", (3,)), Cited("Jazz", ())))
-
-    [interest] = interests.merged(recorded([(FIRST, answer)]))
-
-    assert (interest.name, [one.object for one in interest.evidence]) == ("Jazz", ["dunk", "pasta"])
-
-
-def test_windows_follow_each_other_by_number_and_not_by_the_letters_of_their_ids(recorded):
     tenth = make_window(Line(901, "opera", LIKED, "opera"), number=10, of=10, signals=(LIKED,))
     records = recorded([(tenth, said(Opera=(901,))), (SECOND, said(Basketball=(5,)))])
 
     assert [one.name for one in interests.merged(records)] == ["Basketball", "Opera"]
-
-
-def test_an_interest_without_a_citation_stays_and_has_no_evidence(recorded):
-    assert interests.merged(recorded([(FIRST, said(Opera=()))])) == (
-        Interest(number=1, name="Opera", evidence=()),
-    )
 
 
 def test_interests_are_told_again_from_the_claims_made_of_them(recorded):

@@ -92,13 +92,23 @@ def scores(*interests, oracle=None, options=SUMS):
 THREE_OF_ONE = (judged(31, YES, 3, 5), judged(31, YES, 1, 2), judged(31, NO, 0, 3))
 
 
-def test_several_interests_in_one_category_count_as_one_share():
+def test_categories_count_once_and_unmapped_interests_are_one_of_precision():
     found = scores(*THREE_OF_ONE, judged(110, NO), oracle={31, 110, 5})
 
     # the shares are 2/3 and 0, and the mean of them is taken over 2 categories and over 3
     assert found["ig_p"] == pytest.approx(1 / 3)
     assert found["ig_r"] == pytest.approx(2 / 9)
     assert found["ig_f1"] == pytest.approx(4 / 15)
+    found = scores(
+        judged(31, YES, 1, 2), judged(None, YES, 2, 2), judged(None, NO, 2, 2), oracle={31, 5}
+    )
+
+    assert found["ig_p"] == 3 / 4
+    assert found["ig_r"] == 1 / 2
+    assert found["is"] == 1 / 2
+    found = scores(judged(31, YES), judged(31, NO), judged(5, YES), judged(7, NO))
+
+    assert found["ig_r"] == 3 / 4
 
 
 @pytest.mark.parametrize(
@@ -112,42 +122,6 @@ def test_several_interests_in_one_category_count_as_one_share():
 )
 def test_each_way_to_share_out_a_category_s_evidence_gives_its_own_number(options, expected):
     assert scores(*THREE_OF_ONE, options=options)["is"] == pytest.approx(expected)
-
-
-def test_specificity_is_the_mean_over_verified_categories_alone():
-    found = scores(judged(31, YES, 2, 2), judged(110, YES, 1, 4), judged(5, NO, 4, 4))
-
-    assert found["is"] == 5 / 8
-
-
-def test_hm_is_the_harmonic_mean_of_the_two():
-    found = scores(judged(31, YES, 1, 2), judged(110, NO), oracle={31})
-
-    # precision 1/2 and recall 1 make 2/3; with 1/2 that makes 4/7
-    assert found["ig_f1"] == pytest.approx(2 / 3)
-    assert found["is"] == 1 / 2
-    assert found["hm"] == pytest.approx(4 / 7)
-
-
-def test_unmapped_interests_are_one_category_of_precision_and_of_nothing_else():
-    found = scores(
-        judged(31, YES, 1, 2), judged(None, YES, 2, 2), judged(None, NO, 2, 2), oracle={31, 5}
-    )
-
-    assert found["ig_p"] == 3 / 4
-    assert found["ig_r"] == 1 / 2
-    assert found["is"] == 1 / 2
-
-
-def test_a_verified_interest_that_is_unmapped_alone_recalls_nothing():
-    assert scores(judged(None, YES, 2, 2)) == {
-        "ig_p": 1.0,
-        "ig_r": 0.0,
-        "ig_f1": 0.0,
-        "is": 0.0,
-        "hm": 0.0,
-        "verified": 1.0,
-    }
 
 
 def test_verified_interests_are_counted_in_any_category_and_without_failures():
@@ -169,22 +143,10 @@ def test_no_interest_and_nothing_verified_are_zero_everywhere():
     assert scores(judged(31, NO, None, None), oracle={31}) == zero
 
 
-def test_an_empty_oracle_recalls_nothing_and_leaves_precision_and_specificity():
-    found = scores(judged(31, YES, 1, 2), oracle=())
-
-    assert (found["ig_p"], found["ig_r"], found["ig_f1"], found["is"]) == (1.0, 0.0, 0.0, 0.5)
-
-
 def test_a_category_that_the_oracle_does_not_have_adds_nothing_to_recall():
     found = scores(judged(31, YES), judged(5, YES), oracle={31})
 
     assert (found["ig_p"], found["ig_r"]) == (1.0, 1.0)
-
-
-def test_without_an_oracle_recall_is_of_the_own_verified_categories():
-    found = scores(judged(31, YES), judged(31, NO), judged(5, YES), judged(7, NO))
-
-    assert found["ig_r"] == 3 / 4
 
 
 def test_an_interest_without_a_verdict_on_its_evidence_is_left_out_of_its_category():
@@ -194,58 +156,18 @@ def test_an_interest_without_a_verdict_on_its_evidence_is_left_out_of_its_catego
     assert (found["ig_p"], found["ig_r"]) == (1 / 2, 1 / 2)
 
 
-def test_what_the_judge_found_of_it_counts_in_specificity_all_the_same():
-    found = scores(judged(31, YES, 2, 2), unweighed(31, 0, 2))
-    of_verified = scores(judged(31, YES, 2, 2), unweighed(31, 0, 2), options=SUMS_OF_VERIFIED)
-
-    assert (found["is"], of_verified["is"]) == (1 / 2, 1.0)
-
-
-def test_a_user_for_whom_no_verdict_is_left_has_no_score_and_the_most_frequent_cause():
-    interests = (unweighed(31), unweighed(5, cause="no_json"), unweighed(7))
-
-    assert scores(*interests, oracle={31}) == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
-
-
-def test_failures_that_leave_nothing_of_unmapped_interests_make_no_zero_either():
-    assert scores(unweighed(None), oracle={31}) == dict.fromkeys(COLUMNS, Missing("verify/timeout"))
-
-
-def test_where_only_unmapped_interests_have_a_verdict_there_is_precision_alone():
-    found = scores(unweighed(31), judged(None, YES), oracle={31})
-
-    assert found["ig_p"] == 1.0
-    assert found["ig_r"] == found["ig_f1"] == found["is"] == Missing("verify/timeout")
-
-
-def test_a_retrieval_without_a_verdict_is_left_out_of_both_sums():
+def test_what_specificity_leaves_out_and_what_it_misses():
     assert scores(judged(31, YES, 1, 3), unfound(31))["is"] == 1 / 3
-
-
-def test_a_category_without_any_retrieval_falls_out_of_specificity():
-    assert scores(unfound(31), judged(5, YES, 1, 4))["is"] == 1 / 4
-
-
-def test_a_user_without_any_retrieval_has_no_specificity_and_says_why():
     found = scores(unfound(31), unfound(5))
 
     assert found["is"] == found["hm"] == Missing("specificity/no_json")
     assert found["ig_f1"] == 1.0
-
-
-def test_what_was_never_asked_about_a_verified_category_is_missing_and_no_zero():
     found = scores(judged(31, YES, 2, 2), unasked(5), judged(7, NO, None, None))
 
     assert found["is"] == Missing("specificity/not_asked")
     assert found["ig_f1"] == 4 / 5
-
-
-def test_what_does_not_count_need_not_have_been_asked():
     assert scores(judged(31, YES, 2, 2), unasked(31, NO), options=SUMS_OF_VERIFIED)["is"] == 1.0
     assert scores(judged(31, YES, 1, 2), unasked(None, YES))["is"] == 1 / 2
-
-
-def test_an_interest_that_cites_nothing_adds_nothing_to_sums_and_a_zero_to_ratios():
     nothing = Judged(name="", cited=0, category=31, counts=Counts(), correct=0, backing=0)
 
     assert scores(judged(31, YES, 2, 2), nothing)["is"] == 1.0
@@ -264,6 +186,10 @@ def test_at_worst_what_failed_is_unverified_and_found_nothing():
     assert worst["ig_p"] == pytest.approx(1 / 3)
     assert worst["ig_r"] == pytest.approx(2 / 3)
     assert worst["is"] == pytest.approx(1 / 3)
+    ada = profile(judged(31, YES, 1, 2), lost(), lost(), judged(None, YES))
+    worst = scores_of(at_worst(ada), SUMS, {31})
+
+    assert (worst["ig_p"], worst["ig_r"], worst["is"]) == (pytest.approx(2 / 3), 1.0, 1 / 2)
 
 
 def test_an_interest_whose_mapping_failed_is_left_out_of_everything():
@@ -271,41 +197,12 @@ def test_an_interest_whose_mapping_failed_is_left_out_of_everything():
 
     assert found == scores(judged(31, YES, 1, 2), judged(5, NO), oracle={31, 7})
     assert (found["ig_p"], found["ig_r"], found["is"]) == (1 / 2, 1 / 2, 1 / 2)
-
-
-def test_it_is_not_one_of_those_that_fit_no_category():
-    assert scores(judged(None, NO), lost(), judged(31, YES))["ig_p"] == 1 / 2
-    assert scores(lost(), judged(None, NO), judged(31, YES))["ig_p"] == 1 / 2
-
-
-def test_a_user_of_whom_nothing_else_is_left_has_no_score_and_says_why():
     interests = (lost(), lost(NO, cause="http"), lost(cause="http"), unweighed(5))
 
     assert scores(*interests, oracle={31}) == dict.fromkeys(COLUMNS, Missing("taxonomy/http"))
     assert scores(lost(None, evidence_failure="verify/empty")) == dict.fromkeys(
         COLUMNS, Missing("taxonomy/timeout")
     )
-
-
-def test_where_all_that_is_verified_lost_its_category_recall_and_specificity_are_missing():
-    found = scores(judged(7, NO), lost(), judged(None, YES), oracle={31})
-
-    assert found["ig_p"] == 1 / 2
-    assert found["ig_r"] == found["ig_f1"] == Missing("taxonomy/timeout")
-    assert found["is"] == found["hm"] == Missing("taxonomy/timeout")
-
-
-def test_at_worst_what_lost_its_category_is_one_more_that_is_not_verified():
-    ada = profile(judged(31, YES, 1, 2), lost(), lost(), judged(None, YES))
-    worst = scores_of(at_worst(ada), SUMS, {31})
-
-    assert (worst["ig_p"], worst["ig_r"], worst["is"]) == (pytest.approx(2 / 3), 1.0, 1 / 2)
-
-
-def test_at_worst_everything_cited_backs_what_was_not_asked_about():
-    worst = scores_of(at_worst(profile(judged(31, YES, 2, 2), unasked(31))), SUMS, {31})
-
-    assert worst["is"] == pytest.approx(2 / 6)
 
 
 def test_the_verified_categories_are_given_once_each_and_ascending():
@@ -472,16 +369,6 @@ def test_the_paper_s_walkthrough_comes_out_as_printed(run):
     assert (ada.values["ig_p"], ada.values["ig_r"]) == (1 / 2, 1.0)
     assert (ada.missing, ada.worst) == ({}, {})
     assert ada.counts == {"windows": 1, "interests": 2, TOGETHER: 2}
-
-
-def test_other_thresholds_score_the_same_verdicts_anew(run):
-    rules = Verification(min_explicit_positive=3, mixed_implicit_positive=3)
-
-    (ada,) = score(run(**WALK), Options(verification=rules))
-
-    assert ada.values == dict.fromkeys(COLUMNS, 0.0)
-    assert ada.details.verified == ()
-    assert ada.counts["users with no verified category to find"] == 1
 
 
 def test_looser_thresholds_do_not_make_up_a_retrieval_that_was_not_asked(run):

@@ -5,11 +5,10 @@ import json
 
 import pytest
 from harness_gistbench.benchmark import GISTBENCH
-from harness_gistbench.metrics import METRICS
 from harness_gistbench.oracle import ORACLE, Categories, doubts, gather, rescore, write
 from harness_gistbench.oracle import read as read_bytes
 from harness_gistbench.records import SIGNALS, Counts, Judged, Options, Profile
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import DataError, Score
@@ -41,12 +40,6 @@ def test_the_runs_verify_together_what_any_of_them_verified():
     assert found == Categories({"ada": frozenset({31, 5, 110}), "ben": frozenset({7})})
 
 
-def test_a_user_for_whom_nothing_was_verified_or_scored_adds_nothing():
-    missing = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
-
-    assert gather([score("ben", unverified=(3,)), missing]) == Categories({})
-
-
 def test_a_file_and_the_runs_are_united_its_users_first_and_the_new_ones_in_natural_order():
     known = Categories({"9": frozenset({1}), "2": frozenset()}, {"dataset": "toy"})
 
@@ -75,20 +68,14 @@ def test_recall_falls_as_the_oracle_grows_and_nothing_else_changes():
     )
 
 
-def test_a_user_whom_the_oracle_does_not_have_recalls_nothing_and_is_counted():
+def test_users_whom_the_oracle_has_not_recall_nothing_and_are_counted():
     ada = rescore(score("ada", 31, counts={"windows": 3}), Categories({}), Options())
 
     assert (ada.values["ig_p"], ada.values["ig_r"], ada.values["ig_f1"]) == (1.0, 0.0, 0.0)
     assert ada.counts == {"windows": 3, EMPTY: 1}
-
-
-def test_a_user_who_comes_into_the_oracle_is_counted_no_more():
     ada = score("ada", unverified=(31,), counts={"windows": 3, EMPTY: 1})
 
     assert rescore(ada, Categories({"ada": frozenset({31})}), Options()).counts == {"windows": 3}
-
-
-def test_a_user_without_a_profile_stays_missing():
     missing = Score(id="cem", user="cem", missing={"ig_r": "predict/no_json"})
 
     assert rescore(missing, Categories({"cem": frozenset({31})}), Options()) == missing
@@ -114,11 +101,6 @@ def test_the_second_column_is_scored_against_the_oracle_too():
     assert (found.values["ig_r"], found.worst["ig_r"]) == (1 / 2, 1 / 4)
 
 
-def test_the_metrics_that_change_with_the_oracle_are_metrics():
-    assert set(ORACLE.metrics) <= set(METRICS)
-    assert {METRICS[name].of or name for name in ORACLE.metrics} == {"ig_f1", "ig_r", "hm"}
-
-
 def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():
     text = b"""{
   "dataset": "toy",
@@ -138,16 +120,7 @@ def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():
     assert write(oracle) == text
 
 
-def test_ids_are_written_in_ascending_order():
-    assert json.loads(write(Categories({"ada": frozenset({300, 4, 25})}))) == {
-        "oracle": {"ada": [4, 25, 300]}
-    }
-
-
-def test_an_oracle_of_nobody_can_be_written_and_read():
-    assert read(write(Categories({}))) == Categories({})
-
-
+@settings(max_examples=30)
 @given(
     st.dictionaries(st.text(), st.frozensets(st.integers(1, 325)), max_size=5),
     st.dictionaries(
@@ -231,23 +204,6 @@ def test_interests_that_runs_put_into_different_categories_are_told_with_an_exam
         "in 31 and 110: recall is wrong by them"
     ]
     assert list(doubts(first)) == list(doubts(second)) == []
-
-
-def test_bytes_that_are_no_text_are_refused():
-    with pytest.raises(DataError, match="no JSON"):
-        read(b'{"oracle": {"\xff\xfe": [1]}}')
-
-
-@pytest.mark.real_data
-def test_the_published_toy_oracle_is_read_and_written_whole(real_data):
-    text = (real_data / "gistbench/mock_oracle.json").read_bytes()
-
-    oracle = read(text)
-
-    assert {user: len(ids) for user, ids in oracle.users.items()} == {"1": 7, "2": 5, "3": 4}
-    assert set(oracle.others) == {"dataset", "description"}
-    assert json.loads(write(oracle)) == json.loads(text)
-    assert list(json.loads(write(oracle))) == ["dataset", "description", "oracle"]
 
 
 @pytest.mark.real_data

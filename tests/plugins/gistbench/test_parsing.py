@@ -6,7 +6,6 @@ import pytest
 from harness_gistbench.parsing import LONGEST_NAME, Answer, Named, read_interests
 
 from harness.contracts.outcomes import Parsed, Unreadable
-from harness.parsing.citations import meant
 
 NBA = '{"interest": "NBA Highlights", "evidence": [1, 4]}'
 JAZZ = '{"interest": "Modal Jazz", "evidence": [2]}'
@@ -68,91 +67,41 @@ def test_an_empty_list_behind_a_full_one_is_the_answer_and_the_full_one_is_count
     assert (answer.interests, answer.passed_over, rung) == ((), 1, "fenced")
 
 
-def test_lines_of_a_list_that_are_no_interest_are_counted():
+def test_what_is_no_interest_in_a_list_is_counted():
     answer, _ = read("I see:\n- NBA Highlights: 1, 4\n- Night trains\n- Modal Jazz: 2\nDone: 7")
 
     assert (answer.interests, answer.malformed) == (BOTH, 1)
+    bad = [
+        {"interest": "  ", "evidence": [1]},
+        {"interest": "No evidence"},
+        {"interest": 5, "evidence": [1]},
+        {"interest": "x" * (LONGEST_NAME + 1), "evidence": [1]},
+        {"interest": "Nested", "evidence": [[1]]},
+        {"user": "ada", "interests": ["NBA Highlights"]},
+        "Modal Jazz",
+    ]
+
+    answer, _ = read(json.dumps([*bad, json.loads(NBA)]))
+
+    assert (answer.interests, answer.malformed) == (BOTH[:1], 7)
 
 
-def test_a_single_interest_is_a_list_of_one():
+def test_identifiers_may_be_written_in_many_ways():
     assert read(NBA)[0].interests == BOTH[:1]
     assert read(f"My answer is {NBA}.")[0].interests == BOTH[:1]
-
-
-def test_identifiers_may_be_numbers_or_texts_and_each_counts_once():
     text = '[{"interest": "Jazz", "evidence": [7, "7", 7.0, " #7 ", "vid_9", null, true]}]'
 
     assert read(text)[0].interests == (Named("Jazz", ("7", "vid_9", "None", "True")),)
-
-
-def test_a_number_that_no_file_could_hold_is_one_citation():
     text = '[{"interest": "Jazz", "evidence": [7, 9223372036854775808, Infinity, NaN, 1e400]}]'
     ids = ("7", "9223372036854775808", "Infinity", "NaN", "1e400")
 
     assert read(text) == (Answer(interests=(Named("Jazz", ids),)), "strict")
     assert read(text[:-3])[0].interests[0].ids[:3] == ids[:3]
-
-
-def test_brackets_and_quotes_around_an_identifier_do_not_matter():
     text = '[{"interest": "Jazz", "evidence": ["[7]", "\'#8\'", "(9)", " `a  b` ", "[]"]}]'
 
     assert read(text)[0].interests == (Named("Jazz", ("7", "8", "9", "a b", "[]")),)
-
-
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        ("7", ["7"]),
-        ("1, 2, 3", ["1", "2", "3"]),
-        ("1], [2", ["1", "2"]),
-        ("1] [2][3", ["1", "2", "3"]),
-        ("1 2 and 3,", ["1", "2", "3"]),
-        ("ID 1", ["1"]),
-        ("Lines: #1; #2", ["1", "2"]),
-        ("01", ["1"]),
-        ("1-3", ["1", "2", "3"]),
-        ("1 – 2, 5 to 7", ["1", "2", "5", "6", "7"]),
-        ("3-1", ["3-1"]),
-        ("6-8", ["6-8"]),
-        ("1-999999999", ["1-999999999"]),
-        ("1, 9", ["1", "9"]),
-        ("the first one", ["the first one"]),
-        ("", [""]),
-        ("0", ["0"]),
-    ],
-)
-def test_a_citation_means_the_known_numbers_in_it(text, ids):
-    known = [str(number) for number in range(1, 8)]
-
-    assert list(meant(text, known, are_numbers=True)) == ids
-
-
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        ("1-3", ["1-3"]),
-        ("a, b", ["a, b"]),
-        ("item 4", ["item 4"]),
-        ("item 4, 01", ["item 4", "01"]),
-        ("1, 3", ["1", "3"]),
-        ("0-1", ["0-1"]),
-    ],
-)
-def test_an_identifier_of_an_object_is_itself_whatever_it_looks_like(text, ids):
-    known = ["1-3", "a, b", "item 4", "01", "1", "3", "0"]
-
-    assert list(meant(text, known, are_numbers=False)) == ids
-
-
-def test_one_identifier_need_not_be_in_a_list():
     assert read('[{"interest": "Jazz", "evidence": 7}]')[0].interests == (Named("Jazz", ("7",)),)
     assert read('[{"interest": "Jazz", "evidence": "7"}]')[0].interests == (Named("Jazz", ("7",)),)
-
-
-def test_other_keys_will_do_where_nothing_else_can_be_meant():
-    text = '[{"topic": "Jazz", "ids": [7], "confidence": 0.9}]'
-
-    assert read(text)[0].interests == (Named("Jazz", ("7",)),)
 
 
 def test_an_object_is_an_interest_only_where_a_key_says_so():
@@ -213,68 +162,6 @@ def test_objects_one_after_another_are_counted_as_in_a_list(last, interests, mal
     assert read(f"{NBA}\n{last}")[0].malformed == malformed
 
 
-def test_half_characters_are_replaced_in_objects_one_after_another():
-    broken = '{"interest": "Salsa \ud800", "evidence": [3]}'
-
-    assert read(f"{NBA}\n{broken}")[0].interests[1].name == "Salsa \ufffd"
-
-
-@pytest.mark.parametrize(
-    ("line", "name", "ids"),
-    [
-        ("- NBA: [1], [2], [3]", "NBA", ("1", "2", "3")),
-        ("- **NBA**: [1], [2].", "NBA", ("1", "2")),
-        ("- NBA [1] [2][3]", "NBA", ("1", "2", "3")),
-        ("- NBA (IDs: [1], [2])", "NBA", ("1", "2")),
-        ("- NBA (1), (2)", "NBA", ("1", "2")),
-        ("- NBA: 1-3, 7", "NBA", ("1-3", "7")),
-        ("- NBA: 1 – 3", "NBA", ("1 – 3",)),
-        ("- Jazz – 2, 5", "Jazz", ("2", "5")),
-        ("- World Cup (2024): 3, 4", "World Cup (2024)", ("3", "4")),
-        ("- World Cup (2024) (3, 4)", "World Cup (2024)", ("3", "4")),
-        ("- Formula 1: Season 2: 3", "Formula 1: Season 2", ("3",)),
-    ],
-)
-def test_a_line_cites_all_that_stands_behind_its_name(line, name, ids):
-    assert read(line)[0].interests == (Named(name, ids),)
-
-
-@pytest.mark.parametrize("line", ["- NBA [1], [2] and so on: 3", "- NBA: [1] or [2] – 3"])
-def test_a_name_with_citations_left_in_it_is_none(line):
-    assert isinstance(read_interests(line), Unreadable)
-
-
-def test_an_empty_list_is_an_answer_and_says_that_there_is_no_interest():
-    assert read("[]")[0] == Answer(interests=())
-    assert read('{"interests": []}')[0] == Answer(interests=())
-
-
-def test_an_answer_that_was_cut_is_read_up_to_the_cut():
-    answer, rung = read(f'[{NBA}, {JAZZ}, {{"interest": "Salsa dan')
-
-    assert (answer.interests, answer.malformed, rung) == (BOTH, 1, "repaired")
-
-
-def test_entries_that_are_no_interest_are_left_out_and_counted():
-    bad = [
-        {"interest": "  ", "evidence": [1]},
-        {"interest": "No evidence"},
-        {"interest": 5, "evidence": [1]},
-        {"interest": "x" * (LONGEST_NAME + 1), "evidence": [1]},
-        {"interest": "Nested", "evidence": [[1]]},
-        {"user": "ada", "interests": ["NBA Highlights"]},
-        "Modal Jazz",
-    ]
-
-    answer, _ = read(json.dumps([*bad, json.loads(NBA)]))
-
-    assert (answer.interests, answer.malformed) == (BOTH[:1], 7)
-
-
-def test_an_interest_that_cites_nothing_is_an_interest():
-    assert read('[{"interest": "Jazz", "evidence": []}]')[0].interests == (Named("Jazz", ()),)
-
-
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
@@ -293,17 +180,6 @@ def test_what_holds_no_interests_is_unreadable(text, cause):
 
     assert isinstance(outcome, Unreadable)
     assert outcome.cause == cause
-
-
-def test_prose_with_a_number_behind_a_colon_is_no_interest():
-    assert isinstance(read_interests("Interests found: 3"), Unreadable)
-    assert isinstance(read_interests("I looked at all lines.\nInterests found: 3"), Unreadable)
-
-
-def test_ten_thousand_interests_are_read():
-    many = [{"interest": f"interest {n}", "evidence": [n]} for n in range(10_000)]
-
-    assert len(read(json.dumps(many))[0].interests) == 10_000
 
 
 @pytest.mark.timeout(30)

@@ -85,7 +85,7 @@ def test_an_interest_is_made_of_the_judge_s_verdicts_and_its_category(profile):
     )
 
 
-def test_the_parts_of_an_interest_s_evidence_are_counted_together(profile):
+def test_parts_of_an_interests_evidence_count_together_or_not_at_all(profile):
     ada = profile(
         predict=[(window(), prediction(Golf=(), Jazz=(1, 2, 3)))],
         verify=[
@@ -96,17 +96,6 @@ def test_the_parts_of_an_interest_s_evidence_are_counted_together(profile):
     )
 
     assert ada.interests[1].counts == Counts(explicit_positive=1, implicit_positive=1)
-
-
-def test_an_interest_that_cites_nothing_needs_no_judge_and_is_known_to_have_nothing(profile):
-    ada = profile(
-        predict=[(window(), prediction(Jazz=()))], verify=[(claim(1), Kept(positions=()))]
-    )
-
-    assert ada.interests == (Judged(name="Jazz", cited=0, counts=Counts(), correct=0, backing=0),)
-
-
-def test_one_part_without_a_verdict_leaves_the_interest_s_evidence_without_one(profile):
     ada = profile(
         predict=[(window(), prediction(Jazz=(1, 2)))],
         verify=[
@@ -119,7 +108,7 @@ def test_one_part_without_a_verdict_leaves_the_interest_s_evidence_without_one(p
     assert (jazz.counts, jazz.evidence_failure) == (None, "verify/no_json")
 
 
-def test_a_retrieval_without_a_verdict_says_why_and_of_how_many(profile):
+def test_a_retrieval_without_a_verdict_or_question_says_so(profile):
     ada = profile(
         predict=[(window(), prediction(Jazz=(1, 2)))],
         verify=[(claim(1, ("a", LIKED), ("b", LIKED)), Kept(positions=(0, 1)))],
@@ -132,14 +121,10 @@ def test_a_retrieval_without_a_verdict_says_why_and_of_how_many(profile):
         2,
         "specificity/timeout",
     )
-
-
-def test_a_retrieval_that_was_not_asked_has_neither_numbers_nor_a_failure(profile):
     ada = profile(
         predict=[(window(), prediction(Jazz=(1,)))],
         verify=[(claim(1, ("a", LIKED)), Kept(positions=()))],
     )
-
     (jazz,) = ada.interests
     assert (jazz.correct, jazz.backing, jazz.retrieval_failure) == (None, None, None)
     assert jazz.counts == Counts()
@@ -156,15 +141,6 @@ def test_only_the_first_distinct_positions_as_many_as_back_the_interest_count(
     )
 
     assert ada.interests[0].correct == correct
-
-
-def test_a_window_that_cannot_be_read_is_dropped_and_counted(profile):
-    ada = profile(
-        predict=[(window(1), Unreadable("no_json")), (window(2), prediction(Jazz=()))],
-        verify=[(claim(1), Kept(positions=()))],
-    )
-
-    assert (ada.windows, ada.unreadable, len(ada.interests)) == (2, 1, 1)
 
 
 def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_profile(profile):

@@ -4,7 +4,6 @@ import itertools
 from pathlib import Path
 
 import pytest
-from harness_gistbench.categories import categories
 from harness_gistbench.records import SIGNALS, Verification, Window
 from harness_gistbench.stages.predict import predict
 
@@ -87,20 +86,6 @@ async def test_signals_that_a_dataset_lacks_are_not_spoken_of(predicted):
             assert {one for one in SIGNALS if words[one] in text} == set(signals)
 
 
-async def test_the_candidate_is_told_that_engagements_beyond_the_window_count(predicted):
-    assert (
-        "\n- A song counts under every kind of engagement that the user ever had with it, also in "
-        "the part of the history that is not shown here.\n"
-    ) in await predicted()
-
-
-async def test_one_condition_alone_is_no_choice(predicted):
-    only = await predicted(signals=("explicit_positive", "explicit_negative"))
-
-    assert "This is required:\n- at least 2 different songs" in only
-    assert "One of these is enough" in await predicted()
-
-
 async def test_the_form_of_the_answer_is_one_that_is_read(predicted):
     from harness_gistbench.parsing import read_interests
 
@@ -108,37 +93,6 @@ async def test_the_form_of_the_answer_is_one_that_is_read(predicted):
 
     answer = read_interests(form.replace("ID", "7")).value
     assert [(one.name, one.ids) for one in answer.interests] == [("two to five words", ("7",))]
-
-
-async def test_lines_show_identifier_kind_and_text(shown):
-    lines = [("101", "implicit negative", "Late night jazz")]
-
-    text = shown(
-        "predict", "candidate", lines=lines, signals=["implicit_negative"], positive=[],
-        negative=[["implicit_negative", 1]], most_interests=2,
-    )  # fmt: skip
-
-    assert "\n[101] (implicit negative) Late night jazz\n" in text
-    assert "- at most 1 different song with an implicit negative engagement\n" in text
-    assert "Use each song for at most 2 interests." in text
-
-
-def test_the_evidence_judge_sees_numbered_texts(shown):
-    text = shown("verify", "judge", subject="Modal Jazz", options=["So What", "Pasta"],
-                 labels=["1", "2"], at_most=None)  # fmt: skip
-
-    assert "The interest: Modal Jazz\n" in text
-    assert "\n1. So What\n2. Pasta\n" in text
-
-
-def test_the_taxonomist_sees_every_category_and_numbered_interests(shown):
-    names = [one.name for one in categories(None)]
-
-    text = shown("taxonomy", "taxonomist", texts=["rye bread", "oolong"], labels=names)
-
-    assert all(f"\n{name}\n" in text for name in names)
-    assert "\n1. rye bread\n2. oolong\n" in text
-    assert 'from "1" to "2"' in text
 
 
 def test_the_taxonomists_form_is_one_that_is_read(shown):
@@ -150,26 +104,3 @@ def test_the_taxonomists_form_is_one_that_is_read(shown):
         answer = answer.replace(blank, name, 1)
 
     assert ClassReader(labels=("Bread", "Tea"), count=2)(answer).value.labels == ("Bread", "Tea")
-
-
-@pytest.mark.parametrize(
-    ("texts", "words"), [(True, "about soccer"), (False, "interests of other people, one a line:")]
-)
-def test_the_overlap_judge_sees_interests_and_numbered_options(shown, texts, words):
-    text = shown("overlap", "overlap_judge", subject="", interests=["Jazz", "Tea"], texts=texts,
-                 options=["bebop", "rye"], labels=["1", "2"], at_most=None)  # fmt: skip
-
-    assert "\n- Jazz\n- Tea\n" in text
-    assert "\n1. bebop\n2. rye\n" in text
-    assert words in text
-
-
-def test_the_retrieval_judge_is_told_how_many_to_name(shown):
-    labels = ["item_0", "item_1", "item_2"]
-
-    text = shown("specificity", "retrieval_judge", subject="Modal Jazz",
-                 options=["a", "b", "c"], labels=labels, at_most=2)  # fmt: skip
-
-    assert "\nitem_0: a\nitem_1: b\nitem_2: c\n" in text
-    assert "exactly 2 of the following 3 songs" in text
-    assert "Name exactly 2" in text

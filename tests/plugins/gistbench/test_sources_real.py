@@ -75,11 +75,6 @@ def test_goodreads_interactions_are_read_whole(load_histories, tmp_path, real_da
     assert found.history(user)[0].text == f"Book {first['book_id']}"
 
 
-def test_the_reviews_of_yelp_are_joined_with_their_businesses(load_histories, real_data):
-    found = load_histories("gist_yelp", real_data / "yelp")
-    assert sum(found.count(user) for user in found.users) == 77
-
-
 def test_a_small_category_of_amazon_is_read_whole(load_histories, real_data):
     tables = {
         "reviews": {"files": ["All_Beauty.jsonl"]},
@@ -91,14 +86,3 @@ def test_a_small_category_of_amazon_is_read_whole(load_histories, real_data):
     found = load_histories("gist_amazon_music", raw, tables=tables)
     assert {user: found.count(user) for user in found.users} == dict(reviews)
     assert len(found.pool) == 356
-
-
-def test_the_authors_toy_set_is_a_plain_file(load_histories, real_data):
-    found = load_histories("gist_synthetic", real_data / "gistbench/mock_dataset.json")
-    assert sorted(found.users) == ["1", "2", "3"]
-    rows = json.loads((real_data / "gistbench/mock_dataset.json").read_text())
-    assert sum(found.count(user) for user in found.users) == len(rows)
-    last = max(
-        (row for row in rows if row["user_id"] == "1"), key=lambda r: int(r["interaction_time"])
-    )
-    assert found.history("1")[0].object == last["object_id"]

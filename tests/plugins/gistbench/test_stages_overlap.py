@@ -76,12 +76,6 @@ def test_a_user_is_asked_once_about_each_interest_that_is_recorded_for_others_ob
     }  # fmt: skip
 
 
-def test_without_a_recorded_interest_in_the_pool_nothing_is_asked(recorded, written_histories):
-    people = {"ada": ("qr", {"Tea": "q"}), "ben": ("a", {})}
-
-    assert asked(recorded, written_histories, people) == {}
-
-
 @pytest.mark.parametrize("way", ["users", "interests", "texts"])
 @pytest.mark.parametrize(
     ("people", "many"),
@@ -121,14 +115,6 @@ def test_texts_of_objects_are_cut_and_the_users_own_left_out(recorded, written_h
     assert "dea/1" not in items
 
 
-def test_many_options_are_asked_in_parts(recorded, written_histories, monkeypatch):
-    monkeypatch.setattr(overlap, "OPTIONS_A_QUESTION", 2)
-
-    items = asked(recorded, written_histories, overlap="texts")
-
-    assert [items[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
-
-
 def test_long_options_are_asked_in_parts(recorded, written_histories, monkeypatch):
     monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", len("a text about c") * 2)
     people = {**PEOPLE, "eda": ("f", {"Long " * 20: "x", "Salt": "x", "Rye": "x"})}
@@ -142,11 +128,6 @@ def test_long_options_are_asked_in_parts(recorded, written_histories, monkeypatc
     assert [
         one.keys for id, one in names.items() if id.startswith("cem/") and long in one.keys
     ] == [(long,)]
-
-
-def test_options_that_are_all_too_long_are_asked_about_one_by_one(
-    recorded, written_histories, monkeypatch
-):
     monkeypatch.setattr(overlap, "CHARACTERS_A_QUESTION", 1)
 
     items = asked(recorded, written_histories, overlap="texts")

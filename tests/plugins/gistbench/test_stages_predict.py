@@ -15,7 +15,7 @@ from harness_gistbench.records import (
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
 from harness.base.errors import DataError
-from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
+from harness.contracts.outcomes import CallFailed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 OPTIONS = {
@@ -108,14 +108,6 @@ async def test_citations_of_another_window_and_of_nothing_are_dropped_and_counte
     )
 
 
-async def test_numbers_that_no_file_could_hold_are_fabricated_and_the_rest_is_read(desk):
-    text = entries(Basketball=[101, 2**63, float("inf")], Cooking=[102, float("nan")])
-
-    assert await answered(desk, text) == Prediction(
-        interests=(Cited("Basketball", (101,)), Cited("Cooking", (102,))), fabricated=3
-    )
-
-
 async def test_an_objects_own_id_may_be_a_number_above_63_bits(desk):
     item = window(
         Line(101, str(2**64 - 1), LIKED, "Dunk"), Line(102, str(2**64 - 2), LIKED, "Dunk")
@@ -124,14 +116,6 @@ async def test_an_objects_own_id_may_be_a_number_above_63_bits(desk):
     prediction = await answered(desk, entries(Jazz=[2**64 - 2]), item, object_ids=True)
 
     assert prediction == Prediction(interests=(Cited("Jazz", (102,)),))
-
-
-async def test_numbers_may_be_cited_in_other_words(desk):
-    text = entries(Basketball=["[101], ID 0102", "101-103", "103"], Cooking=["102-104", "1, 2, 1"])
-
-    assert await answered(desk, text) == Prediction(
-        interests=(Cited("Basketball", (101, 102, 103)), Cited("Cooking", ())), fabricated=3
-    )
 
 
 def test_an_objects_id_is_shown_and_cited_in_the_same_spelling(written_histories, desk):
@@ -174,14 +158,6 @@ async def test_interests_beyond_the_most_are_counted_and_not_read(desk):
     assert prediction.surplus == 9_800
 
 
-async def test_lists_that_are_not_read_are_counted(desk):
-    text = f"```\n{entries(A=[101])}\n```\nRather:\n```\n{entries(B=[102])}\n```"
-
-    prediction = await answered(desk, text)
-
-    assert prediction == Prediction(interests=(Cited("B", (102,)),), passed_over=1)
-
-
 async def test_an_object_behind_more_than_two_interests_is_counted_and_kept(desk):
     text = entries(A=[101], B=[103], C=[101], D=[102], E=[102])
 
@@ -189,25 +165,6 @@ async def test_an_object_behind_more_than_two_interests_is_counted_and_kept(desk
 
     assert prediction.overused == 1
     assert [one.numbers for one in prediction.interests] == [(101,), (103,), (101,), (102,), (102,)]
-
-
-async def test_an_interest_that_is_repeated_overuses_nothing(desk):
-    same = '{"interest": "Jazz", "evidence": [101]}'
-    prediction = await answered(desk, f"[{same}, {same.lower()}, {same.replace('J', 'j')}]")
-
-    assert prediction.overused == 0
-
-
-async def test_an_answer_that_was_cut_says_so(desk):
-    whole = await answered(desk, entries(Jazz=[101]))
-    parsed = Parsed((await _answer()), "repaired", truncated=True)
-
-    assert whole.truncated is False
-    assert (await answered(desk, parsed)).truncated is True
-
-
-async def _answer():
-    return read_interests(entries(Jazz=[101])).value
 
 
 async def test_answers_that_were_cut_may_be_dropped_instead(desk):

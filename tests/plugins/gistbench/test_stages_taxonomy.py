@@ -76,7 +76,7 @@ async def test_interests_are_mapped_with_the_whole_list_as_context(desk):
     assert scripted.memory == {"rye": "9", "oolong": "4"}
 
 
-async def test_what_is_remembered_is_not_asked(desk):
+async def test_what_is_remembered_is_not_asked_and_what_was_written_first_holds(desk):
     memory = {"rye": "4"}
     scripted = desk(labelled("Tea"), memory=memory)
 
@@ -87,17 +87,11 @@ async def test_what_is_remembered_is_not_asked(desk):
     assert await map_interests(batch("rye", "oolong"), desk(memory=memory)) == Mapped(
         categories={"rye": 4, "oolong": 4}, remembered=2
     )
-
-
-async def test_the_first_mapping_that_was_written_holds(desk):
     scripted = desk(labelled("Tea"))
     raced = LocalMemo({"rye": "9"})
     scripted.memo = lambda name: SimpleNamespace(known=lambda keys: {}, keep=raced.keep)
 
     assert (await map_interests(batch("rye"), scripted)).categories == {"rye": 9}
-
-
-async def test_another_taxonomy_has_another_memory(desk):
     first, second = desk(labelled("Tea")), desk(labelled("Tea"))
     await map_interests(batch("rye"), first)
     await map_interests(
@@ -119,14 +113,6 @@ async def test_what_got_no_category_is_asked_again_up_to_three_times(desk):
         ("x", "oolong", "rye"), ("x", "rye"), ("x",),
     ]  # fmt: skip
     assert "x" not in scripted.memory
-
-
-async def test_what_three_answers_left_out_is_not_asked_a_fourth_time(desk):
-    scripted = desk(
-        labelled("Tea", None, None, None), labelled("Tea", None, None), labelled("Tea", None)
-    )
-
-    assert (await map_interests(batch("a", "b", "c", "d"), scripted)).unmapped == ("d",)
 
 
 class Spoiled:
@@ -166,35 +152,10 @@ async def test_a_taxonomist_who_cannot_be_read_of_whole_or_half_gives_no_verdict
     assert [len(asked) for asked in taxonomist.asked] == [25, 12, 13]
 
 
-async def test_categories_that_do_not_exist_are_an_answer_and_leave_interests_unmapped():
-    taxonomist = Spoiled("schema", "bomb 1", "bomb 2")
-
-    assert await map_interests(batch("bomb 1", "oolong", "bomb 2"), taxonomist) == Mapped(
-        categories={"oolong": 4}, unmapped=("bomb 1", "bomb 2")
-    )
-
-
 @pytest.mark.parametrize("names", [("bomb 1",), ("bomb 1", "bomb 2", "bomb 3")])
 async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(names):
     assert await map_interests(batch(*names), Spoiled("schema", *names)) == NoVerdict(
         "no_category", f"none of {len(names)} interests has a category"
-    )
-
-
-async def test_where_one_interest_has_a_remembered_category_the_others_are_unmapped(desk):
-    scripted = desk(NoVerdict("schema"), memory={"rye": "9"})
-
-    assert await map_interests(batch("rye", "x"), scripted) == Mapped(
-        categories={"rye": 9}, unmapped=("x",), remembered=1
-    )
-
-
-@pytest.mark.parametrize("cause", ["no_json", "schema", "empty", "truncated", "refused"])
-async def test_an_answer_that_cannot_be_read_leaves_interests_unmapped(desk, cause):
-    scripted = desk(labelled("Tea", None), NoVerdict(cause))
-
-    assert await map_interests(batch("oolong", "x"), scripted) == Mapped(
-        categories={"oolong": 4}, unmapped=("x",)
     )
 
 

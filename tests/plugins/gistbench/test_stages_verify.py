@@ -5,7 +5,7 @@ from harness_gistbench.records import Cited, Claim, Evidence, Kept, Line, Option
 from harness_gistbench.stages.verify import claims, verify
 
 from harness.contracts.judge import Select, Selected
-from harness.contracts.outcomes import NoVerdict, Unreadable
+from harness.contracts.outcomes import NoVerdict
 
 WORDING = {"thing": "video", "things": "videos"}
 
@@ -15,7 +15,7 @@ def window(user, objects):
     return make_window(*lines, user=user, signals=(LIKED,))
 
 
-def test_every_interest_is_a_claim_with_its_evidence(recorded):
+def test_every_interest_is_a_claim_and_much_evidence_is_split(recorded):
     said = Prediction(interests=(Cited("Opera", ()), Cited("Jazz", (2, 1))))
     upstreams = {"predict": recorded([(window("ada", "ab"), said)])}
 
@@ -26,9 +26,6 @@ def test_every_interest_is_a_claim_with_its_evidence(recorded):
             evidence=(Evidence("b", "text of b", (LIKED,)), Evidence("a", "text of a", (LIKED,))),
         )
     ]  # fmt: skip
-
-
-def test_much_evidence_is_split_in_its_order(recorded):
     said = Prediction(interests=(Cited("Jazz", (1, 2, 3, 4, 5)),))
     upstreams = {"predict": recorded([(window("ada", "abcde"), said)])}
 
@@ -38,19 +35,13 @@ def test_much_evidence_is_split_in_its_order(recorded):
     assert [[e.object for e in one.evidence] for one in found] == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_a_user_whose_answers_cannot_be_read_makes_no_claim(recorded):
-    upstreams = {"predict": recorded([(window("ada", "a"), Unreadable("no_json"))])}
-
-    assert list(claims(upstreams, None, Options())) == []
-
-
 CLAIM = Claim(
     id="ada/1/1", user="ada", interest="Jazz", number=1, part=1,
     evidence=(Evidence("a", "a long\n title", (LIKED,)), Evidence("b", "short", (LIKED,))),
 )  # fmt: skip
 
 
-async def test_the_judge_sees_the_interest_and_the_texts_alone(desk):
+async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted(desk):
     scripted = desk(Selected(chosen=(1,), rung="text", unknown=2, repeated=1), text_limit=None,
                     **WORDING)  # fmt: skip
 
@@ -66,9 +57,6 @@ async def test_the_judge_sees_the_interest_and_the_texts_alone(desk):
             ),
         )
     ]
-
-
-async def test_texts_beyond_the_limit_are_cut_and_counted(desk):
     scripted = desk(Selected(chosen=(), rung="text"), text_limit=6, **WORDING)
 
     assert await verify(CLAIM, scripted) == Kept(positions=(), cut=1)

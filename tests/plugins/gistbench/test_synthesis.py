@@ -4,6 +4,7 @@ import csv
 import json
 from collections import defaultdict
 
+import pyarrow.parquet as pq
 import pytest
 from builders.processes import run_here, run_python
 from builders.texts import read_csv
@@ -71,7 +72,7 @@ def bytes_in(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def test_each_cohort_gives_one_user_in_the_published_layout(made):
+def test_users_are_made_of_cohorts_with_an_account_and_nothing_real(made):
     users = defaultdict(list)
     for row in written(made):
         assert list(row) == HEADER[:-1]
@@ -84,9 +85,6 @@ def test_each_cohort_gives_one_user_in_the_published_layout(made):
             kinds[row["interaction_type"]].add(row["object_text"].split()[0])
         assert kinds["implicit_positive"] == {f"#{own}"}
         assert kinds["implicit_negative"] == {"#boat" if own == "bread" else "#bread"}
-
-
-def test_the_account_lists_what_was_done(made):
     told = json.loads((made / "synthesis.json").read_bytes())
     assert told["log"]["files"][0]["file"] == "log.csv"
     assert (told["log"]["engagements"], told["log"]["people_in_window"]) == (720, 24)
@@ -101,9 +99,6 @@ def test_the_account_lists_what_was_done(made):
         "drawn": 60,
     }
     assert told["filter"] == {"rows": 120, "dropped": 0, "replaced": 0}
-
-
-def test_no_real_user_object_or_time_is_in_anything_that_is_written(made):
     for name, content in bytes_in(made).items():
         assert b"real-" not in content, name
         assert b"17000" not in content, name
@@ -130,10 +125,15 @@ def test_the_report_compares_the_users_with_the_people_behind_them(log, tmp_path
     ]
 
 
-def test_the_same_log_in_another_order_gives_the_same_bytes(made, tmp_path):
+def test_the_same_log_gives_the_same_bytes_in_any_order_and_format(made, tmp_path, log):
     log = write_log(tmp_path / "log.csv", list(real_rows())[::-1])
     run(settings(log, tmp_path / "out"))
     assert bytes_in(tmp_path / "out")["engagements.csv"] == bytes_in(made)["engagements.csv"]
+    run(settings(log, tmp_path / "parquet", format="parquet"))
+    table = pq.read_table(tmp_path / "parquet" / "engagements.parquet")
+    assert str(table.schema.field("user_id").type) == "int64"
+    rows = [{name: str(value) for name, value in row.items()} for row in table.to_pylist()]
+    assert rows == written(made)
 
 
 CODE = """
@@ -149,21 +149,6 @@ def test_another_process_with_another_hash_seed_gives_the_same_bytes(log, tmp_pa
     run_here(CODE, log, tmp_path / "here")
     run_python(CODE, log, tmp_path / "there", PYTHONHASHSEED="1")
     assert bytes_in(tmp_path / "here") == bytes_in(tmp_path / "there")
-
-
-def test_another_seed_gives_other_users(log, made, tmp_path):
-    run(settings(log, tmp_path / "out", seed=1))
-    assert written(tmp_path / "out") != written(made)
-
-
-def test_parquet_holds_the_same_rows(log, made, tmp_path):
-    import pyarrow.parquet as pq
-
-    run(settings(log, tmp_path / "out", format="parquet"))
-    table = pq.read_table(tmp_path / "out" / "engagements.parquet")
-    assert str(table.schema.field("user_id").type) == "int64"
-    rows = [{name: str(value) for name, value in row.items()} for row in table.to_pylist()]
-    assert rows == written(made)
 
 
 def test_a_filter_drops_and_replaces_and_the_counts_are_reported(log, tmp_path, monkeypatch):
@@ -184,15 +169,6 @@ def test_a_filter_drops_and_replaces_and_the_counts_are_reported(log, tmp_path, 
     assert told["engagements dropped by the filter"] == dropped > 0
     assert told["engagements replaced by the filter"] == replaced > 0
     assert told["engagements written"] == len(rows)
-
-
-def test_a_filter_that_drops_everything_leaves_no_file(log, tmp_path, monkeypatch):
-    (tmp_path / "filter_of_nothing.py").write_text("def drop(row):\n    return None\n")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match="leaves nothing to write") as error:
-        run(settings(log, tmp_path / "out", filter="filter_of_nothing:drop"))
-    assert error.value.where == "filter_of_nothing:drop"
-    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_too_few_people_are_refused_with_what_there_is(log, tmp_path):
@@ -244,35 +220,3 @@ def test_an_embedder_may_give_the_vectors_in_place_of_a_function(log, tmp_path):
         run(settings(log, tmp_path / "new", embedding="hashing:dimension=32", **chosen))
     with pytest.raises(UsageError, match="the function that --embedding names"):
         run(settings(log, tmp_path / "new", embedding="hash:words", **chosen))
-
-
-def test_what_is_written_can_be_run_on(log, tmp_path):
-    import harness
-
-    run(settings(log, tmp_path / "out", factor=5.0))
-    result = harness.evaluate(
-        "gist_synthetic",
-        model="baseline",
-        judge="lexical",
-        data=str(tmp_path / "out"),
-        output_path=tmp_path / "runs",
-        store=tmp_path / "calls.sqlite",
-    )
-    assert result.summaries[0].units == 2
-    assert result.summaries[0].stages["predict"].failures == {}
-
-
-def test_the_command_takes_the_tools_options_and_prints_its_report(log, tmp_path, printed):
-
-    out = str(tmp_path / "out")
-    given = ["--from", str(log), "--out", out, "--clusters-column", "topic", "--most_people", "11"]
-    told = json.loads(printed("data", "synthesize", *given, "--json").out)
-    sizes = dict(told["report"]["sheets"][0]["rows"])
-    assert sizes["people of a cohort, most"] == 11
-    told = json.loads(printed("data", "describe", "--data", out, "--json").out)
-    assert dict(told["report"]["sheets"][0]["rows"])["users"] == 2
-
-
-def test_at_most_fewer_people_than_at_least_is_refused(log, tmp_path):
-    with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
-        settings(log, tmp_path, most_people=3)

@@ -100,29 +100,23 @@ def test_of_several_texts_the_first_by_letters_is_taken():
     assert texts_of(given, ["x", "y"]) == {"x": "apple", "y": "plum"}
 
 
-def test_texts_without_a_word_in_common_are_apart():
+def test_like_texts_or_embeddings_are_clusters():
     texts = ["red apple", "green apple pie", "fast train", "slow train ride", "red apple"]
     found = by_k_means(texts, many=2, seed=0)
     assert found.names == ("1", "2")
     assert found.of_object.tolist() == [1, 1, 0, 0, 1]
-
-
-def test_an_embedding_of_the_users_own_decides_the_clusters():
     found = by_k_means(
         ["a", "bb", "c", "dd"], many=2, seed=0, embed=lambda texts: [[len(one)] for one in texts]
     )
     assert found.of_object.tolist() == [0, 1, 0, 1]
     with pytest.raises(UsageError, match="gives no embedding"):
         by_k_means(["a", "bb"], many=2, seed=0, embed=lambda texts: [[1.0]])
-
-
-def test_more_clusters_than_texts_are_refused():
     with pytest.raises(DataError, match="too few texts for 3 clusters") as error:
         by_k_means(["a", "b", "a"], many=3, seed=0)
     assert error.value.found == "2 distinct texts"
 
 
-def test_people_belong_to_the_clusters_that_they_liked_something_of():
+def test_people_belong_to_clusters_and_cohorts_to_the_numbers_of_the_log():
     people = real("aB", "ab", "Ab", "c")
     clusters = Clusters(names=("one", "two"), of_object=np.array([0, 1, NONE]), method="")
     found = membership(people, clusters, settings(clusters_together=1, least_people=2))
@@ -131,6 +125,13 @@ def test_people_belong_to_the_clusters_that_they_liked_something_of():
     assert found.table.tolist() == [[True, False], [True, True], [False, True]]
     both = settings(clusters_together=2, least_people=2)
     assert membership(people, clusters, both).people.tolist() == [1]
+    people = real("c", "ab", "ab", "ab")
+    clusters = Clusters(names=("z", "a", "b"), of_object=np.array([1, 2, 0]), method="")
+    found = cohorts(
+        membership(people, clusters, settings(clusters_together=2, least_people=2)),
+        settings(clusters_together=2, least_people=2),
+    )
+    assert found == [Cohort(people=(1, 2, 3), clusters=(1, 2))]
 
 
 def table(*rows):
@@ -182,16 +183,6 @@ def test_the_people_above_the_most_are_left_to_later_cohorts():
     assert len({person for one in found for person in one.people}) == 6
     one = form(belongs, settings(clusters_together=2, least_people=2, most_people=3, cohorts=1))
     assert one == found[:1]
-
-
-def test_cohorts_are_told_by_the_numbers_of_the_log():
-    people = real("c", "ab", "ab", "ab")
-    clusters = Clusters(names=("z", "a", "b"), of_object=np.array([1, 2, 0]), method="")
-    found = cohorts(
-        membership(people, clusters, settings(clusters_together=2, least_people=2)),
-        settings(clusters_together=2, least_people=2),
-    )
-    assert found == [Cohort(people=(1, 2, 3), clusters=(1, 2))]
 
 
 def test_a_draw_is_as_long_as_one_history_times_the_factor_and_takes_nothing_twice():
@@ -268,12 +259,6 @@ def test_an_error_in_a_filter_is_told_with_its_name_and_the_row():
         Filter(function=lambda row: row["text"], name="own:keep").through([ROW])
     assert error.value.where == f"own:keep, given {fields(ROW)}"
     assert error.value.found.endswith("KeyError: 'text'")
-
-
-def test_what_a_filter_gives_wrongly_is_told_with_its_name_and_the_row():
-    with pytest.raises(UsageError) as error:
-        Filter(function=lambda row: "text", name="own:keep").through([ROW])
-    assert error.value.where == f"own:keep, given {fields(ROW)}"
 
 
 def test_a_filter_that_leaves_nothing_is_refused():

@@ -1,32 +1,27 @@
 """The categories, bundled and from a file."""
 
 import csv
-import json
-from pathlib import Path
 
 import pytest
 from harness_gistbench.categories import categories, taxonomy_digest
 from harness_gistbench.records import Category
 
-import harness
 from harness import DataError
 from harness.cli.main import main
 
-ROOT = Path(__file__).resolve().parents[3]
 
-
-def test_the_bundled_taxonomy_holds_325_categories_with_the_ids_in_their_order():
+def test_the_bundled_taxonomy_holds_325_names_in_the_order_of_their_code_points():
     taxonomy = categories(None)
 
     assert [one.id for one in taxonomy] == list(range(1, 326))
     assert len({one.name for one in taxonomy}) == 325
-
-
-def test_the_bundled_names_stand_in_the_order_of_their_code_points():
     names = [one.name for one in categories(None)]
 
     assert names == sorted(names)
     assert names[-1] == "eSports"
+    from harness_judges.answers import clean
+
+    assert len({clean(one.name) for one in categories(None)}) == 325
 
 
 @pytest.mark.parametrize(
@@ -49,12 +44,6 @@ def test_ids_and_names_are_those_of_the_papers_lists(number, name):
     assert categories(None)[number - 1] == Category(number, name)
 
 
-def test_a_judge_can_tell_all_bundled_names_apart():
-    from harness_judges.answers import clean
-
-    assert len({clean(one.name) for one in categories(None)}) == 325
-
-
 @pytest.mark.real_data
 def test_the_authors_file_has_the_same_ids_and_four_other_spellings(real_data):
     file = real_data / "gistbench" / "categories.csv"
@@ -67,11 +56,15 @@ def test_the_authors_file_has_the_same_ids_and_four_other_spellings(real_data):
     assert {one.id: one.name for one in categories(str(file))} == authors
 
 
-def test_a_file_takes_the_place_of_the_bundled_categories(tmp_path):
+def test_a_file_or_a_list_takes_the_place_of_the_bundled_categories(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text('\ufeffcategory_id,category_name\n7,"Tea, Coffee"\n3,Bread\n', encoding="utf-8")
 
     assert categories(str(file)) == (Category(7, "Tea, Coffee"), Category(3, "Bread"))
+    assert categories(("Tea, Coffee", " Bread ")) == (
+        Category(1, "Tea, Coffee"),
+        Category(2, "Bread"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,13 +120,6 @@ def test_the_digest_stands_for_ids_names_and_order():
     assert taxonomy_digest((tea, bread)) == taxonomy_digest((Category(1, "Tea"), bread))
 
 
-def test_names_that_a_task_lists_are_numbered_in_their_order():
-    assert categories(("Tea, Coffee", " Bread ")) == (
-        Category(1, "Tea, Coffee"),
-        Category(2, "Bread"),
-    )
-
-
 @pytest.mark.parametrize(
     ("names", "found"),
     [((), "no category"), (("Tea", " "), "a name that is blank"), (("Tea", "tea "), "tea")],
@@ -157,24 +143,3 @@ def test_validate_finds_a_taxonomy_that_cannot_be_used(tmp_path, monkeypatch, pr
 
     (tmp_path / "none.csv").write_text("category_id,category_name\n1,Tea\n")
     assert main(["validate", "mine.yaml"]) == 0
-
-
-def test_a_run_sorts_into_the_names_that_its_task_lists(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.yaml").write_text(
-        "task: mine\nextends: gist_synthetic\noptions:\n  taxonomy: [Music, Sports, Other]\n"
-    )
-
-    result = harness.evaluate(
-        "mine.yaml",
-        model="baseline",
-        judge="lexical",
-        data="sample",
-        limit=3,
-        store=tmp_path / "calls.sqlite",
-    )
-
-    lines = (Path(result.folder) / "mine" / "3-taxonomy.jsonl").read_text("utf-8").splitlines()
-    kept = [json.loads(line)["item"]["categories"] for line in lines]
-    assert kept
-    assert all(one == [[1, "Music"], [2, "Sports"], [3, "Other"]] for one in kept)

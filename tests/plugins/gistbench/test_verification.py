@@ -138,11 +138,3 @@ def test_an_unverified_interest_says_what_it_lacks(counts, signals, expected):
     )
 
     assert found == expected
-
-
-def test_where_both_positives_exist_each_unverified_interest_is_short_of_one_or_too_negative():
-    for numbers in itertools.product(range(4), range(5), range(6), range(5)):
-        counts = Counts(**dict(zip(SIGNALS, numbers, strict=True)))
-        for signals in ((LIKED, WATCHED), (LIKED, WATCHED, SKIPPED), SIGNALS):
-            if not verified(counts, Verification(), signals):
-                assert shortcomings(counts, Verification(), signals)

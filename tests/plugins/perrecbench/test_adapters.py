@@ -125,16 +125,6 @@ def test_what_cannot_be_merged_is_refused_and_nothing_is_written(three, tmp_path
     assert not (tmp_path / "merged").exists()
 
 
-def test_adapters_of_other_modules_are_refused(three, tmp_path):
-    tensors = load_file(three["pairwise"] / "adapter_model.safetensors")
-    moved = {name.replace("layers.0", "layers.1"): matrix for name, matrix in tensors.items()}
-    save_file(moved, three["pairwise"] / "adapter_model.safetensors")
-    with pytest.raises(DataError, match="different modules") as caught:
-        run(Options(**three, out=tmp_path / "merged"))
-    assert caught.value.where.endswith(f"pair, {MODULE}")
-    assert caught.value.found == "no such module"
-
-
 def test_matrices_of_other_shapes_and_without_a_partner_are_refused(three, tmp_path):
     wider = {KEY_A: np.ones((1, 3), np.float32), KEY_B: np.ones((2, 1), np.float32)}
     save_file(wider, three["pairwise"] / "adapter_model.safetensors")

@@ -1,18 +1,14 @@
 """Statistics and histograms of a folder of groups written by hand."""
 
-import gzip
 import importlib.util
 import json
 import sys
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from harness_perrecbench.grouping import build as groups_tool
 from harness_perrecbench.grouping import describe as describe_tool
 from harness_perrecbench.grouping.describe import Options
-from harness_perrecbench.grouping.reading import Settings
 
 from harness.base.errors import DataError, UsageError
 
@@ -76,7 +72,7 @@ def row(report, name):
     return next(one[1:] for one in report.sheets[0].rows if one[0] == name)
 
 
-def test_statistics_are_of_the_first_group_of_each_item(data):
+def test_statistics_are_of_the_first_group_of_each_item_beside_the_papers(data):
     report = described(data)
     # Ann saw "Blue cup" and "On tea" by "A. Tree", bob "Blue cup"; both "Green tea leaves".
     tea = (2, 2, 1, 3, 2 + 4 + 3 + 2 + 3, "2020-01-03", "2021-01-01")
@@ -85,17 +81,8 @@ def test_statistics_are_of_the_first_group_of_each_item(data):
     assert row(report, "hard, to test") == (0, 0, 0, 0, 0, None, None)
     held = (2, 2, 1, 1, 4 + 2 + 2, "2020-01-01", "2021-01-01")
     assert row(report, "all levels, held out") == held
-
-
-def test_the_figures_of_the_paper_stand_beside(data):
-    report = described(data)
     assert row(report, "the paper, to test")[:5] == (1007, 986, 200, 61412, 111017)
     assert row(report, "the paper, held out")[:5] == (2438, 2140, 466, 157480, 289164)
-
-
-def test_the_tokenizer_is_named(data):
-    [note, _] = described(data).sheets[0].notes
-    assert note.startswith("tokens: words between white space, ")
 
 
 def test_the_four_histograms_show_shares_of_each_split(data):
@@ -118,27 +105,6 @@ def test_the_four_histograms_show_shares_of_each_split(data):
     }
 
 
-@pytest.mark.parametrize("inside", ["all", "all/all-processed"])
-def test_the_folder_may_be_any_of_those_on_the_way_to_the_files(data, inside):
-    assert described(data / inside).sheets == described(data).sheets
-
-
-def test_files_may_be_packed(data):
-    before = described(data).sheets
-    for file in list((data / "all/all-processed").iterdir()):
-        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
-        file.unlink()
-    assert described(data).sheets == before
-
-
-def test_the_bundled_sample_is_described():
-    report = described(Path("sample"))
-    # 60 groups of 2, 3 and 4 users.
-    assert [row(report, f"{level}, to test")[0] for level in ("easy", "medium", "hard")] == [
-        120, 180, 240,
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(("inside", "domain"), [("", "tea"), ("tea", "tea"), ("tea", "all")])
 def test_a_domain_is_described_from_its_folder_or_the_one_around_it(data, inside, domain):
     before = described(data).sheets
@@ -155,29 +121,6 @@ def test_a_domain_that_is_not_there_is_refused_with_those_that_are(data):
     assert caught.value.expected == "coffee/coffee-processed"
 
 
-def test_recorded_groups_are_refused_by_name(tmp_path):
-    (tmp_path / "groups-medium.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
-    with pytest.raises(DataError, match="recorded groups cannot be used here") as caught:
-        described(tmp_path)
-    assert caught.value.found == "groups-medium.jsonl"
-    assert "whole histories" in caught.value.expected
-
-
-def test_reviews_that_a_history_does_not_hold_are_counted(data):
-    file = data / "all/all-processed/held_out-easy.json"
-    file.write_text(json.dumps(users({"pot": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]})))
-    report = described(data)
-    assert report.notes[0].startswith("2 reviews without rating and time")
-    assert row(report, "easy, held out")[5:] == (None, None)
-
-
-def test_a_user_without_a_history_is_an_error(data):
-    file = data / "all/all-processed/held_out-easy.json"
-    file.write_text(json.dumps(users({"cup": [[("dan", 1, 1.0)]]})))
-    with pytest.raises(DataError, match=r"held_out-easy\.json, item cup: a user of a group"):
-        described(data)
-
-
 def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
     file = data / "all/all-processed/userid2history.json"
     file.write_text("[]")
@@ -189,10 +132,13 @@ def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
     assert caught.value.found == "no userid2history.json"
 
 
-def test_a_folder_without_groups_is_refused(data):
-    for file in (data / "all/all-processed").glob("*easy*"):
+def test_a_folder_without_groups_or_with_a_user_without_a_history_is_refused(data):
+    folder = data / "all/all-processed"
+    (folder / "held_out-easy.json").write_text(json.dumps(users({"cup": [[("dan", 1, 1.0)]]})))
+    with pytest.raises(DataError, match=r"held_out-easy\.json, item cup: a user of a group"):
+        described(data)
+    for file in [*folder.glob("*easy*"), *folder.glob("*medium*")]:
         file.unlink()
-    (data / "all/all-processed/item2group_avg_diff_sample-medium.json").unlink()
     with pytest.raises(DataError, match="the folder has no groups"):
         described(data)
 
@@ -230,25 +176,3 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
     assert row(report, "easy, to test")[4] == 8 + 14 + 16 + 8 + 16
     with pytest.raises(DataError, match="the tokenizer cannot be loaded"):
         described(data, tokenizer="words")
-
-
-@pytest.mark.real_data
-def test_groups_built_of_real_reviews_are_described(real_data, tmp_path):
-    raw = real_data / "amazon-2023/All_Beauty/raw"
-    groups_tool.run(
-        Settings(
-            reviews=(str(raw / "All_Beauty.jsonl.gz"),),
-            meta=(raw / "meta_All_Beauty.jsonl.gz",),
-            out=tmp_path / "out",
-            window_days=60,
-            min_history=3,
-            min_difference=0.3,
-            least_members=3,
-            test_items=20,
-        )
-    )
-    report = described(tmp_path / "out")
-    assert not report.notes
-    assert row(report, "easy, to test")[0] == 40
-    assert row(report, "medium, to test")[0] == 60
-    assert "2019" < row(report, "all levels, held out")[5] < row(report, "all levels, held out")[6]

@@ -34,48 +34,6 @@ def test_values_count_together_when_they_are_more_than_the_gap_apart(values, man
     assert largest(values, gap=0.6) == many
 
 
-def test_a_gap_of_nothing_still_keeps_equal_values_apart():
-    assert largest([0.0, 0.0, 0.25], gap=0.0) == 2
-
-
-def test_a_window_holds_both_of_its_ends():
-    item = purchases((100, 0.0), (130, 1.0))
-    assert best_window(*item, span=30, gap=0.6, least=2) == (0, 2)
-    assert best_window(*item, span=29, gap=0.6, least=2) is None
-
-
-def test_the_window_with_the_largest_set_wins_not_the_fullest():
-    crowd = [(0, 0.0), (1, 0.1), (2, 0.2), (3, 0.3), (4, 1.0)]
-    few = [(100, -1.0), (101, 0.0), (102, 1.0)]
-    assert best_window(*purchases(*crowd, *few), span=10, gap=0.6, least=2) == (5, 8)
-
-
-def test_of_windows_with_equally_large_sets_the_earliest_wins():
-    item = purchases((0, 0.0), (1, 1.0), (50, 0.0), (51, 2.0), (52, 2.1))
-    assert best_window(*item, span=10, gap=0.6, least=2) == (0, 2)
-
-
-def test_a_window_starts_at_any_purchase_by_whomever():
-    # The user at 0 has too short a history to be asked about.
-    item = [(10, 0.0), (20, 1.0), (40, 0.0)]
-    assert best_window(*purchases(*item), span=30, gap=0.6, least=2) == (0, 3)
-    early = purchases(*item, starts=[0, 10, 20, 40])
-    assert best_window(*early, span=30, gap=0.6, least=2) == (0, 2)
-
-
-def test_purchases_of_one_moment_are_in_one_window():
-    item = purchases((5, 0.0), (5, 1.0), (5, 2.0))
-    assert best_window(*item, span=0, gap=0.6, least=3) == (0, 3)
-
-
-def test_of_several_largest_sets_the_earliest_in_the_order_is_taken():
-    values = [0.0, 0.1, 1.0, 1.1]
-    assert first_largest(values, [3, 2, 1, 0], gap=0.6) == [3, 1]
-    assert first_largest(values, [0, 1, 2, 3], gap=0.6) == [0, 2]
-    # 0.5 is apart from nothing, and no set of two holds it.
-    assert first_largest([0.0, 0.5, 1.0], [1, 0, 2], gap=0.6) == [0, 2]
-
-
 def apart(values, gap):
     return all(other - one > gap + 1e-9 for one, other in combinations(sorted(values), 2))
 

@@ -138,17 +138,6 @@ def test_slices_are_the_number_of_users_and_the_domain_that_the_task_names():
     assert of_one.slices == {"domain": "books", "users": "2"}
 
 
-def test_the_exact_ranking_is_recognised():
-    found = only({"rank": recorded((group(ADA, BEN, CLEO), ranked(2, 1, 3)))})
-
-    assert {name: found.values[name] for name in ("ptc", "ptc_published", "tau_b", "exact")} == {
-        "ptc": 1.0,
-        "ptc_published": 1.0,
-        "tau_b": 1.0,
-        "exact": 1.0,
-    }
-
-
 def test_an_order_is_compared_as_ranks_and_as_published():
     # True order 1, 3, 2; predicted 2, 3, 1.
     members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
@@ -160,18 +149,6 @@ def test_an_order_is_compared_as_ranks_and_as_published():
     # Higher average first is c, b, a: of its pairs the prediction b, c, a has two.
     assert found.values["like_higher_average"] == pytest.approx(1 / 3)
     assert "mae" not in found.values | found.missing
-
-
-def test_of_an_order_that_repeats_a_user_who_is_left_out_comes_last():
-    members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
-
-    found = only({"rank": recorded((group(*members), ranked(1, 3, 3)))})
-
-    assert found.details.ranks == (1, 3, 2)
-    assert found.details.order == (1, 3, 3)
-    assert found.values["ptc"] == 1
-    # Places 1, 3, 3 against 1, 3, 2: two pairs agree, the third is tied in the first list.
-    assert found.values["ptc_published"] == pytest.approx(2 / sqrt(2 * 3))
 
 
 def test_who_ties_everybody_has_no_tau_b_and_a_ptc_of_zero():

@@ -42,23 +42,21 @@ def test_a_rating_is_read_with_its_rung(text, expected):
     assert outcome(read_rating(text)) == expected
 
 
-def test_the_last_object_counts_wherever_it_stands():
+def test_of_several_objects_and_keys_the_last_that_was_asked_for_counts():
     text = '```json\n{"predicted_rating": 2}\n```\nOn second thought: {"predicted_rating": 4}'
 
     assert outcome(read_rating(text)) == (4.0, "brackets")
-
-
-def test_what_the_last_object_lacks_no_earlier_one_gives():
     assert outcome(read_rating('{"rating": 4} {"reason": "tea"}')) == "schema"
     assert outcome(read_rating('{"rating": 4} {"rating": 7}')) == "out_of_range"
     assert outcome(read_rating('{"rating": 4} {"rating": NaN}')) == "schema"
-
-
-def test_the_last_key_of_its_kind_counts():
     text = '{"average_rating": 3.9, "predicted_score": 4, "reason": 1, "predicted_ranking": [1]}'
 
     assert outcome(read_rating(text)) == (4.0, "strict")
     assert outcome(read_order(1)(text)) == ((1,), "strict")
+    assert outcome(read_rating('{"predicted_rating": 7, "rating": 4}')) == "out_of_range"
+    assert outcome(read_rating('{"answer": {"predicted_rating": 4}}')) == "schema"
+    assert outcome(read_rating('{"reason": {"rating": 2}, "rating": 4}')) == (4.0, "strict")
+    assert outcome(read_order(2)('{"ranking": ["2", 1]}')) == ((2, 1), "quoted")
 
 
 @pytest.mark.parametrize(
@@ -73,52 +71,27 @@ def test_the_key_that_was_asked_for_wins_over_later_ones(text, rating):
     assert outcome(read_rating(text)) == (rating, "strict")
 
 
-def test_the_ranking_that_was_asked_for_wins_over_later_keys():
-    text = '{"predicted_ranking": [2, 1], "rank_by_average": [1, 2]}'
-
-    assert outcome(read_order(2)(text)) == ((2, 1), "strict")
-
-
-def test_a_bad_value_of_the_key_that_was_asked_for_is_not_replaced_by_another_key():
-    assert outcome(read_rating('{"predicted_rating": 7, "rating": 4}')) == "out_of_range"
-
-
-def test_keys_of_inner_objects_are_not_looked_for():
-    assert outcome(read_rating('{"answer": {"predicted_rating": 4}}')) == "schema"
-    assert outcome(read_rating('{"reason": {"rating": 2}, "rating": 4}')) == (4.0, "strict")
-
-
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
         ("", "empty"),
-        (" \n", "empty"),
         ("4", "no_json"),
-        ("Predicted rating: 4", "no_json"),
         ("I would say [4].", "no_json"),
         ('{"predicted_rating": NaN}', "schema"),
-        ('{"predicted_rating": Infinity}', "schema"),
         ('{"rating": 3, "rating": 4}', "no_json"),
         ("[[{]]", "no_json"),
         ("{}", "schema"),
-        ('{"predicted_stars": 4}', "schema"),
         ('{"predicted_rating": null}', "schema"),
         ('{"predicted_rating": true}', "schema"),
-        ('{"predicted_rating": [4]}', "schema"),
         ('{"predicted_rating": {"rating": 4}}', "schema"),
         ('{"predicted_rating": "NaN"}', "schema"),
         ('{"predicted_rating": "4/5"}', "schema"),
-        ('{"predicted_rating": "4.0 stars"}', "schema"),
         ('{"predicted_rating": "1e0"}', "schema"),
-        ('{"predicted_rating": "four"}', "schema"),
-        ('{"predicted_rating": "4,5"}', "schema"),
         ('{"predicted_rating": "٤"}', "schema"),
         ('{"predicted_rating": ""}', "schema"),
-        ('{"predicted_rating": 1e3}', "out_of_range"),
         ('{"predicted_rating": 0}', "out_of_range"),
         ('{"predicted_rating": 0.99}', "out_of_range"),
         ('{"predicted_rating": 5.01}', "out_of_range"),
-        ('{"predicted_rating": -4}', "out_of_range"),
         ('{"predicted_rating": "10"}', "out_of_range"),
     ],
 )
@@ -148,30 +121,19 @@ def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected
     assert all(type(number) is int for number in found.value)
 
 
-def test_numbers_in_strings_are_read_and_noted():
-    assert outcome(read_order(2)('{"ranking": ["2", 1]}')) == ((2, 1), "quoted")
-
-
 @pytest.mark.parametrize(
     ("value", "cause"),
     [
         ("[1, 3, 3]", "not_a_permutation"),
         ("[1, 2]", "not_a_permutation"),
-        ("[1, 2, 3, 4]", "not_a_permutation"),
         ("[1, 2, 4]", "not_a_permutation"),
         ("[0, 1, 2]", "not_a_permutation"),
-        ("[-1, 2, 3]", "not_a_permutation"),
         ("[1, 2.5, 3]", "not_a_permutation"),
-        ("[1, 2, 3.5]", "not_a_permutation"),
         ("[]", "not_a_permutation"),
         ('["User1", "User2", "User3"]', "schema"),
-        ('["[User 2]", 1, 3]', "schema"),
         ("[[1, 2, 3]]", "schema"),
-        ("[[1], [2, 3]]", "schema"),
         ("[1, 2, true]", "schema"),
-        ("[1, 2, null]", "schema"),
         ('{"User1": 1, "User2": 2, "User3": 3}', "schema"),
-        ('"1, 2, 3"', "schema"),
         ('"[1, 2, 3]"', "schema"),
         ("123", "schema"),
     ],
@@ -184,9 +146,7 @@ def test_what_is_no_order_has_a_cause(value, cause):
     ("text", "cause"),
     [
         ("", "empty"),
-        ("User2, User1", "no_json"),
         ("[2, 1]", "no_json"),
-        ("1. User2\n2. User1", "no_json"),
         ("[User 2] likes it more than [User 1].", "no_json"),
         ('{"predicted_ranking": <user_ranking>}', "schema"),
         ('{"predicted_rating": 4}', "schema"),
@@ -200,12 +160,11 @@ def test_an_order_outside_of_an_object_is_not_read(text, cause):
     ("value", "expected"),
     [
         ("[1, 3, 3]", ((1, 3, 3), "strict")),
-        ("[1, 1, 3]", ((1, 1, 3), "strict")),
         ("[2, 3, 1]", ((2, 3, 1), "strict")),
         ("[1, 2, 2]", "not_a_permutation"),
+        ("[1, 1.5, 3]", "not_a_permutation"),
         ("[2, 3, 3]", "not_a_permutation"),
         ("[1, 3]", "not_a_permutation"),
-        ("[1, 1.5, 3]", "not_a_permutation"),
         ("[]", "not_a_permutation"),
     ],
 )
@@ -220,24 +179,20 @@ def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
         ("[User B]", ("B", "text")),
         ("User B", ("B", "text")),
         (" user a\n", ("A", "text")),
-        ("[USER b]", ("B", "text")),
         ("UserA", ("A", "text")),
         ('"[User A]"', ("A", "regex")),
-        ("**User B**.", ("B", "regex")),
+        ("[USER b]", ("B", "text")),
         ("It is User B: User B's ratings say so.", ("B", "regex")),
-        ("User A, a reader, prefers it.", ("A", "regex")),
         ("User A and a friend", ("A", "regex")),
         ("[User A] or [User B]", "both_named"),
         ("User A or B", "both_named"),
-        ("[User A/B]", "both_named"),
         ("user a vs user b", "both_named"),
+        ("[User A/B]", "both_named"),
         ("I prefer User A to User B.", "both_named"),
         ("", "empty"),
         ("Neither of them.", "none_named"),
         ("A", "none_named"),
-        ("[A]", "none_named"),
         ("[User C]", "none_named"),
-        ("[User 1]", "none_named"),
         ("User Alice", "none_named"),
         ("superuser a", "none_named"),
         ("Users A", "none_named"),
@@ -272,7 +227,7 @@ def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
     assert outcome(SideReader(thought=True)(text)) == expected
 
 
-def test_a_server_is_asked_for_the_very_form_that_is_read():
+def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():
     assert read_rating.schema == {
         "type": "object",
         "properties": {"predicted_rating": {"type": "number", "minimum": 1, "maximum": 5}},
@@ -287,9 +242,6 @@ def test_a_server_is_asked_for_the_very_form_that_is_read():
             "maxItems": 3,
         }
     }
-
-
-def test_no_server_is_to_forbid_a_thought():
     assert rating_reader(thought=True).schema is None
     assert read_order(3, thought=True).schema is None
     assert SideReader().schema is None

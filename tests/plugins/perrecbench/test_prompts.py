@@ -14,13 +14,11 @@ from harness_perrecbench.records import (
     Single,
     Thing,
 )
-from harness_perrecbench.retrieval import behaviour_text, query_text
 
 from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 KETTLE = Thing(title="Kettle")
-OWL = Thing(title="Owl Song", author="Ada Birch")
 
 CUP = Behaviour(title="Cup", rating=4)
 ANN = Member(id="ann", average=3.25, common=5, profile="Ann likes tea.", shown=(CUP,))
@@ -57,15 +55,17 @@ def group(query=KETTLE, examples=()):
     return Group(id="k", user="k", query=query, members=(ANN, BEN), examples=examples)
 
 
-def compare(first=1, second=2, examples=(), **options):
+def compare(first=1, second=2, examples=(), of=None, **options):
     asked = Options(**options)
-    variables = questions.compare_variables(group(examples=examples), first, second, asked)
+    about = of or group(examples=examples)
+    variables = questions.compare_variables(about, first, second, asked)
     return rendered("compare", variables, asked)
 
 
-def rank(examples=(), **options):
+def rank(examples=(), of=None, **options):
     asked = Options(**options)
-    return rendered("rank", questions.rank_variables(group(examples=examples), asked), asked)
+    about = of or group(examples=examples)
+    return rendered("rank", questions.rank_variables(about, asked), asked)
 
 
 POINT_USER = """\
@@ -106,9 +106,6 @@ strictly follow this JSON structure: {"predicted_rating": <rating>}"""
 
 def test_the_pointwise_prompt_is_the_published_one():
     assert rate() == {"system": POINT_SYSTEM, "user": POINT_USER}
-
-
-def test_the_authors_system_text_ends_in_a_few_words_more():
     assert rate(system="authors") == {
         "system": f"{POINT_SYSTEM}, do not generate anything else.",
         "user": POINT_USER,
@@ -141,38 +138,10 @@ def test_our_wordings_show_the_same_and_want_the_same_key_in_other_words(wording
     assert asked["system"].endswith('{"predicted_rating": <rating>}')
 
 
-def test_our_wordings_differ_from_each_other():
-    assert len({rate(wording=wording)["system"] for wording in "abcd"}) == 4
-
-
 def test_without_profile_mode_and_average_are_gone_too():
     assert rate(profile="none")["user"].startswith(
         "[User History]\n<|The Start of User Data|>\n\n### Item Title\nCup\n"
     )
-
-
-def test_without_the_text_alone_the_mode_follows_the_start():
-    assert rate(profile="no_text")["user"].startswith(
-        "[User History]\n<|The Start of User Data|>\n## User Most Common Rating\n5.0\n\n"
-        "## User Average Rating\n3.2\n\n### Item Title\nCup\n"
-    )
-
-
-def test_an_author_stands_below_the_title_of_behaviour_and_query():
-    user = rate(member=BEN, query=OWL)["user"]
-
-    assert "\n### Item Title\nFox Tale\n### Item Author\nCy Dorn\n### User Rating\n2.5\n" in user
-    assert (
-        "<|The Start of Query Item Information|>\n### Item Title\nOwl Song\n"
-        "### Item Author\nAda Birch\n<|The End of Query Item Information|>\n\nAnswer:"
-    ) in user
-
-
-def test_what_is_searched_is_what_is_shown():
-    user = rate(member=BEN, query=OWL)["user"]
-
-    assert f"\n\n{behaviour_text(BEN.shown[0])}\n\n" in user
-    assert f"\n{query_text(OWL)}\n\nAnswer:" in user
 
 
 PAIR_USER = """\
@@ -244,24 +213,14 @@ PAIR_QUESTION = (
 )
 
 
-def test_the_pairwise_prompt_is_the_published_one():
+def test_the_pairwise_prompts_are_the_published_ones():
     assert compare() == {"system": PAIR_SYSTEM, "user": PAIR_USER + PAIR_QUESTION}
-
-
-def test_the_pairwise_thought_prompt_wants_a_short_step_and_ends_in_a_space():
     assert compare(thought=True) == {
         "system": PAIR_SYSTEM,
         "user": PAIR_USER
         + "Which user prefer the query item more? First provide a short thinking step, then "
         'output your final answer in "[User A]" or "[User B]".\nAnswer: ',
     }
-
-
-def test_the_other_order_shows_the_second_user_as_a():
-    user = compare(2, 1)["user"]
-
-    assert user.index("[User A]\n") < user.index("Ben reads.") < user.index("[User B]\n")
-    assert user.index("[User B]\n") < user.index("Ann likes tea.")
 
 
 LIST_USER = """\
@@ -332,45 +291,12 @@ LIST_QUESTION = (
 LIST_TAIL = ', do not include any additional information: {"predicted_ranking": <user_ranking>}'
 
 
-def test_the_listwise_prompt_is_the_published_one():
+def test_the_listwise_prompts_are_the_published_ones():
     assert rank() == {
         "system": LIST_SYSTEM,
         "user": f"{LIST_USER}{LIST_QUESTION}{LIST_TAIL}\nAnswer:",
     }
-
-
-def test_the_older_tail_has_no_instruction_and_a_space_at_the_end():
     assert rank(tail="older")["user"] == LIST_USER + "Answer: "
-
-
-@pytest.mark.parametrize(
-    ("tail", "question"),
-    [("plain", LIST_QUESTION.partition(", output the list")[0]), ("dot", f"{LIST_QUESTION}.")],
-)
-def test_the_other_tails_of_the_authors_differ_in_the_list_of_indices_alone(tail, question):
-    assert rank(tail=tail) == {
-        "system": LIST_SYSTEM,
-        "user": f"{LIST_USER}{question}{LIST_TAIL}\nAnswer:",
-    }
-
-
-@pytest.mark.parametrize(
-    ("style", "form"),
-    [
-        ("corrected", '{"predicted_ranking": <user_ranking>}'),
-        ("published", '{{"predicted_ranking": <user_ranking>}}'),
-    ],
-)
-def test_an_example_ends_as_the_question_does(style, form):
-    user = rank(examples=(GROUP_EXAMPLE,), tail="dot", shot_style=style)["user"]
-    example, _, question = user.partition("ANSWER\n\n")
-
-    ending = f"{LIST_QUESTION}., do not include any additional information: "
-    assert example.endswith(f"\n\n{ending}{form}\nAnswer:\n")
-    assert question == rank(tail="dot")["user"]
-
-
-def test_the_listwise_thought_prompt_gives_the_published_steps_and_asks_to_think():
     assert rank(thought=True) == {
         "system": (
             "To rank user preferences, follow these steps:\n"
@@ -386,35 +312,20 @@ def test_the_listwise_thought_prompt_gives_the_published_steps_and_asks_to_think
     }
 
 
-POINT_SHOT = """\
-[User History]
-<|The Start of User Data|>
-## User Profile
-Dot.
-
-## User Most Common Rating
-1.0
-
-## User Average Rating
-2.0
-
-### Item Title
-Cup
-### User Rating
-4.0
-<|The End of User Data|>
+@pytest.mark.parametrize(
+    ("tail", "question"),
+    [("plain", LIST_QUESTION.partition(", output the list")[0]), ("dot", f"{LIST_QUESTION}.")],
+)
+def test_the_other_tails_of_the_authors_differ_in_the_list_of_indices_alone(tail, question):
+    assert rank(tail=tail) == {
+        "system": LIST_SYSTEM,
+        "user": f"{LIST_USER}{question}{LIST_TAIL}\nAnswer:",
+    }
 
 
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Lamp
-<|The End of Query Item Information|>
-
-Answer:
-{"predicted_rating": 4.0}
-
-"""
+POINT_SHOT = POINT_USER + '\n{"predicted_rating": 4.0}\n\n'
+for ours, theirs in {"Ann likes tea": "Dot", "5.0": "1.0", "3.2": "2.0", "Kettle": "Lamp"}.items():
+    POINT_SHOT = POINT_SHOT.replace(ours, theirs)
 
 
 @pytest.mark.parametrize("thought", [False, True])
@@ -434,114 +345,39 @@ def test_a_published_pointwise_example_has_the_blank_lines_of_theirs():
     assert asked == theirs + POINT_USER
 
 
-PAIR_SHOT = """\
-[User A]
-<|The Start of User Data|>
-
-### Item Title
-Cup
-### User Rating
-4.0
-
-<|The End of User Data|>
+def of_example(ask, **options):
+    """The question about the group of the example, and its answer."""
+    example = Group(id="l", user="l", query=GROUP_EXAMPLE.query, members=GROUP_EXAMPLE.members)
+    return ask(of=example, profile="none", **options)["user"]
 
 
-[User B]
-<|The Start of User Data|>
-
-### Item Title
-Cup
-### User Rating
-4.0
-
-
-### Item Title
-Cup
-### User Rating
-4.0
-
-<|The End of User Data|>
-
-
-
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Lamp
-<|The End of Query Item Information|>
-
-Which user prefer the query item more? Output only "[User A]" or "[User B]", do not generate \
-anything else:
-ANSWER
-
-"""
-
-
-def test_a_published_pairwise_example_never_has_a_profile():
+def test_a_published_pairwise_example_alone_never_has_a_profile():
     asked = compare(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
 
-    assert asked == PAIR_SHOT + PAIR_USER + PAIR_QUESTION
-
-
-def test_a_pairwise_example_shows_what_the_question_shows():
+    assert asked == f"{of_example(compare)}\nANSWER\n\n{PAIR_USER}{PAIR_QUESTION}"
     without = compare(examples=(GROUP_EXAMPLE,), profile="none")["user"]
     whole = compare(examples=(GROUP_EXAMPLE,))["user"]
 
-    assert without == PAIR_SHOT + compare(profile="none")["user"]
+    assert without == f"{of_example(compare)}\nANSWER\n\n" + compare(profile="none")["user"]
     assert whole.startswith(
         "[User A]\n<|The Start of User Data|>\n## User Profile\nDot.\n\n"
         "## User Most Common Rating\n1.0\n\n## User Average Rating\n2.0\n\n### Item Title\nCup\n"
     )
 
 
-LIST_SHOT = """\
-[Users]
-<|The Start of User1 Data|>
-
-### Item Title
-Cup
-### User1 Rating
-4.0
-<|The End of User1 Data|>
-
-<|The Start of User2 Data|>
-
-### Item Title
-Cup
-### User2 Rating
-4.0
-
-### Item Title
-Cup
-### User2 Rating
-4.0
-<|The End of User2 Data|>
-
-
-
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Lamp
-<|The End of Query Item Information|>
-
-"""
-
-
 def test_a_listwise_example_is_laid_out_as_the_question():
     asked = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
 
-    shot = f"{LIST_SHOT}{LIST_QUESTION}{LIST_TAIL}\nAnswer:\nANSWER\n\n"
-    assert asked == shot + rank(profile="none")["user"]
+    assert asked == f"{of_example(rank)}\nANSWER\n\n" + rank(profile="none")["user"]
 
 
 def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_its_start():
-    theirs = LIST_SHOT.replace("Data|>\n\n### Item", "Data|>\n### Item")
+    theirs = of_example(rank).replace("Data|>\n\n### Item", "Data|>\n### Item")
     doubled = LIST_TAIL.replace("{", "{{").replace("}", "}}")
 
     asked = rank(examples=(GROUP_EXAMPLE,), profile="none", shot_style="published")["user"]
 
-    shot = f"{theirs}{LIST_QUESTION}{doubled}\nAnswer:\nANSWER\n\n"
+    shot = f"{theirs.replace(LIST_TAIL, doubled)}\nANSWER\n\n"
     assert asked == shot + rank(profile="none")["user"]
 
 

@@ -103,40 +103,5 @@ def test_every_recorded_prompt_is_reproduced_byte_for_byte(real_data, level, kin
     assert (differing, made.keys()) == ([], wanted.keys())
 
 
-QUERY_ENDS = "<|The End of Query Item Information|>\n\n"
-QUESTION = (
-    "The answer ranks users from most preferred to least preferred for the query item and adhere "
-    "to the following JSON format"
-)
-INDICES = ", output the list of user indices (e.g., 1 for User1)"
-FORM = ', do not include any additional information: {"predicted_ranking": <user_ranking>}\nAnswer:'
-TAILS = {
-    "now": QUESTION + INDICES + FORM,
-    "dot": QUESTION + INDICES + "." + FORM,
-    "plain": QUESTION + FORM,
-    "older": "Answer: ",
-}
-"""What follows the query in the authors' recorded list prompts, under each name of `tail`."""
-
-
-@pytest.mark.parametrize("tail", TAILS)
-@pytest.mark.parametrize("level", ["easy", "medium"])
-def test_every_recorded_list_prompt_is_reproduced_with_each_of_the_authors_tails(
-    real_data, level, tail
-):
-    folder = real_data / "perrecbench"
-    recorded = json.loads(unpacked(folder / f"prompts/{level}-list-profile.json.gz"))
-    differing = []
-    for line in unpacked(folder / f"groups-{level}.jsonl.gz").splitlines():
-        group = group_of(json.loads(line))
-        [sent] = flat(recorded[group.id])
-        before, ends, last_lines = sent.rpartition(QUERY_ENDS)
-        assert last_lines == TAILS["now"]
-        if listwise(group, Options(tail=tail)) != [before + ends + TAILS[tail]]:
-            differing.append(group.id)
-
-    assert (differing, len(recorded)) == ([], 200)
-
-
 def flat(prompts):
     return [text for one in prompts for text in ([one] if isinstance(one, str) else one)]

@@ -9,8 +9,6 @@ from harness_perrecbench.questions import (
     RATE_OPTIONS,
     RATE_PROMPTS,
     check_prompt_exists,
-    compare_variables,
-    profile_variables,
     prompt_of,
     rank_variables,
     rate_variables,
@@ -21,7 +19,6 @@ from harness_perrecbench.records import (
     Group,
     Member,
     Options,
-    Person,
     Single,
     Thing,
 )
@@ -38,7 +35,6 @@ GROUP = Group(
     members=(ANN, BEN),
     examples=(Example(query=Thing(title="Lamp"), members=(BEN, ANN), answer="!"),),
 )
-SINGLE = Single(id="k/1", user="k", query=GROUP.query, member=ANN, place=1, of=2)
 
 ANN_TOLD = {
     "profile": "Tea.",
@@ -57,16 +53,6 @@ class Declared:
             setattr(self, name, values.get(name, getattr(Options(), name)))
 
 
-def test_one_user_is_told_without_what_is_true_of_them():
-    assert rate_variables(SINGLE, Declared(RATE_OPTIONS)) == {
-        "query": {"title": "Kettle", "author": None},
-        "member": ANN_TOLD,
-        "system": "paper",
-        "examples": [],
-        "shot_style": "corrected",
-    }
-
-
 def test_a_group_is_told_in_its_order_with_its_examples():
     assert rank_variables(GROUP, Declared(RANK_OPTIONS)) == {
         "query": {"title": "Kettle", "author": None},
@@ -80,44 +66,6 @@ def test_a_group_is_told_in_its_order_with_its_examples():
         ],
         "shot_style": "corrected",
         "tail": "now",
-    }
-
-
-def test_a_pair_is_told_in_the_order_in_which_it_is_named():
-    variables = compare_variables(GROUP, 2, 1, Declared(COMPARE_OPTIONS))
-
-    assert variables["members"] == [BEN_TOLD, ANN_TOLD]
-
-
-def test_a_history_is_told_as_it_is():
-    person = Person(id="a/1", user="a", history=(CUP,))
-
-    assert profile_variables(person) == {"history": ANN_TOLD["shown"]}
-
-
-@pytest.mark.parametrize(
-    ("profile", "told"),
-    [
-        ("full", ("Tea.", 5, 3.5)),
-        ("no_text", (None, 5, 3.5)),
-        ("none", (None, None, None)),
-    ],
-)
-def test_the_profile_option_says_what_is_told_of_a_user(profile, told):
-    member = rate_variables(SINGLE, Declared(RATE_OPTIONS, profile=profile))["member"]
-
-    assert (member["profile"], member["common"], member["average"]) == told
-
-
-def test_published_examples_of_pairs_have_no_profile_where_the_question_has_one():
-    variables = compare_variables(GROUP, 1, 2, Declared(COMPARE_OPTIONS, shot_style="published"))
-
-    assert variables["members"] == [ANN_TOLD, BEN_TOLD]
-    assert variables["examples"][0]["members"][0] == {
-        "profile": None,
-        "common": None,
-        "average": None,
-        "shown": [],
     }
 
 
@@ -163,7 +111,7 @@ def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
         check_prompt_exists(Options(thought=True, **other))
 
 
-def test_a_wording_of_our_own_is_not_asked_with_the_authors_system_text():
+def test_prompts_that_nobody_wrote_are_refused():
     with pytest.raises(UsageError, match="no prompt exists for this system") as told:
         check_prompt_exists(Options(wording="b", system="authors"))
     assert told.value.found == "system: authors with wording: b"

@@ -49,19 +49,6 @@ EASY = {
 """The easy columns of Table 1, pointwise, pairwise, listwise, by the recorded models' names."""
 
 WAYS = ("point", "pair", "list")
-LARGE = (
-    "mistralai_Mixtral-8x22B-Instruct-v0.1",
-    "Qwen_Qwen2.5-72B-Instruct-Turbo",
-    "meta-llama_Meta-Llama-3.1-70B-Instruct-Turbo",
-    "mistral-large-2411",
-    "meta-llama_Meta-Llama-3.1-405B-Instruct-Turbo",
-    "deepseek-chat",
-    "claude-3-5-haiku-20241022",
-    "claude-3-5-sonnet-20241022",
-    "gpt-4o-mini-2024-07-18",
-    "gpt-4o-2024-11-20",
-)
-"""The models with 70 billion parameters or more, and those that tell no number."""
 
 UNREADABLE = "format_not_correct"
 ANY = Thing(title="any")
@@ -126,9 +113,9 @@ def scored(groups, outputs):
     }
 
 
-def summary(records):
+def summary(records, draws=100):
     columns = Columns(METRICS, map(sound, score(records, Options())))
-    return columns.results(interval=IntervalSpec(), seed=0, task="perrec_easy")
+    return columns.results(interval=IntervalSpec(draws=draws), seed=0, task="perrec_easy")
 
 
 def stage_records(way, said, groups):
@@ -182,19 +169,15 @@ def test_the_tau_of_every_recorded_model_is_what_its_orders_say(scored, outputs,
         assert (found.n, sum(found.missing.values())) == (len(readable), 130 - len(readable))
 
 
-def test_the_pointwise_answers_of_every_recorded_model_are_scored(scored, outputs):
-    for model in outputs:
-        found = scored[model, "point"]["ptc"]
-        assert found.n == 130, model
-        assert -1 < found.value < 1, model
-
-
 def test_an_order_of_averages_beats_every_published_model_and_fails_on_held_out_groups(
-    scored, held_out
+    groups, held_out
 ):
-    test = next(iter(scored.values()))["higher_average_first"]
-    records = stage_records("list", {one.id: [[[1, 2]]] for one in held_out}, by_id(held_out))
-    elsewhere = summary(records)["higher_average_first"]
+    test, elsewhere = (
+        summary(stage_records("list", {one: [[[1, 2]]] for one in each}, each), draws=2000)[
+            "higher_average_first"
+        ]
+        for each in (groups, by_id(held_out))
+    )
 
     assert test.n == 130
     assert test.value == pytest.approx(0.615, abs=5e-4)
@@ -203,14 +186,6 @@ def test_an_order_of_averages_beats_every_published_model_and_fails_on_held_out_
     assert elsewhere.n == 463
     assert elsewhere.value == pytest.approx(-0.166, abs=5e-4)
     assert half_width(elsewhere) == pytest.approx(0.09, abs=0.005)
-
-
-def test_the_orders_of_large_models_agree_with_the_order_of_averages(scored):
-    agreements = [scored[model, "list"]["like_higher_average"] for model in LARGE]
-
-    assert {one.n + sum(one.missing.values()) for one in agreements} == {200}
-    assert min(one.value for one in agreements) == pytest.approx(0.37, abs=0.005)
-    assert max(one.value for one in agreements) == pytest.approx(0.54, abs=0.005)
 
 
 def by_id(groups):

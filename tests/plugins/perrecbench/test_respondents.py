@@ -40,20 +40,14 @@ def rating(one, prompt="rate"):
     return json.loads(answered(prompt, member=one))["predicted_rating"]
 
 
-def test_words_are_those_that_may_mean_something():
+def test_liking_is_of_shared_words_weighed_by_their_ratings():
     assert words("A Raven's raven, for 2 with Zen") == {"raven", "zen"}
-
-
-def test_behaviours_count_by_the_words_they_share_and_by_how_far_they_are_from_the_average():
     # Two shared words, 2 above the average: 2 * 2 / (2 + 1).
     assert liking(FOND, KETTLE) == pytest.approx(4 / 3)
     # Two shared words 2 above, one shared word 1 below: (2 * 2 - 1 * 1) / (3 + 1).
     both = member(("Gothic Raven Lamp", 5.0), ("Old Kettle", 2.0))
     assert liking(both, KETTLE) == pytest.approx(3 / 4)
     assert liking(INDIFFERENT, KETTLE) == 0
-
-
-def test_each_word_that_the_profile_shares_with_the_title_is_a_quarter_of_a_star():
     fond = member(("Plain Socks", 5.0), profile="Likes what says raven, gothic or crypt.")
     assert liking(fond, KETTLE) == 0.5
 
@@ -65,9 +59,6 @@ def test_a_rating_is_the_average_and_the_liking_within_the_scale():
     assert rating(member(("Gothic Raven Lamp", 1.0), average=1.1)) == 1.03
     liked = "brelto gothic kettle raven handle"
     assert rating(member(("Socks", 5.0), average=4.5, profile=liked)) == 5
-
-
-def test_without_an_average_ratings_are_seen_from_the_middle_of_the_scale():
     assert rating(member(("Gothic Raven Lamp", 5.0), average=None)) == 4.33
     assert rating(member(("Plain Socks", 5.0), average=None)) == 3
 

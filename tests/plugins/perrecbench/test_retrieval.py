@@ -28,7 +28,7 @@ def random_texts(rng, texts):
     ]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_scores_are_those_of_rank_bm25(seed):
     rng = random.Random(seed)
     documents = random_texts(rng, 2 + int(50 * rng.random()))
@@ -39,7 +39,7 @@ def test_scores_are_those_of_rank_bm25(seed):
     assert scores(documents, query) == pytest.approx(expected.tolist(), rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_the_published_order_is_that_of_rank_bm25_with_a_stable_sort(seed):
     rng = random.Random(seed)
     behaviours = titled(*(" ".join(text) for text in random_texts(rng, 40)))
@@ -54,7 +54,7 @@ def test_the_published_order_is_that_of_rank_bm25_with_a_stable_sort(seed):
     assert told == pytest.approx([weights[place] for place in best], rel=1e-12)
 
 
-def test_a_behaviour_reads_as_in_a_question():
+def test_behaviours_and_queries_read_as_in_a_question():
     assert (
         behaviour_text(Behaviour(title="Rye", author="A. Baker", rating=4.0))
         == "### Item Title\nRye\n### Item Author\nA. Baker\n### User Rating\n4.0"
@@ -63,9 +63,6 @@ def test_a_behaviour_reads_as_in_a_question():
         behaviour_text(Behaviour(title="Rye", rating=5.0))
         == "### Item Title\nRye\n### User Rating\n5.0"
     )
-
-
-def test_what_is_asked_for_is_the_whole_block_of_the_query():
     assert query_text(Thing(title="Rye", author="A. Baker")) == (
         "<|The Start of Query Item Information|>\n### Item Title\nRye\n### Item Author\nA. Baker\n"
         "<|The End of Query Item Information|>"
@@ -120,15 +117,6 @@ def test_equal_scores_are_later_first_as_published_and_earlier_first_with_words(
         "plum c d",
         "jam g h",
     ]
-
-
-def test_fewer_behaviours_than_wanted_are_all_given():
-    history = titled("rye", "plum")
-
-    chosen, weights = top(history, Thing(title="x rye y"), k=4, tokens="words")
-
-    assert [behaviour.title for behaviour in chosen] == ["rye", "plum"]
-    assert len(weights) == 2
 
 
 def test_a_single_behaviour_is_found_although_its_score_is_below_zero():

@@ -9,7 +9,7 @@ import harness
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 
-LEVELS = ("easy", "medium", "hard")
+LEVELS = ("easy", "hard")
 
 
 def test_the_generator_makes_the_committed_bytes(tmp_path):
@@ -54,8 +54,7 @@ def test_taste_tells_the_order_and_averages_do_not(summaries, level, ask):
     assert metrics["user_average"].interval == (0, 0)
 
 
-def test_a_good_error_and_a_good_order_are_two_things(summaries):
-    """Taste orders the groups, and rates worse than the average, which orders none."""
+def test_taste_orders_groups_and_averages_tell_ratings(summaries):
     metrics = summaries["perrec_easy_pointwise"]
 
     assert metrics["mae_user_average"].value < metrics["mae"].value - 0.1

@@ -19,7 +19,7 @@ from harness_perrecbench.tuning.sft_export import (
     training_examples,
 )
 
-from harness.base.errors import DataError, StorageError, UsageError
+from harness.base.errors import DataError
 from harness.contracts.task import DataSpec
 from harness.data import open_dataset
 from harness.prompts import Templates
@@ -255,20 +255,6 @@ def test_an_audit_that_finds_a_shared_rating_stops_the_export(source, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
-def test_equal_users_are_neither_compared_nor_ranked(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
-    )
-
-    counts, _ = rows(export_from(files, TEMPLATES, settings(tmp_path)))
-
-    assert counts == [
-        ("pointwise", "easy", 2, 0, 0, 0),
-        ("pairwise", "easy", 0, 0, 2, 0),
-        ("listwise", "easy", 0, 0, 1, 0),
-    ]
-
-
 def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_both_ways():
     members = tuple(
         Member(id=str(rank), average=3, common=3, shown=(), rank=rank) for rank in (2, 3, 1)
@@ -300,41 +286,37 @@ def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(source, tmp_path
     assert mixed["one"] == mixed["same"] != mixed["two"]
 
 
-def test_one_format_alone_is_one_file(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
-
-    export_from(files, TEMPLATES, settings(tmp_path, format="pairwise"))
-
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["train-pairwise.jsonl"]
+TEA_IS_TESTED = {"test_easy": {"TEA": [ANN_TEA, BEN_TEA]}}
+ELI_IS_NOBODY = {**TEA_IS_TESTED, "held_out_easy": {"LAMP": [CEM_LAMP, ELI_LAMP]}}
 
 
-def test_training_data_that_is_there_is_not_written_over(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/train-mixed.jsonl").write_text("mine")
+@pytest.mark.parametrize(
+    ("groups", "asked", "said"),
+    [
+        ({"held_out_easy": {"LAMP": [CEM_LAMP, DOT_LAMP]}}, {}, ("no test groups to check", None)),
+        (
+            LAMP_FOR_TRAINING,
+            {"level": "hard"},
+            ("lacks held-out groups", "held-out groups of easy"),
+        ),
+        (
+            ELI_IS_NOBODY,
+            {"profile": "full"},
+            ("some users have none", "1 users without one in held-out groups of level easy"),
+        ),
+        (
+            {**TEA_IS_TESTED, "held_out_easy": {"TEA": [ANN_TEA, BEN_TEA]}},
+            {},
+            ("give no training data", "contain a test rating: 5"),
+        ),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(source, tmp_path, groups, asked, said):
+    problem, found = said
+    with pytest.raises(DataError, match=problem) as caught:
+        export_from(source(**groups), TEMPLATES, settings(tmp_path, **asked))
 
-    with pytest.raises(UsageError, match="already contains training data"):
-        export_from(files, TEMPLATES, settings(tmp_path, format="pointwise"))
-
-    assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["mine"]
-
-
-def test_where_nothing_can_be_written_the_option_is_named(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
-    (tmp_path / "file").write_text("mine")
-
-    with pytest.raises(StorageError) as caught:
-        export_from(files, TEMPLATES, settings(tmp_path, out=tmp_path / "file/out"))
-
-    assert caught.value.where == str(tmp_path / "file/out")
-    assert caught.value.hint == "make the folder writable, or choose another with --out"
-
-
-def test_a_proof_needs_test_groups(source, tmp_path):
-    files = source(held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]})
-
-    with pytest.raises(DataError, match="no test groups to check the training data"):
-        export_from(files, TEMPLATES, settings(tmp_path))
+    assert found is None or caught.value.found == found
 
 
 def test_recorded_groups_are_refused_by_name(tmp_path):
@@ -345,35 +327,6 @@ def test_recorded_groups_are_refused_by_name(tmp_path):
 
     assert caught.value.found == "heldout-easy.jsonl"
     assert "whole histories" in caught.value.expected
-
-
-def test_a_level_without_held_out_groups_is_named(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
-
-    with pytest.raises(DataError, match="lacks held-out groups") as caught:
-        export_from(files, TEMPLATES, settings(tmp_path, level="hard"))
-
-    assert caught.value.found == "held-out groups of easy"
-
-
-def test_users_without_a_profile_are_refused_where_profiles_are_to_be_shown(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
-    )
-
-    with pytest.raises(DataError, match="some users have none") as caught:
-        export_from(files, TEMPLATES, settings(tmp_path, profile="full"))
-
-    assert caught.value.found == "1 users without one in held-out groups of level easy"
-
-
-def test_nothing_to_learn_is_an_error_with_its_reasons(source, tmp_path):
-    files = source(test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"TEA": [ANN_TEA, BEN_TEA]})
-
-    with pytest.raises(DataError, match="give no training data") as caught:
-        export_from(files, TEMPLATES, settings(tmp_path))
-
-    assert caught.value.found == "contain a test rating: 5"
 
 
 def test_the_configuration_of_the_trainer_is_that_of_the_paper():

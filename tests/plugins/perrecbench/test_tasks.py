@@ -14,12 +14,10 @@ from harness.data import open_dataset
 from harness.registry import load_plugins
 from harness.registry.task_catalogue import Catalogue
 from harness.scoring.summary import main_metrics
-from harness.tasks.identity import content_hash
 from harness.tasks.options import typed_options
 
 LEVELS = ("easy", "medium", "hard")
 ASKS = ("pointwise", "pairwise", "listwise")
-NINE = [f"perrec_{level}_{ask}" for level in LEVELS for ask in ASKS]
 VARIANTS = {
     "noprofile": {"profile": "none"},
     "fewshot": {"shots": 3},
@@ -72,43 +70,6 @@ def cell(level, ask):
     """The options of one of the nine, at easy and pointwise the defaults."""
     differing = {"level": level} if level != "easy" else {}
     return {**differing, **({"ask": ask} if ask != "pointwise" else {})}
-
-
-def test_the_nine_cells_are_a_group_in_the_order_of_table_1_printed_by_its_analysis(catalogue):
-    chosen = catalogue.select(["perrec"])
-
-    assert [task.name for task in chosen.tasks] == NINE
-    assert [group.analysis for group in chosen.groups] == ["perrec"]
-    for level in LEVELS:
-        names = [task.name for task in catalogue.select([f"perrec_{level}"]).tasks]
-        assert names == [f"perrec_{level}_{ask}" for ask in ASKS]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_the_nine_cells_of_a_variant_are_a_group_by_its_name_and_by_its_tag(catalogue, variant):
-    chosen = catalogue.select([f"perrec_{variant}"])
-
-    assert [task.name for task in chosen.tasks] == [f"{name}_{variant}" for name in NINE]
-    assert [group.analysis for group in chosen.groups] == ["perrec"]
-    by_tag = catalogue.select([f"tag:perrec_{variant}"])
-    assert {task.name for task in by_tag.tasks} == {task.name for task in chosen.tasks}
-    assert by_tag.groups == chosen.groups
-
-
-def test_the_rows_of_table_2_and_the_domains_are_groups_too(catalogue):
-    rows = ("", "_noprofile", "_fewshot", "_fewshot_noprofile", "_sc", "_cot")
-    table_2 = catalogue.select(["perrec_prompting"])
-    assert [task.name for task in table_2.tasks] == [
-        f"{name}{row}" for row in rows for name in NINE
-    ]
-    assert [group.analysis for group in table_2.groups] == ["perrec-prompting"]
-    of_domains = catalogue.select(["perrec_domains"])
-    assert [task.name for task in of_domains.tasks] == [
-        f"perrec_easy_{ask}_{domain}"
-        for domain in ("book", "clothing", "kitchen", "electronic")
-        for ask in ASKS
-    ]
-    assert [group.analysis for group in of_domains.groups] == ["perrec"]
 
 
 @pytest.mark.parametrize(("level", "ask"), list(product(LEVELS, ASKS)))
@@ -184,19 +145,6 @@ def test_groups_are_asked_in_each_configuration_that_ratings_are(tasks, options)
         assert {**of_groups, "ask": "rating"} == alone
 
 
-def test_a_variant_has_another_content_than_each_of_the_nine(plugins, tasks):
-    kind = plugins.benchmark("perrecbench").options
-
-    def content(name):
-        typed = typed_options(tasks[name], kind)
-        return content_hash(tasks[name], template_hashes={}, stage_versions={}, options=typed)
-
-    names = [*NINE, *(f"{name}_{variant}" for name in NINE for variant in VARIANTS)]
-    assert len({content(name) for name in names}) == 9 * 11
-    # The middle of the grid is the cell itself.
-    assert content("perrec_easy_listwise_shots0_k4") == content("perrec_easy_listwise")
-
-
 @pytest.mark.parametrize("inside", [".", "all", "all/all-processed"])
 def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(tasks, inside):
     for name in ("perrec_hard_pairwise", "perrec_rating"):
@@ -213,21 +161,7 @@ def test_the_folder_of_the_data_may_be_any_of_those_on_the_way_to_the_files(task
         assert there == published & set(tasks[name].data.tables)
 
 
-def test_a_domain_that_the_data_has_no_folder_of_is_told_with_the_files_that_lack(tmp_path):
-    (tmp_path / "book" / "book-processed").mkdir(parents=True)
-    with pytest.raises(harness.DataError, match="no file for table 'histories'") as told:
-        harness.evaluate(
-            "perrec_easy_listwise_clothing",
-            model="baseline",
-            data=str(tmp_path),
-            output_path=tmp_path / "runs",
-            store=tmp_path / "calls.sqlite",
-        )
-    assert told.value.expected.startswith("clothing/clothing-processed/userid2history.json")
-
-
-@pytest.mark.parametrize("inside", ["beauty", "beauty/beauty-processed"])
-def test_a_domain_of_one_s_own_runs_from_its_folder_by_its_name(tmp_path, inside):
+def test_a_domain_of_one_s_own_runs_from_its_folder_by_its_name(tmp_path):
     shutil.copytree(SAMPLE / "all" / "all-processed", tmp_path / "g1/beauty/beauty-processed")
 
     def run(data, **changes):
@@ -241,29 +175,14 @@ def test_a_domain_of_one_s_own_runs_from_its_folder_by_its_name(tmp_path, inside
             store=tmp_path / "calls.sqlite",
         )
 
-    [summary] = run(tmp_path / "g1" / inside, domain="beauty").summaries
+    [summary] = run(tmp_path / "g1/beauty", domain="beauty").summaries
     assert summary.metrics["ptc"].n == 2
     with pytest.raises(harness.DataError, match="belong to another domain") as told:
-        run(tmp_path / "g1" / inside)
+        run(tmp_path / "g1/beauty/beauty-processed")
     assert told.value.hint.endswith("--data DIR/beauty --set domain=beauty")
     with pytest.raises(harness.DataError, match="no complete set of groups") as told:
         run(tmp_path / "g1")
     assert told.value.hint == f"use --data {tmp_path / 'g1/beauty'} --set domain=beauty"
-
-
-def test_a_domain_without_held_out_groups_is_told_so(tmp_path):
-    folder = tmp_path / "book" / "book-processed"
-    shutil.copytree(SAMPLE / "all" / "all-processed", folder)
-    (folder / "held_out-easy.json").unlink()
-    with pytest.raises(harness.DataError, match="no complete set of held-out groups of level easy"):
-        harness.evaluate(
-            "perrec_easy_listwise_book",
-            model="baseline",
-            data=str(tmp_path),
-            set={"split": "held_out"},
-            output_path=tmp_path / "runs",
-            store=tmp_path / "calls.sqlite",
-        )
 
 
 def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published_ones(
@@ -292,45 +211,3 @@ def test_ratings_are_drawn_where_there_is_no_list_and_such_are_not_the_published
     assert asked("perrec_rating") == min(1000, late)
     with pytest.raises(harness.DataError, match="behaviours"):
         asked("perrec_rating_published")
-
-
-def test_every_kind_of_task_runs_on_the_sample_with_the_baseline(tmp_path):
-    result = harness.evaluate(
-        [
-            *(
-                f"perrec_medium_{ask}_{variant}"
-                for ask, variant in zip(ASKS * 4, VARIANTS, strict=False)
-            ),
-            "perrec_easy_pairwise_shots5_k16",
-            "perrec_easy_pointwise_d_k8_shots3",
-            "perrec_rating_published",
-        ],
-        model="baseline",
-        role={"profiler": "baseline"},
-        data="sample",
-        limit=4,
-        output_path=tmp_path / "runs",
-        store=tmp_path / "calls.sqlite",
-    )
-    assert len(result.summaries) == 13
-    for summary in result.summaries:
-        foremost = summary.metrics["mae" if "rating" in summary.task else "ptc"]
-        assert (foremost.n, foremost.missing) == (4, {})
-
-
-@pytest.mark.real_data
-def test_recorded_groups_are_asked_by_the_same_tasks(real_data, tmp_path):
-    def baselines(**options):
-        result = harness.evaluate(
-            "perrec_easy_listwise",
-            model="baseline",
-            data=str(real_data / "perrecbench"),
-            output_path=tmp_path / "runs",
-            store=tmp_path / "calls.sqlite",
-            **options,
-        )
-        return result.summaries[0].metrics["higher_average_first"]
-
-    tested, held_out = baselines(), baselines(set={"split": "held_out"})
-    assert (tested.n, round(tested.value, 3)) == (130, 0.615)
-    assert (held_out.n, round(held_out.value, 3)) == (463, -0.166)

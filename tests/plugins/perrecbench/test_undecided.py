@@ -56,7 +56,4 @@ def test_a_tenth_of_undecided_comparisons_is_not_worth_a_note():
     assert not list(notes(records(*decided), Options()))
     assert not list(notes(records(*decided, compared("x", 0, ranks=(1, 1, 3))), Options()))
     assert list(notes(records(*decided, compared("x", 0, 0, ranks=(1, 1, 1))), Options()))
-
-
-def test_without_comparisons_there_is_no_note():
     assert not list(notes({}, Options(ask="listwise")))

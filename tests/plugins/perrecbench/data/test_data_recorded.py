@@ -60,19 +60,6 @@ def test_printed_numbers_are_numbers(record, load_data):
     assert group.overall_average is None
 
 
-def test_the_first_k_behaviours_are_shown(record, load_data):
-    folder = record([recorded("i", user("ann"), user("bob"))])
-    [group] = load_data(folder, ask="listwise", k=2).groups
-    assert [one.title for one in group.members[1].shown] == ["bob0", "bob1"]
-
-
-@pytest.mark.parametrize("profile", ["no_text", "none"])
-def test_recorded_profiles_are_left_out_where_they_are_not_asked_for(record, load_data, profile):
-    folder = record([recorded("i", user("ann"), user("bob"))])
-    [group] = load_data(folder, ask="listwise", profile=profile).groups
-    assert [one.profile for one in group.members] == [None, None]
-
-
 def test_only_whole_orders_are_the_truth(record, load_data):
     groups = [recorded(item, user(f"{item}1"), user(f"{item}2")) for item in "ij"]
     labels = [
@@ -207,12 +194,6 @@ def test_the_recorded_held_out_groups_load(real, load_data):
     assert len(groups) == len({one.id for one in groups}) == 463
     ranks = Counter(tuple(member.rank for member in one.members) for one in groups)
     assert ranks == {(2, 1): 241, (1, 2): 222}
-
-
-@pytest.mark.real_data
-def test_more_than_the_shortest_recorded_history_is_refused(real, load_data):
-    with pytest.raises(DataError, match="option `k`"):
-        load_data(real, ask="listwise", split="held_out", k=5)
 
 
 def test_recorded_groups_are_of_no_one_domain(record, load_data):

@@ -92,31 +92,3 @@ def test_as_many_are_drawn_as_asked_for_and_a_limit_takes_the_first(publish, loa
     assert ids(behaviours=20) == ids(behaviours=30)[:20]
     assert ids(behaviours=20, limit=5) == ids(behaviours=20)[:5]
     assert ids(behaviours=20) != ids(behaviours=20, seed=1)
-
-
-def test_another_order_of_the_files_draws_the_same(publish, load_data):
-    long = [*EARLIER, ("p", 4.0), *((f"q{place}", 3.0) for place in range(30))]
-    drawn = [
-        [
-            one.id
-            for one in load_data(
-                publish(people), ask="rating", profile="none", behaviours=7
-            ).singles
-        ]
-        for people in ({"ann": long, "bob": long}, {"bob": long, "ann": long})
-    ]
-    assert drawn[0] == drawn[1]
-
-
-def test_strict_averages_stop_at_the_query(publish, load_data):
-    folder = publish(PEOPLE)
-    listed(folder, behaviour("ann", "r", 23, 3.0))
-    [single] = load_data(folder, ask="rating", profile="full", strict=True).singles
-    assert single.member.average == pytest.approx(87 / 23)
-    assert single.member.profiled == "ann/23"
-
-
-def test_recorded_groups_hold_no_single_behaviours(tmp_path, load_data):
-    (tmp_path / "groups-easy.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
-    with pytest.raises(DataError, match="single behaviours need whole histories"):
-        load_data(tmp_path, ask="rating")

@@ -197,7 +197,3 @@ def test_zsh_completes(line, words, tmp_path):
 def test_fish_completes(line, words, tmp_path):
     script = FISH % sys.executable
     assert in_shell("fish", script, line, tmp_path) == words
-
-
-def test_a_shell_that_has_no_script_is_named(printed):
-    assert "bash" in printed("completion", "tcsh", code=2).err

@@ -128,16 +128,6 @@ def test_an_unfinished_task_is_left_out(runs, capsys):
     assert "is not finished" in Path("site/index.html").read_text()
 
 
-def test_a_copy_of_a_run_counts_once(runs):
-    assert main(["leaderboard", "runs", "-o", "site"]) == 0
-    one = next(run for run in runs.iterdir() if RunFolder(run).manifest().name == "one")
-    shutil.copytree(one, runs / "0-copy")
-    assert main(["leaderboard", "runs", "-o", "again"]) == 0
-    first, second = (json.loads(Path(site, "index.json").read_text()) for site in ("site", "again"))
-    assert second["pages"] == first["pages"]
-    assert second["left_out"] == {"0-copy": f"a copy of {one.name}, and a run counts once"}
-
-
 def test_the_title_of_the_first_page_says_which_pages_are_not_comparable(runs, monkeypatch):
     monkeypatch.chdir(runs.parent)
     boards = leaderboard(_tasks(runs, {})[0]).boards

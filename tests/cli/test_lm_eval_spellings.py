@@ -90,17 +90,6 @@ def test_what_means_something_else_here_is_refused(capsys, words):
     assert words[0].lstrip("-") in said and words[1] in said
 
 
-def test_an_unknown_name_in_the_values_is_refused_with_the_nearest_known_one(capsys):
-    sample = ["--tasks", "interests_short", "--data", "sample", "--judge", "lexical", "--dry_run"]
-    for words, nearest in (
-        (["--gen_kwargs", "max_gen_tok=3"], "max_tokens"),
-        (["--model", "local-chat-completions", "--model_args", "model=m,concurency=3"],
-         "concurrency"),
-    ):  # fmt: skip
-        assert main(["run", "--model", "baseline", *sample, *words]) == 2
-        assert f"did you mean {nearest!r}?" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -88,10 +88,6 @@ def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
     assert said.rstrip().endswith("OSError: no reel")
 
 
-def test_an_unknown_plugin_is_named_with_the_nearest(films, printed):
-    assert "did you mean 'films'?" in printed("plugins", "flims", code=2).err
-
-
 def test_one_document_holds_everything(films, torn, printed):
     document = json.loads(printed("plugins", "--json").out)
     [own] = [one for one in document["plugins"] if one["plugin"] == "films"]

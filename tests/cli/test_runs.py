@@ -7,7 +7,6 @@ import shutil
 import socket
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -26,7 +25,7 @@ def elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-def kept(run: str, **fields: Any) -> RunFolder:
+def kept(run, **fields):
     """A run in `runs`, begun on the day that its name says."""
     folder = RunFolder(Path("runs", run))
     folder.path.mkdir(parents=True)
@@ -176,7 +175,7 @@ def test_runs_at_work_and_unreadable_runs_stay(printed):
 def test_a_run_that_was_resumed_while_the_question_stood_stays(printed, monkeypatch):
     failed = kept("20260401T000000-m-00000016", status="failed")
 
-    def resumed(text: str) -> bool:
+    def resumed(text):
         failed.write_manifest(msgspec.structs.replace(failed.manifest(), status="done"))
         return True
 

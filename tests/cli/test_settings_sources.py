@@ -7,10 +7,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import run as run_command
-from harness.cli.config import VARIABLES
 from harness.cli.main import main
 from harness.cli.run_options import run_options
-from harness.cli.setting import Setting, misspelt
+from harness.cli.setting import Setting
 from harness.cli.settings_sources import line_of
 
 
@@ -67,15 +66,6 @@ def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
         "retry_failures", "verbose", "json", "version", "download",
     }  # fmt: skip
     assert {"model", "judge", "role", "store", "max_calls"} <= settable
-
-
-def test_no_variable_of_the_harness_bears_the_name_of_an_option(monkeypatch):
-    settable = {one.name: one for one in run_options() if isinstance(one, Setting)}
-    options = {one.envvar for one in settable.values()}
-    for variable in VARIABLES:
-        assert variable not in options
-        monkeypatch.setenv(variable, "x")
-    assert misspelt(settable).keys() & VARIABLES.keys() == set()
 
 
 def test_tables_and_lists_are_what_the_command_line_would_have(settings):
@@ -282,19 +272,6 @@ def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(settings, 
     assert KEY not in error and "sk-proj-Zb81nQ0xkW4tRv7LmP2d" not in error
 
 
-def test_a_wrong_argument_of_a_named_model_is_reported_with_its_place(
-    settings, capsys, monkeypatch
-):
-    monkeypatch.undo()
-    monkeypatch.chdir(settings.folder)
-    settings.write("\n" + NAMED + "reversion = 'a'\n")
-    error = refused(
-        capsys, "--model", "local", "--tasks", "interests", "--judge", "lexical", "--data", "sample"
-    )
-    assert error.startswith("harness: harness.toml:3 (--model_args): an openai model has no arg")
-    assert "did you mean 'revision'?" in error
-
-
 @pytest.mark.parametrize(
     ("value", "said"),
     [("x", "a whole number"), ("1\n2", "exactly one value")],
@@ -393,13 +370,6 @@ def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
     assert settled["set.t.api_key"] == settled["set.t.password"] == "[redacted]"
     assert json.loads(settled["set.t.server"]) == {"api_key": "[redacted]", "port": 1}
     assert settled["set.window"] == "3"
-
-
-def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, printed):
-    settings.write("seed = 2")
-    assert "overrides" not in printed("config", "--seed", "7").out
-    lines = [line.split() for line in printed("config", "--seed", "7", "--all").out.splitlines()]
-    assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
 
 
 @pytest.mark.parametrize(

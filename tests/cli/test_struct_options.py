@@ -1,7 +1,5 @@
 """The fields of a struct as options of a command, and what is said of values that do not fit."""
 
-from __future__ import annotations
-
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -39,12 +37,12 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     low: int = 0
     high: int = 1
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.low > self.high:
             raise ValueError("low is above high")
 
 
-def read(kind: type[msgspec.Struct], *arguments: str) -> msgspec.Struct:
+def read(kind, *arguments):
     tool = Command("tool", params=options_of(kind))
     try:
         return struct_from(tool.make_context("harness data tool", [*arguments]).params, kind)
@@ -52,12 +50,12 @@ def read(kind: type[msgspec.Struct], *arguments: str) -> msgspec.Struct:
         raise usage_error(error) from error
 
 
-def help_of(kind: type[msgspec.Struct]) -> str:
+def help_of(kind):
     tool = Command("tool", params=options_of(kind))
     return " ".join(tool.get_help(click.Context(tool)).split())
 
 
-def refused(kind: type[msgspec.Struct], *arguments: str) -> str:
+def refused(kind, *arguments):
     with pytest.raises(UsageError) as caught:
         read(kind, *arguments)
     return str(caught.value)
@@ -212,7 +210,7 @@ def test_a_field_that_no_word_can_give_is_the_plugins_error(kind):
 class Divided(msgspec.Struct, frozen=True, kw_only=True):
     high: int | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.high is not None:
             raise TypeError("high is of the wrong kind")
 

@@ -1,7 +1,5 @@
 """`harness data`: tools are listed, used with their own options, and their reports shown."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -72,35 +70,10 @@ def tools(site, monkeypatch):
     monkeypatch.setenv("HARNESS_PLUGINS", "counting")
 
 
-def test_without_a_name_the_tools_are_listed(printed):
-    assert printed("data").out == (
-        f"  fetch  {FETCH}\n  where  {WHERE}\n  count  Counts words.\n  gone   Cannot be made.\n"
-    )
-
-
 def test_without_plugins_the_harness_has_its_own_commands(monkeypatch, printed):
     monkeypatch.undo()
     monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
     assert printed("data").out == f"  fetch  {FETCH}\n  where  {WHERE}\n"
-
-
-def test_the_harness_has_an_analysis_of_its_own(monkeypatch, printed):
-    monkeypatch.undo()
-    monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
-    assert printed("analyse").out == (
-        "any benchmark:\n  forest  each metric of each run, with its interval\n"
-    )
-
-
-def test_the_list_as_json(printed):
-    assert json.loads(printed("data", "--json").out) == {
-        "data_tools": [
-            {"name": "fetch", "description": FETCH},
-            {"name": "where", "description": WHERE},
-            {"name": "count", "description": "Counts words."},
-            {"name": "gone", "description": "Cannot be made."},
-        ]
-    }
 
 
 def test_a_tool_is_used_with_its_options(printed):
@@ -113,17 +86,6 @@ def test_a_tool_is_used_with_its_options(printed):
         "milk      1      —",
         "  Counted once.",
     ]
-
-
-def test_a_report_as_json(printed):
-    document = json.loads(printed("data", "count", "--json", "--from", "tea", "--words", "tea").out)
-    assert document["tool"] == "count"
-    assert document["drawn"] == []
-    assert document["report"]["sheets"][0]["rows"] == [["tea", 1, None]]
-
-
-def test_an_option_that_must_be_given_is_named(printed):
-    assert "--from" in printed("data", "count", code=2).err
 
 
 def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it(printed):

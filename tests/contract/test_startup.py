@@ -1,7 +1,5 @@
 """What starts in a moment stays so: the commands that only tell load no heavy module."""
 
-from __future__ import annotations
-
 import pytest
 from builders.processes import run_python
 
@@ -23,7 +21,7 @@ print("LOADED", *sorted({{name.split(".")[0] for name in sys.modules}}))
 """
 
 
-def loaded_after(*arguments: str, **variables: str) -> tuple[str, set[str]]:
+def loaded_after(*arguments, **variables):
     """What the command printed, and the top-level names of all modules that it loaded."""
     said, _, names = run_python(REPORT.format(arguments=list(arguments)), **variables).rpartition(
         "LOADED"

@@ -1,11 +1,7 @@
 """Rows inside one JSON object, from bytes on disk to rows or a message."""
 
-from __future__ import annotations
-
 import gzip
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +11,7 @@ from harness.data import json_inside, open_dataset
 from harness.data.json_inside import read_inside
 
 
-def read(folder: Path, data: bytes, *keys: str) -> list[tuple[int, dict[str, Any]]]:
+def read(folder, data, *keys):
     path = folder / "t.json"
     path.write_bytes(data)
     return list(read_inside(path, keys=keys))
@@ -30,7 +26,7 @@ WHOLE = b"""\xef\xbb\xbf{"about": {"rows": [{"no": 1}], "n": [[1, {}]]},
 """
 
 
-def test_the_rows_are_those_under_the_keys_with_the_line_they_begin_on(tmp_path: Path) -> None:
+def test_the_rows_are_those_under_the_keys_with_the_line_they_begin_on(tmp_path):
     found = read(tmp_path, WHOLE, "data", "rows")
     assert found == [
         (3, {"user": "u1", "h": [1, 2.5, {"a": None}], "big": 12345678901234567890123}),
@@ -40,20 +36,18 @@ def test_the_rows_are_those_under_the_keys_with_the_line_they_begin_on(tmp_path:
     assert isinstance(found[0][1]["h"][1], float)
 
 
-def test_an_object_under_the_keys_is_the_only_row(tmp_path: Path) -> None:
+def test_an_object_under_the_keys_is_the_only_row(tmp_path):
     assert read(tmp_path, b'{"a": 1,\n"b": {"c": 2}}', "b") == [(2, {"c": 2})]
 
 
-def test_without_keys_the_file_is_one_row(tmp_path: Path) -> None:
+def test_without_keys_the_file_is_one_row(tmp_path):
     assert read(tmp_path, b'\n{"user": "u1",\n "h": [{"a": 1}]}\n') == [
         (2, {"user": "u1", "h": [{"a": 1}]})
     ]
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
-def test_a_file_is_read_alike_however_it_is_cut(
-    tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_read_alike_however_it_is_cut(tmp_path, chunk, monkeypatch):
     rows = [{"é😀\\\\ud800": "😀" * 9, "\\": -1.5e-30}, {"x": "y\\u" * 20, "z": [[], {}, 0]}]
     monkeypatch.setattr(json_inside, "CHUNK", chunk)
     for plain in (True, False):
@@ -83,16 +77,14 @@ def test_a_file_is_read_alike_however_it_is_cut(
         (b'{"rows": [{}\n{}]}', "t.json, line 2", "after array element"),
     ],
 )
-def test_bad_files_are_told_with_their_place(
-    tmp_path: Path, data: bytes, where: str, says: str
-) -> None:
+def test_bad_files_are_told_with_their_place(tmp_path, data, where, says):
     with pytest.raises(DataError) as caught:
         read(tmp_path, data, "rows")
     assert caught.value.where == str(tmp_path / where)
     assert says in str(caught.value)
 
 
-def test_a_table_of_one_object_a_file_and_packed(tmp_path: Path) -> None:
+def test_a_table_of_one_object_a_file_and_packed(tmp_path):
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(b'{"user": 1,\n"n": 2}'))
     (tmp_path / "b.json.gz").write_bytes(gzip.compress(b'{"user": 2,\n"n": "x"}'))
     columns = {"user": Column(), "n": Column(type="integer")}
@@ -112,9 +104,7 @@ def test_a_table_of_one_object_a_file_and_packed(tmp_path: Path) -> None:
         ("a.json", ("key", "value"), "cannot have both `entries` and `rows_at`"),
     ],
 )
-def test_what_cannot_be_read_so_is_told(
-    tmp_path: Path, name: str, entries: tuple[str, str] | None, says: str
-) -> None:
+def test_what_cannot_be_read_so_is_told(tmp_path, name, entries, says):
     (tmp_path / name).write_text("{}")
     table = TableSpec(files=(name,), entries=entries, rows_at=("rows",))
     spec = DataSpec(tables={"people": table})

@@ -1,7 +1,5 @@
 """The entries of docs/known-data.md: valid, with the digests of their owners, and readable."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -24,13 +22,13 @@ ENTRIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_an_entry_is_valid_in_a_task_file(name: str) -> None:
+def test_an_entry_is_valid_in_a_task_file(name):
     assert part_errors("data", ENTRIES[name], name) == []
     assert msgspec.convert(ENTRIES[name], DataSpec).sources
 
 
-def test_the_digests_are_those_of_the_owners() -> None:
-    def source(name: str) -> Any:
+def test_the_digests_are_those_of_the_owners():
+    def source(name):
         (only,) = msgspec.convert(ENTRIES[name], DataSpec).sources
         return only.url or only.hub
 
@@ -52,7 +50,7 @@ def test_the_digests_are_those_of_the_owners() -> None:
     assert source("Amazon Reviews 2023") == HubSpec(repo="McAuley-Lab/Amazon-Reviews-2023")
 
 
-def read(name: str, folder: Path) -> dict[str, int]:
+def read(name, folder):
     """The number of rows of each table of an entry, read from files."""
     spec = msgspec.convert(ENTRIES[name], DataSpec)
     data = open_dataset(spec, data=str(folder), limit=None, seed=0, package=None, task="known")
@@ -60,14 +58,14 @@ def read(name: str, folder: Path) -> dict[str, int]:
 
 
 @pytest.mark.real_data
-def test_movielens_is_read(real_data: Path, tmp_path: Path) -> None:
+def test_movielens_is_read(real_data, tmp_path):
     for name in ("users.dat", "movies.dat", "ratings.dat.gz"):
         shutil.copy(real_data / "movielens-1m-part" / name, tmp_path)
     assert read("MovieLens 1M", tmp_path) == {"ratings": 487_515, "users": 6040, "movies": 3883}
 
 
 @pytest.mark.real_data
-def test_last_fm_is_read(real_data: Path, tmp_path: Path) -> None:
+def test_last_fm_is_read(real_data, tmp_path):
     shutil.copy(real_data / "lastfm" / "1k-userid-profile.tsv", tmp_path / "userid-profile.tsv")
     sample = (real_data / "lastfm" / "1k-events-sample.tsv").read_bytes()
     events = sample.partition(b"\n")[2]  # the whole file has no header
@@ -76,6 +74,6 @@ def test_last_fm_is_read(real_data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.real_data
-def test_amazon_reviews_are_read(real_data: Path, tmp_path: Path) -> None:
+def test_amazon_reviews_are_read(real_data, tmp_path):
     shutil.copytree(real_data / "amazon-2023" / "All_Beauty" / "raw", tmp_path, dirs_exist_ok=True)
     assert read("Amazon Reviews 2023", tmp_path) == {"reviews": 2544, "products": 356}

@@ -1,10 +1,5 @@
 """Parquet files: batches, wanted columns only, and damage."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,15 +12,13 @@ from harness.data.source import FileSource
 from harness.data.table import Table
 
 
-def written(folder: Path, columns: dict[str, Any]) -> Path:
+def written(folder, columns):
     path = folder / "t.parquet"
     pq.write_table(pa.table(columns), path)
     return path
 
 
-def test_rows_come_in_batches_with_the_wanted_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_come_in_batches_with_the_wanted_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
     path = written(tmp_path, {"a": [1, 2, 3], "b": ["x", None, "z"]})
     assert parquet.read_names(path) == ("a", "b")
@@ -36,7 +29,7 @@ def test_rows_come_in_batches_with_the_wanted_columns(
     ]
 
 
-def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path: Path) -> None:
+def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path):
     path = written(tmp_path, {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]})
     columns = {"user": Column(), "items": Column(type="list", required=False)}
     source = FileSource(path=path, stamp=stamp_of(path))
@@ -52,7 +45,7 @@ def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path: Path
     assert caught.value.hint == "write a missing number as null"
 
 
-def test_repeated_names_are_refused(tmp_path: Path) -> None:
+def test_repeated_names_are_refused(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
     with pytest.raises(DataError, match="two columns have the name 'a'"):
@@ -60,7 +53,7 @@ def test_repeated_names_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 8, -1])
-def test_damaged_files_are_told(tmp_path: Path, cut: int) -> None:
+def test_damaged_files_are_told(tmp_path, cut):
     path = written(tmp_path, {"a": [1, 2, 3]})
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(DataError) as caught:
@@ -69,7 +62,7 @@ def test_damaged_files_are_told(tmp_path: Path, cut: int) -> None:
     assert (caught.value.problem, caught.value.where) == (expected, str(path))
 
 
-def test_damage_in_the_middle_is_told_too(tmp_path: Path) -> None:
+def test_damage_in_the_middle_is_told_too(tmp_path):
     path = written(tmp_path, {"a": [f"{n:09d}" for n in range(5000)]})
     data = bytearray(path.read_bytes())
     data[100:4000] = b"\xff" * 3900

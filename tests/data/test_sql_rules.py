@@ -1,9 +1,6 @@
 """Rules for rows in SQL: what is blank as Python sees it, and errors with the first bad row."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -20,10 +17,10 @@ SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
 
 
 @pytest.fixture
-def read(tmp_path: Path):
+def read(tmp_path):
     """A database with the table `people` of rows with an id, stars and a time."""
 
-    def made(*rows: dict[str, object]) -> tuple[Database, str, Table]:
+    def made(*rows):
         file = tmp_path / "people.jsonl"
         file.write_text("".join(json.dumps({"id": "a", "stars": 1, **row}) + "\n" for row in rows))
         columns = {

@@ -6,7 +6,7 @@ from harness.base.errors import TaskError
 from harness.tasks.resolve import merge, resolve
 
 
-def resolved(catalogue, name: str):
+def resolved(catalogue, name):
     (document,) = catalogue.find(name)
     return catalogue.resolved(document)
 

@@ -20,10 +20,6 @@ CASES = {
 an openai model needs the model's name on its server
 expected: model=NAME\
 """)),
-    ("openai", "base_url=http://x/v1"): (UsageError, "--model_args", "base_url=…", snapshot("""\
-an openai model needs the model's name on its server
-expected: model=NAME\
-""")),
     ("openai", "model=a,api_key_env=MINE,api_key_file=f"): (
         UsageError, "--model_args", "api_key_env and api_key_file",
         snapshot("""\

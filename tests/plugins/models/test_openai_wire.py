@@ -14,7 +14,7 @@ MESSAGES = (Message(role="system", content="s"), Message(role="user", content="u
 SCHEMA = {"type": "array", "items": {"type": "string"}}
 
 
-def body(sampling: Sampling, **options: object) -> dict[str, object]:
+def body(sampling, **options):
     asked = Request(
         messages=MESSAGES, sampling=sampling, seed=5, schema=options.pop("schema", None)
     )
@@ -72,7 +72,7 @@ def test_strictness_is_asked_for_where_the_schema_allows_it(schema, expected):
     assert is_strict(schema) is expected
 
 
-def completion(message: dict[str, object], finish: object = "stop", **more: object) -> object:
+def completion(message, finish="stop", **more):
     return {"id": "c1", "choices": [{"message": message, "finish_reason": finish}], **more}
 
 

@@ -94,12 +94,6 @@ def test_the_version_of_vllm_is_part_of_the_identity(folder, package):
     assert model(pretrained=str(folder)).identity != before
 
 
-def test_a_preset_changes_no_answer(folder):
-    plain = model(pretrained=str(folder)).identity
-    for preset in ("h100", "h200"):
-        assert model(pretrained=str(folder), preset=preset).identity == plain
-
-
 def test_addresses_and_logs_are_no_part_of_an_identity(folder, package):
     names = ("master_addr", "node_rank", "log_level", "data_parallel_rank")
     more = "\n".join(f"parser.add_argument('--{n.replace('_', '-')}')" for n in names)
@@ -286,13 +280,6 @@ def test_vllms_own_parser_is_asked_for_an_argument_that_we_do_not_know(folder):
         model(pretrained=str(folder), optimization_level="much")
     assert caught.value.found == "optimization_level=much"
     assert "invalid int value: 'much'" in caught.value.expected
-
-
-def test_vllms_own_parser_is_asked_for_a_value_that_is_not_plain(folder):
-    with pytest.raises(UsageError) as caught:
-        model(pretrained=str(folder), max_model_len="many")
-    assert caught.value.found == "max_model_len=many"
-    assert "invalid int value: 'many'" in caught.value.expected
 
 
 def test_folders_below_home_are_given_to_vllm_in_full(folder, monkeypatch):

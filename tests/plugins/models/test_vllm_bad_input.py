@@ -46,20 +46,6 @@ NO_DATA = """\
 """
 
 
-def test_no_vllm(said, folder, monkeypatch):
-    monkeypatch.delenv("PYTHONPATH")
-    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
-    code, error = said(pretrained=folder)
-    first, _, rest = error.partition(NO_GPU)
-    assert (code, first) == (1, "harness: this run cannot start here\n")
-    vllm, _, rest = rest.partition(NO_DATA)
-    assert " ".join(vllm.split()) == (
-        f"✗ interpreter: vLLM is not installed for {sys.executable} to do: pip install vllm into "
-        "an environment of its own, then set HARNESS_VLLM_PYTHON=ITS_PYTHON"
-    )
-    assert rest == WAYS
-
-
 @pytest.mark.usefixtures("cuda")
 def test_no_gpu(said, folder, monkeypatch):
     monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))

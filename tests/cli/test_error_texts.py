@@ -5,6 +5,8 @@ from inline_snapshot import snapshot
 
 from harness.base.errors import DataError, StorageError, TaskError, UnknownName, UsageError
 
+pytestmark = pytest.mark.usefixtures("elsewhere")
+
 SETTINGS = {
     "models = 3\n": ("harness.toml:1", None, snapshot("""\
 `models` is not a table
@@ -150,12 +152,6 @@ MISSPELT = {
     "validate intrests": (TaskError, "interests",
         snapshot("no task, group or tag is called 'intrests'")),
 }  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 @pytest.mark.parametrize("content", SETTINGS)

@@ -17,12 +17,7 @@ from harness.cli.kept_runs import named_runs, open_run
 from harness.runs.manifest import Session, now
 from harness.runs.run_folder import RunFolder
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    """A working folder without settings of anybody."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def kept(run, **fields):

@@ -16,12 +16,7 @@ from harness.runs.manifest import Manifest, Session, stage_finished
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import score_task
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    """A folder without settings, `runs` in it, and no settings of the user."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def scored(folder):

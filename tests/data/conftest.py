@@ -2,12 +2,13 @@
 
 import pytest
 from builders.hub_server import asking, serving_hub
+from builders.tables import data_in
 from builders.web_server import serving
 from msgspec import convert
 
 from harness.base.errors import DataError
 from harness.contracts.task import DataSpec
-from harness.data import open_dataset, web_file
+from harness.data import web_file
 from harness.data.fetching import OFFLINE
 
 FIRST = "1" * 40
@@ -67,9 +68,7 @@ def load(tmp_path):
 
     def run(spec, *, endpoint, **settings):
         with asking(tmp_path, endpoint, **settings):
-            data = open_dataset(
-                convert(spec, DataSpec), data=None, limit=None, seed=0, package=None, task="notes"
-            )
+            data = data_in(None, convert(spec, DataSpec), task="notes")
             tables, again = (
                 {name: [row for _, row in data.table(name).rows()] for name in data.tables}
                 for _ in range(2)

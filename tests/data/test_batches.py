@@ -5,13 +5,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from builders.tables import refused, table_of
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import table as table_module
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
-from harness.data.table import Table
 
 COLUMNS = {
     "user": Column(aliases=("user_id",)),
@@ -22,8 +20,7 @@ COLUMNS = {
 
 
 def table(*paths, columns=COLUMNS):
-    sources = [FileSource(path=path, stamp=stamp_of(path)) for path in paths]
-    return Table(name="notes", columns=columns, sources=sources)
+    return table_of(*paths, columns=columns, name="notes")
 
 
 def parquet(path, columns, **options):
@@ -105,11 +102,9 @@ def test_errors_name_file_row_and_column_as_rows_do(tmp_path, column, values, ro
     path = parquet(tmp_path / "a.parquet", {**columns, column: values})
     with pytest.raises(DataError) as by_columns:
         list(table(path).batches())
-    with pytest.raises(DataError) as by_rows:
-        list(table(path).rows())
     assert by_columns.value.where == f"{path}, row {row}, column '{column}'"
     assert by_columns.value.found == found
-    assert str(by_columns.value) == str(by_rows.value)
+    assert str(by_columns.value) == str(refused(table(path)))
 
 
 @pytest.mark.parametrize("kept", ["as it is", "as a dictionary"])

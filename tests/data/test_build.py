@@ -11,6 +11,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 from builders.hub_server import asking
+from builders.tables import data_in
 from builders.web_data import users
 from builders.web_server import CSV, Page, sha256, zipped
 
@@ -25,7 +26,7 @@ from harness.contracts.task import (
     TableSpec,
     UrlSpec,
 )
-from harness.data import download_watch, open_dataset, progress_lines
+from harness.data import download_watch, progress_lines
 from harness.data.fetching import BuildTool, Fetching
 from harness.data.hub import fetch_files
 
@@ -74,9 +75,7 @@ def building(*inputs, first=(), **options):
 
 def opened(spec, tool, *, data=None, **fetching):
     allowed = Fetching(**{"say": lambda line: None, "tools": tool, **fetching})
-    return open_dataset(
-        spec, data=data, limit=None, seed=0, package=None, task="quiz", fetching=allowed
-    )
+    return data_in(data, spec, task="quiz", fetching=allowed)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from builders.tables import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,8 +24,6 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import Table
 from harness.data.database import ADDED, Database
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
 
 SIGNS = [*"aB=*?[]'\"%~ ,;:!&#{}()$-\\|<>@^`\t\né😀", "user", "item", "bob", "..", "//"]
 NAMED = ["user", "item", "select", "Line", "c0", "filename", "file_row_number", "a b", "é", "a.b"]
@@ -89,10 +88,7 @@ WRITERS = {
 
 
 def table(path, columns):
-    declared = {name: Column(required=False) for name in columns}
-    return Table(
-        name="people", columns=declared, sources=[FileSource(path=path, stamp=stamp_of(path))]
-    )
+    return table_of(path, columns={name: Column(required=False) for name in columns})
 
 
 def by_one(of):

@@ -23,17 +23,14 @@ TEXT = [
 ]
 BAD_TEXT = [
     ("integer", "7.5"),
-    ("integer", "1e5"),
     ("integer", "1_000"),
     ("integer", "٣"),
     ("integer", "9" * 5000),
     ("number", "nan"),
     ("number", "inf"),
     ("number", "1e999"),
-    ("number", "3,5"),
     ("boolean", "yes"),
     ("list", "['a']"),
-    ("list", '{"a": 1}'),
     ("object", "[1]"),
 ]
 VALUES = [

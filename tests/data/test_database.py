@@ -17,13 +17,12 @@ import pytest
 import zstandard
 from builders.disks import room_for
 from builders.processes import run_python
+from builders.tables import data_in, refused, table_of
 
 from harness.base.errors import DataError
-from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
-from harness.data import Table, open_dataset
+from harness.contracts.task import Column, DataSpec, TableSpec
+from harness.data import Table
 from harness.data.database import Database, _new_folder
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
 
 COLUMNS = {
     "user": Column(aliases=("customer",)),
@@ -54,9 +53,7 @@ LINES = "".join(
 
 
 def table(*paths, columns=COLUMNS, **written):
-    delimited = DelimitedSpec(**written)
-    sources = [FileSource(path=path, stamp=stamp_of(path), delimited=delimited) for path in paths]
-    return Table(name="people", columns=columns, sources=sources)
+    return table_of(*paths, columns=columns, **written)
 
 
 def file(place, content):
@@ -116,7 +113,7 @@ PLAYS = b'user\tartist\ttrack\nu1\tBand\tone\rtwo\n\nu2\t\ttab\tin a\ttitle\t\r\
 
 @pytest.mark.parametrize("name", ["people.tsv", "people.tsv.gz"])
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r", b"\r\n", b"\r\r\n"])
-@pytest.mark.parametrize("chunk", [1, 2, 7, 1 << 18])
+@pytest.mark.parametrize("chunk", [1, 1 << 18])
 @pytest.mark.usefixtures("in_bulk")
 def test_returns_in_lines_and_surplus_cells_are_read_in_bulk(
     tmp_path, monkeypatch, name, end, chunk
@@ -262,11 +259,9 @@ def test_what_only_duckdb_takes_is_the_error_of_the_rows(tmp_path, name, content
     columns = {"user": Column(), "tags": Column(type="list", required=False)}
     columns["score"] = Column(type="any", required=False)
     read = table(file(tmp_path / name, content), columns=columns)
-    with pytest.raises(DataError) as by_rows:
-        list(read.rows())
     with pytest.raises(DataError) as in_bulk:
         rows(read)
-    assert str(in_bulk.value) == str(by_rows.value)
+    assert str(in_bulk.value) == str(refused(read))
 
 
 def test_rows_of_several_files_are_numbered_in_their_order(tmp_path):
@@ -284,47 +279,32 @@ def test_rows_of_several_files_are_numbered_in_their_order(tmp_path):
     [
         ("people.csv", "user,age\nu1,1\nu2,4.5\nu3,x\n"),
         ("people.csv", "user,age\nu1,1\n,2\n"),
-        ("people.csv", "user,kind\nu1,a\nu2,c\n"),
         ("people.csv", "user,member\nu1,yes\n"),
         ("people.csv", "user,score\nu1,nan\n"),
-        ("people.csv", "user,score\nu1,1e999\n"),
         ("people.csv", "user,tags\nu1,[1\n"),
-        ("people.csv", "user,tags\nu1,{}\n"),
         ("people.csv", "age\n1\n"),
         ("people.csv", "user,age\nu1,1,2\n"),
-        ("people.csv", "user,age\nu1\n"),
         ("people.csv", 'user,age\n"u1,1\n'),
-        ("people.csv", 'user,age\n"u"1,1\n'),
         ("people.csv", "user,age\nu\r1,1\n"),
         ("people.csv", b"user,age\n\xff,1\n"),
         ("people.csv", "user,age\n"),
-        ("people.csv", ""),
-        ("people.csv", "user,user\nu1,1\n"),
         ("people.csv.gz", gzip.compress(CSV.encode() * 9)[:-20]),
         ("people.csv.zst", zstandard.compress(CSV.encode() * 9)[:-20]),
         ("people.jsonl", '{"user": "u1", "age": 4}\n{"user": "u2", "age": 4.5}\n'),
         ("people.jsonl", '{"user": "u1"}\n{"user": "u2"\n'),
-        ("people.jsonl", '{"user": "u1"}\n{"age": 3}\n'),
         ("people.jsonl", '{"user": null}\n'),
-        ("people.jsonl", '{"user": true}\n'),
         ("people.jsonl", '{"user": "u1", "age": "7"}\n'),
         ("people.jsonl", '{"user": "u1", "score": NaN}\n'),
-        ("people.jsonl", '{"user": "u1", "score": 1e999}\n'),
-        ("people.jsonl", '{"user": "u1", "member": 1}\n'),
-        ("people.jsonl", '{"user": "u1", "tags": "[]"}\n'),
         ("people.jsonl", '{"user": "\\ud800"}\n'),
-        ("people.jsonl", '["u1"]\n'),
         ("people.parquet", b"PAR1"),
     ],
     ids=itertools.count(),
 )
 def test_a_value_that_does_not_fit_is_the_error_of_the_rows(tmp_path, name, content):
     read = table(file(tmp_path / name, content))
-    with pytest.raises(DataError) as expected:
-        list(read.rows())
     with pytest.raises(DataError) as found:
         rows(read)
-    assert str(found.value) == str(expected.value)
+    assert str(found.value) == str(refused(read))
 
 
 def test_an_integer_above_64_bits_is_an_error_with_its_row(tmp_path):
@@ -419,9 +399,7 @@ def opened(place, shared):
             "films": TableSpec(columns={"film": Column()}),
         }
     )
-    return open_dataset(
-        spec, data=str(place), limit=None, seed=0, package=None, task="t", shared=shared
-    )
+    return data_in(place, spec, shared=shared)
 
 
 def test_tasks_with_the_same_tables_share_one_database(tmp_path):

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 from builders.processes import run_python
+from builders.tables import data_in
 from builders.web_data import users
 
 from harness.base.errors import DataError, HarnessError
 from harness.contracts.task import Column, DataSpec, HubSpec, SourceSpec, TableSpec
-from harness.data import open_dataset
 from harness.reporting.tables import data_name
 
 NOTES = TableSpec(files=("notes.jsonl", "part-*.csv"), columns={"user": Column()})
@@ -20,8 +20,7 @@ CSV = "user,x\nu1,1\nu2,2\n"
 
 
 def opened(spec, data, **options):
-    given = {"limit": None, "seed": 0, "package": None, "task": "interests", **options}
-    return open_dataset(spec, data=None if data is None else str(data), **given)
+    return data_in(data, spec, **{"task": "interests", **options})
 
 
 def refused(spec, data, **options):

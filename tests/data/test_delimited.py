@@ -5,10 +5,10 @@ import gzip
 import msgspec
 import pytest
 import zstandard
+from builders.tables import data_in
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, DelimitedSpec, TableSpec
-from harness.data import open_dataset
 from harness.data.delimited import read_delimited, read_header
 from harness.data.source import format_of
 
@@ -200,10 +200,7 @@ def test_files_of_any_ending_are_read_with_the_tasks_delimiter(tmp_path, name, p
     spec = DataSpec(
         tables={"ratings": TableSpec(files=("ratings*",), delimited=written, columns=RATING)}
     )
-    table = open_dataset(
-        spec, data=str(tmp_path), limit=None, seed=0, package=None, task="films"
-    ).table()
-    read = table.rows()
+    read = data_in(tmp_path, spec).table().rows()
     assert next(read) == (1, {"user": "u1", "rating": 4})
     with pytest.raises(DataError, match="not an integer") as caught:
         next(read)

@@ -4,9 +4,10 @@ import hashlib
 from typing import Any
 
 import pytest
+from builders.tables import data_in
 
 from harness.contracts.task import Column, DataSpec, KnownFact, TableSpec
-from harness.data import Table, open_dataset
+from harness.data import Table
 
 TABLES = {
     "groups": TableSpec(columns={"item": Column(), "user": Column(type="integer")}),
@@ -23,8 +24,7 @@ def opened(folder, *known, **more):
     if not (folder / "groups.csv").exists():
         (folder / "groups.csv").write_text(CSV)
     spec = DataSpec(tables=TABLES, known=known, size=more.pop("size", None))
-    given = {"limit": None, "seed": 0, "package": None, "task": "t", "shared": {}, **more}
-    return open_dataset(spec, data=str(folder), **given)
+    return data_in(folder, spec, **{"shared": {}, **more})
 
 
 def fact(**given):
@@ -106,9 +106,7 @@ def test_a_missing_value_is_no_value_of_a_column(tmp_path):
     (tmp_path / "groups.csv").write_text(CSV + ",3\n")
     spec = DataSpec(tables={"groups": table}, known=(fact(column="item", values=2, digest=ITEMS),))
     for loaded in (False, True):
-        data = open_dataset(
-            spec, data=str(tmp_path), limit=None, seed=0, package=None, task="t", shared={}
-        )
+        data = data_in(tmp_path, spec, shared={})
         if loaded:
             data.relation("groups")
         assert data.why_incomparable == ()

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from builders.tables import data_in
 
 from harness.contracts.task import DataSpec, HubSpec, UrlSpec
-from harness.data import open_dataset
 from harness.tasks.task_schema import part_errors
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def test_the_digests_are_those_of_the_owners():
 def read(name, folder):
     """The number of rows of each table of an entry, read from files."""
     spec = msgspec.convert(ENTRIES[name], DataSpec)
-    data = open_dataset(spec, data=str(folder), limit=None, seed=0, package=None, task="known")
+    data = data_in(folder, spec)
     return {table: sum(1 for _ in data.table(table).rows()) for table in data.tables}
 
 

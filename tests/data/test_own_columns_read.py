@@ -2,14 +2,13 @@
 
 import pyarrow as pa
 import pytest
+from builders.tables import data_in, refused, table_of
 from pyarrow import parquet
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, TableSpec
-from harness.data import Table, open_dataset
+from harness.data import Table
 from harness.data.database import Database
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
 
 KINDS = ("explicit_positive", "implicit_positive")
 COLUMNS = {
@@ -25,8 +24,7 @@ ROWS = [
 
 
 def table(path, columns=COLUMNS, *, of_run=True):
-    source = FileSource(path=path, stamp=stamp_of(path))
-    return Table(name="engagements", columns=columns, sources=[source], of_run=of_run)
+    return table_of(path, columns=columns, name="engagements", of_run=of_run)
 
 
 def written(folder, name):
@@ -110,12 +108,6 @@ def test_errors_propose_the_same_options_in_bulk(tmp_path, name):
         assert str(caught.value) == str(refused(of))
 
 
-def refused(read):
-    with pytest.raises(DataError) as caught:
-        list(read.rows())
-    return caught.value
-
-
 def test_a_missing_column_proposes_the_option_with_the_nearest_name(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("customer_id,kind\nc1,like\n")
@@ -177,9 +169,7 @@ def test_other_names_and_values_are_another_fingerprint(tmp_path):
 
     def opened(**columns):
         spec = DataSpec(tables={"people": TableSpec(columns=columns)})
-        return open_dataset(
-            spec, data=str(tmp_path), limit=None, seed=0, package=None, task="t", shared={}
-        )
+        return data_in(tmp_path, spec, shared={})
 
     plain = opened(user=Column(), kind=Column()).describe()
     alias = opened(user=Column(aliases=("who",)), kind=Column()).describe()

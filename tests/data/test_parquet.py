@@ -3,13 +3,11 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from builders.tables import refused, table_of
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import parquet
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
-from harness.data.table import Table
 
 
 def written(folder, columns):
@@ -32,17 +30,13 @@ def test_rows_come_in_batches_with_the_wanted_columns(tmp_path, monkeypatch):
 def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path):
     path = written(tmp_path, {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]})
     columns = {"user": Column(), "items": Column(type="list", required=False)}
-    source = FileSource(path=path, stamp=stamp_of(path))
-    assert list(Table(name="t", columns=columns, sources=[source]).rows()) == [
+    assert list(table_of(path, columns=columns).rows()) == [
         (1, {"user": "7", "items": ["a"]}),
         (2, {"user": "8", "items": None}),
     ]
-    strict = Table(name="t", columns={"score": Column(type="number")}, sources=[source])
-    with pytest.raises(DataError) as caught:
-        list(strict.rows())
-    assert caught.value.where == f"{path}, row 2, column 'score'"
-    assert caught.value.found == "nan (number)"
-    assert caught.value.hint == "write a missing number as null"
+    error = refused(table_of(path, columns={"score": Column(type="number")}))
+    assert error.where == f"{path}, row 2, column 'score'"
+    assert (error.found, error.hint) == ("nan (number)", "write a missing number as null")
 
 
 def test_repeated_names_are_refused(tmp_path):

@@ -3,13 +3,11 @@
 import json
 
 import pytest
+from builders.tables import table_of
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
-from harness.data import Table
 from harness.data.database import Database
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
 from harness.data.sql_rules import Rule, check, not_blank
 from harness.data.sql_times import with_times
 
@@ -28,8 +26,7 @@ def read(tmp_path):
             "stars": Column(type="integer"),
             "time": Column(type="any", required=False),
         }
-        sources = (FileSource(path=file, stamp=stamp_of(file)),)
-        table = Table(name="people", columns=columns, sources=sources)
+        table = table_of(file, columns=columns)
         return Database({"people": table}), "people", table
 
     return made

@@ -1,12 +1,9 @@
 """Tables over real files: aliases, types, absent values, several files, and places in errors."""
 
 import pytest
+from builders.tables import refused, table_of
 
-from harness.base.errors import DataError
 from harness.contracts.task import Column
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
-from harness.data.table import Table
 
 COLUMNS = {
     "user": Column(aliases=("user_id", "uid")),
@@ -18,15 +15,7 @@ COLUMNS = {
 def table(folder, files, columns=COLUMNS):
     for name, data in files.items():
         (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
-    paths = [folder / name for name in files]
-    sources = [FileSource(path=path, stamp=stamp_of(path)) for path in paths]
-    return Table(name="notes", columns=columns, sources=sources)
-
-
-def refused(one):
-    with pytest.raises(DataError) as caught:
-        list(one.rows())
-    return caught.value
+    return table_of(*(folder / name for name in files), columns=columns, name="notes")
 
 
 @pytest.mark.parametrize(

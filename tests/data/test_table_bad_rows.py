@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pytest
+from builders import tables
 from pyarrow import csv, parquet
 
 from harness.base.errors import DataError
@@ -22,14 +23,12 @@ def refused(folder, name, text):
     """The error of reading these rows, the same whether by rows or by columns."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    source = FileSource(path=path, stamp=stamp_of(path))
-    table = Table(name="notes", columns=COLUMNS, sources=[source])
-    with pytest.raises(DataError) as by_rows:
-        list(table.rows())
+    table = tables.table_of(path, columns=COLUMNS, name="notes")
+    error = tables.refused(table)
     with pytest.raises(DataError) as by_columns:
         list(table.batches())
-    assert str(by_columns.value) == str(by_rows.value)
-    return by_rows.value
+    assert str(by_columns.value) == str(error)
+    return error
 
 
 def test_values_that_cannot_be_used_are_counted_the_most_frequent_first(tmp_path):

@@ -1,12 +1,12 @@
 """The sources of a task's data: in order, and what is said where none of them has it."""
 
 import pytest
+from builders.tables import data_in
 from builders.web_server import CSV, Page, sha256
 
 from harness.base.errors import DataError, StorageError, Unavailable
 from harness.contracts.task import AskSpec, Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.contracts.task import UrlSpec as Url
-from harness.data import open_dataset
 from harness.data.fetching import Fetching
 
 PEOPLE = {"people": TableSpec(columns={"user": Column()})}
@@ -16,11 +16,8 @@ ASK = SourceSpec(ask=AskSpec(steps=("Log in.", "Agree.", "Give --data DIR."), te
 
 
 def opened(*sources, said=None, **fetching):
-    return open_dataset(
-        DataSpec(sources=sources, tables=PEOPLE), data=None, limit=None, seed=0, package=None,
-        task="quiz",
-        fetching=Fetching(say=(said if said is not None else []).append, **fetching),
-    )  # fmt: skip
+    allowed = Fetching(say=(said if said is not None else []).append, **fetching)
+    return data_in(None, DataSpec(sources=sources, tables=PEOPLE), task="quiz", fetching=allowed)
 
 
 def at(web, name, **url):
@@ -92,10 +89,8 @@ def test_the_hub_is_a_source_among_others(web):
     opened(at(web, "a.csv"))
     hub = SourceSpec(hub=HubSpec(repo="no-such-owner/no-such-set"))
     tables = {"people": TableSpec(split="train", columns={"user": Column()})}
-    data = open_dataset(
-        DataSpec(sources=(hub, at(web, "a.csv")), tables=tables), data=None, limit=None, seed=0,
-        package=None, task="quiz", fetching=Fetching(offline=True, say=lambda line: None),
-    )  # fmt: skip
+    offline = Fetching(offline=True, say=lambda line: None)
+    data = data_in(None, DataSpec(sources=(hub, at(web, "a.csv")), tables=tables), fetching=offline)
     assert data.origin == "url"
 
 
@@ -117,8 +112,6 @@ def test_several_tasks_try_once_what_cannot_be_had(web):
     fetching = Fetching(say=said.append)
     for task in ("one", "two"):
         spec = DataSpec(sources=(gone(web, "404"), at(web, "a.csv")), tables=PEOPLE)
-        open_dataset(
-            spec, data=None, limit=None, seed=0, package=None, task=task, fetching=fetching
-        )
+        data_in(None, spec, task=task, fetching=fetching)
     assert [path for path, *_ in web.asked].count("/gone.csv") == 1
     assert sum("no data from" in line for line in said) == 1

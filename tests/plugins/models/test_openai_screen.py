@@ -191,7 +191,7 @@ def test_a_header_of_the_user_that_cannot_be_sent_is_an_error_of_the_user(monkey
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2}
 
 
-@pytest.mark.parametrize("wrong", [True, False, 3.0, 2.5, "3", -1, [], {}, 10**12, 10**30])
+@pytest.mark.parametrize("wrong", [True, 2.5, "3", -1, [], 10**12])
 @pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "cached_tokens"])
 async def test_a_usage_that_is_no_whole_number_is_null_and_counted(name, wrong):
     usage = {**USAGE, name: wrong}

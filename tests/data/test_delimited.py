@@ -19,36 +19,70 @@ def rows(folder, data, **options):
     return list(read_delimited(path, **{"delimiter": ",", "wanted": None, **options}))
 
 
-def test_rows_carry_the_line_they_begin_on(tmp_path):
-    data = b'user,note\r\nu1,"two\nlines, one ""cell"""\r\n\r\nu2,b\r\n'
-    assert rows(tmp_path, data) == [
-        (2, {"user": "u1", "note": 'two\nlines, one "cell"'}),
-        (5, {"user": "u2", "note": "b"}),
-    ]
+RATINGS = DelimitedSpec(delimiter="::", header=("user", "title", "rating"))
+LATIN = DelimitedSpec(encoding="iso-8859-1")
+RETURNS = DelimitedSpec(bare_returns="space")
+
+READ = {
+    "rows begin on their lines": (
+        b'user,note\r\nu1,"two\nlines, one ""cell"""\r\n\r\nu2,b\r\n', {},
+        [(2, "u1", 'two\nlines, one "cell"'), (5, "u2", "b")],
+    ),
+    "a byte order mark": (b"\xef\xbb\xbfuser,n\nu1,1\n", {"wanted": ["user"]}, [(2, "u1")]),
+    "names are stripped, columns without one left out": (b", user ,\n0,u1,x\n", {}, [(2, "u1")]),
+    "only wanted columns": (b"a,b,c\n1,2,3\n", {"wanted": ["c"]}, [(2, "3")]),
+    "tabs": (b"a\tb\n1,5\t2\n", {"delimiter": "\t"}, [(2, "1,5", "2")]),
+    "a return between quotes": (b'a,b\n"x\ry",1\n', {}, [(2, "x\ry", "1")]),
+    "without quotes": (
+        b'title\tn\r\n"So there\t1\r\nHe said "no" twice\t2\r\n""\t\r\n',
+        {"delimiter": "\t", "written": DelimitedSpec(quotes=False)},
+        [(2, '"So there', "1"), (3, 'He said "no" twice', "2"), (4, '""', "")],
+    ),
+    "a bare return is a space": (
+        b"a,b\none\rtwo,x\nlast,y\n", {"written": RETURNS}, [(2, "one two", "x"), (3, "last", "y")],
+    ),
+    "and between quotes": (
+        b'a,b\r\n"one\rtwo",x\r\nlast,y\r\n', {"written": RETURNS},
+        [(2, "one two", "x"), (3, "last", "y")],
+    ),
+    "and at the end of a line": (
+        b"a,b\n1,one\r\r\n2,two\n", {"written": RETURNS}, [(2, "1", "one "), (3, "2", "two")],
+    ),
+    "a delimiter of two characters, of which one is text": (
+        b'1::Alien: "3"::5\n\n2::::4\r\n3:::x:::1\n',
+        {"delimiter": "::", "written": msgspec.structs.replace(RATINGS, quotes=False)},
+        [(1, "1", 'Alien: "3"', "5"), (3, "2", "", "4"), (4, "3", ":x", ":1")],
+    ),
+    "and between quotes both are": (
+        b'1::"a::b, ""c""\n::d"::5\n\n2::":"::4\n', {"delimiter": "::", "written": RATINGS},
+        [(1, "1", 'a::b, "c"\n::d', "5"), (4, "2", ":", "4")],
+    ),
+    # 0xe9 is é and 0xa0 a space that does not break; 0x85 ends no line.
+    "text in Latin-1": (
+        b"title,n\nMis\xe9rables,1\na\x85b\xa0,2\n", {"written": LATIN},
+        [(2, "Misérables", "1"), (3, "a\x85b\xa0", "2")],
+    ),
+    "surplus cells are text of the last": (
+        b"a,b\n1,one,two,\n2,two\n", {"written": DelimitedSpec(quotes=False, surplus="last")},
+        [(2, "1", "one,two,"), (3, "2", "two")],
+    ),
+}  # fmt: skip
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+@pytest.mark.parametrize("case", READ)
+def test_rows_are_read_as_the_task_says(tmp_path, case):
+    data, options, expected = READ[case]
+    found = rows(tmp_path, data, **options)
+    assert [(line, *row.values()) for line, row in found] == expected
+
+
+def test_cells_stand_under_the_names_of_their_columns(tmp_path):
+    assert rows(tmp_path, b"a, b ,c\n1,2,3\n", wanted=["c", "b"]) == [(2, {"b": "2", "c": "3"})]
     assert rows(tmp_path, b"\xef\xbb\xbfuser,n\nu1,1\n") == [(2, {"user": "u1", "n": "1"})]
-
-
-def test_names_are_stripped_and_unnamed_columns_left_out(tmp_path):
-    assert rows(tmp_path, b", user ,\n0,u1,x\n") == [(2, {"user": "u1"})]
-
-
-def test_only_wanted_columns_come(tmp_path):
-    assert rows(tmp_path, b"a,b,c\n1,2,3\n", wanted=["c"]) == [(2, {"c": "3"})]
-
-
-def test_tabs_delimit_tsv(tmp_path):
-    assert rows(tmp_path, b"a\tb\n1,5\t2\n", delimiter="\t") == [(2, {"a": "1,5", "b": "2"})]
 
 
 def test_a_cell_may_be_longer_than_the_csv_modules_own_limit(tmp_path):
     assert len(rows(tmp_path, b"a\n" + b"x" * 200_000 + b"\n")[0][1]["a"]) == 200_000
-
-
-def test_a_carriage_return_in_a_quoted_cell_stays(tmp_path):
-    assert rows(tmp_path, b'a,b\n"x\ry",1\n') == [(2, {"a": "x\ry", "b": "1"})]
 
 
 @pytest.mark.parametrize(
@@ -92,60 +126,6 @@ def test_files_without_a_header_line_take_their_names_from_the_task(tmp_path):
     assert read_header(tmp_path / "t.csv", delimiter=",", written=written) == ("user", "note")
 
 
-def test_without_quotes_a_quotation_mark_is_a_character(tmp_path):
-    written = DelimitedSpec(quotes=False)
-    data = b'title\tn\r\n"So there\t1\r\nHe said "no" twice\t2\r\n""\t\r\n'
-    assert rows(tmp_path, data, delimiter="\t", written=written) == [
-        (2, {"title": '"So there', "n": "1"}),
-        (3, {"title": 'He said "no" twice', "n": "2"}),
-        (4, {"title": '""', "n": ""}),
-    ]
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"a,b\none\rtwo,x\nlast,y\n",
-        b'a,b\r\n"one\rtwo",x\r\nlast,y\r\n',
-    ],
-)
-def test_a_bare_return_is_a_space_where_the_task_says_so(tmp_path, data):
-    written = DelimitedSpec(bare_returns="space")
-    assert rows(tmp_path, data, written=written) == [
-        (2, {"a": "one two", "b": "x"}),
-        (3, {"a": "last", "b": "y"}),
-    ]
-
-
-def test_a_bare_return_at_the_end_of_the_last_cell_is_a_space_too(tmp_path):
-    written = DelimitedSpec(bare_returns="space")
-    assert rows(tmp_path, b"a,b\n1,one\r\r\n2,two\n", written=written) == [
-        (2, {"a": "1", "b": "one "}),
-        (3, {"a": "2", "b": "two"}),
-    ]
-
-
-RATINGS = DelimitedSpec(delimiter="::", header=("user", "title", "rating"))
-
-
-def test_a_delimiter_may_have_several_characters_and_a_colon_is_text(tmp_path):
-    written = msgspec.structs.replace(RATINGS, quotes=False)
-    data = b'1::Alien: "3"::5\n\n2::::4\r\n3:::x:::1\n'
-    assert rows(tmp_path, data, delimiter="::", written=written) == [
-        (1, {"user": "1", "title": 'Alien: "3"', "rating": "5"}),
-        (3, {"user": "2", "title": "", "rating": "4"}),
-        (4, {"user": "3", "title": ":x", "rating": ":1"}),
-    ]
-
-
-def test_a_delimiter_of_several_characters_inside_quotes_is_text(tmp_path):
-    data = b'1::"a::b, ""c""\n::d"::5\n\n2::":"::4\n'
-    assert rows(tmp_path, data, delimiter="::", written=RATINGS) == [
-        (1, {"user": "1", "title": 'a::b, "c"\n::d', "rating": "5"}),
-        (4, {"user": "2", "title": ":", "rating": "4"}),
-    ]
-
-
 @pytest.mark.parametrize(
     ("data", "where", "says"),
     [
@@ -161,18 +141,6 @@ def test_bad_rows_with_such_a_delimiter_are_told_with_their_place(tmp_path, data
         rows(tmp_path, data, delimiter="::", written=RATINGS)
     assert caught.value.where == f"{tmp_path / 't.csv'}, {where}"
     assert says in str(caught.value)
-
-
-LATIN = DelimitedSpec(encoding="iso-8859-1")
-
-
-def test_text_is_decoded_as_the_task_says(tmp_path):
-    # 0xe9 is é and 0xa0 a space that does not break; 0x85 ends no line.
-    data = b"title,n\nMis\xe9rables,1\na\x85b\xa0,2\n"
-    assert rows(tmp_path, data, written=LATIN) == [
-        (2, {"title": "Misérables", "n": "1"}),
-        (3, {"title": "a\x85b\xa0", "n": "2"}),
-    ]
 
 
 def test_text_with_the_mark_of_utf_8_is_not_read_as_latin_1(tmp_path):
@@ -220,11 +188,3 @@ def test_a_header_of_many_columns_is_read_in_one_pass(tmp_path):
     file = tmp_path / "wide.csv"
     file.write_text(",".join(names) + "\n")
     assert len(read_header(file, delimiter=",")) == 200_000
-
-
-def test_surplus_cells_are_text_of_the_last_where_the_task_says_so(tmp_path):
-    written = DelimitedSpec(quotes=False, surplus="last")
-    assert rows(tmp_path, b"a,b\n1,one,two,\n2,two\n", written=written) == [
-        (2, {"a": "1", "b": "one,two,"}),
-        (3, {"a": "2", "b": "two"}),
-    ]

@@ -63,21 +63,49 @@ async def test_what_more_than_half_chose_is_selected_the_most_chosen_first():
     ]  # fmt: skip
 
 
-async def test_nobody_choosing_anything_is_an_empty_choice():
-    verdict, _ = await decide(QUESTION, chosen(), chosen(), chosen(1))
-    assert verdict == Selected(chosen=(), rung="majority")
+TWO = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"), at_most=2)
 
 
-async def test_what_just_half_chose_is_not_selected_and_counted_as_tied():
-    verdict, _ = await decide(QUESTION, chosen(0, 1), chosen(1, 2))
-    assert verdict == Selected(chosen=(1,), rung="majority", tied=2)
+@pytest.mark.parametrize(
+    ("question", "verdicts", "decided"),
+    [
+        (QUESTION, [chosen(), chosen(), chosen(1)], Selected(chosen=(), rung="majority")),
+        (
+            QUESTION, [chosen(0, 1), chosen(1, 2)],
+            Selected(chosen=(1,), rung="majority", tied=2),
+        ),
+        # Each of three was chosen by two of three; the first two stay.
+        (
+            TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)],
+            Selected(chosen=(0, 1), rung="majority", surplus=1),
+        ),
+    ],
+)  # fmt: skip
+async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
+    question, verdicts, decided
+):
+    assert (await decide(question, *verdicts))[0] == decided
 
 
-async def test_no_more_than_asked_for_is_selected():
-    two = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"), at_most=2)
-    verdict, _ = await decide(two, chosen(0, 1), chosen(1, 2), chosen(2, 0))
-    # Each of three was chosen by two of three; the first two stay.
-    assert verdict == Selected(chosen=(0, 1), rung="majority", surplus=1)
+@pytest.mark.parametrize(
+    ("verdicts", "labels", "tied"),
+    [
+        # All three differ about the second, and of two that speak of the third one says A and one
+        # B; of the fourth nobody says anything, which is no tie.
+        (
+            [given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None)],
+            ("A", None, None, None), 2,
+        ),
+        ([given("A"), given("A"), given("B"), given("B"), given("B")], ("B",), 0),
+        ([given(), given()], (), 0),
+    ],
+)  # fmt: skip
+async def test_the_label_given_most_often_is_the_texts(verdicts, labels, tied):
+    question = Classify(
+        prompt="p", texts=("1", "2", "3", "4")[: len(labels)], labels=("A", "B", "C")
+    )
+    verdict, _ = await decide(question, *verdicts)
+    assert verdict == Classified(labels=labels, rung="majority", tied=tied)
 
 
 async def test_those_that_answered_decide_where_they_are_more_than_half():
@@ -114,34 +142,12 @@ async def test_what_is_behind_a_member_that_is_several_is_what_is_behind_that_on
     assert verdict.causes == ("empty", "timeout")
 
 
-async def test_the_label_given_most_often_is_the_texts():
-    question = Classify(prompt="p", texts=("1", "2", "3", "4"), labels=("A", "B", "C"))
-    verdict, _ = await decide(
-        question,
-        given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None),
-    )  # fmt: skip
-    # All three differ about the second, and of two that speak of the third one says A and one B;
-    # of the fourth nobody says anything, which is no tie.
-    assert verdict == Classified(labels=("A", None, None, None), rung="majority", tied=2)
-
-
-async def test_a_text_that_one_alone_labels_has_that_label():
-    question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
-    verdict, _ = await decide(question, given("A"), given("A"), given("B"), given("B"), given("B"))
-    assert verdict == Classified(labels=("B",), rung="majority")
-
-
 async def test_a_tie_about_every_text_is_no_verdict():
     question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
     verdict, votes = await decide(question, given("A"), given("B"))
     assert isinstance(verdict, NoVerdict)
     assert verdict.cause == "tied"
     assert len(votes) == 2
-
-
-async def test_nothing_to_classify_is_a_verdict():
-    verdict, _ = await decide(Classify(prompt="p", texts=(), labels=("A",)), given(), given())
-    assert verdict == Classified(labels=(), rung="majority")
 
 
 def test_a_panel_is_of_two_or_more():

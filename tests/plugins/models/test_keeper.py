@@ -319,27 +319,20 @@ print("mapped", flush=True)
         process.communicate()
 
 
-def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path):
-    family = started(FAMILY, STAYS, grace=0.3)
+@pytest.mark.parametrize(
+    ("last", "end", "code"),
+    [
+        (STAYS, lambda family, child: family.stdin.close(), 143),
+        ("os._exit(5)", lambda family, child: None, 5),
+        (STAYS, lambda family, child: os.kill(child, signal.SIGKILL), 137),
+    ],
+    ids=["told", "by itself", "killed"],
+)
+def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path, last, end, code):
+    family = started(FAMILY, last, grace=0.3)
     pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
-    assert all(lives(pid) for pid in pids)
-    family.stdin.close()
-    assert family.wait(timeout=60) == 143
-    assert [pid for pid in pids if lives(pid)] == []
-
-
-def test_what_a_command_leaves_behind_ends_after_it_and_its_code_stays(started, tmp_path):
-    family = started(FAMILY, "os._exit(5)", grace=0.3)
-    assert family.wait(timeout=60) == 5
-    pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
-    assert [pid for pid in pids if lives(pid)] == []
-
-
-def test_the_engines_of_a_killed_server_end_after_it(started, tmp_path):
-    family = started(FAMILY, STAYS, grace=0.3)
-    pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
-    os.kill(pids[0], signal.SIGKILL)
-    assert family.wait(timeout=60) == 137
+    end(family, pids[0])
+    assert family.wait(timeout=60) == code
     assert [pid for pid in pids if lives(pid)] == []
 
 

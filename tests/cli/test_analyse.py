@@ -105,18 +105,6 @@ def test_unfinished_tasks_are_said_and_left_out(scored_run, printed):
     assert "later" not in said.out
 
 
-def test_a_run_with_too_many_failures_says_how_to_ask_again_and_how_to_accept_them(
-    scored_run, capsys
-):
-    manifest = scored_run.manifest()
-    scored_run.write_manifest(msgspec.structs.replace(manifest, status="too_many_failures"))
-    for command in (["analyse", "toy-long"], ["score"]):
-        main([*command, str(scored_run.path)])
-        err = capsys.readouterr().err
-        assert "where it stopped and asks again what got no answer; add --retry_failures" in err
-        assert "or a larger --max_failures to accept it" in err
-
-
 def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys, printed):
     other = again(scored_run, name="other", model="m-2")
     manifest = other.manifest()
@@ -143,21 +131,6 @@ def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys,
         printed_json = printed("analyse", "toy-long", *(str(run.path) for run in runs), "--json")
         [figure] = json.loads(printed_json.out)["report"]["figures"]
         assert figure["stamp"] == stamp
-
-
-def test_a_task_that_is_being_asked_again_is_unfinished_though_it_has_old_scores(
-    scored_run, printed
-):
-    manifest = scored_run.manifest()
-    [stage] = manifest.tasks["toy"].stages
-    entry = msgspec.structs.replace(
-        manifest.tasks["toy"], stages=(msgspec.structs.replace(stage, items=None),)
-    )
-    tasks = {**manifest.tasks, "toy": entry}
-    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toy", code=1).err
-    assert "task 'toy' is left out: it is not finished" in err
-    assert "stages with items that have no record: name" in err
 
 
 def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, capsys):

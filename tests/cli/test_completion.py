@@ -167,10 +167,8 @@ def in_shell(shell, script, line, folder):
     ("line", "words"),
     [
         ("harness val", ["validate"]),
-        ("harness --tasks interests_sh", ["interests_short"]),
         ("harness --judge=lex", ["lexical"]),
         ("harness --tasks tag:ex", ["example"]),
-        ("harness show runs/o", ["runs/one"]),
     ],
 )
 def test_bash_completes(line, words, tmp_path):

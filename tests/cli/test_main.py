@@ -53,12 +53,6 @@ def test_help_and_version_are_commands_too(words, same, printed):
     assert printed(*words) == printed(*same)
 
 
-def test_an_unknown_command_like_no_other_is_answered_with_all(printed):
-    said = printed("xyzzy", "--limit", "3", code=2).err
-    assert "tasks, runs, show, score, compare, report, analyse, data, validate" in said
-    assert "did you mean" not in said
-
-
 def test_the_version_is_the_projects_and_needs_no_task(printed):
     version = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["version"]
     assert printed("--version").out == f"{version}\n"

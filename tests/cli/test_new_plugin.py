@@ -31,13 +31,6 @@ def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
     ]
 
 
-def test_with_stages_there_is_a_judge(tmp_path, capsys):
-    assert main(["new-plugin", "my-bench", "--stages", "--into", str(tmp_path)]) == 0
-    prompts = tmp_path / "my-bench/my_bench/prompts/my_bench"
-    assert {path.name for path in prompts.glob("*.j2")} == {"name.candidate.j2", "support.judge.j2"}
-    assert "--judge lexical" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("form", [SIMPLE, STAGES], ids=["simple", "stages"])
 def test_every_name_is_filled_in(form):
     files = files_of("my-bench", "my_bench", form)

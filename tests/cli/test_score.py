@@ -1,6 +1,4 @@
-import json
 import os
-from typing import Any
 
 from harness.cli.score import score
 from harness.scoring.score_run import read_summary
@@ -26,28 +24,12 @@ def test_finished_tasks_are_scored_and_unfinished_ones_named(kept_run, toy_plugi
     assert not kept_run.summary("later").exists()
 
 
-def test_json_holds_summaries_and_errors(kept_run, toy_plugin, capsys):
-    assert scored(str(kept_run.path), "--json") == 1
-    document: Any = json.loads(capsys.readouterr().out)
-    [run] = document["runs"]
-    assert run["run"] == str(kept_run.path)
-    assert [each["task"] for each in run["summaries"]] == ["toy"]
-    assert len(run["errors"]) == 1
-
-
 def test_a_run_that_cannot_be_scored_does_not_keep_others_from_it(
     kept_run, toy_plugin, tmp_path, capsys
 ):
     assert scored(str(tmp_path / "none"), str(kept_run.path)) == 1
     assert "this run does not exist" in capsys.readouterr().err
     assert kept_run.summary("toy").exists()
-
-
-def test_a_run_that_is_not_there_is_told_with_the_newest(kept_run, toy_plugin, capsys):
-    beside = kept_run.path.parent
-    (beside / "zzz-no-run").mkdir()
-    assert scored(str(beside / "none-of-that-kind")) == 1
-    assert f"to do:    the newest run is {kept_run.path}\n" in capsys.readouterr().err
 
 
 def test_a_run_at_work_is_left_alone(kept_run, toy_plugin, capsys):
@@ -63,9 +45,3 @@ def test_a_run_at_work_is_left_alone(kept_run, toy_plugin, capsys):
 def test_a_missing_plugin_is_named(kept_run, capsys):
     assert scored(str(kept_run.path)) == 1
     assert "toybench" in capsys.readouterr().err
-
-
-def test_a_run_is_found_by_its_name_in_the_usual_folder(kept_run, toy_plugin, monkeypatch):
-    monkeypatch.chdir(kept_run.path.parent.parent)
-    assert scored(kept_run.path.name) == 1
-    assert kept_run.summary("toy").exists()

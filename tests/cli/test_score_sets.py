@@ -219,26 +219,6 @@ def test_which_of_two_runs_is_better_is_said_in_words(tmp_path, capsys):
     assert "no difference is shown in t (found, p 1.000)" in capsys.readouterr().out
 
 
-def test_json_has_the_metrics_that_are_asked_for_and_verbose_all_of_them(tmp_path, capsys):
-    people = [f"p{number}" for number in range(7)]
-    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
-    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
-    assert compared(two, one, "--json") == 0
-    comparison = comparison_in(capsys.readouterr().out)
-    assert (comparison["main"], comparison["oracle"]) == (["found"], None)
-    assert [each["metric"] for each in comparison["differences"]] == ["found"]
-    assert compared(two, one, "--verbose", "--json") == 0
-    found, many = comparison_in(capsys.readouterr().out)["differences"]
-    assert (found["value"], found["p"], found["p_holm"]) == (0.0, 1.0, 1.0)
-    # The first has 1 thing of each person, the second 2. 1/64 is doubled by Holm, as two metrics
-    # are tested.
-    assert (many["first"], many["second"]) == ("two", "one")
-    assert (many["value"], many["p"], many["p_holm"]) == (-1.0, 1 / 64, 1 / 32)
-    assert (many["exact"], many["no_p"]) == (True, None)
-    assert compared(two, one, "--verbose") == 0
-    assert "\nt  version 1, 2 runs compared\n" in capsys.readouterr().out
-
-
 def test_a_comparison_changes_no_run_and_needs_scores(tmp_path, capsys):
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")

@@ -344,15 +344,6 @@ def test_config_lists_values_sources_and_what_they_override(settings, printed, m
     ]  # fmt: skip
 
 
-def test_config_shows_the_concurrency_that_holds(settings, printed):
-    lines = printed("config").out.splitlines()
-    (line,) = [line for line in lines if line.split()[:1] == ["concurrency"]]
-    assert " ".join(line.split()) == "concurrency 64, or the model's own default"
-    lines = printed("config", "--concurrency", "3").out.splitlines()
-    (line,) = [line for line in lines if line.split()[:1] == ["concurrency"]]
-    assert line.split()[1] == "3"
-
-
 def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
     settings.write('[set]\n"t.api_key" = "hunter2"\n')
     changes = ("t.password=hunter3", "t.server={api_key: hunter4, port: 1}", "window=3")

@@ -6,7 +6,6 @@ import pytest
 
 from harness import registry as plugin_manager
 from harness.analysis.analysis import no_progress, tool_from
-from harness.cli.main import COMMANDS
 from harness.cli.tool_progress import shown_progress
 
 FETCH = "fetch the data of tasks, for runs without a network"
@@ -133,14 +132,6 @@ def test_the_tools_of_one_command_are_none_of_another(printed):
         "no plugin offers the tool 'weigh'" in printed("data", "weigh", "--from", "tea", code=2).err
     )
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
-
-
-def test_a_word_that_is_nobodys_command_is_named_with_the_nearest(printed):
-    assert printed("wrods", code=2).err == (
-        "harness: no command 'wrods'\n"
-        f"  expected: {', '.join(COMMANDS)}, words, or options of a run, such as --model\n"
-        "  to do:    did you mean 'words'?\n"
-    )
 
 
 class Clock:

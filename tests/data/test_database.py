@@ -329,17 +329,6 @@ def test_a_rank_depends_on_text_and_seed_alone(tmp_path):
     assert database.sql("SELECT stable_rank(NULL, 3)").fetchall() == [(None,)]
 
 
-def test_a_query_takes_parameters_and_several_tables(tmp_path):
-    people = table(file(tmp_path / "a.csv", "user,age\nu1,1\nu2,2\n"))
-    films = table(
-        file(tmp_path / "b.csv", "user,film\nu2,f1\n"), columns={"film": Column(), "user": Column()}
-    )
-    database = Database({"people": people, "films": films})
-    query = "SELECT film FROM people JOIN films USING (user) WHERE age = $age"
-    assert database.sql(query, {"age": 2}).fetchall() == [("f1",)]
-    assert database.sql(query, {"age": 1}).fetchall() == []
-
-
 def test_the_files_of_a_database_go_with_it(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()

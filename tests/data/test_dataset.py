@@ -100,34 +100,6 @@ def test_an_absent_table_leaves_what_is_described_as_it_was(tmp_path):
     assert opened(MAYBE, tmp_path).describe() == opened(ONE, tmp_path).describe()
 
 
-def test_an_object_of_entries_is_found_and_checked_as_any_table(tmp_path):
-    import zstandard
-
-    spec = DataSpec(
-        tables={
-            "people": TableSpec(
-                entries=("user", "history"),
-                columns={"user": Column(), "history": Column(type="list")},
-            )
-        }
-    )
-    packed = zstandard.compress(b'{"u1": [1, 2], "u2": []}')
-    (tmp_path / "people.json.zst").write_bytes(packed)
-    data = opened(spec, tmp_path)
-    rows = [{"user": "u1", "history": [1, 2]}, {"user": "u2", "history": []}]
-    assert [row for _, row in data.table().rows()] == rows
-    (batch,) = data.table().batches("history")
-    assert batch.columns == {"history": [[1, 2], []]}
-    (tmp_path / "people.json").write_text('{"u1": [1],\n "u2": {"a": 1}}')
-    with pytest.raises(DataError) as caught:
-        list(opened(spec, tmp_path).table().rows())
-    where = f"{tmp_path}/people.json, row 2 (line 2), column 'history'"
-    assert (caught.value.where, caught.value.problem) == (where, "not a list")
-    assert (
-        refused(spec, tmp_path / "..").expected == "people.json; each may be packed (.gz or .zst)"
-    )
-
-
 def test_entries_are_read_of_json_alone(tmp_path):
     (tmp_path / "people.csv").write_text("user,history\nu1,[]\n")
     columns = {"user": Column(), "history": Column(type="list")}

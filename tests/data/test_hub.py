@@ -162,14 +162,6 @@ def test_a_branch_that_was_never_looked_up_is_unknown_offline(hub, load, refused
     assert load(spec(FIRST), endpoint=DEAD)["about"]["revision"] == FIRST
 
 
-def test_a_tag_is_known_again_without_a_network(hub, load):
-    load(spec("v1"), endpoint=hub.url)
-    load(spec(), endpoint=hub.url)
-    result = load(spec("v1"), endpoint=DEAD)
-    assert result["about"]["revision"] == FIRST, result
-    assert result["tables"]["notes"][0]["text"] == "old"
-
-
 def test_a_whole_snapshot_fetched_beforehand_serves_splits_offline(hub, load, fetch):
     del hub.repos["people/notes"][SECOND]["extra/labels.csv"]
     fetch("people/notes", endpoint=hub.url)

@@ -68,18 +68,6 @@ def test_without_declared_columns_rows_stay_as_they_are(tmp_path):
     ]
 
 
-def test_a_missing_column_lists_what_is_there_and_the_nearest(tmp_path):
-    error = refused(table(tmp_path, {"t.csv": "User,star\nu1,1\n"}))
-    assert error.problem == "columns user, stars are missing"
-    assert error.where == str(tmp_path / "t.csv")
-    assert error.found == "columns User, star"
-    assert error.expected == "'user' or 'user_id' or 'uid', 'stars'"
-    assert error.hint == (
-        "'User' is the nearest name: rename it if it is 'user'; "
-        "'star' is the nearest name: rename it if it is 'stars'"
-    )
-
-
 def test_a_column_missing_in_one_object_names_the_row(tmp_path):
     error = refused(
         table(tmp_path, {"t.jsonl": '{"user": "u", "stars": 1}\n\n{"user": "v", "star": 1}\n'})

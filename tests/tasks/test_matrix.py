@@ -160,17 +160,6 @@ def test_a_file_of_many_tasks_is_no_base(catalogue, reference):
     )  # fmt: skip
 
 
-def test_a_key_that_is_no_option_is_told_with_its_place(catalogue):
-    found = catalogue(grid="task: film_{windw}\nextends: base\nmatrix:\n  windw: [1, 2]\n")
-    (task,) = found.select(["film_2"]).tasks
-    from harness.registry import load_plugins
-
-    options = load_plugins().benchmark("films").options
-    with pytest.raises(TaskError) as caught:
-        typed_options(task, options)
-    assert (caught.value.where, caught.value.hint) == ("grid.yaml:4:3", "did you mean 'window'?")
-
-
 def test_a_value_that_no_option_takes_is_told_with_its_place(catalogue):
     found = catalogue(
         grid="task: film_{window}\nextends: base\nmatrix: {window: [1, many]}",

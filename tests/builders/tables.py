@@ -16,7 +16,7 @@ from harness.data.source import FileSource
 
 
 def table_of(
-    *paths: Path, columns: Mapping[str, Column], name: str = "people", of_run: bool = True,
+    *paths: Path, columns: Mapping[str, Column], name: str = "people", of_run: bool = False,
     **written: Any,
 ) -> Table:  # fmt: skip
     """The table in these files, which are delimited as written."""

@@ -79,6 +79,12 @@ def again(run, *, name, model):
     return other
 
 
+def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
+    lines = printed("analyse").out.splitlines()
+    assert "  toy-long    How many name much." in lines
+    assert lines.index("elsewhere:") + 1 == lines.index("  other  Of another benchmark.")
+
+
 def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, printed):
     said = printed("analyse", "toy-long", str(scored_run.path), "--task", "toy")
     assert [line.rstrip() for line in said.out.splitlines()] == [

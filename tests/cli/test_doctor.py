@@ -100,6 +100,16 @@ def test_a_question_that_is_answered_settles_it(capsys):
     ]  # fmt: skip
 
 
+def test_a_question_that_fails_is_reported(capsys):
+    with FaultyServer(thinks=status(404, message="no model m")) as server:
+        code, found = findings(capsys, "--ask", "--model", f"openai:m,base_url={server.url}")
+    assert code == 1
+    assert found["candidate"] == (
+        "bad", "openai:m, from --model: a small question failed: not_found: HTTP 404: no model m "
+        f"(requested 'm' from {server.url})",
+    )  # fmt: skip
+
+
 def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
     (tmp_path / "harness.toml").write_text('modle = "baseline"\n')
     code, found = findings(capsys, "--model", "baseline")

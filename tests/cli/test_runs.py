@@ -86,6 +86,18 @@ def test_tags_select_among_the_runs(three):
     assert caught.value.expected == "runs that were given a --tag"
 
 
+def test_a_misspelt_label_is_answered_with_the_nearest(three):
+    with pytest.raises(DataError, match="this run does not exist") as caught:
+        open_run("setp-1000")
+    assert caught.value.hint == "did you mean 'step-1000'?"
+
+
+def test_tags_that_the_run_lacks_are_an_error(three):
+    week = {"week": "47"}
+    with pytest.raises(DataError, match="no run has these tags"):
+        open_run(C, tags=week)
+
+
 def test_runs_lists_what_show_lists_and_tags_choose(three, printed):
     listed = printed("runs").out
     assert listed == printed("show").out

@@ -32,6 +32,13 @@ def test_a_run_that_cannot_be_scored_does_not_keep_others_from_it(
     assert kept_run.summary("toy").exists()
 
 
+def test_a_run_that_is_not_there_is_told_with_the_newest(kept_run, toy_plugin, capsys):
+    beside = kept_run.path.parent
+    (beside / "zzz-no-run").mkdir()
+    assert scored(str(beside / "none-of-that-kind")) == 1
+    assert f"to do:    the newest run is {kept_run.path}\n" in capsys.readouterr().err
+
+
 def test_a_run_at_work_is_left_alone(kept_run, toy_plugin, capsys):
     kept_run.lock()
     try:

@@ -137,6 +137,21 @@ def test_a_bad_row_of_a_later_batch_is_counted_from_the_start_of_its_file(tmp_pa
     assert caught.value.where == f"{second}, row 3, column 'user'"
 
 
+def test_a_missing_column_is_told_whichever_are_asked_for(tmp_path):
+    path = parquet(tmp_path / "a.parquet", {"user": ["a"]})
+    with pytest.raises(DataError, match="column 'kind' is missing"):
+        list(table(path).batches("user"))
+
+
+def test_a_table_without_rows_is_refused(tmp_path):
+    path = parquet(
+        tmp_path / "a.parquet",
+        {"user": pa.array([], pa.string()), "kind": pa.array([], pa.string())},
+    )
+    with pytest.raises(DataError, match="has no rows"):
+        list(table(path).batches())
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_only_what_is_asked_for_is_checked_in_every_format(tmp_path, ending):
     path = tmp_path / f"a.{ending}"

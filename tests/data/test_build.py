@@ -110,6 +110,12 @@ def test_the_manifest_says_of_what_and_how_the_data_was_built(web, spec):
     assert about["tables"]["people"]["files"][0]["sha256"]
 
 
+def test_results_on_built_data_are_marked(spec):
+    data = opened(spec, Tool())
+    assert data.built
+    assert data.why_incomparable == ("data built here, not the published data",)
+
+
 def test_other_options_or_inputs_are_another_build(web, spec):
     tool = Tool()
     a, b = at(f"{web.url}/a.csv"), at(f"{web.url}/b.zip")
@@ -206,6 +212,13 @@ def test_a_build_follows_a_source_that_cannot_be_had_or_is_chosen(web):
     none = msgspec.structs.replace(spec, sources=spec.sources[:1])
     with pytest.raises(DataError, match="no source that builds its data"):
         opened(none, tool, data="build")
+
+
+def test_another_version_of_the_plugin_is_another_build(spec):
+    older, newer = Tool(), Tool(plugin="mine 2")
+    first, second = opened(spec, older), opened(spec, newer)
+    assert first.describe()["digest"] != second.describe()["digest"]
+    assert (len(older.runs), len(newer.runs)) == (1, 1)
 
 
 def test_a_build_without_its_data_is_built_again(spec, cache):

@@ -126,6 +126,15 @@ def test_files_without_a_header_line_take_their_names_from_the_task(tmp_path):
     assert read_header(tmp_path / "t.csv", delimiter=",", written=written) == ("user", "note")
 
 
+def test_a_row_of_another_width_is_told_without_talk_of_quotes(tmp_path):
+    written = DelimitedSpec(header=("a", "b"), quotes=False)
+    with pytest.raises(DataError) as caught:
+        rows(tmp_path, b"1\t2\n1\t2\t3\n", delimiter="\t", written=written)
+    assert caught.value.where == f"{tmp_path / 't.csv'}, row 2 (line 2)"
+    assert caught.value.found == "3 cells; the first surplus cell: '3'"
+    assert caught.value.hint is None
+
+
 @pytest.mark.parametrize(
     ("data", "where", "says"),
     [
@@ -175,6 +184,12 @@ def test_files_of_any_ending_are_read_with_the_tasks_delimiter(tmp_path, name, p
     assert caught.value.where == f"{tmp_path / name}, row 2 (line 2), column 'rating'"
 
 
+def test_json_stays_json_where_the_task_names_a_delimiter(tmp_path):
+    (tmp_path / "ratings.jsonl").write_text('{"user": "u1", "rating": 4}\n')
+    spec = DataSpec(tables={"ratings": TableSpec(delimited=RATINGS, columns=RATING)})
+    assert list(data_in(tmp_path, spec).table().rows()) == [(1, {"user": "u1", "rating": 4})]
+
+
 def test_text_without_a_known_ending_wants_a_delimiter_in_the_task(tmp_path):
     with pytest.raises(DataError, match=r"the extension '\.dat'") as caught:
         format_of(tmp_path / "ratings.dat")
@@ -188,3 +203,8 @@ def test_a_header_of_many_columns_is_read_in_one_pass(tmp_path):
     file = tmp_path / "wide.csv"
     file.write_text(",".join(names) + "\n")
     assert len(read_header(file, delimiter=",")) == 200_000
+
+
+def test_too_few_cells_are_an_error_where_surplus_ones_are_text(tmp_path):
+    with pytest.raises(DataError, match="fewer cells than the header"):
+        rows(tmp_path, b"a,b\n1\n", written=DelimitedSpec(quotes=False, surplus="last"))

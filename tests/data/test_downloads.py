@@ -227,6 +227,12 @@ def test_a_refusal_is_an_error_at_once(web, status):
     assert len(web.asked) == 1
 
 
+def test_an_answer_that_leads_nowhere_is_a_refusal(web, cache):
+    web.pages["/people.csv"] = Page(CSV, status=302)
+    assert "refuses the file with status 302" in str(refused(spec(f"{web.url}/people.csv")))
+    assert not list(cache.glob("sha256-*"))
+
+
 def test_an_empty_file_is_an_error_and_the_next_command_asks_again(web, cache):
     given = spec(f"{web.url}/people.csv")
     web.pages["/people.csv"] = Page(b"")

@@ -33,7 +33,7 @@ def test_a_split_is_read_twice_and_its_commit_recorded(hub, load):
 
 
 def test_what_was_prepared_is_read_without_a_network_at_the_pinned_commit(hub, load, refused):
-    load(spec("v1"), endpoint=hub.url)
+    assert load(spec("v1"), endpoint=hub.url)["about"]["asked_revision"] == "v1"
     load(spec(), endpoint=hub.url)
     newest = load(spec(), endpoint=DEAD)
     assert newest["tables"]["notes"][0]["text"] == "new", newest

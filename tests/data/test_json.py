@@ -50,6 +50,11 @@ def test_an_array_is_read_alike_however_it_is_cut(tmp_path, chunk, monkeypatch):
     assert [row for _, row in read_json(path)] == rows
 
 
+def test_nothing_between_the_brackets_is_no_row(tmp_path):
+    assert list(read_json(written(tmp_path, b" [ ] "))) == []
+    assert entries_of(written(tmp_path, b" { } ")) == []
+
+
 def test_an_array_larger_than_a_chunk_is_not_held_whole(tmp_path, monkeypatch):
     path = written(tmp_path, json.dumps([{"a": "x" * 50}] * 200, indent=1).encode())
     monkeypatch.setattr(json_rows, "CHUNK", 256)

@@ -119,3 +119,12 @@ def test_fewer_people_than_the_task_has_are_a_reason(tmp_path):
     enough = opened(tmp_path, fact(rows=3), size=2, limit=1)
     enough.choose(["u", "v", "w"])
     assert enough.why_incomparable == ()
+
+
+def test_the_sample_has_one_reason(tmp_path):
+    (tmp_path / "sample").mkdir()
+    (tmp_path / "sample" / "groups.csv").write_text(CSV)
+    spec = DataSpec(tables=TABLES, known=(fact(rows=9),), sample="sample", size=9)
+    data = data_in("sample", spec, package=tmp_path)
+    data.choose(["u"])
+    assert data.why_incomparable == ("bundled sample data",)

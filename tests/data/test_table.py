@@ -96,3 +96,17 @@ def test_bad_values_name_file_row_line_and_column(tmp_path, files, where, proble
         problem,
         found,
     )
+
+
+def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):
+    notes = table(tmp_path, {"t.csv": "user,stars\nu1,1\n"})
+    list(notes.rows())
+    (tmp_path / "t.csv").write_text("user,stars\nu1,1\nu2,2\n")
+    assert refused(notes).problem == "the file changed while the run was using it"
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t", "t.parquet.gz", "t.gz"])
+def test_an_unknown_format_lists_the_known_ones(tmp_path, name):
+    error = refused(table(tmp_path, {name: "x"}))
+    assert error.problem == "the format of the file is not supported"
+    assert ".jsonl" in str(error.expected)

@@ -117,6 +117,13 @@ async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, p
     assert told == [f"vllm:tiny: cannot check the GPU's free memory: {why}"]
 
 
+async def test_memory_that_is_back_is_proven(smi):
+    smi(FREE)
+    before = await memory().before_start(silent)
+    smi(FREE.replace(" 4, 80994", " 200, 80798"))
+    await memory().wait_until_freed(before, ours=[GONE])
+
+
 async def test_memory_that_comes_back_after_a_while_is_waited_for(smi):
     smi(FREE)
     before = await memory().before_start(silent)

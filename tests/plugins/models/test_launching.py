@@ -82,6 +82,13 @@ async def test_stopping_twice_or_after_the_end_does_nothing_more(started):
     assert launched.ended() == 7
 
 
+async def test_two_may_stop_the_same_command(started):
+    launched = await started(WAITS)
+    await until(launched.log_tail)
+    await asyncio.gather(launched.stop(), launched.stop())
+    assert launched.ended() == 143
+
+
 async def test_a_command_that_ignores_sigterm_is_killed_after_the_grace(started):
     launched = await started(STUBBORN, grace=0.3)
     await until(launched.log_tail)

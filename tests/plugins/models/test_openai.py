@@ -9,7 +9,7 @@ import pytest
 from builders.requests import make_request
 from harness_models.openai import connection_error, make
 
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling
+from harness.contracts.model import CallError, Message, ModelSettings, Reply, Request, Sampling
 from harness.testing import Fault
 from harness.testing.faults import (
     BROKEN_JSON,
@@ -185,6 +185,11 @@ async def test_silence_is_a_timeout(open_model, server):
     server.faults = [SILENCE]
     error = await failure(model)
     assert (error.cause, error.retryable) == ("timeout", True)
+
+
+async def test_a_filter_that_stops_the_prompt_is_a_refusal(model, server):
+    server.faults = [status(400, code_name="content_filter")]
+    assert await model.ask(REQUEST) == Reply(text="", finish="refused")
 
 
 async def test_one_attempt_is_one_request(model, server):

@@ -316,6 +316,18 @@ async def test_a_body_of_the_largest_size_is_read():
         assert isinstance(found, CallError) is not whole
 
 
+async def test_counts_go_on_after_a_model_is_opened_again(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    said = saying(f"it is {KEY}")
+    with FaultyServer(faults=lambda asked: said) as server:
+        model = make(ModelSettings(args={"model": "m", "base_url": server.url}))
+        for _ in range(2):
+            await model.open()
+            await model.ask(REQUEST)
+            await model.close()
+    assert model.report() == {"keys_redacted": 2}
+
+
 async def test_a_key_that_is_withheld_is_a_finding_only_where_it_is_set(monkeypatch):
     args = {"model": "m", "base_url": "http://far.invalid/v1"}
     settings = ModelSettings(args=args, given_hosts=frozenset())

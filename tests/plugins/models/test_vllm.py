@@ -275,6 +275,13 @@ def test_vllms_own_parser_is_asked_for_an_argument_that_we_do_not_know(folder):
     assert "invalid int value: 'much'" in caught.value.expected
 
 
+def test_vllms_own_parser_is_asked_for_a_value_that_is_not_plain(folder):
+    with pytest.raises(UsageError) as caught:
+        model(pretrained=str(folder), max_model_len="many")
+    assert caught.value.found == "max_model_len=many"
+    assert "invalid int value: 'many'" in caught.value.expected
+
+
 def test_folders_below_home_are_given_to_vllm_in_full(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder.parent))
     (folder / "adapter_config.json").write_text('{"r": 8}')

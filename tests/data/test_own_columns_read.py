@@ -108,20 +108,32 @@ def test_errors_propose_the_same_options_in_bulk(tmp_path, name):
         assert str(caught.value) == str(refused(of))
 
 
-def test_a_missing_column_proposes_the_option_with_the_nearest_name(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("customer_id,kind\nc1,like\n")
-    columns = {"user_id": Column(), "kind": Column()}
-    assert refused(table(path, columns)).hint == (
-        "'customer_id' is the nearest name: if it is 'user_id', give "
-        "--columns engagements.user_id=customer_id"
-    )
-    path.write_text("who,kind\nc1,like\n")
-    assert refused(table(path, columns)).hint == (
-        "if 'user_id' has another name: --columns engagements.user_id=NAME"
-    )
-    path.write_text("users id,kind\nc1,like\n")
-    assert "--columns 'engagements.user_id=users id'" in str(refused(table(path, columns)).hint)
+MISSING = {"user_id": Column(), "kind": Column()}
+KIND = {"kind": Column(one_of=KINDS)}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "of_run", "hint"),
+    [
+        ("customer_id,kind\nc1,like\n", MISSING, True, "'customer_id' is the nearest name: if it "
+         "is 'user_id', give --columns engagements.user_id=customer_id"),
+        ("who,kind\nc1,like\n", MISSING, True,
+         "if 'user_id' has another name: --columns engagements.user_id=NAME"),
+        ("users id,kind\nc1,like\n", MISSING, True, "'users id' is the nearest name: if it is "
+         "'user_id', give --columns 'engagements.user_id=users id'"),
+        ("kind\nexplicit\n", KIND, True,
+         "if it stands for one of these: --values engagements.kind.explicit=MEANING"),
+        ("kind\na dislike\n", KIND, True,
+         "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"),
+        # Tables of tools have no options of a run.
+        ("customer_id,kind\nc1,view\n", {"customer": Column(), **KIND}, False,
+         "'customer_id' is the nearest name: rename it if it is 'customer'"),
+        ("customer_id,kind\nc1,view\n", KIND, False, None),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_proposes_the_option_of_a_run(tmp_path, text, columns, of_run, hint):
+    (tmp_path / "a.csv").write_text(text)
+    assert refused(table(tmp_path / "a.csv", columns, of_run=of_run)).hint == hint
 
 
 def test_a_column_has_no_name_but_the_one_it_is_called_by(tmp_path):
@@ -129,28 +141,6 @@ def test_a_column_has_no_name_but_the_one_it_is_called_by(tmp_path):
     path.write_text("user\nu\n")
     error = refused(table(path, {"user": Column(aliases=("who",), called="customer_id")}))
     assert (error.problem, error.expected) == ("column 'user' is missing", "'customer_id'")
-
-
-def test_a_value_that_is_not_allowed_proposes_the_option(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("kind\nexplicit\n")
-    columns = {"kind": Column(one_of=KINDS)}
-    assert refused(table(path, columns)).hint == (
-        "if it stands for one of these: --values engagements.kind.explicit=MEANING"
-    )
-    path.write_text("kind\na dislike\n")
-    assert refused(table(path, columns)).hint == (
-        "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"
-    )
-
-
-def test_tables_of_tools_propose_no_options_of_a_run(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("customer_id,kind\nc1,view\n")
-    columns = {"customer": Column(), "kind": Column(one_of=KINDS)}
-    hint = "'customer_id' is the nearest name: rename it if it is 'customer'"
-    assert refused(table(path, columns, of_run=False)).hint == hint
-    assert refused(table(path, {"kind": Column(one_of=KINDS)}, of_run=False)).hint is None
 
 
 def test_a_value_may_only_stand_for_one_of_the_columns_type(tmp_path):

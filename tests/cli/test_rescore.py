@@ -81,18 +81,6 @@ def test_a_run_that_is_not_finished_is_passed_over(tmp_path, capsys):
     assert f"{run.name}: not finished (failed)" in err
 
 
-def test_a_run_that_does_not_hold_a_task_of_the_file_is_told_among_the_others(tmp_path, capsys):
-    file = tmp_path / "own.yaml"
-    file.write_text("task: foo\nextends: interests\n")
-    asked = ("--tasks", str(file), "--limit", "2")
-    assert ran(capsys, tmp_path / "runs", *asked)[0] == 0
-    [run] = (tmp_path / "runs").iterdir()
-    file.write_text("task: bar\nextends: interests\n")
-    code, out, err = ran(capsys, tmp_path / "runs", *asked, "--rescore-only")
-    assert (code, out) == (1, None)
-    assert f"{run.name}: without task bar" in err
-
-
 def test_what_scoring_alone_reads_of_any_task_may_be_changed(tmp_path, capsys):
     limit = ("--limit", "2")
     assert ran(capsys, tmp_path, *limit)[0] == 0

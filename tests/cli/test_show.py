@@ -2,10 +2,8 @@ import json
 import re
 from typing import Any
 
-import pytest
 from builders.runs import make_line, write_journal
 
-from harness.base.errors import DataError, UsageError
 from harness.contracts.model import Message
 from harness.contracts.records import CallRecord, Done
 from harness.registry import load_plugins
@@ -102,18 +100,3 @@ def test_json_output_is_ascii(kept_run, shown):
     out = shown(str(kept_run.path), "--sample", "ann", "--json")
     assert out.isascii()
     assert printable(out)
-
-
-def test_names_that_are_not_there(kept_run, shown):
-    run = str(kept_run.path)
-    with pytest.raises(DataError, match="no item or user with records") as sample:
-        shown(run, "--sample", "anne")
-    assert "ann" in (sample.value.expected or "")
-    with pytest.raises(UsageError, match="did you mean 'toy'"):
-        shown(run, "--task", "toi")
-    with pytest.raises(UsageError, match="no stage 'names'"):
-        shown(run, "--stage", "names")
-    with pytest.raises(DataError, match="did you mean"):
-        shown(run[:-1])
-    with pytest.raises(DataError, match="no run in this folder"):
-        shown(str(kept_run.path.parent))

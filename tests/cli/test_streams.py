@@ -122,12 +122,3 @@ def test_a_cache_that_cannot_be_a_folder_is_an_error(tmp_path, monkeypatch):
     done = run_cli(*RUN, folder=tmp_path)
     assert done.code == 1
     assert "the folder of the store cannot be created" in done.err
-
-
-@pytest.mark.parametrize(
-    "text", ["x = " + "[" * 100_000, "model = '~nobody-at-all/x'\n["], ids=["deep", "cut off"]
-)
-def test_settings_that_cannot_be_read_are_a_usage_error(text, tmp_path):
-    (tmp_path / "harness.toml").write_text(text)
-    done = run_cli("config", folder=tmp_path)
-    assert "harness.toml" in done.err or done.code == 0

@@ -194,33 +194,6 @@ def test_every_task_of_a_matrix_is_checked_and_what_they_share_told_once(books, 
     )
 
 
-@pytest.mark.parametrize(
-    ("said", "file", "error"),
-    [
-        ("guess.candidate: mine.j2", "Mine: {{ history }}", None),
-        ("guess.candidate: mine.j2", "Mine:\n{% if %}", "5:28: {folder}/mine.j2:2: the template"),
-        (
-            "guess.candidate: gone.j2",
-            "",
-            "5:28: {folder}/gone.j2: this template file does not exist",
-        ),
-        ("gues.candidate: mine.j2", "Mine", "5:11: the benchmark 'books' has no prompt 'gues.ca"),
-    ],
-)
-def test_prompts_of_a_tasks_own_are_checked(books, validated, said, file, error):
-    own = TASK.lstrip().replace("data:", f"prompts: {{{said}}}\ndata:")
-    add(books, "one", own)
-    (books / "task_configs/mine.j2").write_text(file)
-    code, verdicts, errors = validated("one")
-    if error is None:
-        assert (code, verdicts, errors) == (0, ["one: ok (task_configs/one.yaml)"], [])
-    else:
-        (told,) = errors
-        wanted = error.format(folder=books / "task_configs")
-        assert told.startswith(f"task_configs/one.yaml:{wanted}")
-        assert code == 2
-
-
 def test_a_group_is_checked_with_its_members(books, validated):
     add(books, "bad", "task: bad\nextends: one\nversion: 0")
     add(books, "all", "group: all\ntasks: [one, bad]")

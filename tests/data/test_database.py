@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 from builders.disks import room_for
-from builders.processes import run_python
 from builders.tables import data_in, refused, table_of
 
 from harness.base.errors import DataError
@@ -399,14 +398,3 @@ def test_tasks_with_the_same_tables_share_one_database(tmp_path):
     assert first.relation("people").fetchall() == [("u1", 1, 1)]
     assert first.database is second.database
     assert first.database is not opened(tmp_path, {}).database
-
-
-def test_duckdb_is_imported_by_databases_only(tmp_path):
-    file(tmp_path / "mine.csv", CSV)
-    code = (
-        "import sys; from harness.data import open_dataset;"
-        "from harness.contracts.task import DataSpec, TableSpec;"
-        "d = open_dataset(DataSpec(tables={'t': TableSpec()}), data=sys.argv[1], limit=None,"
-        " seed=0, package=None, task='t'); list(d.table().rows()); print('duckdb' in sys.modules)"
-    )
-    assert run_python(code, tmp_path / "mine.csv").strip() == "False"

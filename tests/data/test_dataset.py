@@ -181,7 +181,7 @@ def test_opening_csv_loads_no_heavy_library(tmp_path):
         "from harness.contracts.task import DataSpec, TableSpec;"
         "d = open_dataset(DataSpec(tables={'t': TableSpec()}), data=sys.argv[1], limit=None,"
         " seed=0, package=None, task='t'); list(d.table().rows());"
-        "print([m for m in ('datasets', 'pyarrow', 'huggingface_hub', 'pandas', 'numpy')"
+        "print([m for m in ('datasets', 'duckdb', 'pyarrow', 'huggingface_hub', 'numpy')"
         " if m in sys.modules])"
     )
     assert run_python(code, tmp_path / "mine.csv").strip() == "[]"

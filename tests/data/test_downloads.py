@@ -1,6 +1,5 @@
 """Data from the web: whole against a server on loopback, in the ways in which servers fail."""
 
-import errno
 import gzip
 import hashlib
 import io
@@ -345,25 +344,6 @@ def test_no_damaged_byte_of_an_archive_is_kept_or_a_traceback(tmp_path):
         except DataError:
             refused += 1
     assert refused > len(whole) / 4
-
-
-def test_a_disk_that_fills_up_leaves_nothing(web, cache, monkeypatch):
-    web.pages["/people.csv"] = Page(LONG)
-    given = spec(f"{web.url}/people.csv")
-    write = web_file.WebFile.write
-
-    def full(self, chunk):
-        write(self, chunk[:100])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(web_file.WebFile, "write", full)
-        error = refused(given)
-    assert isinstance(error, StorageError)
-    assert "No space left on device" in str(error)
-    assert "free some space" in str(error)
-    assert unfinished(cache) == []
-    assert len(users(opened(given))) == ROWS
 
 
 def test_a_disk_that_fills_up_while_unpacking_keeps_the_archive(web, cache):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from builders.tables import data_in
 
-from harness.contracts.task import DataSpec, HubSpec, UrlSpec
+from harness.contracts.task import DataSpec
 from harness.tasks.task_schema import part_errors
 
 ROOT = Path(__file__).parents[2]
@@ -25,29 +25,6 @@ ENTRIES: dict[str, dict[str, Any]] = {
 def test_an_entry_is_valid_in_a_task_file(name):
     assert part_errors("data", ENTRIES[name], name) == []
     assert msgspec.convert(ENTRIES[name], DataSpec).sources
-
-
-def test_the_digests_are_those_of_the_owners():
-    def source(name):
-        (only,) = msgspec.convert(ENTRIES[name], DataSpec).sources
-        return only.url or only.hub
-
-    assert source("MovieLens 1M") == UrlSpec(
-        address="https://files.grouplens.org/datasets/movielens/ml-1m.zip",
-        digest="md5:c4d9eecfca2ab87c1945afe126590906",
-        terms="for research, not commercially; not to be passed on without GroupLens' permission",
-    )
-    assert source("Last.fm 1K") == UrlSpec(
-        address="http://mtg.upf.edu/static/datasets/last.fm/lastfm-dataset-1K.tar.gz",
-        contents={
-            "userid-timestamp-artid-artname-traid-traname.tsv": (
-                "md5:64747b21563e3d2aa95751e0ddc46b68"
-            ),
-            "userid-profile.tsv": "md5:c53608b6b445db201098c1489ea497df",
-        },
-        terms="for use that is not commercial, by Last.fm's terms",
-    )
-    assert source("Amazon Reviews 2023") == HubSpec(repo="McAuley-Lab/Amazon-Reviews-2023")
 
 
 def read(name, folder):

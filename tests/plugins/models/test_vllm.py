@@ -238,31 +238,6 @@ def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path
     assert command[command.index("--revision") + 1] == "ab12"
 
 
-@pytest.mark.parametrize(
-    ("variable", "name", "note"),
-    [
-        (None, "Qwen/Qwen3-8B", "using Qwen/Qwen3-8B (pretrained=… chooses another)"),
-        (
-            "org/night",
-            "org/night",
-            "using org/night (from HARNESS_PRETRAINED; pretrained=… chooses another)",
-        ),
-    ],
-)
-def test_without_a_name_the_usual_model_is_served_and_that_is_said(
-    folder, monkeypatch, variable, name, note
-):
-    if variable:
-        monkeypatch.setenv("HARNESS_PRETRAINED", variable)
-    usual = model(max_model_len="9")
-    assert usual.server_command()[:9] == [
-        sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--uds", "SOCKET",
-        "--model", name, "--served-model-name", name,
-    ]  # fmt: skip
-    assert usual.engine.notes == (f"no model given: {note}",)
-    assert model(pretrained=str(folder)).engine.notes == ()
-
-
 def test_vllms_own_parser_is_asked_for_an_argument_that_we_do_not_know(folder):
     made = model(pretrained=str(folder), optimization_level="2")
     assert "--optimization-level" in made.server_command()

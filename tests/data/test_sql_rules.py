@@ -32,7 +32,16 @@ def read(tmp_path):
     return made
 
 
-@pytest.mark.parametrize("blank", ["", "  ", *SPACES, "\u3000 \t"])
+def test_a_cell_is_blank_as_it_is_to_python(read):
+    blanks = ["", "  ", *SPACES, "\u3000 \t"]
+    database, name, _ = read(
+        {}, {"id": "~b"}, {"id": f"{SPACES[-1]}ü"}, *({"id": b} for b in blanks)
+    )
+    rule = f"SELECT row FROM {name} WHERE {not_blank('id').broken} ORDER BY row"
+    assert [row for (row,) in database.sql(rule).fetchall()] == [*range(4, 4 + len(blanks))]
+
+
+@pytest.mark.parametrize("blank", ["", "\u3000 \t"])
 def test_a_blank_cell_is_named_with_its_row(read, blank):
     with pytest.raises(DataError) as caught:
         check(*read({}, {"id": "~b"}, {"id": f"{SPACES[-1]}ü"}, {"id": blank}), not_blank("id"))

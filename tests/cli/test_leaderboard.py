@@ -84,17 +84,6 @@ def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
     assert {*linked} <= {page.name for page in pages}
 
 
-def test_the_same_runs_give_the_same_bytes_elsewhere(runs, tmp_path):
-    assert main(["leaderboard", "runs", "-o", "site"]) == 0
-    shutil.copytree(runs, tmp_path / "other" / "place")
-    assert main(["leaderboard", "other/place", "-o", "again"]) == 0
-    first, second = (
-        {path.name: path.read_bytes() for path in Path(site).iterdir()}
-        for site in ("site", "again")
-    )
-    assert first == second
-
-
 def test_runs_are_chosen_by_their_tags(runs):
     assert main(["leaderboard", "runs", "-o", "site", "--tag", "model=three"]) == 0
     index = json.loads(Path("site/index.json").read_text())

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from harness import registry as plugin_manager
-from harness.base.errors import UsageError
 from harness.registry import CHOSEN
 
 FILMS = """
@@ -111,18 +109,6 @@ def test_strict_refuses_before_anything_is_done(torn, printed, command):
     assert bool(said.out) == (command == ["plugins"]), "only `plugins` tells what there is first"
 
 
-def test_strict_refuses_a_name_that_two_plugins_give(site, printed):
-    code = FILMS.replace("on_run_ends", "on_run_end")
-    site.install("one", {"one": "one"}, {"one.py": code})
-    assert printed("models", "reel", "--strict_plugins").err == ""
-    plugin_manager.reset()
-    site.install("two", {"two": "two"}, {"two.py": code})
-    said = printed("models", "--strict_plugins", code=1)
-    assert "the kind of model 'reel' is registered more than once" in said.err
-    for name in ("one", "two"):
-        assert "the kind of model 'reel' is reg" in printed("plugins", name).out
-
-
 def test_what_plugins_say_of_themselves_does_not_steer_the_terminal(site, printed):
     code = FILMS.replace("A model of film.", "\\x1b[31mred\\nalert")
     site.install("loud", {"loud": "loud"}, {"loud.py": code})
@@ -142,10 +128,3 @@ def test_only_the_chosen_plugins_are_loaded(films, torn, printed, monkeypatch):
     said = printed("judges", "lexical", code=2)
     assert "HARNESS_PLUGINS leaves out" in said.err
     assert "judges" in said.err
-
-
-def test_an_unknown_plugin_is_not_left_out_in_silence(films, monkeypatch):
-    monkeypatch.setenv(CHOSEN, "models,flims")
-    with pytest.raises(UsageError, match="not installed: 'flims'") as caught:
-        plugin_manager.load_plugins()
-    assert caught.value.hint == "did you mean 'films'?"

@@ -200,25 +200,6 @@ def test_the_base_may_be_named_by_its_label_wherever_the_runs_are(tmp_path, caps
         compared(one, two, "--against", "three")
 
 
-def test_which_of_two_runs_is_better_is_said_in_words(tmp_path, capsys):
-    people = [f"p{number}" for number in range(7)]
-    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
-    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
-    assert compared(one, two, "--metric", "many") == 0
-    out = capsys.readouterr().out
-    # Of the 128 ways of exchanging only none and all give ±1: p is 1/64.
-    assert "\none − two, on the units that both share\n" in out
-    assert "t, many ↑  +1.000 [+1.000, +1.000]  0.016     0.016  7" in out
-    assert "one is better than two in t (many higher by 1.000 [1.000, 1.000], p 0.016)" in out
-    assert compared(two, one, "--metric", "many") == 0
-    out = capsys.readouterr().out
-    assert "\ntwo − one, on the units that both share\n" in out
-    assert "t, many ↑  -1.000 [-1.000, -1.000]  0.016     0.016  7" in out
-    assert "one is better than two in t (many higher by 1.000 [1.000, 1.000], p 0.016)" in out
-    assert compared(two, one) == 0
-    assert "no difference is shown in t (found, p 1.000)" in capsys.readouterr().out
-
-
 def test_a_comparison_changes_no_run_and_needs_scores(tmp_path, capsys):
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")

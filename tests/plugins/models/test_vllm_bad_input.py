@@ -88,15 +88,6 @@ def test_a_repository_without_a_chat_template(said, tmp_path):
     assert said(pretrained="org/name") == no_template(told)
 
 
-def test_a_wrong_argument(said, folder):
-    code, error = said(pretrained=folder, max_num_sequences="9")
-    assert code == 2
-    assert error.splitlines()[0] == (
-        "harness: --model_args: vLLM has no argument 'max_num_sequences'"
-    )
-    assert error.splitlines()[-1] == "  to do:    did you mean 'max_num_seqs'?"
-
-
 @pytest.mark.usefixtures("cuda")
 def test_another_process_on_the_gpu(said, smi, folder):
     """Only known once the engine is wanted, since the store may hold all answers."""

@@ -1,10 +1,12 @@
 """Which room imports which: imports inside functions and imports for types count too."""
 
 import ast
+import functools
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from builders.statements import statements
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(path.name for path in (ROOT / "plugins").iterdir() if path.is_dir())
@@ -39,7 +41,7 @@ ALL = HARNESS | modules(*(ROOT / "plugins" / name for name in PLUGINS))
 
 def imported(source, known=ALL):
     """The modules among the known ones that a source imports anywhere."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -49,12 +51,15 @@ def imported(source, known=ALL):
                 yield full if full in known else node.module
 
 
+@functools.cache
+def imported_by(path):
+    """The modules of the harness and its plugins that a file imports."""
+    return frozenset(each for each in imported(path.read_text("utf-8")) if each in ALL)
+
+
 def arrows(packages):
     """Each module with the modules of the harness and its plugins that it imports."""
-    return {
-        name: {each for each in imported(path.read_text("utf-8")) if each in ALL} - {name}
-        for name, path in packages.items()
-    }
+    return {name: imported_by(path) - {name} for name, path in packages.items()}
 
 
 def room_of(module):

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+from builders.statements import statements
+
 ROOT = Path(__file__).resolve().parents[2]
 HELD = ("harness", "plugins", "benchmarks", "tests/contract", "tests/golden")
 
@@ -19,7 +21,7 @@ def offenders(source, name):
     lines = len(source.splitlines())
     if lines > MOST_LINES_OF_A_FILE:
         yield f"{name}: {lines} lines, at most {MOST_LINES_OF_A_FILE}"
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         length = (node.end_lineno or node.lineno) - node.lineno + 1

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -263,6 +264,12 @@ def test_what_only_duckdb_takes_is_the_error_of_the_rows(tmp_path, name, content
     assert str(in_bulk.value) == str(refused(read))
 
 
+def test_decimals_of_parquet_are_read_by_rows(tmp_path):
+    pq.write_table(pa.table({"score": [Decimal("1.5")]}), tmp_path / "a.parquet")
+    read = table(tmp_path / "a.parquet", columns={"score": Column(type="number")})
+    assert rows(read) == [(1, 1.5)]
+
+
 def test_rows_of_several_files_are_numbered_in_their_order(tmp_path):
     columns = {"user": Column()}
     many = "".join(f'{{"user": "u{number}"}}\n' for number in range(300_000))
@@ -398,3 +405,20 @@ def test_tasks_with_the_same_tables_share_one_database(tmp_path):
     assert first.relation("people").fetchall() == [("u1", 1, 1)]
     assert first.database is second.database
     assert first.database is not opened(tmp_path, {}).database
+
+
+def test_what_is_made_of_several_tables_is_made_once_for_the_same_values(tmp_path):
+    made = []
+
+    def joined(people, films, seed):
+        made.append(seed)
+        return len(list(people.rows())), len(list(films.rows())), seed
+
+    file(tmp_path / "people.csv", "user,age\nu1,1\nu2,2\n")
+    file(tmp_path / "films.csv", "film\nf1\n")
+    shared: dict[Any, Any] = {}
+    first, second = opened(tmp_path, shared), opened(tmp_path, shared)
+    assert first.once(("people", "films"), joined, 3) == (2, 1, 3)
+    assert second.once(("people", "films"), joined, 3) is first.once(("people", "films"), joined, 3)
+    assert second.once(("people", "films"), joined, 4) == (2, 1, 4)
+    assert made == [3, 4]

@@ -2,6 +2,7 @@ import pytest
 from harness_models.openai_wire import (
     classify,
     is_strict,
+    pointing,
     read_body,
     read_reply,
     request_body,
@@ -227,6 +228,21 @@ def test_a_long_message_is_cut():
 )
 def test_retry_after(headers, expected):
     assert retry_after(headers) == expected
+
+
+@pytest.mark.parametrize(
+    ("location", "where"),
+    [
+        ("https://bob:pw@h.org:8/v1?key=1", "https://h.org:8"),
+        ("http://h.org/v1", "http://h.org"),
+        ("/login?key=1", "another path"),
+        ("http:///login", "another path"),
+        ("ftp://h.org/a", "another path"),
+        ("http://[::1", "another address"),
+    ],
+)
+def test_of_the_address_of_a_redirect_the_host_alone_is_told(location, where):
+    assert pointing({"location": location}) == f"the server points to {where}"
 
 
 def test_the_error_for_a_body_that_cannot_be_read_does_not_hold_the_body():

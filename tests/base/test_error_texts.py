@@ -206,18 +206,6 @@ to do: choose another name, or another folder with --into\
 no benchmark of these runs has an oracle
 expected: runs of a benchmark whose scores depend on a set of runs\
 """)),
-    "--model baseline --judge lexical --tasks interests --data sample --set window=wide": (
-        2, TaskError, "--set, task interests", '"wide"',
-        snapshot("""\
-the option `window` is invalid
-expected: a whole number, at least 1\
-""")),
-    "--model baseline --judge panel:lexical --tasks interests --data sample": (
-        2, UsageError, "--judge", "lexical",
-        snapshot("""\
-a panel needs two judges or more
-expected: panel:SPEC+SPEC+…, as in panel:openai:model=a+openai:model=b+openai:model=c\
-""")),
     "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": (
         2, UsageError, "role judge", "panel:lexical",
         snapshot("""\

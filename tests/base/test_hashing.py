@@ -82,7 +82,7 @@ wholes = st.builds(
 )
 
 
-def by_the_standard_library(value: Any) -> bytes:
+def by_the_standard_library(value):
     plain = msgspec.to_builtins(value)
     return json.dumps(plain, sort_keys=True, separators=(",", ":")).encode("ascii")
 

@@ -19,14 +19,14 @@ def homeless(monkeypatch):
     monkeypatch.setattr(Path, "home", lambda: nobody(None))
 
 
-def test_a_home_folder_is_expanded(monkeypatch, tmp_path) -> None:
+def test_a_home_folder_is_expanded(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert home() == tmp_path
     assert expanded("~/x") == tmp_path / "x"
     assert expanded("/x") == Path("/x")
 
 
-def test_the_name_of_the_home_folder_is_hidden_as_json_and_addresses_spell_it(monkeypatch) -> None:
+def test_the_name_of_the_home_folder_is_hidden_as_json_and_addresses_spell_it(monkeypatch):
     monkeypatch.setenv("HOME", "/home/josé b")
     for path in ("/home/josé b", r"/home/jos\u00e9 b", "/home/jos%C3%A9%20b"):
         assert without_home(f"{path}/x and {path}") == "~/x and ~"
@@ -34,7 +34,7 @@ def test_the_name_of_the_home_folder_is_hidden_as_json_and_addresses_spell_it(mo
 
 
 @pytest.mark.usefixtures("homeless")
-def test_without_a_home_folder_a_path_in_it_is_a_usage_error() -> None:
+def test_without_a_home_folder_a_path_in_it_is_a_usage_error():
     assert home() is None
     with pytest.raises(UsageError, match="cannot be found") as caught:
         expanded("~/x", where="HARNESS_CACHE")
@@ -44,7 +44,7 @@ def test_without_a_home_folder_a_path_in_it_is_a_usage_error() -> None:
 @pytest.mark.usefixtures("homeless")
 def test_without_a_home_folder_settings_are_read_and_the_store_asks_for_a_place(
     monkeypatch, tmp_path
-) -> None:
+):
     from harness.calls.store import default_path
     from harness.cli.settings_sources import read_settings, user_file
 

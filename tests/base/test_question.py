@@ -10,7 +10,7 @@ from harness.base.question import agreed
 
 
 class Terminal(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 

@@ -18,7 +18,7 @@ from harness.base.redaction import (
      "password", "auth", "Authorization", "db.passwd", "accessToken",
      "extra_body.auth.token", "token_value", "aws_access_key_id"],
 )  # fmt: skip
-def test_names_of_secrets(name: str) -> None:
+def test_names_of_secrets(name):
     assert names_a_secret(name)
 
 
@@ -29,11 +29,11 @@ def test_names_of_secrets(name: str) -> None:
      "api_key_env", "api_key_file", "stop_token_ids", "long_prefill_token_threshold",
      "return_tokens_as_token_ids", "prompt_cache_key", "image_token"],
 )  # fmt: skip
-def test_names_of_other_things(name: str) -> None:
+def test_names_of_other_things(name):
     assert not names_a_secret(name)
 
 
-def test_arguments_at_any_depth() -> None:
+def test_arguments_at_any_depth():
     args = {"api_key": "x", "token": None, "headers": {"Authorization": "y"}, "n": 3}
     assert redacted_args(args) == {
         "api_key": "[redacted]", "token": None, "headers": {"Authorization": "[redacted]"}, "n": 3,
@@ -55,7 +55,7 @@ def test_arguments_at_any_depth() -> None:
         ("api_key=", "api_key="),
     ],
 )
-def test_a_model_spec_keeps_what_is_no_secret(spec: str, left: str) -> None:
+def test_a_model_spec_keeps_what_is_no_secret(spec, left):
     assert redacted_spec(spec) == left
     assert redacted_spec(left) == left
 
@@ -72,11 +72,11 @@ def test_a_model_spec_keeps_what_is_no_secret(spec: str, left: str) -> None:
         ("the basic idea", "the basic idea"),
     ],
 )
-def test_key_material_in_texts(text: str, left: str) -> None:
+def test_key_material_in_texts(text, left):
     assert without_key_material(text, ()) == left
 
 
-def test_values_of_secret_variables_go_wherever_they_stand() -> None:
+def test_values_of_secret_variables_go_wherever_they_stand():
     value = {"a": ["x s3cret-value y", 1, None], "s3cret-value": True}
     assert without_key_material(value, ("s3cret-value",)) == {
         "a": ["x [redacted] y", 1, None],
@@ -84,7 +84,7 @@ def test_values_of_secret_variables_go_wherever_they_stand() -> None:
     }
 
 
-def test_short_values_and_other_variables_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_values_and_other_variables_are_left_alone(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "test")
     monkeypatch.setenv("SOME_TOKEN_PATH", "/home/someone/token")
     assert without_key_material("test /home/someone/token") == "test /home/someone/token"
@@ -100,7 +100,7 @@ def test_short_values_and_other_variables_are_left_alone(monkeypatch: pytest.Mon
         ("token", None),
     ],
 )
-def test_a_member_that_is_named_like_a_secret_and_holds_a_text(value: object, name: object) -> None:
+def test_a_member_that_is_named_like_a_secret_and_holds_a_text(value, name):
     assert secret_member(value) == name
 
 
@@ -119,22 +119,22 @@ def test_a_member_that_is_named_like_a_secret_and_holds_a_text(value: object, na
         ("s3cret+value/1s3cret+value/1", "******"),
     ],
 )
-def test_every_form_in_which_servers_repeat_a_secret(text: str, left: str) -> None:
+def test_every_form_in_which_servers_repeat_a_secret(text, left):
     assert without_echoes(text, ["s3cret+value/1"]) == left
 
 
-def test_words_are_no_secrets_that_servers_repeat() -> None:
+def test_words_are_no_secrets_that_servers_repeat():
     assert without_echoes("a test of hunter2", ["test", "", "hunter2"]) == "a test of ***"
 
 
-def test_what_a_model_said_loses_whole_secrets_only() -> None:
+def test_what_a_model_said_loses_whole_secrets_only():
     said = r'{"text": "understanding people; understanding-of-\u0070eople"}'
     left = '{"text": "understanding people; ***"}'
     assert without_echoes(said, ["understanding-of-people"], whole=True) == left
 
 
 @pytest.mark.parametrize("sign", ["\\", "%25", "&#0", "\\u0"])
-def test_hostile_texts_take_no_time(sign: str) -> None:
+def test_hostile_texts_take_no_time(sign):
     began = time.process_time()
     assert without_echoes(sign * 100_000, ["s3cret+value/1"]) == sign * 100_000
     assert time.process_time() - began < 5

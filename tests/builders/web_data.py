@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders.tables import data_in
 
 from harness.base.errors import HarnessError
 from harness.contracts.task import DataSpec
-from harness.data import TaskData, open_dataset
+from harness.data import TaskData
 from harness.data.fetching import Fetching
 
 
 def opened(given: DataSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:
     """The data, with the lines for people in `said`."""
     allowed = Fetching(**{"say": (said if said is not None else []).append, **fetching})
-    return open_dataset(
-        given, data=None, limit=None, seed=0, package=None, task="people", fetching=allowed
-    )
+    return data_in(None, given, task="people", fetching=allowed)
 
 
 def refused(given: DataSpec, **fetching: Any) -> HarnessError:

@@ -1,16 +1,12 @@
 """A small run kept in a folder, and a plugin whose benchmark it is of."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
 from harness.cli.show import show
 from harness.contracts.model import Message, Usage
 from harness.contracts.outcomes import Broken, Unreadable
-from harness.contracts.records import CallRecord, Done, JournalLine
+from harness.contracts.records import CallRecord, Done
 from harness.runs.manifest import RoleEntry, StageEntry, session_started, stage_finished
 from harness.runs.run_folder import RunFolder
 
@@ -50,12 +46,18 @@ def register_benchmarks(register):
 
 
 @pytest.fixture
-def toy_plugin(site: Any) -> None:
+def elsewhere(tmp_path, monkeypatch):
+    """A working folder without settings of anybody."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def toy_plugin(site):
     """An installed distribution whose plugin registers the benchmark `toybench`."""
     site.install("toybench", {"toybench": "toybench_plugin"}, {"toybench_plugin.py": PLUGIN})
 
 
-def record(number: int, user: str, outcome: Any, *calls: CallRecord) -> JournalLine[Any, Any]:
+def record(number, user, outcome, *calls):
     item = {"id": f"{user}/1", "user": user, "history": "cats"}
     return make_line(number, item, outcome, calls=calls)
 
@@ -78,7 +80,7 @@ BROKEN = Broken(
 
 
 @pytest.fixture
-def kept_run(tmp_path: Path) -> RunFolder:
+def kept_run(tmp_path):
     """A run of one finished task with two people and one unfinished task, not yet scored."""
     folder = RunFolder(tmp_path / "runs" / "20260101T000000-m-01234567")
     tasks = {}
@@ -100,10 +102,10 @@ def kept_run(tmp_path: Path) -> RunFolder:
 
 
 @pytest.fixture
-def shown(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def shown(capsys):
     """What `harness show` prints with some arguments; it must go well."""
 
-    def run(*arguments: str) -> str:
+    def run(*arguments):
         assert show.main(arguments, standalone_mode=False) == 0
         return capsys.readouterr().out
 

@@ -1,7 +1,5 @@
 """`harness analyse`: which runs an analysis is given, what it is asked with, what is shown."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from typing import Any
@@ -58,21 +56,21 @@ def register_analyses(register):
 
 
 @pytest.fixture(autouse=True)
-def analyses(toy_plugin: None, site: Any) -> None:
+def analyses(toy_plugin, site):
     """An installed distribution with analyses of the benchmark `toybench`."""
     site.install("toyanalyses", {"toy": "toyanalyses_plugin"}, {"toyanalyses_plugin.py": PLUGIN})
     plugin_manager.reset()
 
 
 @pytest.fixture
-def scored_run(kept_run: RunFolder, capsys: pytest.CaptureFixture[str]) -> RunFolder:
+def scored_run(kept_run, capsys):
     """The kept run with the scores of `toy`; its task `later` stays unfinished."""
     assert main(["score", str(kept_run.path)]) == 1
     capsys.readouterr()
     return kept_run
 
 
-def again(run: RunFolder, *, name: str, model: str) -> RunFolder:
+def again(run, *, name, model):
     """The same run of another model, beside it."""
     other = RunFolder(run.path.with_name(name))
     shutil.copytree(run.path, other.path)
@@ -81,26 +79,10 @@ def again(run: RunFolder, *, name: str, model: str) -> RunFolder:
     return other
 
 
-FOREST = """\
-many ↑
-task  run  value  low  high  n  missing
-───────────────────────────────────────
-toy   m-1  2.000    —     —  1        2
-toy   m-2  2.000    —     —  1        2
-  toy, m-1: no interval, for fewer than two users: there is nothing to draw from
-  toy, m-2: no interval, for fewer than two users: there is nothing to draw from
-"""
-
-
 def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
     lines = printed("analyse").out.splitlines()
     assert "  toy-long    How many name much." in lines
     assert lines.index("elsewhere:") + 1 == lines.index("  other  Of another benchmark.")
-
-
-def test_the_list_as_json(printed):
-    listed = json.loads(printed("analyse", "--json").out)["analyses"]
-    assert {"name": "toy-broken", "benchmark": "toybench", "description": "Fails."} in listed
 
 
 def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, printed):
@@ -123,29 +105,10 @@ def test_its_own_options_are_read_wherever_they_stand(scored_run, printed):
     assert said.err == ""
 
 
-def test_the_help_of_one_shows_its_own_options(printed):
-    out = " ".join(printed("analyse", "toy-long", "--help").out.split())
-    assert "How many name much; for runs of the benchmark 'toybench'." in out
-    assert "--above N only longer lists; default: 0" in out
-    assert "--task NAME" in out
-
-
 def test_unfinished_tasks_are_said_and_left_out(scored_run, printed):
     said = printed("analyse", "toy-long", str(scored_run.path))
     assert "task 'later' is left out: it is not finished" in said.err
     assert "later" not in said.out
-
-
-def test_a_run_with_too_many_failures_says_how_to_ask_again_and_how_to_accept_them(
-    scored_run, capsys
-):
-    manifest = scored_run.manifest()
-    scored_run.write_manifest(msgspec.structs.replace(manifest, status="too_many_failures"))
-    for command in (["analyse", "toy-long"], ["score"]):
-        main([*command, str(scored_run.path)])
-        err = capsys.readouterr().err
-        assert "where it stopped and asks again what got no answer; add --retry_failures" in err
-        assert "or a larger --max_failures to accept it" in err
 
 
 def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys, printed):
@@ -176,21 +139,6 @@ def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys,
         assert figure["stamp"] == stamp
 
 
-def test_a_task_that_is_being_asked_again_is_unfinished_though_it_has_old_scores(
-    scored_run, printed
-):
-    manifest = scored_run.manifest()
-    [stage] = manifest.tasks["toy"].stages
-    entry = msgspec.structs.replace(
-        manifest.tasks["toy"], stages=(msgspec.structs.replace(stage, items=None),)
-    )
-    tasks = {**manifest.tasks, "toy": entry}
-    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toy", code=1).err
-    assert "task 'toy' is left out: it is not finished" in err
-    assert "stages with items that have no record: name" in err
-
-
 def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, capsys):
     assert main(["analyse", "toy-long", str(scored_run.path), "--json"]) == 0
     document: Any = json.loads(capsys.readouterr().out)
@@ -201,47 +149,12 @@ def test_json_holds_what_was_read_what_was_left_out_and_the_report(scored_run, c
     assert document["report"]["figures"][0]["marks"][0]["type"] == "bars"
 
 
-def test_the_forest_reads_runs_of_any_benchmark(scored_run, printed):
-    other = again(scored_run, name="other", model="m-2")
-    said = printed("analyse", "forest", str(scored_run.path), str(other.path), "--task", "toy")
-    assert [line.rstrip() for line in said.out.splitlines()] == FOREST.splitlines()
-    assert said.err == "--plot FILE.svg draws a figure: toy: many ↑\n"
-
-
-def test_runs_of_one_model_are_distinguished_by_their_names(scored_run, printed):
-    same = again(scored_run, name="run-2", model="m-1")
-    other = again(scored_run, name="run-3", model="m-3")
-    first, *others = [str(each.path) for each in (scored_run, same, other, same)]
-    document = json.loads(
-        printed("analyse", "toy-long", first, "--task", "toy", *others, "--json").out
-    )
-    assert [task["label"] for task in document["tasks"]] == ["m-1 r", "m-1 2", "m-3"]
-
-
-def test_a_copy_of_a_run_is_left_out_and_said(scored_run, printed):
-    copy = scored_run.path.with_name("copy")
-    shutil.copytree(scored_run.path, copy)
-    command = ["analyse", "toy-long", str(scored_run.path), str(copy), "--task", "toy", "--json"]
-    out, err = printed(*command)
-    document = json.loads(out)
-    assert [task["run"] for task in document["tasks"]] == ["r"]
-    said = f"{copy}: this run is left out: it is a copy of {scored_run.path.resolve()}"
-    assert document["left_out"] == [said]
-    assert said in err
-
-
 def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
     scored_run, tmp_path, printed
 ):
     said = printed("analyse", "toy-long", str(tmp_path / "no"), str(scored_run.path), code=1)
     assert "this run does not exist" in said.err
     assert "m-1    toy        1" in said.out
-
-
-def test_only_runs_that_are_none_are_one_error_each(tmp_path, printed):
-    said = printed("analyse", "toy-long", str(tmp_path / "no"), str(tmp_path / "none"), code=1)
-    assert said.err.count("this run does not exist") == 2
-    assert "the runs have no task" not in said.err
 
 
 def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, printed):
@@ -255,10 +168,6 @@ def test_a_task_that_no_run_has_is_named_with_those_there_are(scored_run, printe
     err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toi", code=2).err
     assert "toy, later" in err
     assert "did you mean 'toy'?" in err
-
-
-def test_an_unknown_analysis_is_named_with_the_nearest(printed):
-    assert "did you mean 'toy-long'?" in printed("analyse", "toy-lnog", "run", code=2).err
 
 
 def test_an_analysis_that_raises_is_reported_as_its_plugins_failure(scored_run, printed):

@@ -167,11 +167,8 @@ def in_shell(shell, script, line, folder):
     ("line", "words"),
     [
         ("harness val", ["validate"]),
-        ("harness --tasks interests_sh", ["interests_short"]),
         ("harness --judge=lex", ["lexical"]),
         ("harness --tasks tag:ex", ["example"]),
-        ("harness show runs/o", ["runs/one"]),
-        ("harness show lat", ["latest"]),
     ],
 )
 def test_bash_completes(line, words, tmp_path):
@@ -180,24 +177,13 @@ def test_bash_completes(line, words, tmp_path):
     assert registered == "complete -o nosort -F _harness_completion harness"
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [("harness val", ["validate"]), ("harness --tasks interests_sh", ["interests_short"])],
-)
-def test_zsh_completes(line, words, tmp_path):
-    *found, registered = in_shell("zsh", ZSH, line, tmp_path)
-    assert found == words
-    assert registered == "_harness_completion harness"
+def test_zsh_completes(tmp_path):
+    line = "harness --tasks interests_sh"
+    assert in_shell("zsh", ZSH, line, tmp_path) == [
+        "interests_short", "_harness_completion harness",
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [("harness val", ["validate"]), ("harness --tasks interests_sh", ["interests_short"])],
-)
-def test_fish_completes(line, words, tmp_path):
-    script = FISH % sys.executable
-    assert in_shell("fish", script, line, tmp_path) == words
-
-
-def test_a_shell_that_has_no_script_is_named(printed):
-    assert "bash" in printed("completion", "tcsh", code=2).err
+def test_fish_completes(tmp_path):
+    line = "harness --tasks interests_sh"
+    assert in_shell("fish", FISH % sys.executable, line, tmp_path) == ["interests_short"]

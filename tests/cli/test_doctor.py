@@ -110,12 +110,6 @@ def test_a_question_that_fails_is_reported(capsys):
     )  # fmt: skip
 
 
-def test_models_that_answer_by_rule_are_not_asked(capsys):
-    code, found = findings(capsys, "--ask", "--model", "baseline")
-    assert code == 0
-    assert found["candidate"] == ("good", "baseline:default, from --model: can be used")
-
-
 def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
     (tmp_path / "harness.toml").write_text('modle = "baseline"\n')
     code, found = findings(capsys, "--model", "baseline")
@@ -172,12 +166,6 @@ def test_a_judge_with_a_misspelt_argument_is_one_finding_at_its_option(capsys):
     assert says.startswith("--judge: an openai model has no argument 'baseurl'; expected one of ")
 
 
-def test_options_of_one_run_mean_nothing_here(printed):
-    assert printed("doctor", "--dry-run", code=2).err == (
-        "harness: --dry_run cannot be used with `harness doctor`\n"
-    )
-
-
 def test_marks_without_their_characters():
     assert marks_for("latin-1") is PLAIN_MARKS
     assert marks_for("utf-8") == {"good": "✓", "doubtful": "!", "bad": "✗"}
@@ -224,15 +212,3 @@ def test_a_judge_that_only_the_task_names_and_data_are_looked_at(capsys, tmp_pat
     state, says = found["judge"]
     assert state == "bad"
     assert says.startswith(f"openai:j, the default of judged: {server.url} cannot be reached: ")
-
-
-def test_all_roles_are_looked_at_though_one_cannot_be_bound(capsys):
-    with FaultyServer() as server:
-        code, found = findings(
-            capsys, "--model", "vllm:python=/none", "--tasks", "interests", "--data", "sample",
-            "--judge", f"openai:m,base_url={server.url}",
-        )  # fmt: skip
-    assert code == 1
-    assert found["candidate"][0] == "bad"
-    assert "tasks" not in found, "one problem is told once"
-    assert found["judge"][0] == "good"

@@ -3,7 +3,9 @@
 import pytest
 from inline_snapshot import snapshot
 
-from harness.base.errors import DataError, TaskError, UnknownName, UsageError
+from harness.base.errors import DataError, StorageError, TaskError, UnknownName, UsageError
+
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 SETTINGS = {
     "models = 3\n": ("harness.toml:1", None, snapshot("""\
@@ -77,8 +79,6 @@ expected: --model KIND --model_args …\
         snapshot("--max_cost must be an amount of money above 0")),
     "--model baseline --timeout 0": (2, UsageError, None, "0.0",
         snapshot("--timeout must be a number of seconds above 0")),
-    "--model baseline --limit 0": (2, UsageError, None, "0",
-        snapshot("--limit must be at least 1")),
     "--model baseline --max_failures all=2": (2, UsageError, None, "all=2", snapshot("""\
 --max_failures cannot be used
 expected: a share from 0 to 1, or FAMILY=SHARE with calls, parsing, judging, errors\
@@ -88,18 +88,6 @@ expected: a share from 0 to 1, or FAMILY=SHARE with calls, parsing, judging, err
 expected: TASK=PLACE with one of: interests
 to do: write a path with = in its name as --data ./zork=…\
 """)),
-    "--modle baseline": (2, UsageError, None, None, snapshot("""\
-no option '--modle'
-to do: did you mean '--model'?\
-""")),
-    "--limit few": (2, UsageError, "--limit", None, snapshot("""\
-'few' is not a valid integer
-to do: `harness run --help` lists the options\
-""")),
-    "prompts zork": (2, UnknownName, None, None, snapshot("""\
-no prompt matches 'zork'
-to do: `harness prompts` lists all prompts\
-""")),
     "score --oracle x.json": (2, UsageError, None, None, snapshot("""\
 no option '--oracle'
 to do: `harness compare RUN…` compares runs, and takes the options of comparisons\
@@ -107,26 +95,6 @@ to do: `harness compare RUN…` compares runs, and takes the options of comparis
     "compare --oracle x.json": (2, UsageError, None, None, snapshot("""\
 RUN is missing
 expected: the name of a run, or --tag\
-""")),
-    "score none": (1, DataError, "runs", "none", snapshot("""\
-this run does not exist
-expected: the folder or the name of a run\
-""")),
-    "show none": (1, DataError, "runs", "none", snapshot("""\
-this run does not exist
-expected: the folder or the name of a run\
-""")),
-    "batch read none a.jsonl": (1, DataError, "runs", "none", snapshot("""\
-this run does not exist
-expected: the folder or the name of a run\
-""")),
-    "export none": (2, UsageError, None, None, snapshot("""\
---format is missing
-to do: `harness export --help` lists the options\
-""")),
-    "tasks zork": (2, TaskError, None, None, snapshot("""\
-no task, group or tag is called 'zork'
-to do: `harness tasks` lists all tasks\
 """)),
     "new-plugin My_Bench": (2, UsageError, None, "'My_Bench'", snapshot("""\
 this name cannot be the name of a plugin
@@ -137,10 +105,6 @@ to do: 'my-bench' is valid\
 'json' cannot be the name of a package
 expected: a name that is not a Python keyword or module, and not reserved
 to do: json-bench is valid\
-""")),
-    "completion tcsh": (2, UsageError, "bash|zsh|fish", None, snapshot("""\
-'tcsh' is not one of 'bash', 'zsh', 'fish'
-to do: `harness completion --help` lists the options\
 """)),
     "batch write --model baseline --judge lexical --out a.jsonl --retry_failures": (
         2, UsageError, None, None,
@@ -190,12 +154,6 @@ MISSPELT = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
 @pytest.mark.parametrize("content", SETTINGS)
 def test_settings(content, tmp_path, exits):
     (tmp_path / "harness.toml").write_text(content)
@@ -237,3 +195,13 @@ def test_a_misspelt_name_is_answered_with_the_nearest(command, exits):
     first, *_, last = exits(2, kind, command).splitlines()
     assert repr(meant) in last
     assert first == problem
+
+
+def test_a_plugin_that_cannot_be_written(tmp_path, exits):
+    (tmp_path / "notes").write_text("a file, and no folder")
+    found = "NotADirectoryError: [Errno 20] Not a directory: 'notes/my-bench'"
+    command = "new-plugin my-bench --into notes"
+    assert exits(1, StorageError, command, where="notes/my-bench", found=found) == snapshot("""\
+the plugin could not be written
+expected: --into DIR with a writable folder\
+""")

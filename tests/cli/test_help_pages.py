@@ -26,21 +26,6 @@ def test_a_page_fits_eighty_columns_and_has_examples(capsys, monkeypatch, comman
     assert "\nexamples:\n  harness " in text or "\nexamples:\n  source " in text
 
 
-@pytest.mark.parametrize(
-    ("command", "usage"),
-    [
-        ("show", "harness show [OPTION…] [RUN]"),
-        ("batch read", "harness batch read [OPTION…] RUN FILE…"),
-        ("tasks", "harness tasks [OPTION…] [PATTERN…]"),
-        ("data", "harness data [OPTION…] [NAME [OPTION…]]"),
-        ("config", "harness config [--all] [--json] [OPTION OF A RUN…]"),
-        ("run", "harness run --model KIND --tasks NAMES [OPTION…]"),
-    ],
-)
-def test_the_usage_says_what_a_command_takes(capsys, monkeypatch, command, usage):
-    assert page(capsys, monkeypatch, *command.split()).splitlines()[0] == f"Usage: {usage}"
-
-
 @pytest.mark.parametrize("word", ["--help", "-h"])
 def test_the_first_page_names_every_command_on_one_small_screen(printed, word):
     lines = printed(word).out.splitlines()

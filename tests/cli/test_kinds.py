@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from harness_judges.lexical import make as make_lexical
 from harness_models.hf_args import OWN as HF_OWN
 from harness_models.openai_args import OpenAIArgs
@@ -25,16 +24,6 @@ def test_the_arguments_that_are_listed_are_those_that_are_taken():
     for name in judges["lexical"].arguments:
         assert make_lexical(JudgeParts(args={name: "0.25"})).name == f"lexical:{name}=0.25"
     assert judges["llm"].arguments == {}
-
-
-def test_one_kind_is_shown_with_each_argument_and_its_meaning(printed):
-    assert printed("judges", "lexical").out == (
-        "lexical:\n"
-        "  about   word overlap, for demos and tests\n"
-        "  plugin  judges of user-understanding-harness\n"
-        "arguments:\n"
-        "  share  the share of the subject's words that an option must hold (0.5)\n"
-    )
 
 
 def test_the_name_of_a_model_in_place_of_a_kind_is_told_how_to_be_given(printed):
@@ -72,20 +61,3 @@ def test_kinds_of_other_plugins_are_listed_as_ours_are(site, printed):
             }
         ]
     }
-
-
-@pytest.mark.parametrize(
-    ("command", "name", "near"),
-    [
-        ("models", "opnai", "openai"),
-        ("judges", "lexcal", "lexical"),
-        ("embedders", "hash", "hashing"),
-    ],
-)
-def test_the_nearest_kind_is_named(command, name, near, printed):
-    assert f"did you mean {near!r}?" in printed(command, name, code=2).err
-
-
-def test_a_judge_of_several_says_how_to_name_them(printed):
-    out = printed("judges", "panel").out
-    assert "panel:openai:model=A,base_url=URL+openai:model=B,base_url=URL" in out

@@ -90,17 +90,6 @@ def test_what_means_something_else_here_is_refused(capsys, words):
     assert words[0].lstrip("-") in said and words[1] in said
 
 
-def test_an_unknown_name_in_the_values_is_refused_with_the_nearest_known_one(capsys):
-    sample = ["--tasks", "interests_short", "--data", "sample", "--judge", "lexical", "--dry_run"]
-    for words, nearest in (
-        (["--gen_kwargs", "max_gen_tok=3"], "max_tokens"),
-        (["--model", "local-chat-completions", "--model_args", "model=m,concurency=3"],
-         "concurrency"),
-    ):  # fmt: skip
-        assert main(["run", "--model", "baseline", *sample, *words]) == 2
-        assert f"did you mean {nearest!r}?" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -162,13 +151,6 @@ def test_json_that_is_none_is_refused_and_not_repeated(asked, capsys):
     assert asked == []
 
 
-def test_the_arguments_of_settings_may_be_json_too(asked, monkeypatch):
-    monkeypatch.setenv("HARNESS_MODEL_ARGS", '{"model": "m", "extra_body": {"k": 1}}')
-    monkeypatch.setenv("HARNESS_MODEL", "openai")
-    assert main(["run", "--tasks", "a"]) == 0
-    assert asked[0].model_args == {"model": "m", "extra_body": '{"k": 1}'}
-
-
 def test_a_hint_names_a_page_that_is_installed(asked, capsys):
     for option in ("--samples", "--system_instruction", "--device"):
         assert main(["--model", "baseline", "--tasks", "t", option, "x"]) == 2
@@ -184,10 +166,3 @@ def test_a_bare_command_starts_no_run_that_only_settings_ask_for(asked, printed,
     assert asked == []
     assert main(["run"]) == 0
     assert asked[0].tasks == ("t",)
-
-
-def test_their_listing_is_answered_with_ours(capsys):
-    assert main(["ls", "tasks"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("harness: no command 'ls'")
-    assert "`harness tasks` lists the tasks" in said

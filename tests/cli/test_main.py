@@ -43,17 +43,6 @@ def command_that(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
-    [("taks", "tasks"), ("shwo", "show"), ("scores", "score"), ("analyze", "analyse")],
-)
-def test_an_unknown_command_is_answered_with_the_nearest(written, meant, printed):
-    said = printed(written, code=2)
-    assert said.out == ""
-    assert said.err.startswith(f"harness: no command {written!r}\n")
-    assert f"did you mean {meant!r}?" in said.err
-
-
-@pytest.mark.parametrize(
     ("words", "same"),
     [
         (["help"], ["--help"]), (["help", "run"], ["run", "--help"]),
@@ -69,22 +58,9 @@ def test_help_on_a_command_that_does_not_exist_names_the_nearest(printed):
     assert said.startswith("harness: no command 'taks'\n") and "did you mean 'tasks'?" in said
 
 
-def test_an_unknown_command_like_no_other_is_answered_with_all(printed):
-    said = printed("xyzzy", "--limit", "3", code=2).err
-    assert "tasks, runs, show, score, compare, report, analyse, data, validate" in said
-    assert "did you mean" not in said
-
-
 def test_the_version_is_the_projects_and_needs_no_task(printed):
     version = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["version"]
     assert printed("--version").out == f"{version}\n"
-
-
-def test_an_option_without_its_value_is_named_with_where_help_is(printed):
-    assert printed("show", "--task", code=2).err == (
-        "harness: option '--task' requires an argument\n"
-        "  to do:    `harness show --help` lists the options\n"
-    )
 
 
 @pytest.mark.parametrize(

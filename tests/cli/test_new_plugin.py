@@ -31,13 +31,6 @@ def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
     ]
 
 
-def test_with_stages_there_is_a_judge(tmp_path, capsys):
-    assert main(["new-plugin", "my-bench", "--stages", "--into", str(tmp_path)]) == 0
-    prompts = tmp_path / "my-bench/my_bench/prompts/my_bench"
-    assert {path.name for path in prompts.glob("*.j2")} == {"name.candidate.j2", "support.judge.j2"}
-    assert "--judge lexical" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("form", [SIMPLE, STAGES], ids=["simple", "stages"])
 def test_every_name_is_filled_in(form):
     files = files_of("my-bench", "my_bench", form)
@@ -121,13 +114,6 @@ def test_a_place_is_not_half_filled(tmp_path, printed, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_name_that_no_folder_can_have_is_refused(tmp_path, printed):
-    assert (
-        "File name too long"
-        in printed("new-plugin", "a" * 300, "--into", str(tmp_path), code=1).err
-    )
-
-
 def test_words_of_templates_in_a_name_stay_what_they_are():
     files = files_of("gitignore-bench", "gitignore_bench", SIMPLE)
     assert {path.partition("/")[0] for path in files if "/" in path} == {"gitignore_bench", "tests"}
@@ -148,11 +134,3 @@ def test_every_variable_of_its_prompts_is_described(form, tmp_path):
         template = templates.need(benchmark, prompt, role)
         assert template.variables
         assert all(meanings(template.file, template.variables).values())
-
-
-def test_a_place_that_cannot_be_written_to_is_named(tmp_path, printed):
-    (tmp_path / "file").touch()
-    assert (
-        "could not be written"
-        in printed("new-plugin", "my-bench", "--into", str(tmp_path / "file"), code=1).err
-    )

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from harness import registry as plugin_manager
-from harness.base.errors import PluginError, UsageError
 from harness.registry import CHOSEN
 
 FILMS = """
@@ -88,10 +86,6 @@ def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
     assert said.rstrip().endswith("OSError: no reel")
 
 
-def test_an_unknown_plugin_is_named_with_the_nearest(films, printed):
-    assert "did you mean 'films'?" in printed("plugins", "flims", code=2).err
-
-
 def test_one_document_holds_everything(films, torn, printed):
     document = json.loads(printed("plugins", "--json").out)
     [own] = [one for one in document["plugins"] if one["plugin"] == "films"]
@@ -115,23 +109,6 @@ def test_strict_refuses_before_anything_is_done(torn, printed, command):
     assert bool(said.out) == (command == ["plugins"]), "only `plugins` tells what there is first"
 
 
-def test_strict_refuses_a_run_with_a_misspelt_hook(films, printed):
-    said = printed("--strict-plugins", "--model", "x", "--tasks", "y", code=1)
-    assert "'on_run_ends', which is no hook" in said.err
-
-
-def test_strict_refuses_a_name_that_two_plugins_give(site, printed):
-    code = FILMS.replace("on_run_ends", "on_run_end")
-    site.install("one", {"one": "one"}, {"one.py": code})
-    assert printed("models", "reel", "--strict_plugins").err == ""
-    plugin_manager.reset()
-    site.install("two", {"two": "two"}, {"two.py": code})
-    said = printed("models", "--strict_plugins", code=1)
-    assert "the kind of model 'reel' is registered more than once" in said.err
-    for name in ("one", "two"):
-        assert "the kind of model 'reel' is reg" in printed("plugins", name).out
-
-
 def test_what_plugins_say_of_themselves_does_not_steer_the_terminal(site, printed):
     code = FILMS.replace("A model of film.", "\\x1b[31mred\\nalert")
     site.install("loud", {"loud": "loud"}, {"loud.py": code})
@@ -151,17 +128,3 @@ def test_only_the_chosen_plugins_are_loaded(films, torn, printed, monkeypatch):
     said = printed("judges", "lexical", code=2)
     assert "HARNESS_PLUGINS leaves out" in said.err
     assert "judges" in said.err
-
-
-def test_an_unknown_plugin_is_not_left_out_in_silence(films, monkeypatch):
-    monkeypatch.setenv(CHOSEN, "models,flims")
-    with pytest.raises(UsageError, match="not installed: 'flims'") as caught:
-        plugin_manager.load_plugins()
-    assert caught.value.hint == "did you mean 'films'?"
-
-
-def test_nothing_is_refused_where_all_is_in_order(films):
-    with pytest.raises(PluginError):
-        films.plugins().check_problems()
-    clean = plugin_manager.plugins_from([])
-    clean.check_problems()

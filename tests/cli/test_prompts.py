@@ -9,27 +9,6 @@ from harness.prompts import Templates
 from harness.prompts.variable_docs import meanings
 
 
-def test_prompts_are_listed_by_benchmark_with_their_files(printed):
-    assert printed("prompts", "interests/*", "overlap").out == (
-        "gistbench:\n"
-        "  overlap.overlap_judge  prompts/gistbench/overlap.overlap_judge.j2\n"
-        "interests:\n"
-        "  name.candidate  prompts/interests/name.candidate.j2\n"
-        "  support.judge   prompts/interests/support.judge.j2\n"
-    )
-
-
-def test_one_prompt_is_shown_whole_with_its_variables_and_tasks(printed):
-    said = printed("prompts", "support.judge").out
-    assert said.startswith("interests/support.judge:\n  file    prompts/interests/support.judge.j2")
-    assert "  from    harness\n" in said
-    assert "  stages  support\n" in said
-    assert "  tasks   interests, interests_short, interests_strict\n" in said
-    assert "  subject  the interest that is claimed\n" in said
-    text = said.partition("template:\n")[2]
-    assert text.startswith("{% block system %}\nYou check claims about")
-
-
 def test_only_tasks_that_ask_it_with_their_options_are_named(printed):
     [page] = json.loads(printed("prompts", "perrecbench/compare.candidate", "--json").out)[
         "prompts"
@@ -62,10 +41,6 @@ def test_a_variable_that_nobody_describes_is_told_so(site, printed):
     assert "word   not described" in printed("prompts", "two/ask.candidate").out
 
 
-def test_the_nearest_prompt_is_named(printed):
-    assert "did you mean 'name.candidate'?" in printed("prompts", "nam.candidate", code=2).err
-
-
 MAPPING = "a mapping of variables to meanings"
 
 
@@ -84,14 +59,6 @@ def test_a_file_of_variables_that_cannot_be_used_is_named(tmp_path, text, says, 
         meanings(tmp_path / "ask.candidate.j2", ["word"])
     assert caught.value.where == str(tmp_path / "variables.yaml")
     assert (caught.value.found, caught.value.expected) == (found, expected)
-
-
-@pytest.mark.parametrize("text", [b"{", b"\xff"])
-def test_a_file_of_variables_that_cannot_be_read_is_named(tmp_path, text):
-    (tmp_path / "variables.yaml").write_bytes(text)
-    with pytest.raises(PromptError, match="the file of variables cannot be read") as caught:
-        meanings(tmp_path / "ask.candidate.j2", ["word"])
-    assert caught.value.where == str(tmp_path / "variables.yaml")
 
 
 def test_names_that_a_template_makes_itself_are_no_variables(tmp_path):

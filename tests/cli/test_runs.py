@@ -7,7 +7,6 @@ import shutil
 import socket
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,15 +17,10 @@ from harness.cli.kept_runs import named_runs, open_run
 from harness.runs.manifest import Session, now
 from harness.runs.run_folder import RunFolder
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    """A working folder without settings of anybody."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
-def kept(run: str, **fields: Any) -> RunFolder:
+def kept(run, **fields):
     """A run in `runs`, begun on the day that its name says."""
     folder = RunFolder(Path("runs", run))
     folder.path.mkdir(parents=True)
@@ -176,7 +170,7 @@ def test_runs_at_work_and_unreadable_runs_stay(printed):
 def test_a_run_that_was_resumed_while_the_question_stood_stays(printed, monkeypatch):
     failed = kept("20260401T000000-m-00000016", status="failed")
 
-    def resumed(text: str) -> bool:
+    def resumed(text):
         failed.write_manifest(msgspec.structs.replace(failed.manifest(), status="done"))
         return True
 

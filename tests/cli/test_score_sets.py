@@ -2,17 +2,14 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders.runs import KEY, make_entry, make_line, make_manifest, make_task, write_journal
 
 from harness.base.errors import DataError, UsageError
 from harness.cli.compare import compare
-from harness.cli.main import main
 from harness.cli.score import score
 from harness.contracts.records import Done
 from harness.runs.manifest import RoleEntry, StageEntry
@@ -91,21 +88,21 @@ def register_benchmarks(register):
 
 
 @pytest.fixture(autouse=True)
-def finds(site: Any) -> None:
+def finds(site):
     """An installed plugin with the benchmarks `finds` and `plain`, the latter without an oracle."""
     site.install("finds", {"finds": "finds_plugin"}, {"finds_plugin.py": PLUGIN})
 
 
 def a_run(
-    folder: Path,
-    name: str,
-    found: Mapping[str, Sequence[int]],
+    folder,
+    name,
+    found,
     *,
-    tasks: Sequence[str] = ("t",),
-    benchmark: str = "finds",
-    options: Mapping[str, Any] | None = None,
-    items: int | None = 2,
-) -> str:
+    tasks=("t",),
+    benchmark="finds",
+    options=None,
+    items=2,
+):
     run = RunFolder(folder / "runs" / name)
     entries = {}
     for task_name in tasks:
@@ -124,12 +121,12 @@ def a_run(
     return str(run.path)
 
 
-def scored(*arguments: str) -> int:
+def scored(*arguments):
     code: int = score.main(arguments, standalone_mode=False)
     return code
 
 
-def compared(*arguments: str) -> int:
+def compared(*arguments):
     """The exit code of a comparison of runs, which have been scored."""
     runs = [word for word in arguments if RunFolder(Path(word)).manifest_file.exists()]
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -138,7 +135,7 @@ def compared(*arguments: str) -> int:
     return code
 
 
-def three_runs(folder: Path) -> list[str]:
+def three_runs(folder):
     """Whose shares of all that was found are 1/2, 1/4 and 5/8 on average."""
     return [
         a_run(folder, "one", {"ann": [1, 2], "bob": [1]}),
@@ -147,22 +144,20 @@ def three_runs(folder: Path) -> list[str]:
     ]
 
 
-def files_of(folder: Path) -> dict[Path, bytes]:
+def files_of(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def comparison_in(text: str) -> Any:
+def comparison_in(text):
     [comparison] = json.loads(text)["comparisons"]
     return comparison
 
 
-def shares(comparison: Any, metric: str = "found") -> dict[str, float]:
+def shares(comparison, metric="found"):
     return {run["run"]: run["metrics"][metric]["value"] for run in comparison["runs"]}
 
 
-def test_runs_are_shown_by_their_main_metric_and_each_keeps_its_own_summary(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_shown_by_their_main_metric_and_each_keeps_its_own_summary(tmp_path, capsys):
     runs = three_runs(tmp_path)
     assert compared(*runs) == 0
     out = capsys.readouterr().out
@@ -183,9 +178,7 @@ def test_runs_are_shown_by_their_main_metric_and_each_keeps_its_own_summary(
     assert own["metrics"]["found"]["value"] == 1.0
 
 
-def test_differences_are_from_the_run_that_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_differences_are_from_the_run_that_is_named(tmp_path, capsys):
     one, two, three = three_runs(tmp_path)
     assert compared(three, one, "--against", two) == 0
     lines = [line.replace("[ ", "[").split() for line in capsys.readouterr().out.splitlines()]
@@ -198,9 +191,7 @@ def test_differences_are_from_the_run_that_is_named(
     assert [(each["first"], each["second"]) for each in found] == [("three", "two"), ("one", "two")]
 
 
-def test_the_base_may_be_named_by_its_label_wherever_the_runs_are(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_base_may_be_named_by_its_label_wherever_the_runs_are(tmp_path, capsys):
     one, two, _ = three_runs(tmp_path)
     assert compared(one, two, "--against", "two", "--json") == 0
     found = comparison_in(capsys.readouterr().out)["differences"]
@@ -209,66 +200,7 @@ def test_the_base_may_be_named_by_its_label_wherever_the_runs_are(
         compared(one, two, "--against", "three")
 
 
-def test_which_of_two_runs_is_better_is_said_in_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    people = [f"p{number}" for number in range(7)]
-    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
-    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
-    assert compared(one, two, "--metric", "many") == 0
-    out = capsys.readouterr().out
-    # Of the 128 ways of exchanging only none and all give ±1: p is 1/64.
-    assert "\none − two, on the units that both share\n" in out
-    assert "t, many ↑  +1.000 [+1.000, +1.000]  0.016     0.016  7" in out
-    assert "one is better than two in t (many higher by 1.000 [1.000, 1.000], p 0.016)" in out
-    assert compared(two, one, "--metric", "many") == 0
-    out = capsys.readouterr().out
-    assert "\ntwo − one, on the units that both share\n" in out
-    assert "t, many ↑  -1.000 [-1.000, -1.000]  0.016     0.016  7" in out
-    assert "one is better than two in t (many higher by 1.000 [1.000, 1.000], p 0.016)" in out
-    assert compared(two, one) == 0
-    assert "no difference is shown in t (found, p 1.000)" in capsys.readouterr().out
-
-
-def test_json_has_the_metrics_that_are_asked_for_and_verbose_all_of_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    people = [f"p{number}" for number in range(7)]
-    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
-    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
-    assert compared(two, one, "--json") == 0
-    comparison = comparison_in(capsys.readouterr().out)
-    assert (comparison["main"], comparison["oracle"]) == (["found"], None)
-    assert [each["metric"] for each in comparison["differences"]] == ["found"]
-    assert compared(two, one, "--verbose", "--json") == 0
-    found, many = comparison_in(capsys.readouterr().out)["differences"]
-    assert (found["value"], found["p"], found["p_holm"]) == (0.0, 1.0, 1.0)
-    # The first has 1 thing of each person, the second 2. 1/64 is doubled by Holm, as two metrics
-    # are tested.
-    assert (many["first"], many["second"]) == ("two", "one")
-    assert (many["value"], many["p"], many["p_holm"]) == (-1.0, 1 / 64, 1 / 32)
-    assert (many["exact"], many["no_p"]) == (True, None)
-    assert compared(two, one, "--verbose") == 0
-    assert "\nt  version 1, 2 runs compared\n" in capsys.readouterr().out
-
-
-def test_a_metric_that_no_task_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no task of these runs has a metric 'mny'") as caught:
-        compared(*three_runs(tmp_path), "--metric", "mny")
-    assert "did you mean 'many'" in str(caught.value)
-
-
-@pytest.mark.parametrize("option", ["--oracle=x", "--export-oracle=x", "--force"])
-def test_options_of_comparisons_are_found_where_they_are_now(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    assert main(["score", *three_runs(tmp_path), option]) == 2
-    assert "`harness compare RUN…` compares runs" in capsys.readouterr().err
-
-
-def test_a_comparison_changes_no_run_and_needs_scores(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comparison_changes_no_run_and_needs_scores(tmp_path, capsys):
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")
     assert compare.main(runs, standalone_mode=False) == 1
@@ -278,9 +210,7 @@ def test_a_comparison_changes_no_run_and_needs_scores(
     assert files_of(tmp_path / "runs") == before
 
 
-def test_a_task_of_one_run_only_is_named_where_others_are_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_task_of_one_run_only_is_named_where_others_are_compared(tmp_path, capsys):
     found = {"ann": [1], "bob": [2]}
     one = a_run(tmp_path, "one", found, benchmark="plain", tasks=("s", "t"))
     two = a_run(tmp_path, "two", found, benchmark="plain")
@@ -290,44 +220,7 @@ def test_a_task_of_one_run_only_is_named_where_others_are_compared(
     assert err == "harness: task s is not compared: only one has finished it\n"
 
 
-def test_comparing_needs_two_runs_of_a_task(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one = a_run(tmp_path, "one", {"ann": [1], "bob": []}, benchmark="plain")
-    assert compared(one) == 1
-    err = capsys.readouterr().err
-    assert "there is nothing to compare; no file was written" in err
-    assert "expected: at least two runs that finished the same task;" in err
-
-
-def test_intervals_by_another_method_change_no_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    people = {f"p{number}": list(range(number)) for number in range(9)}
-    one = a_run(tmp_path, "one", people, benchmark="plain", items=9)
-    assert scored(one) == 0
-    before = files_of(tmp_path / "runs")
-    capsys.readouterr()
-    assert scored(one, "--set", "interval.method=bca") == 0
-    out = capsys.readouterr().out
-    assert "95% BCa interval" in out
-    assert "scored with interval.method percentile → bca" in out
-    assert files_of(tmp_path / "runs") == before
-
-
-def test_one_run_is_not_compared_unless_a_file_is_given_or_wanted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one = a_run(tmp_path, "one", {"ann": [1, 2], "bob": [1]})
-    assert compared(one) == 1
-    assert "there is nothing to compare" in capsys.readouterr().err
-    assert compared(one, "--json", "--output", str(tmp_path / "o.json")) == 0
-    assert shares(comparison_in(capsys.readouterr().out)) == {"one": 1.0}
-
-
-def test_the_output_is_one_document_that_names_its_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_output_is_one_document_that_names_its_runs(tmp_path, capsys):
     runs, file = three_runs(tmp_path), tmp_path / "comparison.json"
     assert compared(*runs, "--output", str(file), "--json") == 0
     comparison = comparison_in(file.read_text())
@@ -336,9 +229,7 @@ def test_the_output_is_one_document_that_names_its_runs(
     assert comparison == comparison_in(capsys.readouterr().out)
 
 
-def test_an_oracle_is_read_united_and_exported_into_the_same_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_oracle_is_read_united_and_exported_into_the_same_file(tmp_path, capsys):
     one, file = a_run(tmp_path, "one", {"ann": [1, 2], "bob": [1]}), tmp_path / "oracle.json"
     file.write_text('{"ann": [9], "zoe": [1]}')
     assert compared(one, "--oracle", str(file), "--export_oracle", str(file), "--json") == 0
@@ -348,23 +239,7 @@ def test_an_oracle_is_read_united_and_exported_into_the_same_file(
     assert comparison["oracle"]["warning"] is None
 
 
-def test_what_speaks_against_a_comparison_is_printed_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = [a_run(tmp_path, name, {"ann": [1, 999]}, items=1) for name in ("one", "two")]
-    assert compared(*runs) == 0
-    assert "2 finds above 900" in capsys.readouterr().out
-    assert compared(*runs, "--json") == 0
-    assert comparison_in(capsys.readouterr().out)["doubts"] == ["2 finds above 900"]
-
-
-def test_an_oracle_without_a_task_that_has_one_is_refused(tmp_path: Path) -> None:
-    one = a_run(tmp_path, "one", {"ann": [1]}, benchmark="plain")
-    with pytest.raises(UsageError, match="no benchmark of these runs has an oracle"):
-        compared(one, "--oracle", str(tmp_path / "o.json"))
-
-
-def test_an_oracle_is_that_of_one_task(tmp_path: Path) -> None:
+def test_an_oracle_is_that_of_one_task(tmp_path):
     one = a_run(tmp_path, "one", {"ann": [1], "bob": [2]}, tasks=("s", "t"))
     file = tmp_path / "o.json"
     with pytest.raises(UsageError) as caught:
@@ -380,22 +255,7 @@ def test_an_oracle_is_that_of_one_task(tmp_path: Path) -> None:
     assert json.loads(file.read_text()) == {"ann": [1], "bob": [2]}
 
 
-def test_a_run_that_differs_is_named_with_what_differs_and_forced_in(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = three_runs(tmp_path)
-    runs.append(a_run(tmp_path, "odd", {"ann": [5], "bob": [5]}, options={"window": 50}))
-    assert compared(*runs) == 0
-    assert "left out: odd: option window 50 against 100\n" in capsys.readouterr().out
-    assert compared(*runs, "--force") == 0
-    out = capsys.readouterr().out
-    assert out.startswith("4 runs on the units that all of them share")
-    assert "forced in: odd *: option window 50 against 100\n" in out
-
-
-def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(tmp_path, capsys):
     runs = three_runs(tmp_path)
     unfinished = a_run(tmp_path, "unfinished", {"ann": [1]}, items=None)
     (tmp_path / "runs" / "notes").mkdir()
@@ -408,9 +268,7 @@ def test_what_cannot_be_compared_is_named_and_costs_the_others_nothing(
     assert f"{runs[0]}/ is the same run as {runs[0]} and counts once" in err
 
 
-def test_runs_are_scored_under_another_option_without_being_changed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_scored_under_another_option_without_being_changed(tmp_path, capsys):
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")
     changes = ("--set", "finds.limits.least=2", "--json")
@@ -429,14 +287,7 @@ def test_runs_are_scored_under_another_option_without_being_changed(
     assert summary["not_comparable_because"] == ["scored with limits.least 1 → 2"]
 
 
-def test_an_option_that_decided_what_was_asked_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be scored with these changes") as caught:
-        compared(*three_runs(tmp_path), "--set", "window=50")
-    assert "window 100 → 50" in str(caught.value)
-    assert "changes of limits.least" in str(caught.value)
-
-
-def test_a_gate_on_a_task_that_is_left_out_is_refused(tmp_path: Path) -> None:
+def test_a_gate_on_a_task_that_is_left_out_is_refused(tmp_path):
     found = {"ann": [1], "bob": [2]}
     runs = [a_run(tmp_path, name, found, tasks=("s", "t")) for name in ("one", "two")]
     with pytest.raises(UsageError, match="`--task` leaves t out") as caught:
@@ -445,7 +296,7 @@ def test_a_gate_on_a_task_that_is_left_out_is_refused(tmp_path: Path) -> None:
     assert compared(*runs, "--task", "s", "--gate", "s.many>-1") == 0
 
 
-def test_one_run_is_counted_as_one(tmp_path: Path) -> None:
+def test_one_run_is_counted_as_one(tmp_path):
     one = a_run(tmp_path, "one", {"ann": [1]})
     with pytest.raises(UsageError) as caught:
         compared(one, "--gate", "t.many>0")
@@ -455,14 +306,12 @@ def test_one_run_is_counted_as_one(tmp_path: Path) -> None:
     assert caught.value.found == "1 run and 1 task"
 
 
-def test_a_task_that_no_run_has_is_refused(tmp_path: Path) -> None:
+def test_a_task_that_no_run_has_is_refused(tmp_path):
     with pytest.raises(UsageError, match="no task 'u'"):
         compared(*three_runs(tmp_path), "--task", "u")
 
 
-def test_where_nothing_can_be_compared_no_file_is_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_where_nothing_can_be_compared_no_file_is_written(tmp_path, capsys):
     plain = a_run(tmp_path, "one", {"ann": [1], "bob": []}, benchmark="plain")
     unfinished = a_run(tmp_path, "two", {"ann": [1]}, items=None)
     for run in (plain, unfinished):

@@ -7,10 +7,9 @@ import pytest
 
 from harness.base.errors import UsageError
 from harness.cli import run as run_command
-from harness.cli.config import VARIABLES
 from harness.cli.main import main
 from harness.cli.run_options import run_options
-from harness.cli.setting import Setting, misspelt
+from harness.cli.setting import Setting
 from harness.cli.settings_sources import line_of
 
 
@@ -69,15 +68,6 @@ def test_every_option_of_a_run_is_a_setting_or_meant_for_one_command():
     assert {"model", "judge", "role", "store", "max_calls"} <= settable
 
 
-def test_no_variable_of_the_harness_bears_the_name_of_an_option(monkeypatch):
-    settable = {one.name: one for one in run_options() if isinstance(one, Setting)}
-    options = {one.envvar for one in settable.values()}
-    for variable in VARIABLES:
-        assert variable not in options
-        monkeypatch.setenv(variable, "x")
-    assert misspelt(settable).keys() & VARIABLES.keys() == set()
-
-
 def test_tables_and_lists_are_what_the_command_line_would_have(settings):
     settings.write(
         """
@@ -130,36 +120,11 @@ def test_what_has_names_is_overridden_name_by_name(settings):
     assert asked.changes == {"window": 9, "least": 2}
 
 
-@pytest.mark.parametrize("option", [("--judge", "lexical"), ("--role", "judge=lexical")])
-@pytest.mark.parametrize("line", ['judge = "openai:m"', 'role = { judge = "openai:m" }'])
-def test_the_judge_is_one_however_it_is_given(settings, option, line):
-    settings.write(line)
-    assert settings.asked("--model", "baseline", "--tasks", "t", *option).roles == {
-        "judge": "lexical"
-    }
-
-
-def test_a_place_for_all_data_is_meant_for_all(settings):
-    settings.write('data = { a = "x" }')
-    assert settings.asked("--model", "m", "--tasks", "t", "--data", "sample").data == "sample"
-
-
-def test_who_names_a_model_names_its_arguments_too(settings):
-    settings.write('model = "openai"\nmodel_args = "model=m,seed=false"')
-    assert settings.asked("--tasks", "t", "--model", "baseline").model_args == {}
-    assert settings.asked("--tasks", "t", "--model_args", "model=n").model_args == {"model": "n"}
-
-
 def test_settings_may_refuse_plugins_that_are_not_in_order(settings, site, monkeypatch, printed):
     site.install("broken", {"broken": "broken_plugin"}, {"broken_plugin.py": "1 / 0"})
     settings.write('strict_plugins = true\nmodel = "baseline"\ntasks = "t"')
     assert "--strict_plugins" in printed("run", code=1).err
     assert settings.asked("run", "--no-strict-plugins").model == "baseline"
-
-
-def test_a_key_in_both_spellings_is_what_the_last_says(settings):
-    settings.write('model = "baseline"\ntasks = "t"\nnum-repeats = 2\nnum_repeats = 3')
-    assert settings.asked("run").num_repeats == 3
 
 
 @pytest.mark.parametrize("word", ["false", "0", "off", "No"])
@@ -170,14 +135,6 @@ def test_a_switch_of_a_file_can_be_taken_back(settings, monkeypatch, word):
     assert settings.asked(*least, "--no-structured").structured is False
     monkeypatch.setenv("HARNESS_STRUCTURED", word)
     assert settings.asked(*least).structured is False
-
-
-def test_a_store_that_is_named_takes_back_that_there_is_none(settings):
-    settings.write("no_store = true")
-    least = ("--model", "baseline", "--tasks", "t")
-    assert settings.asked(*least).use_store is False
-    asked = settings.asked(*least, "--store", "calls.sqlite")
-    assert (asked.use_store, asked.store) == (True, Path("calls.sqlite"))
 
 
 def test_a_variable_gives_several_line_by_line_and_none_when_it_is_empty(settings, monkeypatch):
@@ -194,6 +151,42 @@ kind = "openai"
 base_url = "http://localhost:8000/v1"
 model = "small"
 """
+
+
+LEAST = ("--model", "baseline", "--tasks", "t")
+BASE = "openai:base_url=http://localhost:8000/v1,model="
+SETTLED = [
+    ('data = { a = "x" }', [*LEAST, "--data", "sample"], {"data": "sample"}),
+    ("num-repeats = 2\nnum_repeats = 3", LEAST, {"num_repeats": 3}),
+    ("no_store = true", LEAST, {"use_store": False}),
+    (
+        "no_store = true", [*LEAST, "--store", "calls.sqlite"],
+        {"use_store": True, "store": Path("calls.sqlite")},
+    ),
+    # Who names a model names its arguments too.
+    ('model = "openai"\nmodel_args = "model=m,seed=false"', LEAST, {"model_args": {}}),
+    (
+        'model = "openai"\nmodel_args = "model=m,seed=false"',
+        ["--tasks", "t", "--model_args", "model=n"], {"model_args": {"model": "n"}},
+    ),
+    ('judge = "openai:m"', [*LEAST, "--role", "judge=lexical"], {"roles": {"judge": "lexical"}}),
+    (
+        'role = { judge = "openai:m" }', [*LEAST, "--judge", "lexical"],
+        {"roles": {"judge": "lexical"}},
+    ),
+    (NAMED, ["--model", "openai:local", "--tasks", "t"], {"model_args": {"model": "local"}}),
+    (
+        NAMED, [*LEAST, "--judge", "panel:local:a+openai:c\\+d+local:model=b"],
+        {"roles": {"judge": f"panel:{BASE}a+openai:c\\+d+{BASE}b"}},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words", "expected"), SETTLED)
+def test_what_is_settled_by_a_file_and_a_command(settings, text, words, expected):
+    settings.write(text)
+    asked = settings.asked(*words)
+    assert {name: getattr(asked, name) for name in expected} == expected
 
 
 def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
@@ -222,13 +215,6 @@ def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings)
     changed = ("--model", "local", "--model_args", "revision=b", "--tasks", "t")
     assert settings.asked(*changed).name is None
     assert settings.asked(*changed, "--name", "mine").name == "mine"
-
-
-def test_a_model_of_that_name_behind_a_kind_is_not_the_named_one(settings):
-    settings.write(NAMED)
-    assert settings.asked("--model", "openai:local", "--tasks", "t").model_args == {
-        "model": "local"
-    }
 
 
 def test_the_folder_s_model_of_a_name_replaces_the_user_s(settings):
@@ -280,19 +266,6 @@ def test_a_file_that_means_nothing_is_reported_with_file_line_and_key(settings, 
     error = refused(capsys, "--model", "baseline", "--tasks", "interests", "--judge", "lexical")
     assert [part for part in said if part not in error] == []
     assert KEY not in error and "sk-proj-Zb81nQ0xkW4tRv7LmP2d" not in error
-
-
-def test_a_wrong_argument_of_a_named_model_is_reported_with_its_place(
-    settings, capsys, monkeypatch
-):
-    monkeypatch.undo()
-    monkeypatch.chdir(settings.folder)
-    settings.write("\n" + NAMED + "reversion = 'a'\n")
-    error = refused(
-        capsys, "--model", "local", "--tasks", "interests", "--judge", "lexical", "--data", "sample"
-    )
-    assert error.startswith("harness: harness.toml:3 (--model_args): an openai model has no arg")
-    assert "did you mean 'revision'?" in error
 
 
 @pytest.mark.parametrize(
@@ -371,15 +344,6 @@ def test_config_lists_values_sources_and_what_they_override(settings, printed, m
     ]  # fmt: skip
 
 
-def test_config_shows_the_concurrency_that_holds(settings, printed):
-    lines = printed("config").out.splitlines()
-    (line,) = [line for line in lines if line.split()[:1] == ["concurrency"]]
-    assert " ".join(line.split()) == "concurrency 64, or the model's own default"
-    lines = printed("config", "--concurrency", "3").out.splitlines()
-    (line,) = [line for line in lines if line.split()[:1] == ["concurrency"]]
-    assert line.split()[1] == "3"
-
-
 def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
     settings.write('[set]\n"t.api_key" = "hunter2"\n')
     changes = ("t.password=hunter3", "t.server={api_key: hunter4, port: 1}", "window=3")
@@ -393,13 +357,6 @@ def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
     assert settled["set.t.api_key"] == settled["set.t.password"] == "[redacted]"
     assert json.loads(settled["set.t.server"]) == {"api_key": "[redacted]", "port": 1}
     assert settled["set.window"] == "3"
-
-
-def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, printed):
-    settings.write("seed = 2")
-    assert "overrides" not in printed("config", "--seed", "7").out
-    lines = [line.split() for line in printed("config", "--seed", "7", "--all").out.splitlines()]
-    assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
 
 
 @pytest.mark.parametrize(
@@ -424,17 +381,6 @@ def test_a_table_in_place_of_a_file_reaches_its_option_whole(settings):
     assert ctx.params["prices"] == {"openai:m": {"input": 1.5}}
     error = ctx.obj.with_source(UsageError("no price", where='prices, [prices."openai:m"]'))
     assert error.where == 'harness.toml:1 (prices, [prices."openai:m"])'
-
-
-def test_a_name_stands_for_its_model_in_a_panel_too(settings):
-    settings.write(NAMED)
-    asked = settings.asked(
-        "--model", "baseline", "--tasks", "t", "--judge", "panel:local:a+openai:c\\+d+local:model=b"
-    )
-    base = "http://localhost:8000/v1"
-    assert asked.roles == {
-        "judge": f"panel:openai:base_url={base},model=a+openai:c\\+d+openai:base_url={base},model=b"
-    }
 
 
 def test_hosts_that_only_files_name_are_known(settings, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,14 @@ from harness.runs.manifest import Manifest, Session, stage_finished
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import score_task
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder without settings, `runs` in it, and no settings of the user."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
-def scored(folder: RunFolder) -> None:
+def scored(folder):
     score_task(folder, folder.manifest(), "toy", load_plugins().benchmark("toybench"))
 
 
-def another(beside: RunFolder, name: str, **changes: Any) -> RunFolder:
+def another(beside, name, **changes):
     """A run beside another, with another manifest and no task."""
     folder = RunFolder(beside.path.parent / name)
     folder.path.mkdir()
@@ -38,9 +32,7 @@ def another(beside: RunFolder, name: str, **changes: Any) -> RunFolder:
     return folder
 
 
-def test_each_run_with_what_it_found_or_how_far_it_is(
-    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
-) -> None:
+def test_each_run_with_what_it_found_or_how_far_it_is(kept_run, toy_plugin, shown):
     scored(kept_run)
     lines = shown().splitlines()
     assert lines[0] == "1 run; `harness show RUN` shows one in full"
@@ -51,10 +43,8 @@ def test_each_run_with_what_it_found_or_how_far_it_is(
     assert len(lines) == 6
 
 
-def test_the_newest_comes_first_and_says_how_it_ended(
-    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
-) -> None:
-    def begun(day: int) -> tuple[Session, ...]:
+def test_the_newest_comes_first_and_says_how_it_ended(kept_run, toy_plugin, shown):
+    def begun(day):
         return (Session(started=f"2030-01-{day:02}T10:00:00Z"),)
 
     another(kept_run, "a", sessions=begun(2), status="failed", problem="no\nmoney", limit=7)
@@ -69,9 +59,7 @@ def test_the_newest_comes_first_and_says_how_it_ended(
     assert "  2030-01-01 10:00:00 UTC, m-1, too many failures, 0 of 0 tasks finished" in lines
 
 
-def test_a_run_at_work_is_told_from_one_that_was_killed(
-    kept_run: RunFolder, shown: Callable[..., str]
-) -> None:
+def test_a_run_at_work_is_told_from_one_that_was_killed(kept_run, shown):
     kept_run.lock()
     assert ", at work, " in shown()
     kept_run.unlock()
@@ -86,9 +74,7 @@ def test_a_run_at_work_is_told_from_one_that_was_killed(
     assert ", killed, " in shown()
 
 
-def test_damaged_and_foreign_folders_are_told_and_hide_nothing(
-    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
-) -> None:
+def test_damaged_and_foreign_folders_are_told_and_hide_nothing(kept_run, toy_plugin, shown):
     (kept_run.path.parent / "foreign").mkdir()
     (kept_run.path.parent / "notes.txt").write_text("no folder")
     damaged = kept_run.path.parent / "damaged"
@@ -111,9 +97,7 @@ def test_damaged_and_foreign_folders_are_told_and_hide_nothing(
     assert "summary" in toy["problem"]
 
 
-def test_the_main_metric_is_over_repeats_their_mean(
-    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
-) -> None:
+def test_the_main_metric_is_over_repeats_their_mean(kept_run, toy_plugin, shown):
     scored(kept_run)
     manifest = kept_run.manifest()
     entries = {"toy": manifest.tasks["toy"], "toy@2": manifest.tasks["toy"]}
@@ -132,9 +116,7 @@ def test_the_main_metric_is_over_repeats_their_mean(
     assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
 
 
-def test_many_tasks_of_one_run_are_cut_and_counted(
-    kept_run: RunFolder, toy_plugin: None, shown: Callable[..., str]
-) -> None:
+def test_many_tasks_of_one_run_are_cut_and_counted(kept_run, toy_plugin, shown):
     scored(kept_run)
     manifest = kept_run.manifest()
     manifest = stage_finished(manifest, "later", "name", items=1)
@@ -147,8 +129,8 @@ def test_many_tasks_of_one_run_are_cut_and_counted(
 
 
 def test_where_runs_are_is_what_the_command_says_or_the_settings(
-    kept_run: RunFolder, toy_plugin: None, tmp_path: Path, shown: Callable[..., str]
-) -> None:
+    kept_run, toy_plugin, tmp_path, shown
+):
     kept_run.path.parent.rename(tmp_path / "results")
     assert shown() == "no runs in runs\n"
     name = "20260101T000000-m-01234567"
@@ -161,27 +143,14 @@ def test_where_runs_are_is_what_the_command_says_or_the_settings(
         shown("--output_path", "elsewhere")
 
 
-def test_a_run_that_is_named_by_its_folder_is_shown_whatever_the_settings_say(
-    kept_run: RunFolder, tmp_path: Path, shown: Callable[..., str]
-) -> None:
-    (tmp_path / "harness.toml").write_text("no TOML")
-    assert "m-1, begun " in shown(str(kept_run.path))
-    with pytest.raises(UsageError, match="not TOML"):
-        shown()
-
-
 @pytest.mark.parametrize("option", [("--sample", "ann"), ("--failures",), ("--task", "toy")])
-def test_what_is_asked_of_one_run_needs_its_name(
-    option: tuple[str, ...], shown: Callable[..., str]
-) -> None:
+def test_what_is_asked_of_one_run_needs_its_name(option, shown):
     with pytest.raises(UsageError, match=f"{option[0]} needs a run"):
         shown(*option)
 
 
-def test_a_folder_that_may_not_be_read_is_told(
-    kept_run: RunFolder, monkeypatch: pytest.MonkeyPatch, shown: Callable[..., str]
-) -> None:
-    def denied(place: Path) -> Any:
+def test_a_folder_that_may_not_be_read_is_told(kept_run, monkeypatch, shown):
+    def denied(place):
         raise PermissionError(13, "Permission denied", str(place))
 
     monkeypatch.setattr(Path, "iterdir", denied)
@@ -191,15 +160,15 @@ def test_a_folder_that_may_not_be_read_is_told(
 
 
 def test_a_run_that_may_not_be_looked_into_costs_only_itself(
-    kept_run: RunFolder,
-    toy_plugin: None,
-    monkeypatch: pytest.MonkeyPatch,
-    shown: Callable[..., str],
-) -> None:
+    kept_run,
+    toy_plugin,
+    monkeypatch,
+    shown,
+):
     (kept_run.path.parent / "theirs").mkdir()
     look = Path.is_dir
 
-    def is_dir(path: Path) -> bool:
+    def is_dir(path):
         if path.name == "theirs":
             raise PermissionError(13, "Permission denied", str(path))
         return look(path)

@@ -1,7 +1,5 @@
 """The fields of a struct as options of a command, and what is said of values that do not fit."""
 
-from __future__ import annotations
-
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -31,20 +29,16 @@ class Required(msgspec.Struct, frozen=True, kw_only=True):
     human_labels: str
 
 
-class Kebab(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    min_users: int = 1
-
-
 class Paired(msgspec.Struct, frozen=True, kw_only=True):
     low: int = 0
     high: int = 1
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.low > self.high:
             raise ValueError("low is above high")
 
 
-def read(kind: type[msgspec.Struct], *arguments: str) -> msgspec.Struct:
+def read(kind, *arguments):
     tool = Command("tool", params=options_of(kind))
     try:
         return struct_from(tool.make_context("harness data tool", [*arguments]).params, kind)
@@ -52,12 +46,12 @@ def read(kind: type[msgspec.Struct], *arguments: str) -> msgspec.Struct:
         raise usage_error(error) from error
 
 
-def help_of(kind: type[msgspec.Struct]) -> str:
+def help_of(kind):
     tool = Command("tool", params=options_of(kind))
     return " ".join(tool.get_help(click.Context(tool)).split())
 
 
-def refused(kind: type[msgspec.Struct], *arguments: str) -> str:
+def refused(kind, *arguments):
     with pytest.raises(UsageError) as caught:
         read(kind, *arguments)
     return str(caught.value)
@@ -79,10 +73,6 @@ def test_numbers_are_read_as_people_write_them():
         assert "the value of --share is not valid" in refused(Options, f"--share={text}")
 
 
-def test_a_name_with_dashes_of_its_own_is_met_as_well():
-    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
-
-
 def test_texts_become_what_the_fields_are():
     given = read(Options, "--from", "5", "--share", "0.25", "--by", "model", "--out", "a/b.csv")
     assert given == Options(source="5", share=0.25, by="model", out=Path("a/b.csv"))
@@ -94,44 +84,31 @@ def test_lists_are_given_by_repetition_and_bools_as_flags():
     assert given == Options(above=[1.0, 2.5], kinds=("b", "a"), published=True, folded=False)
 
 
+WHOLE = "a whole number, at least 1"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "option", "found", "expected"),
     [
-        (
-            ["--min-users", "many"],
-            "the value of --min_users is not valid\n  found:    many\n"
-            "  expected: a whole number, at least 1",
-        ),
-        (
-            ["--min-users", "0"],
-            "the value of --min_users is not valid\n  found:    0\n"
-            "  expected: a whole number, at least 1",
-        ),
-        (
-            ["--share", "half"],
-            "the value of --share is not valid\n  found:    half\n  expected: a number",
-        ),
-        (
-            ["--above", "1", "--above", "x"],
-            "the value of --above is not valid\n  found:    1, x\n  expected: a number",
-        ),
+        (["--min-users", "many"], "--min_users", "many", WHOLE),
+        (["--min-users", "0"], "--min_users", "0", WHOLE),
+        (["--share", "half"], "--share", "half", "a number"),
+        (["--share=inf"], "--share", "inf", "a finite number"),
+        (["--above=nan"], "--above", "nan", "a finite number"),
+        (["--above", "1", "--above", "x"], "--above", "1, x", "a number"),
         (
             ["--by", "users"],
-            "the value of --by is not valid\n  found:    users\n"
-            "  expected: one of model, user\n  to do:    did you mean 'user'?",
+            "--by",
+            "users",
+            "one of model, user\n  to do:    did you mean 'user'?",
         ),
-        (
-            ["--kinds", "a", "--kinds", "c"],
-            "the value of --kinds is not valid\n  found:    a, c\n  expected: one of a, b",
-        ),
+        (["--kinds", "a", "--kinds", "c"], "--kinds", "a, c", "one of a, b"),
     ],
 )
-def test_a_value_that_does_not_fit_is_told_with_its_option(arguments, said):
-    assert refused(Options, *arguments) == said
-
-
-def test_a_mistyped_option_is_told_with_the_nearest():
-    assert "did you mean '--min_users'?" in refused(Options, "--min-user", "3")
+def test_a_value_that_does_not_fit_is_told_with_its_option(arguments, option, found, expected):
+    assert refused(Options, *arguments) == (
+        f"the value of {option} is not valid\n  found:    {found}\n  expected: {expected}"
+    )
 
 
 def test_an_option_without_default_must_be_given():
@@ -183,14 +160,6 @@ def test_an_enum_is_given_and_told_by_its_values():
     assert "--sizes small|large may be given again; default: large" in words
 
 
-@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
-@pytest.mark.parametrize("option", ["--share", "--above"])
-def test_a_number_without_a_value_is_refused(option, number):
-    assert refused(Options, f"{option}={number}") == (
-        f"the value of {option} is not valid\n  found:    {number}\n  expected: a finite number"
-    )
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -212,7 +181,7 @@ def test_a_field_that_no_word_can_give_is_the_plugins_error(kind):
 class Divided(msgspec.Struct, frozen=True, kw_only=True):
     high: int | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.high is not None:
             raise TypeError("high is of the wrong kind")
 

@@ -4,7 +4,6 @@ import json
 from textwrap import dedent
 
 import pytest
-from builders.processes import run_python
 
 from harness.cli.main import main
 
@@ -52,12 +51,6 @@ def test_a_group_is_shown_with_its_members_and_without_tags(books, printed):
         "groups:\n"
         "  books  (books_one, books_two)\n"
     )
-
-
-def test_all_tasks_are_listed_with_their_tags(books, printed):
-    said = " ".join(printed("tasks", "--all").out.split())
-    assert " books_one Which book is next. " in said
-    assert " paper books_one, books_two" in said
 
 
 def test_what_there_is_fits_one_screen(printed, monkeypatch):
@@ -218,50 +211,6 @@ def test_only_the_benchmarks_of_tasks_named_in_full_are_made(books, printed):
     assert "ZeroDivisionError" in said.err
 
 
-def test_long_descriptions_are_wrapped(books, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "45")
-    file = books.folder / "books_made_up/task_configs/one.yaml"
-    file.write_text("task: books_one\ndescription: Which of many books a person reads next.\n")
-    main(["tasks", "books_o"])
-    assert capsys.readouterr().out == (
-        "tasks:\n  books_one  Which of many books a person\n             reads next.\n"
-    )
-
-
-def test_the_json_holds_the_same_and_more(books, printed):
-    books.install("bad", {"bad": "no_such_module_at_all"}, {})
-    said = json.loads(printed("tasks", "books", "--json").out)
-    folder = books.folder / "books_made_up/task_configs"
-    assert said["tasks"][0] == {
-        "name": "books_one",
-        "description": "Which book is next.",
-        "tags": ["paper"],
-        "benchmark": "books",
-        "version": 3,
-        "source": "books_made_up",
-        "file": str(folder / "one.yaml"),
-    }
-    assert [task["name"] for task in said["tasks"]] == ["books_one", "books_two"]
-    assert said["groups"] == [
-        {
-            "name": "books",
-            "description": "",
-            "tags": [],
-            "members": ["books_one", "books_two"],
-            "source": "books_made_up",
-            "file": str(folder / "all.yaml"),
-        }
-    ]
-    assert said["tags"] == {"paper": ["books_one", "books_two"]}
-    assert said["broken"] == [
-        {
-            "plugin": "bad",
-            "distribution": "bad",
-            "error": "ModuleNotFoundError: No module named 'no_such_module_at_all'",
-        }
-    ]
-
-
 def test_broken_plugins_and_files_are_named_beside_the_list(books, printed):
     books.install(
         "bad",
@@ -310,15 +259,3 @@ def test_many_tasks_of_one_file_are_one_line_until_they_are_asked_for(books, cap
     said = capsys.readouterr().out
     assert "books_easy_1" in said
     assert "{n}" not in said
-
-
-def test_a_pattern_that_matches_nothing_is_a_usage_error(books, printed):
-    assert "did you mean 'books_one'?" in printed("tasks", "bokks_one", code=2).err
-
-
-def test_listing_imports_neither_schema_nor_tables():
-    code = (
-        "import sys\nfrom harness.cli.main import main\nmain(['tasks', '--json'])\n"
-        "print(sorted({'jsonschema', 'rich', 'jinja2', 'numpy'} & set(sys.modules)))"
-    )
-    assert run_python(code).splitlines()[-1] == "[]"

@@ -1,14 +1,11 @@
 """`harness data`: tools are listed, used with their own options, and their reports shown."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from harness import registry as plugin_manager
 from harness.analysis.analysis import no_progress, tool_from
-from harness.cli.main import COMMANDS
 from harness.cli.tool_progress import shown_progress
 
 FETCH = "fetch the data of tasks, for runs without a network"
@@ -72,35 +69,10 @@ def tools(site, monkeypatch):
     monkeypatch.setenv("HARNESS_PLUGINS", "counting")
 
 
-def test_without_a_name_the_tools_are_listed(printed):
-    assert printed("data").out == (
-        f"  fetch  {FETCH}\n  where  {WHERE}\n  count  Counts words.\n  gone   Cannot be made.\n"
-    )
-
-
 def test_without_plugins_the_harness_has_its_own_commands(monkeypatch, printed):
     monkeypatch.undo()
     monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
     assert printed("data").out == f"  fetch  {FETCH}\n  where  {WHERE}\n"
-
-
-def test_the_harness_has_an_analysis_of_its_own(monkeypatch, printed):
-    monkeypatch.undo()
-    monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
-    assert printed("analyse").out == (
-        "any benchmark:\n  forest  each metric of each run, with its interval\n"
-    )
-
-
-def test_the_list_as_json(printed):
-    assert json.loads(printed("data", "--json").out) == {
-        "data_tools": [
-            {"name": "fetch", "description": FETCH},
-            {"name": "where", "description": WHERE},
-            {"name": "count", "description": "Counts words."},
-            {"name": "gone", "description": "Cannot be made."},
-        ]
-    }
 
 
 def test_a_tool_is_used_with_its_options(printed):
@@ -113,17 +85,6 @@ def test_a_tool_is_used_with_its_options(printed):
         "milk      1      —",
         "  Counted once.",
     ]
-
-
-def test_a_report_as_json(printed):
-    document = json.loads(printed("data", "count", "--json", "--from", "tea", "--words", "tea").out)
-    assert document["tool"] == "count"
-    assert document["drawn"] == []
-    assert document["report"]["sheets"][0]["rows"] == [["tea", 1, None]]
-
-
-def test_an_option_that_must_be_given_is_named(printed):
-    assert "--from" in printed("data", "count", code=2).err
 
 
 def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it(printed):
@@ -171,14 +132,6 @@ def test_the_tools_of_one_command_are_none_of_another(printed):
         "no plugin offers the tool 'weigh'" in printed("data", "weigh", "--from", "tea", code=2).err
     )
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
-
-
-def test_a_word_that_is_nobodys_command_is_named_with_the_nearest(printed):
-    assert printed("wrods", code=2).err == (
-        "harness: no command 'wrods'\n"
-        f"  expected: {', '.join(COMMANDS)}, words, or options of a run, such as --model\n"
-        "  to do:    did you mean 'words'?\n"
-    )
 
 
 class Clock:

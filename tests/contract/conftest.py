@@ -1,13 +1,10 @@
 """An environment that holds the built wheel and nothing of the checkout."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +21,7 @@ class Environment:
     folder: Path
     elsewhere: Path
 
-    def run(self, *command: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command, **extra):
         """Runs a command of the environment; `extra` are environment variables."""
         program, *arguments = command
         return subprocess.run(
@@ -37,13 +34,13 @@ class Environment:
             check=False,
         )
 
-    def said(self, *command: str, **extra: str) -> str:
+    def said(self, *command, **extra):
         """What a command printed; it has to end well."""
         result = self.run(*command, **extra)
         assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
         return result.stdout
 
-    def install(self, wheel: Path) -> None:
+    def install(self, wheel):
         """Installs a wheel from its file alone."""
         _succeed(
             sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
@@ -51,7 +48,7 @@ class Environment:
         )  # fmt: skip
 
 
-def _environment(folder: Path) -> Mapping[str, str]:
+def _environment(folder):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {
         **kept,
@@ -61,7 +58,7 @@ def _environment(folder: Path) -> Mapping[str, str]:
     }
 
 
-def _succeed(*command: str, where: Path) -> None:
+def _succeed(*command, where):
     result = subprocess.run(
         command, cwd=where, env=_environment(where), capture_output=True, text=True, check=False
     )
@@ -69,7 +66,7 @@ def _succeed(*command: str, where: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def shared(tmp_path_factory):
     """The folder of the one wheel and environment of all test processes, which is locked.
 
     Who installs another package into the environment is alone with it.
@@ -83,7 +80,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def built(shared: Path) -> Path:
+def built(shared):
     """The folder that a plain `python -m build` of the checkout filled: sdist, wheel made of it."""
     folder = shared / "built"
     if not list(folder.glob("*.whl")):
@@ -92,7 +89,7 @@ def built(shared: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def environment(shared: Path, built: Path) -> Environment:
+def environment(shared, built):
     """An environment with the wheel, and what it needs linked from the running one."""
     made = Environment(folder=shared / "venv", elsewhere=shared / "elsewhere")
     if not (shared / "ready").exists():
@@ -107,7 +104,7 @@ def environment(shared: Path, built: Path) -> Environment:
     return made
 
 
-def _dependencies() -> Iterator[Path]:
+def _dependencies():
     folders = {Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")}
     for folder in sorted(folders):
         for entry in sorted(folder.iterdir()):

@@ -1,7 +1,5 @@
 """A benchmark stays small enough for somebody else to read it; its sample data do not count."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -21,13 +19,13 @@ HORIZON is two benchmarks, the curation of their data, four networks and an inde
 """
 
 
-def size(package: Path) -> tuple[int, int]:
+def size(package):
     """How many Python files a package has, and how many lines these have together."""
     files = list(package.rglob("*.py"))
     return len(files), sum(len(file.read_text("utf-8").splitlines()) for file in files)
 
 
-def limits(name: str) -> tuple[int, int]:
+def limits(name):
     """The files and lines that the package of that name may have."""
     return LIMITS.get(name, (MOST_FILES, MOST_LINES))
 

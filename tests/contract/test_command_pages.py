@@ -1,7 +1,5 @@
 """docs/commands.md holds every command and option as it is."""
 
-from __future__ import annotations
-
 from golden.command_pages import PAGE, page_text
 
 from harness.cli.main import COMMANDS, harness

@@ -1,7 +1,5 @@
 """Our own benchmarks keep what `check_plugin` asks of everybody's runs: each check is a test."""
 
-from __future__ import annotations
-
 import pytest
 from builders.conformance import (
     BENCHMARKS,

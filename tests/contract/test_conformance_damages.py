@@ -1,7 +1,5 @@
 """Our own benchmarks keep what `check_plugin` asks of damaged answers, and of batches."""
 
-from __future__ import annotations
-
 import pytest
 from builders.conformance import BENCHMARKS, OF_DAMAGES, checked  # noqa: F401 - a fixture
 

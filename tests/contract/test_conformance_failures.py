@@ -1,7 +1,5 @@
 """Our own benchmarks keep what `check_plugin` asks where runs are cut off and all calls fail."""
 
-from __future__ import annotations
-
 import pytest
 from builders.conformance import BENCHMARKS, OF_BREAKS, checked  # noqa: F401 - a fixture
 

@@ -5,8 +5,6 @@ were worked out from the JSON texts beside them with `hashlib` alone:
 `hashlib.blake2b(text.encode(), digest_size=16).hexdigest()`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -133,7 +131,7 @@ print(json.dumps([[digest(v) for v in values], stable_int(7, "user-1"), hash("a"
 """
 
 
-def keys_under(hash_seed: str) -> tuple[list[str], int, int]:
+def keys_under(hash_seed):
     """Keys of the golden values as a process with that PYTHONHASHSEED makes them."""
     result = subprocess.run(
         [sys.executable, "-c", PRINT_KEYS],

@@ -1,7 +1,5 @@
 """Every hook is documented, typed, and called in a real run by a plugin that has them all."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os

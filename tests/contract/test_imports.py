@@ -1,13 +1,12 @@
 """Which room imports which: imports inside functions and imports for types count too."""
 
-from __future__ import annotations
-
 import ast
+import functools
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from builders.statements import statements
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(path.name for path in (ROOT / "plugins").iterdir() if path.is_dir())
@@ -26,7 +25,7 @@ SHARED_STEMS = {"__init__"}
 """File names that several rooms have; those of `contracts` and `cli` are free."""
 
 
-def modules(*packages: Path) -> dict[str, Path]:
+def modules(*packages):
     """Each module of the packages with its file."""
     found = {}
     for package in packages:
@@ -40,9 +39,9 @@ HARNESS = modules(ROOT / "harness")
 ALL = HARNESS | modules(*(ROOT / "plugins" / name for name in PLUGINS))
 
 
-def imported(source: str, known: object = ALL) -> Iterator[str]:
+def imported(source, known=ALL):
     """The modules among the known ones that a source imports anywhere."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -52,15 +51,18 @@ def imported(source: str, known: object = ALL) -> Iterator[str]:
                 yield full if full in known else node.module
 
 
-def arrows(packages: dict[str, Path]) -> dict[str, set[str]]:
+@functools.cache
+def imported_by(path):
+    """The modules of the harness and its plugins that a file imports."""
+    return frozenset(each for each in imported(path.read_text("utf-8")) if each in ALL)
+
+
+def arrows(packages):
     """Each module with the modules of the harness and its plugins that it imports."""
-    return {
-        name: {each for each in imported(path.read_text("utf-8")) if each in ALL} - {name}
-        for name, path in packages.items()
-    }
+    return {name: imported_by(path) - {name} for name, path in packages.items()}
 
 
-def room_of(module: str) -> str:
+def room_of(module):
     """The room of a module of the harness."""
     return module.split(".")[1]
 
@@ -89,7 +91,7 @@ def test_no_modules_import_each_other_in_a_circle():
     assert circle(arrows(ALL)) == []
 
 
-def circle(graph: dict[str, set[str]]) -> list[str]:
+def circle(graph):
     """A circle of imports; empty if there is none."""
     left = {node: set(others) for node, others in graph.items()}
     while free := [node for node, others in left.items() if not others & left.keys()]:

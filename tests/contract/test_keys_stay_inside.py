@@ -1,11 +1,7 @@
 """A key that a model is given, wherever it is planted, is neither written nor printed."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64encode
-from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -52,7 +48,7 @@ ELSEWHERE = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """A folder, a home and a cache of its own, without a hub."""
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_CUSTOM_HEADERS"):
@@ -65,7 +61,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def traces(folder: Path, capsys, *, given: tuple[str, ...] = ()) -> Iterator[str]:
+def traces(folder, capsys, *, given=()):
     """Where a trace of the key was printed or written, but for the files that were given it."""
     printed = capsys.readouterr()
     texts = {"stdout": printed.out.encode(), "stderr": printed.err.encode()}
@@ -77,7 +73,7 @@ def traces(folder: Path, capsys, *, given: tuple[str, ...] = ()) -> Iterator[str
         yield from (f"{name}: {trace}" for trace in TRACES if trace.encode() in text)
 
 
-def arguments() -> Iterator[tuple[str, str, str]]:
+def arguments():
     """Every argument of every kind of model, and how the key is planted in it."""
     for kind, (_, listed) in KINDS.items():
         for name in (*(each for each in listed if each != "any other"), *ELSEWHERE[kind]):
@@ -115,7 +111,7 @@ def test_a_key_in_an_argument_is_refused_and_not_repeated(folder, capsys, monkey
     assert list(traces(folder, capsys)) == []
 
 
-def echo(asked: faults.Asked) -> faults.Fault | None:
+def echo(asked):
     """Answers and errors that repeat the key, each in another form, as JSON and as text."""
     form = FORMS[asked.number // 3 % len(FORMS)]
     if asked.number % 3 == 0:

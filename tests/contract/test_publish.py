@@ -1,7 +1,5 @@
 """The walk of CONTRIBUTING.md to a published benchmark, typed as it stands there."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 SECTION, PROMPT = "\n## Publish a benchmark in 30 minutes\n", "    $ "
 
 
-def commands() -> list[str]:
+def commands():
     """The commands of the section, in their order."""
     section = PAGE.read_text("utf-8").partition(SECTION)[2].partition("\n## ")[0]
     lines = section.splitlines()

@@ -1,7 +1,5 @@
 """The keywords of `harness.evaluate` are the options of a run, with the same defaults."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

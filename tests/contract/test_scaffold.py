@@ -1,7 +1,5 @@
 """What `harness new-plugin` writes is a package that installs, runs, and passes its own tests."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,10 +1,9 @@
 """Modules, functions and parameter lists stay small enough to be read in one go."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator
 from pathlib import Path
+
+from builders.statements import statements
 
 ROOT = Path(__file__).resolve().parents[2]
 HELD = ("harness", "plugins", "benchmarks", "tests/contract", "tests/golden")
@@ -17,12 +16,12 @@ OF_THE_COMMAND = {"harness/api.py": "aevaluate"}
 """A function whose parameters are the command's options; test_python_options.py compares them."""
 
 
-def offenders(source: str, name: str) -> Iterator[str]:
+def offenders(source, name):
     """One line for everything in a file that is over its limit."""
     lines = len(source.splitlines())
     if lines > MOST_LINES_OF_A_FILE:
         yield f"{name}: {lines} lines, at most {MOST_LINES_OF_A_FILE}"
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         length = (node.end_lineno or node.lineno) - node.lineno + 1
@@ -39,7 +38,7 @@ def offenders(source: str, name: str) -> Iterator[str]:
             )
 
 
-def _parameters(arguments: ast.arguments) -> list[str]:
+def _parameters(arguments):
     named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     rest = [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
     return [item.arg for item in [*named, *rest] if item.arg not in {"self", "cls"}]

@@ -1,7 +1,5 @@
 """Code that decides records says by its version that it changed, or old records answer for new."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

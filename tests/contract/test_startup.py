@@ -1,8 +1,7 @@
 """What starts in a moment stays so: the commands that only tell load no heavy module."""
 
-from __future__ import annotations
+import json
 
-import pytest
 from builders.processes import run_python
 
 HEAVY = {
@@ -12,45 +11,44 @@ HEAVY = {
     "setuptools", "pkg_resources", "pooch", "gdown", "requests", "ijson",
 }  # fmt: skip
 
+TELLING = [
+    ["--help"], ["tasks"], ["tasks", "--json"], ["config"], ["completion", "bash"],
+    ["plugins"], ["models"], ["judges"], ["embedders"], ["prompts"],
+]  # fmt: skip
+
 REPORT = """
-import sys
+import io, json, sys
+from contextlib import redirect_stdout
 from harness.cli.main import main
-try:
-    main({arguments!r})
-except SystemExit:
-    pass
-print("LOADED", *sorted({{name.split(".")[0] for name in sys.modules}}))
+for words in json.loads(sys.argv[1]):
+    with redirect_stdout(io.StringIO()) as said:
+        try:
+            main(words)
+        except SystemExit:
+            pass
+    names = {name.split(".")[0] for name in sys.modules}
+    print(json.dumps([words, said.getvalue(), sorted(names)]))
 """
 
 
-def loaded_after(*arguments: str, **variables: str) -> tuple[str, set[str]]:
-    """What the command printed, and the top-level names of all modules that it loaded."""
-    said, _, names = run_python(REPORT.format(arguments=list(arguments)), **variables).rpartition(
-        "LOADED"
-    )
-    return said, set(names.split())
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"], ["tasks"], ["tasks", "--json"], ["config"], ["completion", "bash"],
-        ["plugins"], ["models"], ["judges"], ["embedders"], ["prompts"],
-    ],
-)  # fmt: skip
-def test_a_command_that_only_tells_loads_nothing_heavy(arguments):
-    said, loaded = loaded_after(*arguments)
-    assert said.strip(), "the command printed nothing, so this test would prove nothing"
-    assert "harness" in loaded
-    assert loaded & HEAVY == set()
+def test_commands_that_only_tell_load_nothing_heavy():
+    """One after the other in one process: the first that loads something is named."""
+    for line in run_python(REPORT, json.dumps(TELLING)).splitlines():
+        words, said, loaded = json.loads(line)
+        assert said.strip(), f"{words} printed nothing, so this test would prove nothing"
+        assert "harness" in loaded
+        assert (words, HEAVY & {*loaded}) == (words, set())
 
 
 def test_completions_load_nothing_heavy():
-    said, loaded = loaded_after(
-        _HARNESS_COMPLETE="zsh_complete", COMP_WORDS="harness --tasks ", COMP_CWORD="2"
-    )
+    asked = {
+        "_HARNESS_COMPLETE": "zsh_complete",
+        "COMP_WORDS": "harness --tasks ",
+        "COMP_CWORD": "2",
+    }
+    _, said, loaded = json.loads(run_python(REPORT, "[[]]", **asked).splitlines()[-1])
     assert "interests" in said
-    assert loaded & HEAVY == set()
+    assert HEAVY & {*loaded} == set()
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -1,7 +1,5 @@
 """Every plugin loads, every task file can be run, and every prompt is somebody's and renders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

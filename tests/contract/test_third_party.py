@@ -1,7 +1,5 @@
 """A benchmark of somebody else's, shipped as a wheel of its own, works like one of ours."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

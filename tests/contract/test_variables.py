@@ -1,9 +1,6 @@
 """The environment variables of the harness and its plugins: none is an option's by accident."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -25,7 +22,7 @@ NO_OPTIONS = {
 """Each variable that the code reads or sets, except those of options."""
 
 
-def named() -> set[str]:
+def named():
     """The variables that the code names."""
     files = [*(ROOT / "harness").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")]
     return {
@@ -33,7 +30,7 @@ def named() -> set[str]:
     }
 
 
-def options(command: click.Command, context: click.Context) -> Iterator[click.Option]:
+def options(command, context):
     """The options of a command and of the commands in it."""
     yield from (one for one in command.params if isinstance(one, click.Option))
     if isinstance(command, click.Group):
@@ -44,7 +41,7 @@ def options(command: click.Command, context: click.Context) -> Iterator[click.Op
 
 
 @pytest.fixture(scope="module")
-def known() -> dict[str, list[click.Option]]:
+def known():
     """All options of all commands by the variable that has their name."""
     found: dict[str, list[click.Option]] = {}
     for option in options(harness, click.Context(harness)):

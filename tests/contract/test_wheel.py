@@ -1,7 +1,5 @@
 """What is installed from a plain `python -m build` is what the checkout is."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -18,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 DEMO = ("--model", "baseline", "--judge", "lexical", "--tasks", "interests_all", "--data", "sample")
 
 
-def files_under(folder: str, suffixes: set[str]) -> set[str]:
+def files_under(folder, suffixes):
     """The files of a folder of the checkout, relative to it."""
     base = ROOT / folder
     return {str(p.relative_to(base)) for p in base.rglob("*") if p.suffix in suffixes}

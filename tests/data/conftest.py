@@ -1,19 +1,14 @@
 """A hub on loopback with a data set, and what reads it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
-from builders.hub_server import Hub, asking, serving_hub
-from builders.web_server import Web, serving
+from builders.hub_server import asking, serving_hub
+from builders.tables import data_in
+from builders.web_server import serving
 from msgspec import convert
 
 from harness.base.errors import DataError
 from harness.contracts.task import DataSpec
-from harness.data import open_dataset, web_file
+from harness.data import web_file
 from harness.data.fetching import OFFLINE
 
 FIRST = "1" * 40
@@ -21,7 +16,7 @@ SECOND = "2" * 40
 
 
 @pytest.fixture
-def hub() -> Iterator[Hub]:
+def hub():
     """A running hub with one data set of two commits; the second changed a value."""
     with serving_hub() as hub:
         hub.repos["people/notes"] = {
@@ -32,20 +27,20 @@ def hub() -> Iterator[Hub]:
         yield hub
 
 
-def rows(text: str) -> bytes:
+def rows(text):
     return b'{"user": "u1", "text": "%s", "n": 1}\n{"user": "u2", "text": "b", "n": 2}\n' % (
         text.encode()
     )
 
 
 @pytest.fixture
-def web() -> Iterator[Web]:
+def web():
     with serving() as web:
         yield web
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """The folder of downloads of this test, which may use the network and repeats at once."""
     for name in OFFLINE:
         monkeypatch.delenv(name, raising=False)
@@ -55,12 +50,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def fetch(tmp_path: Path) -> Any:
+def fetch(tmp_path):
     """Fetch a repository, or some of its files, into the hub cache of this test."""
 
     from huggingface_hub import snapshot_download
 
-    def run(repo: str, *patterns: str, endpoint: str) -> None:
+    def run(repo, *patterns, endpoint):
         with asking(tmp_path, endpoint):
             snapshot_download(repo, repo_type="dataset", allow_patterns=list(patterns) or None)
 
@@ -68,14 +63,12 @@ def fetch(tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def load(tmp_path: Path) -> Any:
+def load(tmp_path):
     """Open a task's data with the caches of this test: its rows and what is said about it."""
 
-    def run(spec: dict[str, Any], *, endpoint: str, **settings: str) -> dict[str, Any]:
+    def run(spec, *, endpoint, **settings):
         with asking(tmp_path, endpoint, **settings):
-            data = open_dataset(
-                convert(spec, DataSpec), data=None, limit=None, seed=0, package=None, task="notes"
-            )
+            data = data_in(None, convert(spec, DataSpec), task="notes")
             tables, again = (
                 {name: [row for _, row in data.table(name).rows()] for name in data.tables}
                 for _ in range(2)
@@ -87,10 +80,10 @@ def load(tmp_path: Path) -> Any:
 
 
 @pytest.fixture
-def refused(load: Any) -> Any:
+def refused(load):
     """The error with which the same ends."""
 
-    def run(spec: dict[str, Any], *, endpoint: str) -> DataError:
+    def run(spec, *, endpoint):
         with pytest.raises(DataError) as caught:
             load(spec, endpoint=endpoint)
         return caught.value

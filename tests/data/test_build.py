@@ -1,23 +1,19 @@
 """Data that a data tool builds: once, whole or not at all, and found again."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from builders.hub_server import Hub, asking
+from builders.hub_server import asking
+from builders.tables import data_in
 from builders.web_data import users
-from builders.web_server import CSV, Page, Web, sha256, zipped
+from builders.web_server import CSV, Page, sha256, zipped
 
 from harness.base.errors import DataError, PluginError, StorageError, Unavailable, UsageError
 from harness.contracts.task import (
@@ -30,7 +26,7 @@ from harness.contracts.task import (
     TableSpec,
     UrlSpec,
 )
-from harness.data import TaskData, download_watch, open_dataset, progress_lines
+from harness.data import download_watch, progress_lines
 from harness.data.fetching import BuildTool, Fetching
 from harness.data.hub import fetch_files
 
@@ -43,15 +39,15 @@ pytestmark = pytest.mark.usefixtures("cache")
 class Tool:
     """A data tool that writes all rows of its files into one; `runs` are the files of each run."""
 
-    def __init__(self, fails: Exception | None = None, plugin: str = "mine 1") -> None:
+    def __init__(self, fails=None, plugin="mine 1"):
         self.runs: list[dict[str, list[str]]] = []
         self.fails = fails
         self.plugin = plugin
 
-    def __call__(self, spec: BuildSpec) -> BuildTool:
+    def __call__(self, spec):
         return BuildTool(plugin=self.plugin, options={"seed": 0, **spec.options}, run=self.run)
 
-    def run(self, inputs: Mapping[str, Sequence[Path]], out: Path, _: Any) -> None:
+    def run(self, inputs, out, _):
         self.runs.append({name: [path.name for path in paths] for name, paths in inputs.items()})
         (out / "deep").mkdir(parents=True)
         rows = [
@@ -65,11 +61,11 @@ class Tool:
             raise self.fails
 
 
-def at(address: str, **url: Any) -> InputSpec:
+def at(address, **url):
     return InputSpec(url=UrlSpec(address=address, **url))
 
 
-def building(*inputs: InputSpec, first: tuple[SourceSpec, ...] = (), **options: Any) -> DataSpec:
+def building(*inputs, first=(), **options):
     build = BuildSpec(tool="join", inputs={"reviews": inputs}, options=options)
     return DataSpec(
         sources=(*first, SourceSpec(build=build)),
@@ -77,24 +73,20 @@ def building(*inputs: InputSpec, first: tuple[SourceSpec, ...] = (), **options: 
     )
 
 
-def opened(spec: DataSpec, tool: Tool, *, data: str | None = None, **fetching: Any) -> TaskData:
+def opened(spec, tool, *, data=None, **fetching):
     allowed = Fetching(**{"say": lambda line: None, "tools": tool, **fetching})
-    return open_dataset(
-        spec, data=data, limit=None, seed=0, package=None, task="quiz", fetching=allowed
-    )
+    return data_in(data, spec, task="quiz", fetching=allowed)
 
 
 @pytest.fixture
-def spec(web: Web) -> DataSpec:
+def spec(web):
     """Data built from two addresses, one of them an archive."""
     web.pages["/a.csv"] = Page(CSV)
     web.pages["/b.zip"] = Page(zipped(**{"one.csv": MORE, "two.csv": MORE}))
     return building(at(f"{web.url}/a.csv"), at(f"{web.url}/b.zip"))
 
 
-def test_data_is_built_once_and_then_needs_neither_network_nor_inputs(
-    web: Web, spec: DataSpec, cache: Path
-) -> None:
+def test_data_is_built_once_and_then_needs_neither_network_nor_inputs(web, spec, cache):
     tool, said = Tool(), list[str]()
     data = opened(spec, tool, say=said.append)
     assert users(data) == ["u1", "u2", "u3", "u3"]
@@ -108,7 +100,7 @@ def test_data_is_built_once_and_then_needs_neither_network_nor_inputs(
     assert len(tool.runs) == 1
 
 
-def test_the_manifest_says_of_what_and_how_the_data_was_built(web: Web, spec: DataSpec) -> None:
+def test_the_manifest_says_of_what_and_how_the_data_was_built(web, spec):
     about = opened(spec, Tool()).describe()
     assert (about["origin"], about["comparable"]) == ("build", False)
     assert (about["tool"], about["plugin"], about["options"]) == ("join", "mine 1", {"seed": 0})
@@ -118,13 +110,13 @@ def test_the_manifest_says_of_what_and_how_the_data_was_built(web: Web, spec: Da
     assert about["tables"]["people"]["files"][0]["sha256"]
 
 
-def test_results_on_built_data_are_marked(spec: DataSpec) -> None:
+def test_results_on_built_data_are_marked(spec):
     data = opened(spec, Tool())
     assert data.built
     assert data.why_incomparable == ("data built here, not the published data",)
 
 
-def test_other_options_or_inputs_are_another_build(web: Web, spec: DataSpec) -> None:
+def test_other_options_or_inputs_are_another_build(web, spec):
     tool = Tool()
     a, b = at(f"{web.url}/a.csv"), at(f"{web.url}/b.zip")
     web.pages["/again.csv"] = Page(CSV)
@@ -143,9 +135,7 @@ def test_other_options_or_inputs_are_another_build(web: Web, spec: DataSpec) -> 
 @pytest.mark.parametrize(
     "error", [PluginError("it broke"), OSError(28, "No space left"), KeyboardInterrupt()]
 )
-def test_what_a_tool_did_not_finish_is_no_build(
-    spec: DataSpec, cache: Path, error: Exception
-) -> None:
+def test_what_a_tool_did_not_finish_is_no_build(spec, cache, error):
     kind = StorageError if isinstance(error, OSError) else type(error)
     with pytest.raises(kind):
         opened(spec, Tool(fails=error))
@@ -160,10 +150,10 @@ def test_what_a_tool_did_not_finish_is_no_build(
 class Slow(Tool):
     """A tool that goes on in its folder: each run adds a line and fails unless it is the third."""
 
-    def __call__(self, spec: BuildSpec) -> BuildTool:
+    def __call__(self, spec):
         return replace(super().__call__(spec), continues=True)
 
-    def run(self, inputs: Mapping[str, Sequence[Path]], out: Path, progress: Any) -> None:
+    def run(self, inputs, out, progress):
         (out / "deep").mkdir(parents=True, exist_ok=True)
         people = out / "deep/people.csv"
         people.write_text((people.read_text() if people.exists() else "user,x\n") + "u1,1\n")
@@ -172,9 +162,7 @@ class Slow(Tool):
             raise KeyboardInterrupt
 
 
-def test_a_tool_that_continues_goes_on_with_what_it_left(
-    web: Web, spec: DataSpec, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tool_that_continues_goes_on_with_what_it_left(web, spec, cache, monkeypatch):
     monkeypatch.setattr(progress_lines, "REPORT_SECONDS", 0.0)
     said: list[str] = []
     for _ in range(2):
@@ -187,7 +175,7 @@ def test_a_tool_that_continues_goes_on_with_what_it_left(
     assert len([path for path in (cache / "built").iterdir() if path.is_dir()]) == 1
 
 
-def test_what_was_begun_with_other_inputs_is_removed(web: Web, spec: DataSpec, cache: Path) -> None:
+def test_what_was_begun_with_other_inputs_is_removed(web, spec, cache):
     with pytest.raises(KeyboardInterrupt):
         opened(spec, Slow())
     shutil.rmtree(cache / "sources")
@@ -198,7 +186,7 @@ def test_what_was_begun_with_other_inputs_is_removed(web: Web, spec: DataSpec, c
     assert begun.read_text().count("u1") == 1
 
 
-def test_inputs_that_cannot_be_had_are_told(web: Web, spec: DataSpec) -> None:
+def test_inputs_that_cannot_be_had_are_told(web, spec):
     tool = Tool()
     with pytest.raises(Unavailable) as offline:
         opened(spec, tool, offline=True)
@@ -209,7 +197,7 @@ def test_inputs_that_cannot_be_had_are_told(web: Web, spec: DataSpec) -> None:
     assert tool.runs == []
 
 
-def test_a_build_follows_a_source_that_cannot_be_had_or_is_chosen(web: Web) -> None:
+def test_a_build_follows_a_source_that_cannot_be_had_or_is_chosen(web):
     web.pages["/a.csv"] = Page(CSV)
     web.pages["/published.zip"] = Page(zipped(**{"deep/people.csv": MORE}))
     tool, a = Tool(), at(f"{web.url}/a.csv")
@@ -226,14 +214,14 @@ def test_a_build_follows_a_source_that_cannot_be_had_or_is_chosen(web: Web) -> N
         opened(none, tool, data="build")
 
 
-def test_another_version_of_the_plugin_is_another_build(spec: DataSpec) -> None:
+def test_another_version_of_the_plugin_is_another_build(spec):
     older, newer = Tool(), Tool(plugin="mine 2")
     first, second = opened(spec, older), opened(spec, newer)
     assert first.describe()["digest"] != second.describe()["digest"]
     assert (len(older.runs), len(newer.runs)) == (1, 1)
 
 
-def test_a_build_without_its_data_is_built_again(spec: DataSpec, cache: Path) -> None:
+def test_a_build_without_its_data_is_built_again(spec, cache):
     tool = Tool()
     rows = users(opened(spec, tool))
     (kept,) = (cache / "built").glob("*/data")
@@ -244,7 +232,7 @@ def test_a_build_without_its_data_is_built_again(spec: DataSpec, cache: Path) ->
     assert len(tool.runs) == 2
 
 
-def test_a_record_that_cannot_be_read_is_told(spec: DataSpec, cache: Path) -> None:
+def test_a_record_that_cannot_be_read_is_told(spec, cache):
     opened(spec, Tool())
     (file,) = (cache / "built").glob("*.json")
     file.write_text("{")
@@ -278,7 +266,7 @@ print("ended", flush=True)
 
 
 @contextmanager
-def process(spec: DataSpec) -> Iterator[subprocess.Popen[str]]:
+def process(spec):
     """A process that builds the data, half of it before it reads a line."""
     words = [sys.executable, "-c", BUILDER, msgspec.json.encode(spec).decode()]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -287,7 +275,7 @@ def process(spec: DataSpec) -> Iterator[subprocess.Popen[str]]:
         started.kill()
 
 
-def test_a_killed_build_is_no_build(spec: DataSpec, cache: Path) -> None:
+def test_a_killed_build_is_no_build(spec, cache):
     with process(spec) as builder:
         assert builder.stdout.readline() == "began\n"
         os.kill(builder.pid, signal.SIGKILL)
@@ -298,7 +286,7 @@ def test_a_killed_build_is_no_build(spec: DataSpec, cache: Path) -> None:
     assert list((cache / "built").rglob("half.csv")) == []
 
 
-def test_two_processes_build_once(spec: DataSpec) -> None:
+def test_two_processes_build_once(spec):
     with process(spec) as first:
         assert first.stdout.readline() == "began\n"
         with process(spec) as second:
@@ -312,10 +300,8 @@ def test_two_processes_build_once(spec: DataSpec) -> None:
     assert tool.runs == []
 
 
-def test_inputs_come_from_the_hub_and_much_is_asked_for(
-    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fetched(large: int, *files: str, download: bool = False, **settings: str) -> Any:
+def test_inputs_come_from_the_hub_and_much_is_asked_for(hub, tmp_path, monkeypatch):
+    def fetched(large, *files, download=False, **settings):
         monkeypatch.setattr(download_watch, "LARGE", large)
         said: list[str] = []
         with asking(tmp_path, hub.url, **settings):

@@ -4,8 +4,6 @@ A path may look like a partition (`user=bob`), a pattern (`[*?]`) or an address;
 lies another one that the pattern would match.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -13,12 +11,12 @@ import json
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from builders.tables import table_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,15 +24,13 @@ from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import Table
 from harness.data.database import ADDED, Database
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
 
 SIGNS = [*"aB=*?[]'\"%~ ,;:!&#{}()$-\\|<>@^`\t\né😀", "user", "item", "bob", "..", "//"]
 NAMED = ["user", "item", "select", "Line", "c0", "filename", "file_row_number", "a b", "é", "a.b"]
 VALUES = ["bob", " ", "NULL", "null", "nan", "1", "-0", "1.0", "{}", "[1,]", '"', "'", ",", "a\tb"]
 
 
-def is_name(part: str) -> bool:
+def is_name(part):
     """Whether a folder may have this name."""
     return part.strip(".") != "" and not set("/\0") & set(part) and part.isprintable()
 
@@ -53,7 +49,7 @@ folders = parts.filter(is_name) | st.sampled_from(
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[list[str], list[list[str | None]]]:
+def tables(draw):
     """The names of columns, and rows of texts."""
     unlike = names.filter(lambda name: name.lower() not in ADDED)
     columns = draw(st.lists(unlike, min_size=2, max_size=3, unique_by=str.lower))
@@ -61,19 +57,19 @@ def tables(draw: st.DrawFn) -> tuple[list[str], list[list[str | None]]]:
     return columns, draw(st.lists(row, min_size=1, max_size=4))
 
 
-def delimited(columns: list[str], rows: list[list[str | None]], delimiter: str) -> bytes:
+def delimited(columns, rows, delimiter):
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
     writer.writerows([columns, *rows])
     return text.getvalue().encode()
 
 
-def lines(columns: list[str], rows: list[list[str | None]]) -> bytes:
+def lines(columns, rows):
     objects = (json.dumps(dict(zip(columns, row, strict=True))) for row in rows)
     return "".join(f"{one}\n" for one in objects).encode()
 
 
-def parquet(columns: list[str], rows: list[list[str | None]]) -> bytes:
+def parquet(columns, rows):
     cells = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
     stream = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(cells, columns), stream)
@@ -91,31 +87,28 @@ WRITERS = {
 }
 
 
-def table(path: Path, columns: list[str]) -> Table:
-    declared = {name: Column(required=False) for name in columns}
-    return Table(
-        name="people", columns=declared, sources=[FileSource(path=path, stamp=stamp_of(path))]
-    )
+def table(path, columns):
+    return table_of(path, columns={name: Column(required=False) for name in columns})
 
 
-def by_one(of: Table) -> list[tuple[Any, ...]]:
+def by_one(of):
     return [(number, *row.values()) for number, row in of.rows()]
 
 
-def by_sql(of: Table) -> list[tuple[Any, ...]]:
+def by_sql(of):
     chosen = ", ".join('"' + name.replace('"', '""') + '"' for name in of.columns)
     database = Database({"people": of})
     return database.sql(f"SELECT row, {chosen} FROM people ORDER BY row").fetchall()
 
 
-def read(how: Any, of: Table) -> list[tuple[Any, ...]] | str:
+def read(how, of):
     try:
         return how(of)
     except DataError as error:
         return str(error)
 
 
-def put(path: Path, content: bytes) -> Path:
+def put(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
@@ -124,8 +117,8 @@ def put(path: Path, content: bytes) -> Path:
 @pytest.mark.parametrize("ending", WRITERS)
 @pytest.mark.parametrize("folder", ["user=bob", "item=3/c0=bob", "user=bob/x"])
 def test_a_folder_that_looks_like_a_partition_changes_no_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, ending: str
-) -> None:
+    tmp_path, monkeypatch, folder, ending
+):
     monkeypatch.delattr(Table, "columns_of")  # reading by rows fails
     rows = [["u1", "tea"], ["u2", "rum"]]
     file = put(tmp_path / folder / f"ratings{ending}", WRITERS[ending](["user", "item"], rows))
@@ -133,9 +126,7 @@ def test_a_folder_that_looks_like_a_partition_changes_no_value(
 
 
 @pytest.mark.parametrize("ending", [".csv.gz", ".jsonl.zst"])
-def test_nor_does_the_folder_of_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
-) -> None:
+def test_nor_does_the_folder_of_temporary_files(tmp_path, monkeypatch, ending):
     temporary = tmp_path / "user=bob" / "c0=bob"
     temporary.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))

@@ -1,8 +1,5 @@
 """Data from the web: whole against a server on loopback, in the ways in which servers fail."""
 
-from __future__ import annotations
-
-import errno
 import gzip
 import hashlib
 import io
@@ -12,37 +9,34 @@ import sys
 import tarfile
 import threading
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 import zstandard
 from builders.disks import room_for
 from builders.processes import wait_until
 from builders.web_data import opened, refused, users
-from builders.web_server import CSV, LONG, ROWS, Page, Web, sha256, unfinished, zipped
+from builders.web_server import CSV, LONG, ROWS, Page, sha256, unfinished, zipped
 
 from harness.base.errors import DataError, StorageError, UsageError
 from harness.contracts.task import Column, DataSpec, SourceSpec, TableSpec, UrlSpec
-from harness.data import download_watch, downloads, open_dataset, web_file
+from harness.data import download_watch, downloads, web_file
 from harness.data.archives import unpack
 from harness.data.downloads import downloads_folder
 
 
 @pytest.fixture(autouse=True)
-def small_chunks(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def small_chunks(cache, monkeypatch):
     monkeypatch.setattr(web_file, "CHUNK", 500)
 
 
-def spec(address: str, *files: str, **url: Any) -> DataSpec:
+def spec(address, *files, **url):
     table = TableSpec(files=files, columns={"user": Column()})
     return DataSpec(
         sources=(SourceSpec(url=UrlSpec(address=address, **url)),), tables={"people": table}
     )
 
 
-def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+def tarred(*members):
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         for member, body in members:
@@ -51,11 +45,11 @@ def tarred(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
     return packed.getvalue()
 
 
-def names(value: str | bytes) -> str:
+def names(value):
     return value if isinstance(value, str) else "packed"
 
 
-def test_the_query_of_an_address_is_sent_and_shown_nowhere(web: Web, cache: Path) -> None:
+def test_the_query_of_an_address_is_sent_and_shown_nowhere(web, cache):
     web.pages["/people.csv?token=abc123"] = Page(CSV)
     said: list[str] = []
     data = opened(spec(f"{web.url}/people.csv?token=abc123"), said=said)
@@ -70,7 +64,7 @@ def test_the_query_of_an_address_is_sent_and_shown_nowhere(web: Web, cache: Path
             assert "abc123" not in error
 
 
-def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
+def test_a_file_is_fetched_once_and_described(web, cache):
     web.pages["/people.csv"] = Page(CSV)
     said: list[str] = []
     given = spec(f"{web.url}/people.csv", digest=sha256(CSV), terms="for research only")
@@ -105,7 +99,7 @@ def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
     ],
     ids=names,
 )
-def test_archives_are_unpacked_once(web: Web, cache: Path, name: str, body: bytes) -> None:
+def test_archives_are_unpacked_once(web, cache, name, body):
     web.pages[f"/{name}"] = Page(body)
     given = spec(f"{web.url}/{name}", "in/people.csv", "people.csv")
     first = opened(given).describe()
@@ -115,13 +109,13 @@ def test_archives_are_unpacked_once(web: Web, cache: Path, name: str, body: byte
     assert unfinished(cache) == []
 
 
-def test_a_packed_file_is_kept_as_it_lies_on_the_server(web: Web) -> None:
+def test_a_packed_file_is_kept_as_it_lies_on_the_server(web):
     packed = gzip.compress(CSV)
     web.pages["/people.csv.gz"] = Page(packed, encoding="gzip")
     assert users(opened(spec(f"{web.url}/people.csv.gz", digest=sha256(packed)))) == ["u1", "u2"]
 
 
-def test_a_download_that_breaks_goes_on_where_it_broke(web: Web) -> None:
+def test_a_download_that_breaks_goes_on_where_it_broke(web):
     web.pages["/people.csv"] = Page(LONG, cuts=[1000, 50_000])
     assert len(users(opened(spec(f"{web.url}/people.csv", digest=sha256(LONG))))) == ROWS
     assert [one[1:] for one in web.asked] == [
@@ -129,7 +123,7 @@ def test_a_download_that_breaks_goes_on_where_it_broke(web: Web) -> None:
     ]  # fmt: skip
 
 
-def test_a_later_command_goes_on_where_the_server_went_away(web: Web, cache: Path) -> None:
+def test_a_later_command_goes_on_where_the_server_went_away(web, cache):
     web.pages["/people.csv"] = Page(LONG, cuts=[1000, 0, 0, 0])
     given = spec(f"{web.url}/people.csv")
     error = refused(given)
@@ -141,7 +135,7 @@ def test_a_later_command_goes_on_where_the_server_went_away(web: Web, cache: Pat
     assert web.asked[-1][1:] == ("bytes=1000-", '"one"')
 
 
-def test_a_file_that_changed_meanwhile_is_fetched_from_the_start(web: Web) -> None:
+def test_a_file_that_changed_meanwhile_is_fetched_from_the_start(web):
     web.pages["/people.csv"] = Page(LONG, cuts=[1000, 0, 0, 0])
     refused(spec(f"{web.url}/people.csv"))
     web.pages["/people.csv"] = Page(CSV, etag='"two"')
@@ -150,19 +144,17 @@ def test_a_file_that_changed_meanwhile_is_fetched_from_the_start(web: Web) -> No
 
 
 @pytest.mark.parametrize("page", [Page(LONG, etag=None), Page(LONG, ranges=False)])
-def test_a_server_without_validators_or_ranges_is_asked_for_all(web: Web, page: Page) -> None:
+def test_a_server_without_validators_or_ranges_is_asked_for_all(web, page):
     page.cuts = [1000]
     web.pages["/people.csv"] = page
     assert len(users(opened(spec(f"{web.url}/people.csv", digest=sha256(LONG))))) == ROWS
 
 
-def test_a_file_that_was_whole_when_the_process_died_is_not_fetched_again(
-    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_was_whole_when_the_process_died_is_not_fetched_again(web, cache, monkeypatch):
     web.pages["/people.csv"] = Page(CSV)
     given = spec(f"{web.url}/people.csv")
 
-    def killed(*args: Any) -> Any:
+    def killed(*args):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -175,7 +167,7 @@ def test_a_file_that_was_whole_when_the_process_died_is_not_fetched_again(
     assert unfinished(cache) == []
 
 
-def test_a_wrong_digest_is_an_error_and_nothing_is_kept(web: Web, cache: Path) -> None:
+def test_a_wrong_digest_is_an_error_and_nothing_is_kept(web, cache):
     web.pages["/people.csv"] = Page(CSV)
     wrong = f"md5:{'0' * 32}"
     error = refused(spec(f"{web.url}/people.csv", digest=wrong))
@@ -187,7 +179,7 @@ def test_a_wrong_digest_is_an_error_and_nothing_is_kept(web: Web, cache: Path) -
     assert not list(cache.glob("md5-*"))
 
 
-def test_the_first_digest_counts_where_the_owner_states_none(web: Web, cache: Path) -> None:
+def test_the_first_digest_counts_where_the_owner_states_none(web, cache):
     import shutil
 
     web.pages["/people.csv"] = Page(CSV)
@@ -203,7 +195,7 @@ def test_the_first_digest_counts_where_the_owner_states_none(web: Web, cache: Pa
     assert users(opened(given)) == ["u1", "u2"]
 
 
-def test_files_in_an_archive_have_their_digests(web: Web, cache: Path) -> None:
+def test_files_in_an_archive_have_their_digests(web, cache):
     web.pages["/a.zip"] = Page(zipped(**{"people.csv": CSV}))
     address = f"{web.url}/a.zip"
     error = refused(spec(address, contents={"people.csv": sha256(b"")}))
@@ -218,29 +210,33 @@ def test_files_in_an_archive_have_their_digests(web: Web, cache: Path) -> None:
     assert users(opened(given)) == ["u1", "u2"]  # in the only folder of the archive
 
 
-def test_a_moved_file_is_followed(web: Web) -> None:
+def test_a_moved_file_is_followed(web):
     web.pages["/old.csv"] = Page(status=301, moved="/new/people.csv")
     web.pages["/new/people.csv"] = Page(LONG, cuts=[1000])
     assert len(users(opened(spec(f"{web.url}/old.csv")))) == ROWS
     assert web.asked[-1] == ("/new/people.csv", "bytes=1000-", '"one"')
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_refusal_is_an_error_at_once(web: Web, status: int) -> None:
-    web.pages["/people.csv"] = Page(b"no", status=status)
-    error = refused(spec(f"{web.url}/people.csv"))
-    assert f"refuses the file with status {status}" in str(error)
-    assert "agree to terms" in str(error)
-    assert len(web.asked) == 1
-
-
-def test_an_answer_that_leads_nowhere_is_a_refusal(web: Web, cache: Path) -> None:
-    web.pages["/people.csv"] = Page(CSV, status=302)
-    assert "refuses the file with status 302" in str(refused(spec(f"{web.url}/people.csv")))
+@pytest.mark.parametrize(
+    ("page", "said", "asked"),
+    [
+        (Page(b"no", status=401), ["refuses the file with status 401", "agree to terms"], 1),
+        (Page(b"no", status=404), ["refuses the file with status 404", "agree to terms"], 1),
+        (Page(CSV, status=302), ["refuses the file with status 302"], 1),  # it leads nowhere
+        (Page(b"", status=503), ["503"], web_file.ATTEMPTS),
+        (Page(b"<html>agree first", kind="text/html; charset=utf-8"),
+         ["a web page in place of the file"], 1),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_an_error_and_nothing_is_kept(web, cache, page, said, asked):
+    web.pages["/people.csv"] = page
+    error = str(refused(spec(f"{web.url}/people.csv")))
+    assert [part for part in said if part not in error] == []
+    assert len(web.asked) == asked
     assert not list(cache.glob("sha256-*"))
 
 
-def test_an_empty_file_is_an_error_and_the_next_command_asks_again(web: Web, cache: Path) -> None:
+def test_an_empty_file_is_an_error_and_the_next_command_asks_again(web, cache):
     given = spec(f"{web.url}/people.csv")
     web.pages["/people.csv"] = Page(b"")
     assert "the server sent an empty file" in str(refused(given))
@@ -249,7 +245,7 @@ def test_an_empty_file_is_an_error_and_the_next_command_asks_again(web: Web, cac
     assert users(opened(given)) == ["u1", "u2"]
 
 
-def test_a_file_without_a_length_counts_as_whole_only_by_its_digest(web: Web, cache: Path) -> None:
+def test_a_file_without_a_length_counts_as_whole_only_by_its_digest(web, cache):
     web.pages["/people.csv"] = Page(CSV, length=False, cuts=[12])
     error = str(refused(spec(f"{web.url}/people.csv")))
     assert "does not say how long the file is" in error
@@ -259,31 +255,13 @@ def test_a_file_without_a_length_counts_as_whole_only_by_its_digest(web: Web, ca
     assert users(opened(spec(f"{web.url}/people.csv", digest=sha256(CSV)))) == ["u1", "u2"]
 
 
-@pytest.mark.parametrize("length", ["17, 17", "17", " 17 ,17"])
-def test_a_length_that_is_said_twice_is_one_length(web: Web, length: str) -> None:
-    web.pages["/people.csv"] = Page(CSV, length=False, headers={"content-length": length})
-    assert users(opened(spec(f"{web.url}/people.csv"))) == ["u1", "u2"]
-
-
-def test_a_busy_server_is_asked_again(web: Web) -> None:
-    web.pages["/people.csv"] = Page(b"", status=503)
-    assert "503" in str(refused(spec(f"{web.url}/people.csv")))
-    assert len(web.asked) == web_file.ATTEMPTS
-
-
-def test_a_page_to_click_on_is_no_data(web: Web, cache: Path) -> None:
-    web.pages["/people.csv"] = Page(b"<html>agree first", kind="text/html; charset=utf-8")
-    assert "a web page in place of the file" in str(refused(spec(f"{web.url}/people.csv")))
-    assert not list(cache.glob("sha256-*"))
-
-
-def link(name: str, target: str, kind: bytes) -> tuple[tarfile.TarInfo, bytes]:
+def link(name, target, kind):
     member = tarfile.TarInfo(name)
     member.type, member.linkname = kind, target
     return member, b""
 
 
-def zip_with_link() -> bytes:
+def zip_with_link():
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         member = zipfile.ZipInfo("people.csv")
@@ -292,7 +270,7 @@ def zip_with_link() -> bytes:
     return packed.getvalue()
 
 
-def tar_with_holes() -> bytes:
+def tar_with_holes():
     """A tar with one member of a few bytes that GNU tar would unpack to a gigabyte of zeros."""
     member = tarfile.TarInfo("people.csv")
     member.type = tarfile.GNUTYPE_SPARSE
@@ -320,13 +298,11 @@ def tar_with_holes() -> bytes:
         ("a.tar", tarred((tarfile.TarInfo("a"), CSV), (tarfile.TarInfo("a/b.csv"), CSV))),
         ("a.zip", zipped(**{"n" * 300: CSV})),
         ("a.zip", zipped()),
-        ("bomb.csv.gz", gzip.compress(bytes(100_000_000))),
+        ("bomb.csv.gz", gzip.compress(bytes(70_000_000), 1)),
     ],
     ids=names,
 )
-def test_an_archive_that_cannot_be_trusted_is_refused(
-    web: Web, cache: Path, tmp_path: Path, name: str, body: bytes
-) -> None:
+def test_an_archive_that_cannot_be_trusted_is_refused(web, cache, tmp_path, name, body):
     web.pages[f"/{name}"] = Page(body)
     assert "the archive is refused" in str(refused(spec(f"{web.url}/{name}")))
     assert not list(cache.glob("sha256-*"))
@@ -347,13 +323,13 @@ def test_an_archive_that_cannot_be_trusted_is_refused(
     ],
     ids=names,
 )
-def test_a_damaged_archive_is_an_error(web: Web, cache: Path, name: str, body: bytes) -> None:
+def test_a_damaged_archive_is_an_error(web, cache, name, body):
     web.pages[f"/{name}"] = Page(body)
     assert "unpacked" in str(refused(spec(f"{web.url}/{name}")))
     assert not list(cache.glob("sha256-*"))
 
 
-def test_no_damaged_byte_of_an_archive_is_kept_or_a_traceback(tmp_path: Path) -> None:
+def test_no_damaged_byte_of_an_archive_is_kept_or_a_traceback(tmp_path):
     """Each byte of a zip of two files, changed in two ways; what is still whole may be used."""
     whole = zipped(**{"people.csv": CSV, "b/other.csv": CSV})
     refused = 0
@@ -370,28 +346,7 @@ def test_no_damaged_byte_of_an_archive_is_kept_or_a_traceback(tmp_path: Path) ->
     assert refused > len(whole) / 4
 
 
-def test_a_disk_that_fills_up_leaves_nothing(
-    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    web.pages["/people.csv"] = Page(LONG)
-    given = spec(f"{web.url}/people.csv")
-    write = web_file.WebFile.write
-
-    def full(self: Any, chunk: bytes) -> None:
-        write(self, chunk[:100])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(web_file.WebFile, "write", full)
-        error = refused(given)
-    assert isinstance(error, StorageError)
-    assert "No space left on device" in str(error)
-    assert "free some space" in str(error)
-    assert unfinished(cache) == []
-    assert len(users(opened(given))) == ROWS
-
-
-def test_a_disk_that_fills_up_while_unpacking_keeps_the_archive(web: Web, cache: Path) -> None:
+def test_a_disk_that_fills_up_while_unpacking_keeps_the_archive(web, cache):
     rows = b"u" * 999 + b"\n"
     web.pages["/people.csv.gz"] = Page(gzip.compress(b"user\n" + rows * 200))
     given = spec(f"{web.url}/people.csv.gz")
@@ -417,12 +372,12 @@ print(fetched(UrlSpec(address=sys.argv[1]), task="people", fetching=Fetching()).
 """
 
 
-def fetching(web: Web, path: str) -> subprocess.Popen[str]:
+def fetching(web, path):
     command = [sys.executable, "-c", FETCH, f"{web.url}{path}"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def test_two_processes_at_once_fetch_once(web: Web) -> None:
+def test_two_processes_at_once_fetch_once(web):
     held = threading.Event()
     web.pages["/a.zip"] = Page(zipped(**{"people.csv": LONG}), held=held)
     with fetching(web, "/a.zip") as first:
@@ -434,7 +389,7 @@ def test_two_processes_at_once_fetch_once(web: Web) -> None:
     assert len(web.asked) == 1
 
 
-def test_a_killed_download_is_no_download(web: Web, cache: Path) -> None:
+def test_a_killed_download_is_no_download(web, cache):
     web.pages["/people.csv"] = Page(LONG, held=threading.Event())
     with fetching(web, "/people.csv") as killed:
         wait_until(lambda: web.asked)
@@ -445,9 +400,7 @@ def test_a_killed_download_is_no_download(web: Web, cache: Path) -> None:
     assert len(users(opened(given))) == ROWS
 
 
-def test_offline_nothing_is_fetched_and_the_error_says_what(
-    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_offline_nothing_is_fetched_and_the_error_says_what(web, cache, monkeypatch):
     given = spec(f"{web.url}/people.csv", digest=sha256(CSV))
     error = str(refused(given, offline=True))
     assert "nothing was fetched, because of --offline" in error
@@ -459,9 +412,7 @@ def test_offline_nothing_is_fetched_and_the_error_says_what(
 
 
 @pytest.mark.parametrize("length", [True, False])
-def test_a_large_file_must_be_asked_for(
-    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch, length: bool
-) -> None:
+def test_a_large_file_must_be_asked_for(web, cache, monkeypatch, length):
     monkeypatch.setattr(download_watch, "LARGE", 1000)
     web.pages["/people.csv"] = Page(LONG, length=length)
     given = spec(f"{web.url}/people.csv", digest=sha256(LONG))
@@ -473,11 +424,9 @@ def test_a_large_file_must_be_asked_for(
 
 
 @pytest.mark.parametrize(("answer", "fetched"), [("y\n", True), ("\n", False)])
-def test_a_person_at_a_terminal_is_asked(
-    web: Web, monkeypatch: pytest.MonkeyPatch, capsys: Any, answer: str, fetched: bool
-) -> None:
+def test_a_person_at_a_terminal_is_asked(web, monkeypatch, capsys, answer, fetched):
     class Terminal(io.StringIO):
-        def isatty(self) -> bool:
+        def isatty(self):
             return True
 
     shown = Terminal()
@@ -493,24 +442,7 @@ def test_a_person_at_a_terminal_is_asked(
     assert shown.getvalue().count(f"fetch {len(LONG):,} bytes from {web.url}/people.csv?") == 1
 
 
-def test_nobody_is_asked_in_a_thread(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setattr(download_watch, "LARGE", 1000)
-    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    web.pages["/people.csv"] = Page(LONG)
-    with ThreadPoolExecutor(1) as pool:
-        error = pool.submit(refused, spec(f"{web.url}/people.csv")).result()
-    assert "a large download must be asked for" in str(error)
-    assert sys.stdin.read() == "y\n"
-
-
-def test_a_disk_without_room_is_told_before_the_download(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_without_room_is_told_before_the_download(web, monkeypatch):
     import shutil
 
     usage = shutil.disk_usage("/")
@@ -519,17 +451,6 @@ def test_a_disk_without_room_is_told_before_the_download(
     error = refused(spec(f"{web.url}/people.csv"))
     assert isinstance(error, StorageError)
     assert f"{len(LONG):,} bytes" in str(error)
-
-
-def test_local_data_stands_above_the_web(web: Web, tmp_path: Path) -> None:
-    (tmp_path / "mine.csv").write_bytes(CSV)
-    data = open_dataset(
-        spec(f"{web.url}/people.csv"), data=str(tmp_path / "mine.csv"), limit=None, seed=0,
-        package=None, task="people",
-    )  # fmt: skip
-    assert users(data) == ["u1", "u2"]
-    assert data.about["in_place_of"] == f"{web.url}/people.csv"
-    assert web.asked == []
 
 
 @pytest.mark.parametrize(
@@ -541,7 +462,7 @@ def test_local_data_stands_above_the_web(web: Web, tmp_path: Path) -> None:
         ("https://h/", None, None),
     ],
 )
-def test_the_name_of_a_file_is_safe(address: str, name: str | None, found: str | None) -> None:
+def test_the_name_of_a_file_is_safe(address, name, found):
     url = UrlSpec(address=address, name=name)
     if found is None:
         with pytest.raises(DataError, match=r"does not end with the name"):
@@ -550,7 +471,7 @@ def test_the_name_of_a_file_is_safe(address: str, name: str | None, found: str |
         assert downloads.file_name(url) == found
 
 
-def test_the_folder_of_downloads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_folder_of_downloads(monkeypatch, tmp_path):
     assert downloads_folder() == tmp_path / "downloads"
     monkeypatch.delenv("HARNESS_DOWNLOADS")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))

@@ -1,17 +1,11 @@
 """Files of Google Drive: through the real `gdown`, whose requests a server on loopback answers."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from builders.disks import room_for
 from builders.web_data import opened, refused
 from builders.web_server import (
     CSV,
     Page,
-    Web,
     point_google_drive_at,
     sha256,
     unfinished,
@@ -21,7 +15,7 @@ from requests.adapters import HTTPAdapter
 
 from harness.base.errors import StorageError, Unavailable, UsageError
 from harness.contracts.task import Column, DataSpec, DriveSpec, SourceSpec, TableSpec
-from harness.data import TaskData, download_watch, downloads
+from harness.data import download_watch
 
 FILE = "1AbCdEfGhIjKlMnOpQrStUvWxYz012345"
 SHOWN = f"https://drive.google.com/file/d/{FILE}/view"
@@ -44,36 +38,36 @@ QUOTA = (
 
 
 @pytest.fixture(autouse=True)
-def drive(cache: Path, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def drive(cache, web, monkeypatch):
     monkeypatch.setattr("random.uniform", lambda low, high: 0.0)
     monkeypatch.setattr(HTTPAdapter, "send", HTTPAdapter.send)
     point_google_drive_at(web.url)
 
 
-def file(body: bytes, **page: Any) -> Page:
+def file(body, **page):
     return Page(body, headers={"content-disposition": 'attachment; filename="x"'}, **page)
 
 
-def html(text: str, status: int = 200) -> Page:
+def html(text, status=200):
     return Page(text.encode(), kind="text/html; charset=utf-8", status=status)
 
 
-def spec(name: str = "people.csv", **drive: Any) -> DataSpec:
+def spec(name="people.csv", **drive):
     tables = PEOPLE if name.endswith("zip") else {"people": TableSpec(columns={"user": Column()})}
     return DataSpec(
         sources=(SourceSpec(drive=DriveSpec(file=FILE, name=name, **drive)),), tables=tables
     )
 
 
-def count(data: TaskData) -> int:
+def count(data):
     return sum(1 for _ in data.table().rows())
 
 
-def ranges(web: Web) -> list[str | None]:
+def ranges(web):
     return [asked for _, asked, _ in web.asked]
 
 
-def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
+def test_a_file_is_fetched_once_and_described(web, cache):
     web.pages[FIRST] = file(zipped(**{"in/people.csv": CSV}))
     said: list[str] = []
     given = spec("people.zip", terms="for research only")
@@ -90,20 +84,20 @@ def test_a_file_is_fetched_once_and_described(web: Web, cache: Path) -> None:
     assert count(opened(given, offline=True)) == 2
 
 
-def test_the_page_that_warns_of_a_large_file_is_confirmed(web: Web) -> None:
+def test_the_page_that_warns_of_a_large_file_is_confirmed(web):
     web.pages[FIRST] = html(CONFIRM)
     web.pages[f"/download?id={FILE}&confirm=t"] = file(LONG)
     assert count(opened(spec(digest=sha256(LONG)))) == ROWS
 
 
-def test_a_moved_file_is_followed(web: Web) -> None:
+def test_a_moved_file_is_followed(web):
     web.pages[FIRST] = Page(status=303, moved="https://drive.usercontent.google.com/download?id=1")
     web.pages["/download?id=1"] = file(LONG)
     assert count(opened(spec())) == ROWS
 
 
 @pytest.mark.parametrize("digest", [None, sha256(LONG)])
-def test_a_download_that_breaks_goes_on_where_it_broke(web: Web, digest: str | None) -> None:
+def test_a_download_that_breaks_goes_on_where_it_broke(web, digest):
     web.pages[FIRST] = file(LONG, cuts=[1_200_000])
     assert count(opened(spec(digest=digest))) == ROWS
     assert ranges(web)[0] is None
@@ -111,7 +105,7 @@ def test_a_download_that_breaks_goes_on_where_it_broke(web: Web, digest: str | N
     assert web.asked[1][2] == '"one"'
 
 
-def test_a_later_command_goes_on_where_the_server_went_away(web: Web, cache: Path) -> None:
+def test_a_later_command_goes_on_where_the_server_went_away(web, cache):
     web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
     given = spec(digest=sha256(LONG))
     error = refused(given)
@@ -124,9 +118,7 @@ def test_a_later_command_goes_on_where_the_server_went_away(web: Web, cache: Pat
 
 
 @pytest.mark.parametrize("digest", [None, sha256(OTHER)])
-def test_a_file_that_changed_meanwhile_is_never_mixed_with_the_old_one(
-    web: Web, digest: str | None
-) -> None:
+def test_a_file_that_changed_meanwhile_is_never_mixed_with_the_old_one(web, digest):
     web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
     given = spec(digest=digest)
     refused(given)
@@ -136,30 +128,12 @@ def test_a_file_that_changed_meanwhile_is_never_mixed_with_the_old_one(
     assert opened(given).describe()["digest"] == sha256(OTHER)
 
 
-def test_a_server_that_does_not_go_on_is_asked_for_all(web: Web) -> None:
+def test_a_server_that_does_not_go_on_is_asked_for_all(web):
     web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
     given = spec(digest=sha256(LONG))
     refused(given)
     web.pages[FIRST] = file(LONG, ranges=False)
     assert count(opened(given)) == ROWS
-
-
-def test_a_part_that_was_whole_when_the_process_died_is_checked_and_kept(
-    web: Web, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    web.pages[FIRST] = file(LONG)
-    given = spec(digest=sha256(LONG))
-
-    def killed(*args: Any) -> Any:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(downloads._Cache, "_checked", killed)
-        with pytest.raises(KeyboardInterrupt):
-            opened(given)
-    assert unfinished(cache)
-    assert count(opened(given)) == ROWS
-    assert unfinished(cache) == []
 
 
 @pytest.mark.parametrize(
@@ -174,9 +148,7 @@ def test_a_part_that_was_whole_when_the_process_died_is_checked_and_kept(
         (html('<form id="download-form">'), "does not give the file to everybody", "--data"),
     ],
 )
-def test_a_refusal_says_what_to_do(
-    web: Web, cache: Path, page: Page, problem: str, to_do: str
-) -> None:
+def test_a_refusal_says_what_to_do(web, cache, page, problem, to_do):
     web.pages[FIRST] = page
     error = refused(spec())
     assert isinstance(error, Unavailable)
@@ -186,12 +158,12 @@ def test_a_refusal_says_what_to_do(
     assert not list(cache.glob("sha256-*"))
 
 
-def test_nobody_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_there_is_told(monkeypatch):
     point_google_drive_at("http://127.0.0.1:9")
     assert "could not be fetched" in str(refused(spec()))
 
 
-def test_a_large_file_must_be_asked_for(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_must_be_asked_for(web, monkeypatch):
     monkeypatch.setattr(download_watch, "LARGE", 1000)
     web.pages[FIRST] = file(LONG)
     error = refused(spec())
@@ -200,7 +172,7 @@ def test_a_large_file_must_be_asked_for(web: Web, monkeypatch: pytest.MonkeyPatc
     assert count(opened(spec(), download=True)) == ROWS
 
 
-def test_a_disk_that_fills_up_leaves_nothing(web: Web, cache: Path) -> None:
+def test_a_disk_that_fills_up_leaves_nothing(web, cache):
     web.pages[FIRST] = file(LONG)
     with room_for(1 << 20):
         error = refused(spec())

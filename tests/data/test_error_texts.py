@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 import zstandard
+from builders.tables import data_in
 from inline_snapshot import snapshot
 
 from harness.base.errors import DataError, Unavailable, UsageError
@@ -189,8 +190,7 @@ def opened(tmp_path):
     """The data of a task in this folder, or in a place in it."""
 
     def of(spec=ONE, place="", **options):
-        given = {"limit": None, "seed": 0, "package": None, "task": "quiz", **options}
-        return open_dataset(spec, data=str(tmp_path / place), **given)
+        return data_in(tmp_path / place, spec, **{"task": "quiz", **options})
 
     return of
 

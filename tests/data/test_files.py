@@ -1,32 +1,28 @@
 """Which files of a folder hold a task's tables, and which folder is meant."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from harness.base.errors import DataError
 from harness.contracts.task import TableSpec
-from harness.data.files import check_inside, files_of, find_tables, holder_of, no_table, patterns
+from harness.data.files import check_inside, files_of, find_tables, holder_of, patterns
 
 SEEN = TableSpec(files=("seen.csv", "seen-*.csv"))
 FILMS = TableSpec(files=("films.csv",))
 OPTIONAL = TableSpec(files=("notes.csv",), required=False)
 
 
-def write(folder: Path, *names: str) -> Path:
+def write(folder, *names):
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
     return folder
 
 
-def names(paths: tuple[Path, ...]) -> list[str]:
+def names(paths):
     return [path.name for path in paths]
 
 
-def test_the_first_pattern_that_finds_a_file_decides(tmp_path: Path) -> None:
+def test_the_first_pattern_that_finds_a_file_decides(tmp_path):
     write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
     assert names(files_of(tmp_path, "seen", SEEN, task="t")) == [
         "seen-1.csv", "seen-10.csv", "seen-2.csv",
@@ -35,20 +31,20 @@ def test_the_first_pattern_that_finds_a_file_decides(tmp_path: Path) -> None:
     assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
 
 
-def test_packed_files_count_only_where_there_is_no_plain_one(tmp_path: Path) -> None:
+def test_packed_files_count_only_where_there_is_no_plain_one(tmp_path):
     write(tmp_path, "seen.csv.gz", "seen-1.csv")
     assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv.gz"]
     write(tmp_path, "seen.csv")
     assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
 
 
-def test_hidden_files_and_folders_are_no_data(tmp_path: Path) -> None:
+def test_hidden_files_and_folders_are_no_data(tmp_path):
     table = TableSpec(files=("**/*.csv",))
     write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
     assert names(files_of(tmp_path, "seen", table, task="t")) == ["e.csv"]
 
 
-def test_a_table_without_names_is_looked_for_by_its_own_in_every_format() -> None:
+def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
     assert patterns("seen", FILMS) == ("films.csv",)
     assert {"seen.csv", "seen.jsonl", "seen.parquet"} <= {*patterns("seen", TableSpec())}
     assert patterns("seen", TableSpec(rows_at=("rows",))) == ("seen.json",)
@@ -56,13 +52,13 @@ def test_a_table_without_names_is_looked_for_by_its_own_in_every_format() -> Non
 
 
 @pytest.mark.parametrize("name", ["../seen.csv", "/etc/seen.csv"])
-def test_a_pattern_never_leaves_its_folder(tmp_path: Path, name: str) -> None:
+def test_a_pattern_never_leaves_its_folder(tmp_path, name):
     with pytest.raises(DataError, match="looks for files outside its folder") as caught:
         files_of(tmp_path, "seen", TableSpec(files=(name,)), task="t")
     assert caught.value.found == f"'{name}'"
 
 
-def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_path):
     write(tmp_path, "sen.csv")
     with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
         find_tables(tmp_path, {"seen": SEEN}, task="t")
@@ -71,23 +67,14 @@ def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_p
     assert caught.value.hint == "'sen.csv' is the nearest name"
 
 
-def test_an_optional_table_without_a_file_is_left_out(tmp_path: Path) -> None:
+def test_an_optional_table_without_a_file_is_left_out(tmp_path):
     write(tmp_path, "seen.csv")
     assert find_tables(tmp_path, {"seen": SEEN, "notes": OPTIONAL}, task="t") == {
         "seen": (tmp_path / "seen.csv",)
     }
 
 
-def test_one_file_serves_a_task_of_one_table_and_no_other(tmp_path: Path) -> None:
-    file = write(tmp_path, "any.name") / "any.name"
-    assert find_tables(file, {"seen": SEEN}, task="t") == {"seen": (file,)}
-    assert holder_of(file, {"seen": SEEN}, task="t") == file
-    assert holder_of(file, {"seen": SEEN, "films": FILMS}, task="t") is None
-    with pytest.raises(DataError, match="one file was given, but task 't' has 2 tables"):
-        find_tables(file, {"seen": SEEN, "films": FILMS}, task="t")
-
-
-def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path):
     write(tmp_path, "films/a.csv")
     with pytest.raises(DataError, match="does not exist") as caught:
         find_tables(tmp_path / "filmz", {"seen": SEEN}, task="t")
@@ -97,7 +84,7 @@ def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path:
     assert caught.value.found == f"'{tmp_path / 'x'}' does not exist either"
 
 
-def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_path: Path) -> None:
+def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_path):
     tables = {"seen": SEEN, "films": FILMS}
     write(tmp_path, "ml/seen.csv", "ml/films.csv", "part/seen.csv", ".hidden/seen.csv")
     assert holder_of(tmp_path, tables, task="t") == tmp_path / "ml"
@@ -107,22 +94,12 @@ def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_pat
     assert holder_of(tmp_path, tables, task="t") == tmp_path
 
 
-def test_a_glob_alone_does_not_make_a_folder_the_one_that_is_meant(tmp_path: Path) -> None:
+def test_a_glob_alone_does_not_make_a_folder_the_one_that_is_meant(tmp_path):
     write(tmp_path, "logs/seen-1.csv")
     assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
 
 
-def test_the_error_for_an_empty_place_leads_to_the_folder_with_the_tables(tmp_path: Path) -> None:
-    write(tmp_path, "ml/films.csv", "ml/deep/x.txt")
-    above = no_table(tmp_path, {"films": FILMS}, task="t")
-    assert above.hint == f"such files are in {tmp_path / 'ml'}: give that folder"
-    below = no_table(tmp_path / "ml" / "deep", {"films": FILMS}, task="t")
-    assert below.hint == (
-        f"such files are in the folder above, {tmp_path / 'ml'}: give that folder"
-    )
-
-
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_a_link_out_of_the_folder_is_refused(tmp_path):
     write(tmp_path, "data/seen.csv", "secret.csv")
     (tmp_path / "data" / "films.csv").symlink_to(tmp_path / "secret.csv")
     check_inside(tmp_path / "data", {"seen": (tmp_path / "data" / "seen.csv",)})

@@ -1,15 +1,13 @@
 """Whether data are the published data, as far as the task knows these."""
 
-from __future__ import annotations
-
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.tables import data_in
 
 from harness.contracts.task import Column, DataSpec, KnownFact, TableSpec
-from harness.data import Table, TaskData, open_dataset
+from harness.data import Table
 
 TABLES = {
     "groups": TableSpec(columns={"item": Column(), "user": Column(type="integer")}),
@@ -22,15 +20,14 @@ OTHER = "not the published data: "
 NOTHING = f"{OTHER}the task knows no digest or count of it"
 
 
-def opened(folder: Path, *known: KnownFact, **more: Any) -> TaskData:
+def opened(folder, *known, **more):
     if not (folder / "groups.csv").exists():
         (folder / "groups.csv").write_text(CSV)
     spec = DataSpec(tables=TABLES, known=known, size=more.pop("size", None))
-    given = {"limit": None, "seed": 0, "package": None, "task": "t", "shared": {}, **more}
-    return open_dataset(spec, data=str(folder), **given)
+    return data_in(folder, spec, **{"shared": {}, **more})
 
 
-def fact(**given: Any) -> KnownFact:
+def fact(**given):
     return KnownFact(**{"table": "groups", **given})
 
 
@@ -70,22 +67,18 @@ def fact(**given: Any) -> KnownFact:
     ],
     ids=str,
 )
-def test_local_data_are_known_by_facts_alone(
-    tmp_path: Path, known: list[KnownFact], reasons: list[str]
-) -> None:
+def test_local_data_are_known_by_facts_alone(tmp_path, known, reasons):
     data = opened(tmp_path, *known)
     expected = [why if why.startswith(OTHER) else OTHER + why for why in reasons]
     assert list(data.why_incomparable) == expected
     assert data.describe()["comparable"] is not bool(reasons)
 
 
-def test_facts_read_a_table_once_for_all_tasks_and_never_without_need(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_facts_read_a_table_once_for_all_tasks_and_never_without_need(tmp_path, monkeypatch):
     read: list[tuple[str, ...]] = []
     batches = Table.batches
 
-    def counted(self: Table, *names: str) -> Any:
+    def counted(self, *names):
         read.append(names)
         return batches(self, *names)
 
@@ -100,9 +93,7 @@ def test_facts_read_a_table_once_for_all_tasks_and_never_without_need(
     assert read == [("item",)]
 
 
-def test_a_table_that_the_database_holds_is_not_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_the_database_holds_is_not_read_again(tmp_path, monkeypatch):
     known = fact(column="item", values=2, digest=ITEMS, rows=3), fact(rows=3)
     data = opened(tmp_path, *known)
     data.relation("groups")
@@ -110,20 +101,18 @@ def test_a_table_that_the_database_holds_is_not_read_again(
     assert data.why_incomparable == ()
 
 
-def test_a_missing_value_is_no_value_of_a_column(tmp_path: Path) -> None:
+def test_a_missing_value_is_no_value_of_a_column(tmp_path):
     table = TableSpec(columns={"item": Column(required=False), "user": Column()})
     (tmp_path / "groups.csv").write_text(CSV + ",3\n")
     spec = DataSpec(tables={"groups": table}, known=(fact(column="item", values=2, digest=ITEMS),))
     for loaded in (False, True):
-        data = open_dataset(
-            spec, data=str(tmp_path), limit=None, seed=0, package=None, task="t", shared={}
-        )
+        data = data_in(tmp_path, spec, shared={})
         if loaded:
             data.relation("groups")
         assert data.why_incomparable == ()
 
 
-def test_fewer_people_than_the_task_has_are_a_reason(tmp_path: Path) -> None:
+def test_fewer_people_than_the_task_has_are_a_reason(tmp_path):
     data = opened(tmp_path, fact(rows=3), size=1_000)
     data.choose(["u", "v"])
     assert data.why_incomparable == ("2 users, fewer than the task's 1,000",)
@@ -132,10 +121,10 @@ def test_fewer_people_than_the_task_has_are_a_reason(tmp_path: Path) -> None:
     assert enough.why_incomparable == ()
 
 
-def test_the_sample_has_one_reason(tmp_path: Path) -> None:
+def test_the_sample_has_one_reason(tmp_path):
     (tmp_path / "sample").mkdir()
     (tmp_path / "sample" / "groups.csv").write_text(CSV)
     spec = DataSpec(tables=TABLES, known=(fact(rows=9),), sample="sample", size=9)
-    data = open_dataset(spec, data="sample", limit=None, seed=0, package=tmp_path, task="t")
+    data = data_in("sample", spec, package=tmp_path)
     data.choose(["u"])
     assert data.why_incomparable == ("bundled sample data",)

@@ -1,19 +1,14 @@
 """Columns that the data calls otherwise, and values that it writes otherwise."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
+from builders.tables import data_in, refused, table_of
 from pyarrow import parquet
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column, DataSpec, TableSpec
-from harness.data import Table, TaskData, open_dataset
+from harness.data import Table
 from harness.data.database import Database
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
 
 KINDS = ("explicit_positive", "implicit_positive")
 COLUMNS = {
@@ -28,12 +23,11 @@ ROWS = [
 ]
 
 
-def table(path: Path, columns: dict[str, Column] = COLUMNS, *, of_run: bool = True) -> Table:
-    source = FileSource(path=path, stamp=stamp_of(path))
-    return Table(name="engagements", columns=columns, sources=[source], of_run=of_run)
+def table(path, columns=COLUMNS, *, of_run=True):
+    return table_of(path, columns=columns, name="engagements", of_run=of_run)
 
 
-def written(folder: Path, name: str) -> Path:
+def written(folder, name):
     """The same three rows in each format; the column `user` there is another one."""
     path = folder / name
     if name.endswith(".parquet"):
@@ -57,24 +51,15 @@ def written(folder: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-def test_own_names_and_values_are_read_by_rows_and_by_columns(tmp_path: Path, name: str) -> None:
+def test_own_names_and_values_are_read_by_rows_and_by_columns(tmp_path, name):
     read = table(written(tmp_path, name))
     assert [row for _, row in read.rows()] == ROWS
     (batch,) = read.batches()
     assert batch.columns == {name: [row[name] for row in ROWS] for name in COLUMNS}
 
 
-def test_a_repeating_column_of_parquet_is_read_the_same(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    parquet.write_table(pa.table({"kind": ["like", "implicit_positive"] * 100}), path)
-    (batch,) = table(path, {"kind": COLUMNS["kind"]}).batches()
-    assert batch.columns["kind"] == list(KINDS) * 100
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-def test_own_names_and_values_are_read_in_bulk(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_names_and_values_are_read_in_bulk(tmp_path, name, monkeypatch):
     columns = {
         "user": COLUMNS["user"],
         "kind": COLUMNS["kind"],
@@ -93,9 +78,7 @@ def test_own_names_and_values_are_read_in_bulk(
     assert found.project(", ".join(f'"{name}"' for name in columns)).fetchall() == rows
 
 
-def test_values_of_json_keep_their_type_in_bulk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_of_json_keep_their_type_in_bulk(tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": "five", "b": true, "c": "it\'s"}\n{"a": 3, "b": "no", "c": "x"}\n')
     columns = {
@@ -113,7 +96,7 @@ def test_values_of_json_keep_their_type_in_bulk(
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-def test_errors_propose_the_same_options_in_bulk(tmp_path: Path, name: str) -> None:
+def test_errors_propose_the_same_options_in_bulk(tmp_path, name):
     for columns in (
         {"customer": Column(), "kind": Column()},
         {"kind": Column(one_of=("up", "down"))},
@@ -125,58 +108,42 @@ def test_errors_propose_the_same_options_in_bulk(tmp_path: Path, name: str) -> N
         assert str(caught.value) == str(refused(of))
 
 
-def refused(read: Table) -> DataError:
-    with pytest.raises(DataError) as caught:
-        list(read.rows())
-    return caught.value
+MISSING = {"user_id": Column(), "kind": Column()}
+KIND = {"kind": Column(one_of=KINDS)}
 
 
-def test_a_missing_column_proposes_the_option_with_the_nearest_name(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("customer_id,kind\nc1,like\n")
-    columns = {"user_id": Column(), "kind": Column()}
-    assert refused(table(path, columns)).hint == (
-        "'customer_id' is the nearest name: if it is 'user_id', give "
-        "--columns engagements.user_id=customer_id"
-    )
-    path.write_text("who,kind\nc1,like\n")
-    assert refused(table(path, columns)).hint == (
-        "if 'user_id' has another name: --columns engagements.user_id=NAME"
-    )
-    path.write_text("users id,kind\nc1,like\n")
-    assert "--columns 'engagements.user_id=users id'" in str(refused(table(path, columns)).hint)
+@pytest.mark.parametrize(
+    ("text", "columns", "of_run", "hint"),
+    [
+        ("customer_id,kind\nc1,like\n", MISSING, True, "'customer_id' is the nearest name: if it "
+         "is 'user_id', give --columns engagements.user_id=customer_id"),
+        ("who,kind\nc1,like\n", MISSING, True,
+         "if 'user_id' has another name: --columns engagements.user_id=NAME"),
+        ("users id,kind\nc1,like\n", MISSING, True, "'users id' is the nearest name: if it is "
+         "'user_id', give --columns 'engagements.user_id=users id'"),
+        ("kind\nexplicit\n", KIND, True,
+         "if it stands for one of these: --values engagements.kind.explicit=MEANING"),
+        ("kind\na dislike\n", KIND, True,
+         "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"),
+        # Tables of tools have no options of a run.
+        ("customer_id,kind\nc1,view\n", {"customer": Column(), **KIND}, False,
+         "'customer_id' is the nearest name: rename it if it is 'customer'"),
+        ("customer_id,kind\nc1,view\n", KIND, False, None),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_proposes_the_option_of_a_run(tmp_path, text, columns, of_run, hint):
+    (tmp_path / "a.csv").write_text(text)
+    assert refused(table(tmp_path / "a.csv", columns, of_run=of_run)).hint == hint
 
 
-def test_a_column_has_no_name_but_the_one_it_is_called_by(tmp_path: Path) -> None:
+def test_a_column_has_no_name_but_the_one_it_is_called_by(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("user\nu\n")
     error = refused(table(path, {"user": Column(aliases=("who",), called="customer_id")}))
     assert (error.problem, error.expected) == ("column 'user' is missing", "'customer_id'")
 
 
-def test_a_value_that_is_not_allowed_proposes_the_option(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("kind\nexplicit\n")
-    columns = {"kind": Column(one_of=KINDS)}
-    assert refused(table(path, columns)).hint == (
-        "if it stands for one of these: --values engagements.kind.explicit=MEANING"
-    )
-    path.write_text("kind\na dislike\n")
-    assert refused(table(path, columns)).hint == (
-        "if it stands for one of these: --values 'engagements.kind.a dislike=MEANING'"
-    )
-
-
-def test_tables_of_tools_propose_no_options_of_a_run(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("customer_id,kind\nc1,view\n")
-    columns = {"customer": Column(), "kind": Column(one_of=KINDS)}
-    hint = "'customer_id' is the nearest name: rename it if it is 'customer'"
-    assert refused(table(path, columns, of_run=False)).hint == hint
-    assert refused(table(path, {"kind": Column(one_of=KINDS)}, of_run=False)).hint is None
-
-
-def test_a_value_may_only_stand_for_one_of_the_columns_type(tmp_path: Path) -> None:
+def test_a_value_may_only_stand_for_one_of_the_columns_type(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("stars\nfive\n")
     error = refused(table(path, {"stars": Column(type="integer", values={"five": "V"})}))
@@ -187,14 +154,12 @@ def test_a_value_may_only_stand_for_one_of_the_columns_type(tmp_path: Path) -> N
     assert error.found == "V"
 
 
-def test_other_names_and_values_are_another_fingerprint(tmp_path: Path) -> None:
+def test_other_names_and_values_are_another_fingerprint(tmp_path):
     (tmp_path / "people.csv").write_text("user,kind\nu,like\n")
 
-    def opened(**columns: Column) -> TaskData:
+    def opened(**columns):
         spec = DataSpec(tables={"people": TableSpec(columns=columns)})
-        return open_dataset(
-            spec, data=str(tmp_path), limit=None, seed=0, package=None, task="t", shared={}
-        )
+        return data_in(tmp_path, spec, shared={})
 
     plain = opened(user=Column(), kind=Column()).describe()
     alias = opened(user=Column(aliases=("who",)), kind=Column()).describe()

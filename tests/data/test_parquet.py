@@ -1,31 +1,22 @@
 """Parquet files: batches, wanted columns only, and damage."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from builders.tables import refused, table_of
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import parquet
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
-from harness.data.table import Table
 
 
-def written(folder: Path, columns: dict[str, Any]) -> Path:
+def written(folder, columns):
     path = folder / "t.parquet"
     pq.write_table(pa.table(columns), path)
     return path
 
 
-def test_rows_come_in_batches_with_the_wanted_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_come_in_batches_with_the_wanted_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
     path = written(tmp_path, {"a": [1, 2, 3], "b": ["x", None, "z"]})
     assert parquet.read_names(path) == ("a", "b")
@@ -36,23 +27,19 @@ def test_rows_come_in_batches_with_the_wanted_columns(
     ]
 
 
-def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path: Path) -> None:
+def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path):
     path = written(tmp_path, {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]})
     columns = {"user": Column(), "items": Column(type="list", required=False)}
-    source = FileSource(path=path, stamp=stamp_of(path))
-    assert list(Table(name="t", columns=columns, sources=[source]).rows()) == [
+    assert list(table_of(path, columns=columns).rows()) == [
         (1, {"user": "7", "items": ["a"]}),
         (2, {"user": "8", "items": None}),
     ]
-    strict = Table(name="t", columns={"score": Column(type="number")}, sources=[source])
-    with pytest.raises(DataError) as caught:
-        list(strict.rows())
-    assert caught.value.where == f"{path}, row 2, column 'score'"
-    assert caught.value.found == "nan (number)"
-    assert caught.value.hint == "write a missing number as null"
+    error = refused(table_of(path, columns={"score": Column(type="number")}))
+    assert error.where == f"{path}, row 2, column 'score'"
+    assert (error.found, error.hint) == ("nan (number)", "write a missing number as null")
 
 
-def test_repeated_names_are_refused(tmp_path: Path) -> None:
+def test_repeated_names_are_refused(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]), path)
     with pytest.raises(DataError, match="two columns have the name 'a'"):
@@ -60,7 +47,7 @@ def test_repeated_names_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 8, -1])
-def test_damaged_files_are_told(tmp_path: Path, cut: int) -> None:
+def test_damaged_files_are_told(tmp_path, cut):
     path = written(tmp_path, {"a": [1, 2, 3]})
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(DataError) as caught:
@@ -69,7 +56,7 @@ def test_damaged_files_are_told(tmp_path: Path, cut: int) -> None:
     assert (caught.value.problem, caught.value.where) == (expected, str(path))
 
 
-def test_damage_in_the_middle_is_told_too(tmp_path: Path) -> None:
+def test_damage_in_the_middle_is_told_too(tmp_path):
     path = written(tmp_path, {"a": [f"{n:09d}" for n in range(5000)]})
     data = bytearray(path.read_bytes())
     data[100:4000] = b"\xff" * 3900

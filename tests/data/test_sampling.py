@@ -1,7 +1,5 @@
 """The choice of ids: pinned, nested, blind to order and to repeats."""
 
-from __future__ import annotations
-
 from builders.processes import run_python
 
 from harness.data.sampling import choose
@@ -9,7 +7,7 @@ from harness.data.sampling import choose
 IDS = [f"u{n}" for n in range(100)]
 
 
-def test_the_choice_is_pinned_and_the_same_in_every_process() -> None:
+def test_the_choice_is_pinned_and_the_same_in_every_process():
     here, of = choose(IDS, seed=0, most=4)
     assert (here, of) == (["u27", "u45", "u35", "u89"], 100)
     code = (
@@ -20,24 +18,24 @@ def test_the_choice_is_pinned_and_the_same_in_every_process() -> None:
         assert run_python(code, PYTHONHASHSEED=hash_seed).strip() == str(here)
 
 
-def test_a_smaller_choice_is_the_beginning_of_a_larger_one() -> None:
+def test_a_smaller_choice_is_the_beginning_of_a_larger_one():
     larger, _ = choose(IDS, seed=3, most=20)
     smaller, _ = choose(IDS, seed=3, most=10)
     assert smaller == larger[:10]
 
 
-def test_order_and_repeats_do_not_matter() -> None:
+def test_order_and_repeats_do_not_matter():
     assert choose([*reversed(IDS), *IDS], seed=0, most=7) == choose(IDS, seed=0, most=7)
 
 
-def test_the_seed_matters_and_no_bound_keeps_all() -> None:
+def test_the_seed_matters_and_no_bound_keeps_all():
     first, _ = choose(IDS, seed=0, most=None)
     second, _ = choose(IDS, seed=1, most=None)
     assert sorted(first) == sorted(second) == sorted(IDS)
     assert first != second
 
 
-def test_a_chosen_id_stays_chosen_when_others_come_or_go() -> None:
+def test_a_chosen_id_stays_chosen_when_others_come_or_go():
     chosen, _ = choose(IDS, seed=0, most=10)
     fewer, _ = choose([one for one in IDS if one not in chosen[:5]], seed=0, most=5)
     assert fewer == chosen[5:]

@@ -1,18 +1,13 @@
 """Rules for rows in SQL: what is blank as Python sees it, and errors with the first bad row."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
+from builders.tables import table_of
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
-from harness.data import Table
 from harness.data.database import Database
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
 from harness.data.sql_rules import Rule, check, not_blank
 from harness.data.sql_times import with_times
 
@@ -20,10 +15,10 @@ SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace()]
 
 
 @pytest.fixture
-def read(tmp_path: Path):
+def read(tmp_path):
     """A database with the table `people` of rows with an id, stars and a time."""
 
-    def made(*rows: dict[str, object]) -> tuple[Database, str, Table]:
+    def made(*rows):
         file = tmp_path / "people.jsonl"
         file.write_text("".join(json.dumps({"id": "a", "stars": 1, **row}) + "\n" for row in rows))
         columns = {
@@ -31,14 +26,22 @@ def read(tmp_path: Path):
             "stars": Column(type="integer"),
             "time": Column(type="any", required=False),
         }
-        sources = (FileSource(path=file, stamp=stamp_of(file)),)
-        table = Table(name="people", columns=columns, sources=sources)
+        table = table_of(file, columns=columns)
         return Database({"people": table}), "people", table
 
     return made
 
 
-@pytest.mark.parametrize("blank", ["", "  ", *SPACES, "\u3000 \t"])
+def test_a_cell_is_blank_as_it_is_to_python(read):
+    blanks = ["", "  ", *SPACES, "\u3000 \t"]
+    database, name, _ = read(
+        {}, {"id": "~b"}, {"id": f"{SPACES[-1]}ü"}, *({"id": b} for b in blanks)
+    )
+    rule = f"SELECT row FROM {name} WHERE {not_blank('id').broken} ORDER BY row"
+    assert [row for (row,) in database.sql(rule).fetchall()] == [*range(4, 4 + len(blanks))]
+
+
+@pytest.mark.parametrize("blank", ["", "\u3000 \t"])
 def test_a_blank_cell_is_named_with_its_row(read, blank):
     with pytest.raises(DataError) as caught:
         check(*read({}, {"id": "~b"}, {"id": f"{SPACES[-1]}ü"}, {"id": blank}), not_blank("id"))

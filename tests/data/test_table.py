@@ -1,17 +1,9 @@
 """Tables over real files: aliases, types, absent values, several files, and places in errors."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
+from builders.tables import refused, table_of
 
-from harness.base.errors import DataError
 from harness.contracts.task import Column
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
-from harness.data.table import Table
 
 COLUMNS = {
     "user": Column(aliases=("user_id", "uid")),
@@ -20,18 +12,10 @@ COLUMNS = {
 }
 
 
-def table(folder: Path, files: dict[str, Any], columns: Any = COLUMNS) -> Table:
+def table(folder, files, columns=COLUMNS):
     for name, data in files.items():
         (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
-    paths = [folder / name for name in files]
-    sources = [FileSource(path=path, stamp=stamp_of(path)) for path in paths]
-    return Table(name="notes", columns=columns, sources=sources)
-
-
-def refused(one: Table) -> DataError:
-    with pytest.raises(DataError) as caught:
-        list(one.rows())
-    return caught.value
+    return table_of(*(folder / name for name in files), columns=columns, name="notes")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +28,7 @@ def refused(one: Table) -> DataError:
                    ' {"uid": "u2", "stars": 3, "note": "good"}]'},
     ],
 )  # fmt: skip
-def test_every_format_gives_the_same_rows_twice(tmp_path: Path, files: dict[str, str]) -> None:
+def test_every_format_gives_the_same_rows_twice(tmp_path, files):
     notes = table(tmp_path, files)
     expected = [
         (1, {"user": "u1", "stars": 5, "note": None}),
@@ -54,7 +38,7 @@ def test_every_format_gives_the_same_rows_twice(tmp_path: Path, files: dict[str,
     assert list(notes.rows()) == expected
 
 
-def test_rows_run_on_over_files_and_errors_count_in_their_own(tmp_path: Path) -> None:
+def test_rows_run_on_over_files_and_errors_count_in_their_own(tmp_path):
     notes = table(tmp_path, {"a.csv": "user,stars\nu1,1\n", "b.csv": "stars,user\n2,u2\n3,u3\n"})
     assert [(n, row["user"], row["stars"]) for n, row in notes.rows()] == [
         (1, "u1", 1),
@@ -69,14 +53,7 @@ def test_rows_run_on_over_files_and_errors_count_in_their_own(tmp_path: Path) ->
     )
 
 
-def test_rows_come_as_a_stream(tmp_path: Path) -> None:
-    rows = table(tmp_path, {"t.csv": "user,stars\nu1,1\nu2,x\n"}).rows()
-    assert next(rows) == (1, {"user": "u1", "stars": 1, "note": None})
-    with pytest.raises(DataError):
-        next(rows)
-
-
-def test_the_own_name_goes_before_aliases_in_the_order_of_the_task(tmp_path: Path) -> None:
+def test_the_own_name_goes_before_aliases_in_the_order_of_the_task(tmp_path):
     columns = {"user": COLUMNS["user"]}
     own = table(tmp_path, {"a.csv": "uid,user_id,user\n1,2,3\n"}, columns)
     aliased = table(tmp_path, {"b.csv": "uid,user_id\n1,2\n"}, columns)
@@ -84,31 +61,14 @@ def test_the_own_name_goes_before_aliases_in_the_order_of_the_task(tmp_path: Pat
     assert list(aliased.rows()) == [(1, {"user": "2"})]
 
 
-def test_without_declared_columns_rows_stay_as_they_are(tmp_path: Path) -> None:
+def test_without_declared_columns_rows_stay_as_they_are(tmp_path):
     assert list(table(tmp_path, {"t.jsonl": '{"x": [1]}\n{"y": null}\n'}, {}).rows()) == [
         (1, {"x": [1]}),
         (2, {"y": None}),
     ]
 
 
-def test_a_missing_column_lists_what_is_there_and_the_nearest(tmp_path: Path) -> None:
-    error = refused(table(tmp_path, {"t.csv": "User,star\nu1,1\n"}))
-    assert error.problem == "columns user, stars are missing"
-    assert error.where == str(tmp_path / "t.csv")
-    assert error.found == "columns User, star"
-    assert error.expected == "'user' or 'user_id' or 'uid', 'stars'"
-    assert error.hint == (
-        "'User' is the nearest name: rename it if it is 'user'; "
-        "'star' is the nearest name: rename it if it is 'stars'"
-    )
-
-
-def test_a_header_with_another_separator_is_recognised(tmp_path: Path) -> None:
-    error = refused(table(tmp_path, {"t.csv": "user;stars\nu1;1\n"}))
-    assert "separated by ';'" in str(error)
-
-
-def test_a_column_missing_in_one_object_names_the_row(tmp_path: Path) -> None:
+def test_a_column_missing_in_one_object_names_the_row(tmp_path):
     error = refused(
         table(tmp_path, {"t.jsonl": '{"user": "u", "stars": 1}\n\n{"user": "v", "star": 1}\n'})
     )
@@ -129,9 +89,7 @@ def test_a_column_missing_in_one_object_names_the_row(tmp_path: Path) -> None:
          "not an integer", "'1'"),
     ],
 )  # fmt: skip
-def test_bad_values_name_file_row_line_and_column(
-    tmp_path: Path, files: dict[str, str], where: str, problem: str, found: str
-) -> None:
+def test_bad_values_name_file_row_line_and_column(tmp_path, files, where, problem, found):
     error = refused(table(tmp_path, files))
     assert (error.where, error.problem, error.found) == (
         f"{tmp_path / next(iter(files))}, {where}",
@@ -140,13 +98,7 @@ def test_bad_values_name_file_row_line_and_column(
     )
 
 
-def test_a_table_without_rows_is_an_error(tmp_path: Path) -> None:
-    assert refused(table(tmp_path, {"t.csv": "user,stars\n"})).problem == (
-        "table 'notes' has no rows"
-    )
-
-
-def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):
     notes = table(tmp_path, {"t.csv": "user,stars\nu1,1\n"})
     list(notes.rows())
     (tmp_path / "t.csv").write_text("user,stars\nu1,1\nu2,2\n")
@@ -154,7 +106,7 @@ def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["t.xlsx", "t", "t.parquet.gz", "t.gz"])
-def test_an_unknown_format_lists_the_known_ones(tmp_path: Path, name: str) -> None:
+def test_an_unknown_format_lists_the_known_ones(tmp_path, name):
     error = refused(table(tmp_path, {name: "x"}))
     assert error.problem == "the format of the file is not supported"
     assert ".jsonl" in str(error.expected)

@@ -1,11 +1,8 @@
 """What an error about a row tells of the rows behind it."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
+from builders import tables
 from pyarrow import csv, parquet
 
 from harness.base.errors import DataError
@@ -22,21 +19,19 @@ COLUMNS = {
 }
 
 
-def refused(folder: Path, name: str, text: str) -> DataError:
+def refused(folder, name, text):
     """The error of reading these rows, the same whether by rows or by columns."""
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    source = FileSource(path=path, stamp=stamp_of(path))
-    table = Table(name="notes", columns=COLUMNS, sources=[source])
-    with pytest.raises(DataError) as by_rows:
-        list(table.rows())
+    table = tables.table_of(path, columns=COLUMNS, name="notes")
+    error = tables.refused(table)
     with pytest.raises(DataError) as by_columns:
         list(table.batches())
-    assert str(by_columns.value) == str(by_rows.value)
-    return by_rows.value
+    assert str(by_columns.value) == str(error)
+    return error
 
 
-def test_values_that_cannot_be_used_are_counted_the_most_frequent_first(tmp_path: Path) -> None:
+def test_values_that_cannot_be_used_are_counted_the_most_frequent_first(tmp_path):
     error = refused(
         tmp_path,
         "a.csv",
@@ -49,7 +44,7 @@ def test_values_that_cannot_be_used_are_counted_the_most_frequent_first(tmp_path
     )
 
 
-def test_rows_of_json_need_not_have_the_same_columns(tmp_path: Path) -> None:
+def test_rows_of_json_need_not_have_the_same_columns(tmp_path):
     error = refused(
         tmp_path,
         "a.jsonl",
@@ -63,13 +58,7 @@ def test_rows_of_json_need_not_have_the_same_columns(tmp_path: Path) -> None:
     )
 
 
-def test_one_that_is_alone_is_told_alone(tmp_path: Path) -> None:
-    assert refused(tmp_path, "a.csv", "user,kind\n1,liked\n2,no\n3,liked\n").found == "'no'"
-
-
-def test_only_so_many_rows_and_values_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_so_many_rows_and_values_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(further, "MOST_ROWS", 7)
     rows = "".join(f"{number},k{number}\n" for number in range(20))
     assert refused(tmp_path, "a.csv", f"user,kind\n{rows}").found == (
@@ -82,8 +71,8 @@ def test_only_so_many_rows_and_values_are_told(
 @pytest.mark.parametrize("by", ["rows", "batches", "batches of one column"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_rows_behind_a_bad_one_are_read_on_to_and_none_is_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, ending: str
-) -> None:
+    tmp_path, monkeypatch, by, ending
+):
     monkeypatch.setattr("harness.data.table.BATCH_ROWS", 2)
     path = tmp_path / f"a.{ending}"
     columns = pa.table({"user": ["1", "2", "3", "4"], "kind": ["liked", "no", "no", "liked"]})

@@ -1,16 +1,12 @@
 """The sources of a task's data: in order, and what is said where none of them has it."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
-from builders.web_server import CSV, Page, Web, sha256
+from builders.tables import data_in
+from builders.web_server import CSV, Page, sha256
 
 from harness.base.errors import DataError, StorageError, Unavailable
 from harness.contracts.task import AskSpec, Column, DataSpec, HubSpec, SourceSpec, TableSpec
 from harness.contracts.task import UrlSpec as Url
-from harness.data import TaskData, open_dataset
 from harness.data.fetching import Fetching
 
 PEOPLE = {"people": TableSpec(columns={"user": Column()})}
@@ -19,19 +15,16 @@ pytestmark = pytest.mark.usefixtures("cache")
 ASK = SourceSpec(ask=AskSpec(steps=("Log in.", "Agree.", "Give --data DIR."), terms="no copies"))
 
 
-def opened(*sources: SourceSpec, said: list[str] | None = None, **fetching: Any) -> TaskData:
-    return open_dataset(
-        DataSpec(sources=sources, tables=PEOPLE), data=None, limit=None, seed=0, package=None,
-        task="quiz",
-        fetching=Fetching(say=(said if said is not None else []).append, **fetching),
-    )  # fmt: skip
+def opened(*sources, said=None, **fetching):
+    allowed = Fetching(say=(said if said is not None else []).append, **fetching)
+    return data_in(None, DataSpec(sources=sources, tables=PEOPLE), task="quiz", fetching=allowed)
 
 
-def at(web: Web, name: str, **url: Any) -> SourceSpec:
+def at(web, name, **url):
     return SourceSpec(url=Url(address=f"{web.url}/{name}", **url))
 
 
-def gone(web: Web, kind: str) -> SourceSpec:
+def gone(web, kind):
     """A source that cannot be had for a reason of this kind."""
     if kind == "nobody there":
         return SourceSpec(url=Url(address="http://127.0.0.1:9/a.csv"))
@@ -44,7 +37,7 @@ def gone(web: Web, kind: str) -> SourceSpec:
 
 
 @pytest.mark.parametrize("kind", ["403", "404", "a page", "nobody there"])
-def test_the_first_source_that_can_be_had_is_taken(web: Web, kind: str) -> None:
+def test_the_first_source_that_can_be_had_is_taken(web, kind):
     web.pages["/a.csv"] = Page(CSV)
     web.pages["/b.csv"] = Page(CSV + b"u3,3\n")
     said: list[str] = []
@@ -55,7 +48,7 @@ def test_the_first_source_that_can_be_had_is_taken(web: Web, kind: str) -> None:
     assert [line for line in said if line.startswith("no data from ")]
 
 
-def test_the_error_of_the_last_source_names_them_all(web: Web) -> None:
+def test_the_error_of_the_last_source_names_them_all(web):
     with pytest.raises(Unavailable) as caught:
         opened(gone(web, "403"), ASK)
     assert str(caught.value) == (
@@ -70,7 +63,7 @@ def test_the_error_of_the_last_source_names_them_all(web: Web) -> None:
     )
 
 
-def test_what_only_a_person_can_get_is_told_step_by_step() -> None:
+def test_what_only_a_person_can_get_is_told_step_by_step():
     with pytest.raises(Unavailable) as caught:
         opened(ASK)
     assert str(caught.value) == (
@@ -80,7 +73,7 @@ def test_what_only_a_person_can_get_is_told_step_by_step() -> None:
     )
 
 
-def test_offline_the_first_source_that_is_kept_is_taken(web: Web) -> None:
+def test_offline_the_first_source_that_is_kept_is_taken(web):
     web.pages["/a.csv"] = Page(CSV)
     first, second = at(web, "gone.csv"), at(web, "a.csv")
     opened(second)
@@ -91,22 +84,18 @@ def test_offline_the_first_source_that_is_kept_is_taken(web: Web) -> None:
         assert part in str(caught.value)
 
 
-def test_the_hub_is_a_source_among_others(web: Web) -> None:
+def test_the_hub_is_a_source_among_others(web):
     web.pages["/a.csv"] = Page(CSV)
     opened(at(web, "a.csv"))
     hub = SourceSpec(hub=HubSpec(repo="no-such-owner/no-such-set"))
     tables = {"people": TableSpec(split="train", columns={"user": Column()})}
-    data = open_dataset(
-        DataSpec(sources=(hub, at(web, "a.csv")), tables=tables), data=None, limit=None, seed=0,
-        package=None, task="quiz", fetching=Fetching(offline=True, say=lambda line: None),
-    )  # fmt: skip
+    offline = Fetching(offline=True, say=lambda line: None)
+    data = data_in(None, DataSpec(sources=(hub, at(web, "a.csv")), tables=tables), fetching=offline)
     assert data.origin == "url"
 
 
 @pytest.mark.parametrize("kind", ["a wrong digest", "a full disk"])
-def test_another_fault_is_no_reason_to_take_another_source(
-    web: Web, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_another_fault_is_no_reason_to_take_another_source(web, monkeypatch, kind):
     web.pages["/a.csv"] = web.pages["/b.csv"] = Page(CSV)
     first = at(web, "a.csv", digest=sha256(b"other") if kind == "a wrong digest" else None)
     if kind == "a full disk":
@@ -117,14 +106,12 @@ def test_another_fault_is_no_reason_to_take_another_source(
     assert [path for path, *_ in web.asked] == ["/a.csv"]
 
 
-def test_several_tasks_try_once_what_cannot_be_had(web: Web) -> None:
+def test_several_tasks_try_once_what_cannot_be_had(web):
     web.pages["/a.csv"] = Page(CSV)
     said: list[str] = []
     fetching = Fetching(say=said.append)
     for task in ("one", "two"):
         spec = DataSpec(sources=(gone(web, "404"), at(web, "a.csv")), tables=PEOPLE)
-        open_dataset(
-            spec, data=None, limit=None, seed=0, package=None, task=task, fetching=fetching
-        )
+        data_in(None, spec, task=task, fetching=fetching)
     assert [path for path, *_ in web.asked].count("/gone.csv") == 1
     assert sum("no data from" in line for line in said) == 1

@@ -1,7 +1,5 @@
 """Reasoning is told from the answer, with and without its opening tag."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,22 +30,22 @@ from harness.parsing import split_reasoning
         ("I think </ so", "I think </ so", None),
     ],
 )
-def test_split(text: str, answer: str, reasoning: str | None) -> None:
+def test_split(text, answer, reasoning):
     assert split_reasoning(text) == (answer, reasoning)
 
 
 @given(st.text(), st.text())
-def test_reasoning_in_front_never_changes_the_answer(thought: str, answer: str) -> None:
+def test_reasoning_in_front_never_changes_the_answer(thought, answer):
     if "hink" not in (thought + answer).lower():
         assert split_reasoning(f"<think>{thought}</think>{answer}")[0] == answer.strip()
 
 
 @pytest.mark.parametrize("piece", ["<think>", "<", "x<think>", "[THINK]"])
-def test_a_hostile_megabyte_is_survived(piece: str) -> None:
+def test_a_hostile_megabyte_is_survived(piece):
     megabyte = piece * (1_000_000 // len(piece))
     assert split_reasoning(f"<think>{megabyte}") == ("", megabyte)
 
 
 @pytest.mark.parametrize("piece", ["</think>", "\t"])
-def test_a_hostile_megabyte_without_a_thought_is_survived(piece: str) -> None:
+def test_a_hostile_megabyte_without_a_thought_is_survived(piece):
     assert split_reasoning("<think>" + piece * (1_000_000 // len(piece))) == ("", None)

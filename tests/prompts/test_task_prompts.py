@@ -1,12 +1,12 @@
-"""Tasks that ask with prompts of their own: what they replace, and that it can be told."""
+"""Prompts of a task's own and of `--prompts DIR`: what they replace, and that it can be told."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from harness.base.errors import PromptError
-from harness.pipeline.preparation import PreparedTask, prepare
+from harness.cli.main import main
+from harness.pipeline.preparation import prepare
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
 from harness.runs.manifest import task_definition
@@ -19,7 +19,7 @@ prompts: {name.candidate: words/mine.j2}
 
 
 @pytest.fixture
-def mine(tmp_path: Path) -> Path:
+def mine(tmp_path):
     (tmp_path / "words").mkdir()
     (tmp_path / "words" / "mine.j2").write_text("My words. {% include '_rest.j2' %}")
     (tmp_path / "words" / "_rest.j2").write_text("And the rest.")
@@ -27,10 +27,10 @@ def mine(tmp_path: Path) -> Path:
     return tmp_path / "mine.yaml"
 
 
-def prepared(*tasks: Path | str, judge: str | None = "lexical") -> list[PreparedTask]:
+def prepared(*tasks, judge="lexical", prompts=None):
     given = {
         "tasks": [str(task) for task in tasks], "model": "baseline", "data": "sample",
-        "roles": {"judge": judge} if judge else {},
+        "prompts": prompts, "roles": {"judge": judge} if judge else {},
     }  # fmt: skip
     return list(prepare(make_settings(given), load_plugins()).tasks)
 
@@ -108,13 +108,6 @@ def test_a_prompt_that_cannot_be_asked_is_named_before_anything_is_asked(
     assert caught.value.where == f"{mine}:{where.format(words=mine.parent / 'words')}"
 
 
-def test_the_nearest_prompt_is_named(mine):
-    mine.write_text(OWN.replace("name.candidate", "nam.candidate"))
-    with pytest.raises(PromptError) as caught:
-        prepared(mine)
-    assert caught.value.hint == "did you mean 'name.candidate'?"
-
-
 UNASKED = """
 task: mine
 extends: {base}
@@ -147,14 +140,6 @@ def test_a_prompt_that_the_task_asks_by_its_options_is_taken(mine):
     assert "own prompts: rate_b.candidate" in task.not_comparable_because
 
 
-def test_validate_names_what_the_options_alone_rule_out(mine, printed):
-    mine.write_text(UNASKED.format(base="perrec_easy_pointwise", prompt="rate_b.candidate"))
-    assert (
-        "replaces the prompt 'rate_b.candidate' but does not ask it"
-        in printed("validate", str(mine), code=2).err
-    )
-
-
 def test_validate_names_the_file_that_a_prompt_needs_and_where_it_is_looked_for(mine, printed):
     file = mine.parent / "words" / "mine.j2"
     file.write_text("Mine.\n{% import 'interests/_blocks.j2' as blocks %}")
@@ -184,3 +169,96 @@ def test_a_rehearsal_shows_it_and_a_run_keeps_its_digest(mine, tmp_path, monkeyp
     template = task.templates.need("interests", "name", "candidate")
     assert entry["templates"]["name.candidate"] == template.digest
     assert entry["stages"][0]["components"]["prompts"] == {"name.candidate": template.digest}
+
+
+@pytest.fixture
+def own(tmp_path):
+    folder = tmp_path / "own"
+    (folder / "interests").mkdir(parents=True)
+    (folder / "interests" / "name.candidate.j2").write_text(
+        "Mine. {% include 'interests/_rest.j2' %}"
+    )
+    (folder / "interests" / "_rest.j2").write_text("And the rest.")
+    (folder / "README.md").write_text("Why these words.")
+    return folder
+
+
+def test_the_stages_ask_with_the_prompts_of_a_folder(own):
+    (changed,) = prepared("interests", prompts=own)
+    (plain,) = prepared("interests")
+    name, support = changed.contexts("run")
+    (message,) = name.template("name", "candidate").render({})
+    assert message.content == "Mine. And the rest."
+    plain_name, plain_support = plain.contexts("run")
+    assert name.key != plain_name.key
+    assert support.components["prompts"] == plain_support.components["prompts"]
+    assert changed.content != plain.content
+    assert changed.not_comparable_because == (
+        "bundled sample data", "own prompts: name.candidate", "judged by rule: lexical",
+    )  # fmt: skip
+
+
+def test_what_the_command_says_goes_before_what_the_task_says(own, tmp_path):
+    (tmp_path / "theirs.j2").write_text("Theirs.")
+    file = tmp_path / "mine.yaml"
+    file.write_text("task: mine\nextends: interests\nprompts: {name.candidate: theirs.j2}\n")
+    (task,) = prepared(file, prompts=own)
+    (message,) = task.contexts("run")[0].template("name", "candidate").render({})
+    assert message.content == "Mine. And the rest."
+
+
+def test_only_the_tasks_that_ask_a_prompt_are_changed_by_it(own):
+    (own / "perrecbench").mkdir()
+    (own / "perrecbench" / "rate_b.candidate.j2").write_text("{{ member }}")
+    (own / "perrecbench" / "rate.candidate.j2").write_text("{{ member }}")
+    pointwise, pairwise, interests = prepared(
+        "perrec_easy_pointwise", "perrec_easy_pairwise", "interests", prompts=own
+    )
+    assert set(pointwise.task.prompts) == {"rate.candidate"}
+    assert pairwise.task.prompts == {}
+    assert set(interests.task.prompts) == {"name.candidate"}
+
+
+def test_a_folder_of_which_no_task_asks_anything_is_refused(own):
+    with pytest.raises(PromptError, match="no chosen task asks any of these prompts") as caught:
+        prepared("perrec_easy_pairwise", judge=None, prompts=own)
+    assert caught.value.found == "interests/name.candidate"
+    assert caught.value.expected == "one of perrecbench/compare.candidate"
+
+
+@pytest.mark.parametrize(
+    ("file", "near"),
+    [
+        ("interests/nam.candidate.j2", "did you mean 'interests/name.candidate.j2'?"),
+        ("interest/name.candidate.j2", "did you mean 'interests/name.candidate.j2'?"),
+        ("interests/name.candidate.txt", "did you mean 'interests/name.candidate.j2'?"),
+        ("zzz", "`harness prompts` lists the prompts"),
+    ],
+)
+def test_a_file_that_replaces_nothing_is_refused(own, file, near):
+    (own / file).parent.mkdir(exist_ok=True)
+    (own / file).write_text("x")
+    with pytest.raises(PromptError, match="replaces no prompt") as caught:
+        prepared("interests", prompts=own)
+    assert (caught.value.where, caught.value.hint) == (str(own / file), near)
+
+
+def test_runs_with_and_without_them_are_distinguished_and_say_so(
+    own, tmp_path, monkeypatch, printed
+):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    common = [
+        "--tasks", "interests", "--model", "baseline", "--judge", "lexical", "--data", "sample",
+        "--limit", "2", "--quiet", "--output_path", str(tmp_path / "runs"),
+    ]  # fmt: skip
+    assert main([*common, "--max_calls", "1"]) == 1
+    assert main([*common, "--prompts", str(own), "--max_calls", "1"]) == 1
+    assert "own prompts: name.candidate" in printed(*common, "--prompts", str(own), "--verbose").out
+    runs = [json.loads(one.read_text()) for one in (tmp_path / "runs").glob("*/manifest.json")]
+    asked = {one["asked"].get("prompts"): one for one in runs}
+    assert set(asked) == {None, str(own)}
+    assert [asked[one]["status"] for one in (None, str(own))] == ["failed", "done"]
+    assert asked[str(own)]["tasks"]["interests"]["definition"]["prompts"] == {
+        "name.candidate": "name.candidate.j2"
+    }
+    assert asked[None]["tasks"]["interests"]["comparable"] is False

@@ -111,17 +111,6 @@ def test_a_path_reaches_into_every_part(tasks):
     assert two.roles == {}
 
 
-def test_a_path_that_no_task_has_is_told_with_the_nearest(tasks):
-    with pytest.raises(UsageError) as caught:
-        apply_changes(tasks, {"windw": 3})
-    assert str(caught.value) == (
-        "--set windw: no chosen task has 'windw'\n"
-        "  expected: one of the options only_one, weights, window, "
-        "or a path in data, roles, stages, interval, least_scored, metrics\n"
-        "  to do:    did you mean 'window'?"
-    )
-
-
 @pytest.mark.parametrize(
     ("path", "hint"),
     [

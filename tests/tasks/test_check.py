@@ -10,7 +10,7 @@ from harness.tasks.check import check_against_benchmark, mismatches
 def wrong(catalogue, site):
     """What a task of these lines names that its benchmark has not: place and problem."""
 
-    def check(text: str) -> list[tuple[str | None, str, str | None]]:
+    def check(text):
         found = catalogue(one=f"task: one\nextends: base\n{text}")
         (task,) = found.select(["one"]).tasks
         errors = mismatches(task, site.plugins().benchmark("films"))

@@ -204,7 +204,7 @@ class Range(msgspec.Struct, frozen=True):
     low: int = 0
     high: int = 9
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.low > self.high:
             raise ValueError("low is above high")
 

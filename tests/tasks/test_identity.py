@@ -54,7 +54,7 @@ def test_a_task_on_the_hub_has_the_hash_that_it_had_with_one_source():
     assert found == blake2b(written, digest_size=16).hexdigest()
 
 
-def key(task: Task = TASK, *, templates=None, stages=None, options=None) -> str:
+def key(task=TASK, *, templates=None, stages=None, options=None):
     return content_hash(
         task,
         template_hashes=templates or {"guess.candidate": "ab"},

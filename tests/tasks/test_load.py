@@ -12,11 +12,11 @@ from harness.tasks.load import load_file, load_text, read_value
 FILE = Path("a.yaml")
 
 
-def loaded(text: str):
+def loaded(text):
     return load_text(dedent(text).lstrip("\n"), file=FILE)
 
 
-def refused(text: str) -> TaskError:
+def refused(text):
     with pytest.raises(TaskError) as caught:
         loaded(text)
     return caught.value
@@ -26,26 +26,20 @@ def refused(text: str) -> TaskError:
     ("text", "value"),
     [
         ("1e-5", 1e-5),
-        ("1E5", 100000.0),
         ("-.5e+3", -500.0),
         ("1.", 1.0),
         ("1e16", 1e16),
-        ("12", 12),
-        ("-3", -3),
         ("0x1f", 31),
         ("0o17", 15),
         ("017", 17),
         ("true", True),
-        ("False", False),
         ("null", None),
         ("~", None),
         ("", None),
         ("no", "no"),
-        ("on", "on"),
         ("12:30", "12:30"),
         ("2024-01-31", "2024-01-31"),
         ("1_000", "1_000"),
-        ("1.2.3", "1.2.3"),
         ("'1'", "1"),
         ("!!str 1", "1"),
         ("[a, 1e-5]", ["a", 1e-5]),
@@ -115,27 +109,6 @@ def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
     assert document.where(["both", "d"]) == "a.yaml:2:27"
 
 
-def test_merging_what_has_no_keys_is_an_error():
-    error = refused("a: {<<: [1]}")
-    assert (error.where, error.found) == ("a.yaml:1:10", "a single value")
-
-
-def test_a_key_that_stands_twice_is_an_error_at_the_second():
-    error = refused(
-        """
-        task: one
-        data:
-          size: 1
-          tables: {}
-          size: 2
-        """
-    )
-    assert str(error) == (
-        "a.yaml:5:3: the key 'size' is given twice\n"
-        "  expected: each key once; the first is in line 3"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "where", "found"),
     [
@@ -149,8 +122,6 @@ def test_a_key_that_stands_twice_is_an_error_at_the_second():
         ("a: .nan", "a.yaml:1:4", ".nan"),
         ("a: -.inf", "a.yaml:1:4", "-.inf"),
         ("a: 1e999", "a.yaml:1:4", "1e999"),
-        ("1: a", "a.yaml:1:1", "1"),
-        ("[a]: b", "a.yaml:1:1", "a list"),
     ],
 )  # fmt: skip
 def test_what_is_no_plain_value_is_refused(text, where, found):
@@ -179,7 +150,7 @@ def test_an_anchor_that_holds_itself_is_refused():
 
 
 @pytest.mark.parametrize("opening", ["[", "{a: "])
-def test_deep_nesting_is_an_error_with_the_file(opening: str) -> None:
+def test_deep_nesting_is_an_error_with_the_file(opening):
     text = opening * 900 + ("]" if opening == "[" else "}") * 900
     assert refused(f"a: {text}").where == "a.yaml"
     with pytest.raises(TaskError, match="value: the file is nested too deeply"):
@@ -208,18 +179,18 @@ MERGES = "a0: &a0 {x: 1}\n" + "".join(
 @pytest.mark.parametrize(
     "text", [BOMB, 'a: &a "' + "x" * 900_000 + '"\nb: [*a, *a]'], ids=["values", "characters"]
 )
-def test_aliases_count_as_what_they_stand_for(text: str) -> None:
+def test_aliases_count_as_what_they_stand_for(text):
     error = refused(text)
     assert error.problem == "the file is too large"
     assert error.found.startswith("more than 1,000,000 values and characters")
 
 
-def test_merges_of_merges_take_no_time() -> None:
+def test_merges_of_merges_take_no_time():
     document = loaded(MERGES)
     assert document.values["a39"] == {"x": 1}
     assert document.where(["a39", "x"]) == "a.yaml:1:13"
 
 
-def test_an_error_repeats_no_more_than_a_part_of_a_long_key() -> None:
+def test_an_error_repeats_no_more_than_a_part_of_a_long_key():
     key = "k" * 200_000
     assert len(str(refused(f'"{key}": 1\n"{key}": 2'))) < 10_000

@@ -25,17 +25,17 @@ GRID = """
 """
 
 
-def made(text: str):
+def made(text):
     return expand(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
 
 
-def refused(text: str) -> TaskError:
+def refused(text):
     with pytest.raises(TaskError) as caught:
         made(text)
     return caught.value
 
 
-def names(catalogue, *specs: str) -> list[str]:
+def names(catalogue, *specs):
     return [task.name for task in catalogue.select(specs).tasks]
 
 
@@ -160,17 +160,6 @@ def test_a_file_of_many_tasks_is_no_base(catalogue, reference):
     )  # fmt: skip
 
 
-def test_a_key_that_is_no_option_is_told_with_its_place(catalogue):
-    found = catalogue(grid="task: film_{windw}\nextends: base\nmatrix:\n  windw: [1, 2]\n")
-    (task,) = found.select(["film_2"]).tasks
-    from harness.registry import load_plugins
-
-    options = load_plugins().benchmark("films").options
-    with pytest.raises(TaskError) as caught:
-        typed_options(task, options)
-    assert (caught.value.where, caught.value.hint) == ("grid.yaml:4:3", "did you mean 'window'?")
-
-
 def test_a_value_that_no_option_takes_is_told_with_its_place(catalogue):
     found = catalogue(
         grid="task: film_{window}\nextends: base\nmatrix: {window: [1, many]}",
@@ -198,8 +187,6 @@ def test_a_text_with_a_place_in_it_is_found_in_the_file(catalogue):
 @pytest.mark.parametrize(
     ("text", "where", "problem"),
     [
-        ("task: a\nmatrix: {b: [1, 2]}", "1:7", "would have the same name"),
-        ("task: a_{b}_{c}\nmatrix: {b: [1, 2]}", "1:7", "{c}, which is not a key of the matrix"),
         ("task: 3\nmatrix: {b: [1, 2]}", "1:7", "`task` is invalid"),
         ("task: a_{b}\nmatrix: [1, 2]", "2:9", "`matrix` is invalid"),
         ("task: a_{b}\nmatrix: {}", "2:9", "`matrix` is invalid"),
@@ -207,20 +194,12 @@ def test_a_text_with_a_place_in_it_is_found_in_the_file(catalogue):
         ("task: a_{b}\nmatrix: {b: 3}", "2:13", "`matrix.b` is invalid"),
         ("task: a_{b}\nmatrix: {b: [1, [2]]}", "2:17", "`matrix.b[1]` is invalid"),
         ("task: a_{b}\nmatrix: {b: [null]}", "2:14", "`matrix.b[0]` is invalid"),
-        ("task: a_{b}\nmatrix: {b: [1, '1']}", "2:17", "lists a value twice"),
-        ("task: a_{b}\nmatrix: {b c: [1]}", "2:10", "is not the name of an option"),
-        ("task: a_{b}\nmatrix: {b: [1]}\noptions: {b: 2}", "3:11", "given twice"),
-        ("task: a_{b}{c}\nmatrix: {b: [x, xy], c: [yz, z]}", "1:7", "have the same name"),
     ],
 )
 def test_a_matrix_that_cannot_be_is_told_with_its_place(text, where, problem):
     error = refused(text)
     assert error.where == f"a.yaml:{where}"
     assert problem in error.problem
-
-
-def test_the_nearest_key_is_named():
-    assert refused("task: a_{levl}\nmatrix: {level: [1]}").hint == "did you mean 'level'?"
 
 
 def test_a_matrix_of_too_many_is_refused_before_it_is_made():

@@ -13,7 +13,7 @@ class Weights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     near: float = 1.0
     unit: Literal["km", "mile"] = "km"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         if self.near < 0:
             raise ValueError("nothing is nearer than here")
 
@@ -38,14 +38,14 @@ class Nothing(msgspec.Struct, frozen=True):
 def task(catalogue):
     """Makes a task of lines of options; the first of them stands in line 4."""
 
-    def make(*lines: str):
+    def make(*lines):
         text = "task: one\nextends: base\noptions:\n" + "".join(f"  {line}\n" for line in lines)
         return catalogue(one=text).select(["one"]).tasks[0]
 
     return make
 
 
-def refused(task, options_type=Options) -> TaskError:
+def refused(task, options_type=Options):
     with pytest.raises(TaskError) as caught:
         typed_options(task, options_type)
     return caught.value

@@ -3,10 +3,10 @@
 import pytest
 
 from harness.base.errors import TaskError
-from harness.tasks.resolve import merge, resolve
+from harness.tasks.resolve import merge
 
 
-def resolved(catalogue, name: str):
+def resolved(catalogue, name):
     (document,) = catalogue.find(name)
     return catalogue.resolved(document)
 
@@ -140,21 +140,3 @@ def test_a_place_is_that_of_the_file_that_spoke_last(catalogue):
     assert heir.where(["options", "threshold"]) == "base.yaml:4:14"
     assert heir.where(["options", "absent"]) == "heir.yaml:4:3"
     assert heir.where(["metrics"]) == "heir.yaml:1:7"
-
-
-def test_a_base_reached_in_several_ways_is_followed_once(catalogue):
-    found = catalogue(
-        root="task: root",
-        base="task: base\nextends: root",
-        left="task: left\nextends: base",
-        right="task: right\nextends: base",
-        tip="task: tip\nextends: [left, right]",
-    )
-    asked = []
-
-    def find(reference, source, path):
-        asked.append(reference)
-        return found.find(reference)[0]
-
-    resolve(found.find("tip")[0], find)
-    assert asked.count("root") == 1

@@ -48,7 +48,7 @@ interval: {draws: 100, confidence: 0.9}
 """
 
 
-def errors(text: str):
+def errors(text):
     return document_errors(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
 
 

@@ -1,7 +1,5 @@
 """How a judge's answers to "which of these?" and "which class?" are read, case by case."""
 
-from __future__ import annotations
-
 import pytest
 from harness_judges.answers import ClassReader, SelectionReader
 from hypothesis import given
@@ -14,7 +12,7 @@ NUMBERS = ("1", "2", "3", "4", "5")
 read = SelectionReader(labels=NUMBERS)
 
 
-def chosen(text: str) -> tuple[tuple[int, ...], str]:
+def chosen(text):
     outcome = read(text)
     assert isinstance(outcome, Parsed), outcome
     assert outcome.value.rung == outcome.rung
@@ -26,26 +24,20 @@ def chosen(text: str) -> tuple[tuple[int, ...], str]:
     [
         ("1, 3", (0, 2)),
         ("3,1.", (2, 0)),
-        ("1 and 3", (0, 2)),
         ("1, 3, and 5", (0, 2, 4)),
-        ("1; 3; 5", (0, 2, 4)),
         ("```\n1, 3\n```", (0, 2)),
         ("[1, 3].", (0, 2)),
         ("**1, 3**", (0, 2)),
         ('"1", "3"', (0, 2)),
         ("1 3 5", (0, 2, 4)),
-        ("[1], [3]", (0, 2)),
-        ("(1) (3)", (0, 2)),
         ("#1, **3**", (0, 2)),
         ("01, 03", (0, 2)),
-        ("1\n3\n5", (0, 2, 4)),
         ("- 1\n- 3", (0, 2)),
         ("NONE", ()),
-        ("none.", ()),
         ("**None**", ()),
     ],
 )
-def test_labels_alone_are_text(text: str, places: tuple[int, ...]) -> None:
+def test_labels_alone_are_text(text, places):
     assert chosen(text) == (places, "text")
 
 
@@ -70,80 +62,56 @@ def test_labels_alone_are_text(text: str, places: tuple[int, ...]) -> None:
         ('{"answer": [1, 3],}', (0, 2), "repaired"),
     ],
 )
-def test_json(text: str, places: tuple[int, ...], rung: str) -> None:
+def test_json(text, places, rung):
     assert chosen(text) == (places, rung)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Answer: 1, 3",
         "The supporting items are 1, 3 and 5.",
-        "1, 3\n\nThese are about trains.",
-        "It is about trains.\n\nFinal answer: 1, 3",
         "NONE. Items 1 and 2 are about bread.",
-        "None of the above",
-        "1 (it is about trains)",
         "1: yes\n2: no",
         "<answer>1, 3</answer> it is",
         "So \\boxed{2}.",
-        "Item 1, Item 3",
         "2-4",
-        "1 to 3",
         "1. 3\n2. 5",
-        "1) 3",
         "2: 1",
         "1, 3: 4",
-        "2 (3)",
         "1 - 3",
         "...",
-        "NONE, 2",
         '["2-4"]',
         '["3: Jazz, live"]',
         '["x", 1]',
         '["NONE", 2]',
-        "NONE - except 2",
         "NONE, but 2 comes close",
         "9",
-        "[9]",
-        "4-2",
-        "Option 2 does not support the interest.",
         "Items [1] and [3] are good; [2] is not.",
-        "I think 1 and 3 because of trains",
         "Only 1.",
-        "2. Not relevant",
-        "1 (not 3)",
         "1 (both about trains), 3",
-        "1 3 are relevant",
         "Not supported: 2",
-        "Rejected: 2, 3",
         "1\nor rather\n2",
         "1. Night trains in Europe - relevant\n2. Sourdough for beginners - not relevant",
-        "1. Trains\n2. Chess",
         "There are 3 items.",
-        "-1",
         "[true]",
-        "[1.5]",
         "null",
-        "{}",
         '{"answer": null}',
         '{"a": [1], "b": [2]}',
         '{"relevant": false}',
-        "It is not [2].",
         "x" * 20_001,
     ],
 )
-def test_what_is_in_another_form_is_no_answer(text: str) -> None:
+def test_what_is_in_another_form_is_no_answer(text):
     outcome = read(text)
     assert isinstance(outcome, Unreadable), outcome
     assert outcome.cause == "schema"
 
 
-def test_an_empty_answer_is_empty() -> None:
+def test_an_empty_answer_is_empty():
     assert read(" \n") == Unreadable("empty")
 
 
-def test_what_is_ignored_is_counted() -> None:
+def test_what_is_ignored_is_counted():
     bounded = SelectionReader(labels=NUMBERS, at_most=2)
     assert bounded("5, 9, 5, 1, 7, 2, 3") == Parsed(
         Selected(chosen=(4, 0), rung="text", unknown=2, repeated=1, surplus=2), "text"
@@ -153,7 +121,7 @@ def test_what_is_ignored_is_counted() -> None:
     )
 
 
-def test_labels_need_not_be_numbers() -> None:
+def test_labels_need_not_be_numbers():
     letters = SelectionReader(labels=("A", "B", "C"))
     assert letters("a, (C)") == Parsed(Selected(chosen=(0, 2), rung="text"), "text")
     for text in ("A nice one", "A and D", "B) Sourdough for beginners"):
@@ -175,19 +143,14 @@ items = SelectionReader(
     [
         ("1. item_4\n2. item_7", (4, 7)),
         ("**1.** `item_4`\n**2.** `item_7`", (4, 7)),
-        ("0: item_4\n1: item_7", (4, 7)),
         ("item_0 item_3", (0, 3)),
-        ("Item_0, `item_3`", (0, 3)),
         ("[item_0, item_3]", (0, 3)),
         ("[0] [3] [5]", (0, 3, 5)),
         ("0, 3, 7", (0, 3, 7)),
-        ("0 3 7.", (0, 3, 7)),
         ("[0, 3, 7]", (0, 3, 7)),
     ],
 )
-def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(
-    text: str, places: tuple[int, ...]
-) -> None:
+def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(text, places):
     outcome = items(text)
     assert isinstance(outcome, Parsed), outcome
     assert outcome.value == Selected(chosen=places, rung=outcome.rung)
@@ -197,24 +160,19 @@ def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(
     "text",
     [
         "There are 3 items.",
-        "The number of items is 3",
         "item 0, item 3",
         "0 - item_4\n1 - item_7",
         "1. item_4: rooks\n2. item_7: arias",
         "[1] item_4\nitem_7 [2]",
         "item_4: item_7",
-        "item_4) item_7",
         "1. 4\n2. 7",
         '["1. item_4", "2. item_7"]',
         "item_99",
-        "item_0, 99",
         "item 0: item_4\nitem 1: item_7",
-        "1. item_4: fits\n2. item_7: does not fit",
-        "1. item_4 (about rooks)\n2. item_7 (about arias)",
         "1. rooks\n2. arias",
     ],
 )
-def test_a_number_that_may_count_things_is_no_label_with_a_stem(text: str) -> None:
+def test_a_number_that_may_count_things_is_no_label_with_a_stem(text):
     assert isinstance(items(text), Unreadable)
 
 
@@ -228,27 +186,25 @@ def test_a_number_that_may_count_things_is_no_label_with_a_stem(text: str) -> No
         ("item_4 item_4 item_2", Selected(chosen=(4, 2), rung="text", repeated=1)),
     ],
 )
-def test_unknown_repeated_and_surplus_labels_with_a_stem_are_counted(
-    text: str, found: Selected
-) -> None:
+def test_unknown_repeated_and_surplus_labels_with_a_stem_are_counted(text, found):
     assert items(text) == Parsed(found, found.rung)
 
 
-def test_labels_must_be_told_apart() -> None:
+def test_labels_must_be_told_apart():
     for labels in (("1", "1"), ("a", "A")):
         with pytest.raises(ValueError, match="labels"):
             SelectionReader(labels=labels)("1")
 
 
 @given(st.text() | st.text("12[](){}\"',.:;- \nNOEnoe*`<>/", max_size=40))
-def test_no_text_raises_for_a_selection(text: str) -> None:
+def test_no_text_raises_for_a_selection(text):
     outcome = read(text)
     if isinstance(outcome, Parsed):
         assert set(outcome.value.chosen) <= set(range(5))
 
 
 @given(st.lists(st.integers(0, 4), unique=True, min_size=1))
-def test_every_choice_survives_the_plain_and_the_json_form(places: list[int]) -> None:
+def test_every_choice_survives_the_plain_and_the_json_form(places):
     names = [str(place + 1) for place in places]
     for text in (", ".join(names), "\n".join(names), f"[{', '.join(names)}]"):
         assert chosen(text)[0] == tuple(places)
@@ -261,7 +217,7 @@ def test_every_choice_survives_the_plain_and_the_json_form(places: list[int]) ->
         *("item_1 ", "1. item_1\n", "item 1 (", "1" + " " * 999, "1. "),
     ],
 )
-def test_a_hostile_megabyte_is_survived(piece: str) -> None:
+def test_a_hostile_megabyte_is_survived(piece):
     for length in (20_000, 1_000_000):
         for reader in (read, items):
             assert isinstance(reader((piece * length)[:length]), Parsed | Unreadable)
@@ -297,7 +253,7 @@ classes = ClassReader(labels=LABELS, count=3)
         ("null", None, ""),
     ],
 )  # fmt: skip
-def test_classes(text: str, labels: tuple[str | None, ...] | None, rung: str) -> None:
+def test_classes(text, labels, rung):
     outcome = classes(text)
     if labels is None:
         assert isinstance(outcome, Unreadable), outcome
@@ -307,13 +263,13 @@ def test_classes(text: str, labels: tuple[str | None, ...] | None, rung: str) ->
 
 
 @pytest.mark.parametrize("text", ["Food", '"food"', "Food.", "**Food**", "1. Food"])
-def test_one_text_may_be_answered_with_a_label_alone(text: str) -> None:
+def test_one_text_may_be_answered_with_a_label_alone(text):
     outcome = ClassReader(labels=LABELS, count=1)(text)
     assert isinstance(outcome, Parsed), outcome
     assert outcome.value.labels == ("Food",)
 
 
-def test_labels_may_be_numbers() -> None:
+def test_labels_may_be_numbers():
     grades = ClassReader(labels=("1", "2", "3"), count=2)
     for text in ("[3, 1]", '["3", "1"]', "3\n1", "1: 3\n2: 1"):
         outcome = grades(text)
@@ -322,6 +278,6 @@ def test_labels_may_be_numbers() -> None:
 
 
 @given(st.text() | st.text('[]{}",:\\`\n 12Food', max_size=60))
-def test_no_text_raises_for_classes(text: str) -> None:
+def test_no_text_raises_for_classes(text):
     outcome = classes(text)
     assert isinstance(outcome, Unreadable) or len(outcome.value.labels) == 3

@@ -1,7 +1,5 @@
 """The panel: who decides, what a tie is, and what is left when members fail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,29 +23,29 @@ class Decided:
     version: int = 1
     models: tuple[Any, ...] = ()
 
-    async def judge(self, question: Any, ask: Any) -> Any:
+    async def judge(self, question, ask):
         return self.verdict
 
 
 class Votes:
     """What a panel asks with where no member asks a model."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.votes: list[Vote] = []
 
-    def vote(self, vote: Vote) -> None:
+    def vote(self, vote):
         self.votes.append(vote)
 
 
-def chosen(*places: int) -> Selected:
+def chosen(*places):
     return Selected(chosen=places, rung="text")
 
 
-def given(*labels: str | None) -> Classified:
+def given(*labels):
     return Classified(labels=labels, rung="text")
 
 
-async def decide(question: Any, *verdicts: Any) -> tuple[Any, list[Vote]]:
+async def decide(question, *verdicts):
     members = tuple(
         Member(label=label, judge=Decided(verdict))
         for label, verdict in zip("xyzwv", verdicts, strict=False)
@@ -57,7 +55,7 @@ async def decide(question: Any, *verdicts: Any) -> tuple[Any, list[Vote]]:
     return verdict, asking.votes
 
 
-async def test_what_more_than_half_chose_is_selected_the_most_chosen_first() -> None:
+async def test_what_more_than_half_chose_is_selected_the_most_chosen_first():
     verdict, votes = await decide(QUESTION, chosen(0, 2), chosen(2, 3), chosen(2, 0, 1))
     assert verdict == Selected(chosen=(2, 0), rung="majority")
     assert votes == [
@@ -65,24 +63,52 @@ async def test_what_more_than_half_chose_is_selected_the_most_chosen_first() -> 
     ]  # fmt: skip
 
 
-async def test_nobody_choosing_anything_is_an_empty_choice() -> None:
-    verdict, _ = await decide(QUESTION, chosen(), chosen(), chosen(1))
-    assert verdict == Selected(chosen=(), rung="majority")
+TWO = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"), at_most=2)
 
 
-async def test_what_just_half_chose_is_not_selected_and_counted_as_tied() -> None:
-    verdict, _ = await decide(QUESTION, chosen(0, 1), chosen(1, 2))
-    assert verdict == Selected(chosen=(1,), rung="majority", tied=2)
+@pytest.mark.parametrize(
+    ("question", "verdicts", "decided"),
+    [
+        (QUESTION, [chosen(), chosen(), chosen(1)], Selected(chosen=(), rung="majority")),
+        (
+            QUESTION, [chosen(0, 1), chosen(1, 2)],
+            Selected(chosen=(1,), rung="majority", tied=2),
+        ),
+        # Each of three was chosen by two of three; the first two stay.
+        (
+            TWO, [chosen(0, 1), chosen(1, 2), chosen(2, 0)],
+            Selected(chosen=(0, 1), rung="majority", surplus=1),
+        ),
+    ],
+)  # fmt: skip
+async def test_what_just_half_chose_is_not_selected_and_counted_as_tied(
+    question, verdicts, decided
+):
+    assert (await decide(question, *verdicts))[0] == decided
 
 
-async def test_no_more_than_asked_for_is_selected() -> None:
-    two = Select(prompt="p", subject="trains", options=("a", "b", "c", "d"), at_most=2)
-    verdict, _ = await decide(two, chosen(0, 1), chosen(1, 2), chosen(2, 0))
-    # Each of three was chosen by two of three; the first two stay.
-    assert verdict == Selected(chosen=(0, 1), rung="majority", surplus=1)
+@pytest.mark.parametrize(
+    ("verdicts", "labels", "tied"),
+    [
+        # All three differ about the second, and of two that speak of the third one says A and one
+        # B; of the fourth nobody says anything, which is no tie.
+        (
+            [given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None)],
+            ("A", None, None, None), 2,
+        ),
+        ([given("A"), given("A"), given("B"), given("B"), given("B")], ("B",), 0),
+        ([given(), given()], (), 0),
+    ],
+)  # fmt: skip
+async def test_the_label_given_most_often_is_the_texts(verdicts, labels, tied):
+    question = Classify(
+        prompt="p", texts=("1", "2", "3", "4")[: len(labels)], labels=("A", "B", "C")
+    )
+    verdict, _ = await decide(question, *verdicts)
+    assert verdict == Classified(labels=labels, rung="majority", tied=tied)
 
 
-async def test_those_that_answered_decide_where_they_are_more_than_half() -> None:
+async def test_those_that_answered_decide_where_they_are_more_than_half():
     verdict, votes = await decide(QUESTION, chosen(0), FAILED, chosen(0, 1))
     assert verdict == Selected(chosen=(0,), rung="majority", tied=1)
     assert votes[1] == Vote("y", FAILED)
@@ -96,13 +122,13 @@ async def test_those_that_answered_decide_where_they_are_more_than_half() -> Non
         ((FAILED, FAILED), "0 of 2 answered; x: timeout, y: timeout"),
     ],
 )
-async def test_half_or_fewer_are_no_quorum_and_their_votes_are_told(verdicts, told) -> None:
+async def test_half_or_fewer_are_no_quorum_and_their_votes_are_told(verdicts, told):
     verdict, votes = await decide(QUESTION, *verdicts)
     assert verdict == NoVerdict("no_quorum", told, behind=("timeout",))
     assert [vote.verdict for vote in votes] == list(verdicts)
 
 
-async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once() -> None:
+async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once():
     unreadable, none_exists = NoVerdict("no_json"), NoVerdict("schema")
     verdict, _ = await decide(QUESTION, unreadable, none_exists, unreadable)
     assert verdict.cause == "no_quorum"
@@ -110,30 +136,13 @@ async def test_what_is_behind_a_missing_quorum_is_each_cause_of_its_members_once
     assert unreadable.causes == ("no_json",)
 
 
-async def test_what_is_behind_a_member_that_is_several_is_what_is_behind_that_one() -> None:
+async def test_what_is_behind_a_member_that_is_several_is_what_is_behind_that_one():
     several = NoVerdict("no_quorum", behind=("empty", "timeout"))
     verdict, _ = await decide(QUESTION, several, NoVerdict("timeout"))
     assert verdict.causes == ("empty", "timeout")
 
 
-async def test_the_label_given_most_often_is_the_texts() -> None:
-    question = Classify(prompt="p", texts=("1", "2", "3", "4"), labels=("A", "B", "C"))
-    verdict, _ = await decide(
-        question,
-        given("A", "A", "A", None), given("A", "B", "B", None), given("B", "C", None, None),
-    )  # fmt: skip
-    # All three differ about the second, and of two that speak of the third one says A and one B;
-    # of the fourth nobody says anything, which is no tie.
-    assert verdict == Classified(labels=("A", None, None, None), rung="majority", tied=2)
-
-
-async def test_a_text_that_one_alone_labels_has_that_label() -> None:
-    question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
-    verdict, _ = await decide(question, given("A"), given("A"), given("B"), given("B"), given("B"))
-    assert verdict == Classified(labels=("B",), rung="majority")
-
-
-async def test_a_tie_about_every_text_is_no_verdict() -> None:
+async def test_a_tie_about_every_text_is_no_verdict():
     question = Classify(prompt="p", texts=("1",), labels=("A", "B"))
     verdict, votes = await decide(question, given("A"), given("B"))
     assert isinstance(verdict, NoVerdict)
@@ -141,12 +150,7 @@ async def test_a_tie_about_every_text_is_no_verdict() -> None:
     assert len(votes) == 2
 
 
-async def test_nothing_to_classify_is_a_verdict() -> None:
-    verdict, _ = await decide(Classify(prompt="p", texts=(), labels=("A",)), given(), given())
-    assert verdict == Classified(labels=(), rung="majority")
-
-
-def test_a_panel_is_of_two_or_more() -> None:
+def test_a_panel_is_of_two_or_more():
     with pytest.raises(UsageError, match="two judges or more") as caught:
         make_panel(JudgeParts(members=(Member(label="openai:a", judge=Decided(FAILED)),)))
     assert caught.value.found == "openai:a"

@@ -2,10 +2,14 @@
 
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from harness_models import hf, vllm
+from harness_models.server import interpreter
 from harness_models.server.served import Engine, ServedModel
 
 from harness.contracts.identity import Identity
@@ -44,6 +48,36 @@ case "$1" in
 esac
 [ "$2" = --format=csv,noheader,nounits ]
 """
+
+
+def packages():
+    """The files of the folders in PYTHONPATH, wherever these folders are."""
+    folders = [Path(place) for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]
+    return tuple(
+        (str(file.relative_to(folder)), file.read_bytes())
+        for folder in folders
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.suffix != ".pyc"
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_look():
+    """The interpreter of the tests is started once for each question about the same packages."""
+    said, start = {}, subprocess.run
+
+    def run(command, **options):
+        if command[0] != sys.executable:
+            return start(command, **options)
+        asked = (*command, packages())
+        if asked not in said:
+            said[asked] = start(command, **options)
+        return said[asked]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (hf, interpreter, vllm):
+            patch.setattr(module, "subprocess", SimpleNamespace(run=run))
+        yield
 
 
 @pytest.fixture

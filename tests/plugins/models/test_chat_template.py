@@ -1,7 +1,5 @@
 """Messages as one text; the texts were written out by hand."""
 
-from __future__ import annotations
-
 import pytest
 from harness_models.chat_template import plain_form, template_form
 

@@ -1,6 +1,5 @@
 """What is told of the interpreter and the GPUs of a server that is to be started."""
 
-import stat
 import sys
 
 import msgspec
@@ -22,35 +21,18 @@ FREE = good("gpu", "GPU 0 (NVIDIA H100 80GB HBM3), 79.1 of 79.6 GiB free")
 TAKEN = good("gpu", "GPU 1 (NVIDIA H100 80GB HBM3), 20.0 of 79.6 GiB free")
 
 
-@pytest.fixture
-def smi(tmp_path, monkeypatch):
-    """Makes an `nvidia-smi` that prints what real ones do, or a text with a code."""
-
-    def make(gpus=GPUS, code=0):
-        script = tmp_path / "nvidia-smi"
-        script.write_text(
-            f"#!/bin/sh\ncase $1 in *apps*) printf '%s' '{HOLDERS}';; *) printf '%s' '{gpus}';;"
-            f" esac\nexit {code}\n"
-        )
-        script.chmod(script.stat().st_mode | stat.S_IXUSR)
-        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    return make
-
-
 def found(memory=None):
     return list(gpu_findings(memory))
 
 
 def test_each_gpu_and_its_memory(smi):
-    smi()
+    smi(GPUS, HOLDERS)
     assert found() == [FREE, TAKEN]
     assert found(MEMORY) == [FREE]
 
 
 def test_a_gpu_that_others_hold_is_in_the_way_with_who_holds_it(smi, monkeypatch):
-    smi()
+    smi(GPUS, HOLDERS)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     assert found() == [TAKEN]
     # 0.9 of 81559 is 73403.1; 20480 / 81559 is 0.251, and less 0.02 of it 0.23.
@@ -66,7 +48,7 @@ def test_a_gpu_that_others_hold_is_in_the_way_with_who_holds_it(smi, monkeypatch
 
 
 def test_hidden_gpus(smi, monkeypatch):
-    smi()
+    smi(GPUS, HOLDERS)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     said = "nvidia-smi shows no GPU that CUDA can use; CUDA_VISIBLE_DEVICES is '7'"
     assert found() == [good("gpu", said)]
@@ -74,7 +56,8 @@ def test_hidden_gpus(smi, monkeypatch):
 
 
 def test_a_broken_driver(smi):
-    smi("Failed to initialize NVML: Driver/library version mismatch\n", 18)
+    said = "Failed to initialize NVML: Driver/library version mismatch"
+    smi("").write_text(f"#!/bin/sh\necho '{said}'; exit 18\n")
     said = "unknown: nvidia-smi: Failed to initialize NVML: Driver/library version mismatch"
     assert found() == [good("gpu", said)]
     assert found(MEMORY) == [doubtful("gpu", said)]

@@ -250,14 +250,6 @@ def served(serve_model, tmp_path):
     return serve_model(identity=identity, memory=memory()), tmp_path / "starts"
 
 
-async def test_no_server_is_started_on_a_gpu_that_is_taken(smi, served):
-    model, starts = served
-    smi(TAKEN, f"4711, {ONE}, 59990, python\n")
-    with pytest.raises(ModelError, match="too little of the GPU's memory is free"):
-        await model.open()
-    assert not starts.exists()
-
-
 async def test_an_engine_is_closed_only_when_its_gpu_is_free_again(smi, served):
     model, starts = served
     smi(FREE)

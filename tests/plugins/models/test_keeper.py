@@ -108,19 +108,6 @@ def pid_in(folder, name):
     return int(file.read_text())
 
 
-def test_a_command_that_ends_by_itself_gives_its_code(started):
-    assert started("raise SystemExit(7)").wait(timeout=60) == 7
-
-
-def test_a_command_that_ends_well_gives_zero(started):
-    assert started("pass").wait(timeout=60) == 0
-
-
-def test_a_command_that_a_signal_ended_gives_128_and_its_number(started):
-    killed = started("import os; os.kill(os.getpid(), 9)")
-    assert killed.wait(timeout=60) == 137
-
-
 def test_both_outputs_go_where_those_of_the_keeper_go(started):
     loud = started("import sys; print('out', flush=True); print('err', file=sys.stderr)")
     assert loud.wait(timeout=60) == 0
@@ -141,27 +128,17 @@ def test_at_the_end_of_input_the_command_may_end_in_good_order(started, tmp_path
     assert not lives(child)
 
 
-def test_anything_on_the_input_ends_the_command_as_well(started, tmp_path):
+def wrote(kept):
+    kept.stdin.write("\n")
+    kept.stdin.flush()
+
+
+@pytest.mark.parametrize("end", [wrote, subprocess.Popen.terminate])
+def test_input_or_a_signal_to_the_keeper_ends_the_command_in_good_order(started, tmp_path, end):
     orderly = started(ORDERLY)
     pid_in(tmp_path, "child")
-    orderly.stdin.write("\n")
-    orderly.stdin.flush()
+    end(orderly)
     assert orderly.wait(timeout=60) == 3
-
-
-def test_a_keeper_that_is_told_to_end_ends_the_command_in_good_order(started, tmp_path):
-    orderly = started(ORDERLY)
-    pid_in(tmp_path, "child")
-    orderly.terminate()
-    assert orderly.wait(timeout=60) == 3
-
-
-def test_a_child_that_ignores_sigterm_is_killed_after_the_grace(started, tmp_path):
-    stubborn = started(STUBBORN, grace=0.3)
-    child = pid_in(tmp_path, "child")
-    stubborn.stdin.close()
-    assert stubborn.wait(timeout=60) == 137
-    assert not lives(child)
 
 
 def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_sigterm(
@@ -342,27 +319,20 @@ print("mapped", flush=True)
         process.communicate()
 
 
-def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path):
-    family = started(FAMILY, STAYS, grace=0.3)
+@pytest.mark.parametrize(
+    ("last", "end", "code"),
+    [
+        (STAYS, lambda family, child: family.stdin.close(), 143),
+        ("os._exit(5)", lambda family, child: None, 5),
+        (STAYS, lambda family, child: os.kill(child, signal.SIGKILL), 137),
+    ],
+    ids=["told", "by itself", "killed"],
+)
+def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path, last, end, code):
+    family = started(FAMILY, last, grace=0.3)
     pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
-    assert all(lives(pid) for pid in pids)
-    family.stdin.close()
-    assert family.wait(timeout=60) == 143
-    assert [pid for pid in pids if lives(pid)] == []
-
-
-def test_what_a_command_leaves_behind_ends_after_it_and_its_code_stays(started, tmp_path):
-    family = started(FAMILY, "os._exit(5)", grace=0.3)
-    assert family.wait(timeout=60) == 5
-    pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
-    assert [pid for pid in pids if lives(pid)] == []
-
-
-def test_the_engines_of_a_killed_server_end_after_it(started, tmp_path):
-    family = started(FAMILY, STAYS, grace=0.3)
-    pids = [pid_in(tmp_path, name) for name in ("child", "grandchild", "daemon")]
-    os.kill(pids[0], signal.SIGKILL)
-    assert family.wait(timeout=60) == 137
+    end(family, pids[0])
+    assert family.wait(timeout=60) == code
     assert [pid for pid in pids if lives(pid)] == []
 
 
@@ -401,13 +371,6 @@ time.sleep(600)
     assert until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
-def test_a_command_that_does_not_exist_is_named():
-    absent = keeper_of(["/no/such/program"])
-    said, _ = absent.communicate(timeout=60)
-    assert said == "/no/such/program cannot be started: No such file or directory\n"
-    assert absent.returncode == 127
-
-
 def test_a_file_that_may_not_be_run_is_named(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("no program")
@@ -415,11 +378,6 @@ def test_a_file_that_may_not_be_run_is_named(tmp_path):
     said, _ = barred.communicate(timeout=60)
     assert said == f"{file} cannot be started: Permission denied\n"
     assert barred.returncode == 126
-
-
-def test_a_killed_parent_takes_everything_with_it(tmp_path):
-    pids = killed_parent(tmp_path, beside="")
-    assert until(lambda: not any(lives(pid) for pid in pids))
 
 
 def test_a_killed_parent_takes_everything_with_it_though_another_holds_the_pipe(tmp_path):

@@ -14,66 +14,41 @@ from harness.contracts.identity import Identity
 from harness.contracts.model import ModelSettings, Sampling
 
 
-def read_args(settings: ModelSettings) -> OpenAIArgs:
+def read_args(settings):
     """The arguments of a model with one address."""
     (one,) = read_each(settings)
     return one
 
 
-def args(**given: str) -> OpenAIArgs:
+def args(**given):
     return read_args(ModelSettings(args={"model": "m", **given}))
 
 
+TYPED = {
+    "base_url": ("http://host:8000/v1", "http://host:8000/v1"),
+    "revision": ("abc", "abc"),
+    "immutable": ("True", True),
+    "concurrency": ("7", 7),
+    "seed": ("off", False),
+    "system_role": ("false", False),
+    "api_key_env": ("MY_KEY", "MY_KEY"),
+    "max_tokens_field": ("max_tokens", "max_tokens"),
+}
+
+
 def test_arguments_are_typed():
-    assert args(
-        base_url="http://host:8000/v1",
-        revision="abc",
-        immutable="True",
-        concurrency="7",
-        seed="off",
-        system_role="false",
-        api_key_env="MY_KEY",
-        max_tokens_field="max_tokens",
-    ) == OpenAIArgs(
-        model="m",
-        base_url="http://host:8000/v1",
-        revision="abc",
-        immutable=True,
-        concurrency=7,
-        seed=False,
-        system_role=False,
-        api_key_env="MY_KEY",
-        max_tokens_field="max_tokens",
+    given = {name: text for name, (text, _) in TYPED.items()}
+    assert args(**given) == OpenAIArgs(
+        model="m", **{name: typed for name, (_, typed) in TYPED.items()}
     )
-
-
-def test_an_unknown_argument_names_the_nearest():
-    with pytest.raises(UsageError) as caught:
-        args(base_ur="x")
-    assert "no argument 'base_ur'" in str(caught.value)
-    assert "did you mean 'base_url'?" in str(caught.value)
-
-
-def test_a_key_given_as_an_argument_is_not_repeated():
-    with pytest.raises(UsageError) as caught:
-        args(api_key="sk-secret")
-    assert "api_key_env" in str(caught.value)
-    assert "sk-secret" not in str(caught.value)
-
-
-def test_a_model_needs_its_name():
-    with pytest.raises(UsageError, match="model=NAME"):
-        read_args(ModelSettings(args={"base_url": "http://h/v1"}))
 
 
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
         ("concurrency", "0", "a whole number, at least 1"),
-        ("concurrency", "many", "a whole number, at least 1"),
         ("immutable", "perhaps", "true or false"),
         ("base_url", "localhost:8000", "an address such as"),
-        ("base_url", "http://", "an address such as"),
         ("base_url", "http://host:port/v1", "an address such as"),
         ("base_url", "http://h:1/v1?key=1", "expected: http://h:1/v1, without query and fragment"),
         ("base_url", "http://h:1/v1#a?b", "expected: http://h:1/v1, without query and fragment"),
@@ -110,59 +85,32 @@ def test_an_address_of_the_environment_is_held_to_the_same(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "structured", "expected"),
+    ("given", "structured", "details", "scope"),
     [
+        ({}, False, {"host": "api.openai.com"}, "run"),
+        ({"base_url": "http://h:1/v1"}, False, {"host": "h:1"}, "run"),
+        ({"revision": "abc"}, False, {"revision": "abc"}, "everywhere"),
+        ({"identity": "step-900"}, False, {"identity": "step-900"}, "everywhere"),
+        ({"immutable": "true", "base_url": "https://h/v1"}, False, {"host": "h"}, "everywhere"),
         (
-            {},
-            False,
-            Identity(kind="openai", name="m", details={"host": "api.openai.com"}, scope="run"),
+            {"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"}, False,
+            {"revision": "abc"}, "everywhere",
         ),
         (
-            {"base_url": "http://h:1/v1"},
-            False,
-            Identity(kind="openai", name="m", details={"host": "h:1"}, scope="run"),
+            {"system_role": "false", "revision": "abc"}, False,
+            {"revision": "abc", "system_role": False}, "everywhere",
         ),
         (
-            {"revision": "abc"},
-            False,
-            Identity(kind="openai", name="m", details={"revision": "abc"}),
-        ),
-        (
-            {"identity": "step-900"},
-            False,
-            Identity(kind="openai", name="m", details={"identity": "step-900"}),
-        ),
-        (
-            {"immutable": "true", "base_url": "https://h/v1"},
-            False,
-            Identity(kind="openai", name="m", details={"host": "h"}),
-        ),
-        (
-            {"immutable": "true", "base_url": "http://h:8000/v1", "revision": "abc"},
-            False,
-            Identity(kind="openai", name="m", details={"revision": "abc"}),
-        ),
-        (
-            {"system_role": "false", "revision": "abc"},
-            False,
-            Identity(kind="openai", name="m", details={"revision": "abc", "system_role": False}),
-        ),
-        (
-            {"seed": "false"},
-            True,
-            Identity(
-                kind="openai",
-                name="m",
-                details={"host": "api.openai.com", "seed": False, "structured": True},
-                scope="run",
-            ),
+            {"seed": "false"}, True,
+            {"host": "api.openai.com", "seed": False, "structured": True}, "run",
         ),
     ],
-)
+)  # fmt: skip
 def test_identity_is_what_was_given_and_the_host_only_where_nothing_was(
-    given, structured, expected
+    given, structured, details, scope
 ):
-    assert identity_of(args(**given), structured=structured) == expected
+    found = identity_of(args(**given), structured=structured)
+    assert found == Identity(kind="openai", name="m", details=details, scope=scope)
 
 
 def test_an_address_is_shown_without_credentials():
@@ -193,10 +141,8 @@ def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expe
         ("http://api.openai.com/v1", "", False),
         ("http://localhost:8000/v1", "", True),
         ("http://127.0.0.2/v1", "", True),
-        ("http://[::1]:80/v1", "", True),
         ("http://Mine:1/v1", "", True),
         ("http://mine:2/v1", "", False),
-        ("http://mine/v1", "", False),
         ("http://evil.org/v1", "", False),
         ("http://evil.org/v1", "http://evil.org/v2", True),
         ("http://localhost.evil.org/v1", "", False),

@@ -2,6 +2,7 @@
 
 import socket
 
+import msgspec
 import pytest
 from harness_models import openai
 from harness_models.openai import make
@@ -27,54 +28,67 @@ async def server_finding(models, **args):
     return server.url, found
 
 
-async def test_a_model_that_the_server_lists():
-    url, found = await server_finding(["big", "small"])
-    assert found == good("server", f"{url} lists 2 models without a key, including 'small'")
+KEY = "sk-very-secret-1234567890"
+LISTS = {
+    "the model": (
+        ["big", "small"], good("server", "lists 2 models without a key, including 'small'"),
+    ),
+    "a near one": (
+        ["smal", "big"],
+        doubtful("name", "lists 2 models without a key, but not 'small': smal, big",
+                 "did you mean 'smal'?"),
+    ),
+    "many others": (
+        [f"q{n}" for n in range(8)],
+        doubtful("name", "lists 8 models without a key, but not 'small': q0, q1, q2, q3, q4, q5, …",
+                 "correct the model's name"),
+    ),
+    "nothing without a key": (
+        status(403),
+        doubtful("server", "answers 403: it needs a key", "put a valid key into OPENAI_API_KEY"),
+    ),
+    "a page": (
+        OTHER_TYPE,
+        doubtful("server", "answers 200, but not as a server of the OpenAI protocol: "
+                 "<html>the proxy is tired</html>", "correct base_url"),
+    ),
+    "silence": (SILENCE, doubtful("server", "does not list its models within 0.3 s")),
+}  # fmt: skip
 
 
-async def test_a_model_that_the_server_does_not_list():
-    url, found = await server_finding(["smal", "big"])
-    assert found == doubtful(
-        "name",
-        f"{url} lists 2 models without a key, but not 'small': smal, big",
-        "did you mean 'smal'?",
-    )
-    url, found = await server_finding([f"q{n}" for n in range(8)])
-    assert found == doubtful(
-        "name",
-        f"{url} lists 8 models without a key, but not 'small': q0, q1, q2, q3, q4, q5, …",
-        "correct the model's name",
-    )
+@pytest.mark.parametrize("case", LISTS)
+async def test_what_a_server_lists(case, monkeypatch):
+    monkeypatch.setattr(openai, "LISTING_SECONDS", 0.3)
+    models, expected = LISTS[case]
+    url, found = await server_finding(models)
+    assert found == msgspec.structs.replace(expected, says=f"{url} {expected.says}")
 
 
-async def test_a_key_that_is_refused_is_not_shown(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
-    with FaultyServer(models=status(401, message="no sk-very-secret-1234567890")) as server:
+async def test_a_server_that_hangs_up_cannot_be_reached():
+    url, found = await server_finding(RESET)
+    assert found.state == "bad"
+    assert found.says.startswith(f"{url} cannot be reached: ")
+
+
+@pytest.mark.parametrize(
+    ("fault", "says", "to_do"),
+    [
+        (
+            status(401, message=f"no {KEY}"), "answers 401: it refuses the key",
+            "put a valid key into OPENAI_API_KEY",
+        ),
+        (
+            Fault(status=503, body=f"upstream of {KEY} is down"),
+            "answers 503: upstream of *** is down", "look at the server's log",
+        ),
+    ],
+)  # fmt: skip
+async def test_a_key_is_not_shown(monkeypatch, fault, says, to_do):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with FaultyServer(models=fault) as server:
         key, found = await found_of(model="small", base_url=server.url)
     assert key == good("key", "OPENAI_API_KEY is set")
-    assert found == doubtful(
-        "server",
-        f"{server.url} answers 401: it refuses the key",
-        "put a valid key into OPENAI_API_KEY",
-    )
-
-
-async def test_a_server_that_wants_a_key():
-    url, found = await server_finding(status(403))
-    assert found == doubtful(
-        "server",
-        f"{url} answers 403: it needs a key",
-        "put a valid key into OPENAI_API_KEY",
-    )
-
-
-async def test_the_words_of_a_broken_server_are_shown_without_the_key(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234567890")
-    fault = Fault(status=503, body="upstream of sk-very-secret-1234567890 is down")
-    url, found = await server_finding(fault)
-    assert found == doubtful(
-        "server", f"{url} answers 503: upstream of *** is down", "look at the server's log"
-    )
+    assert found == doubtful("server", f"{server.url} {says}", to_do)
 
 
 async def test_a_server_that_lists_nothing():
@@ -93,16 +107,6 @@ async def test_a_password_in_the_address_is_in_no_advice():
         bare = f"http://bob:correct-horse@127.0.0.1:{server.port}"
         *_, found = await found_of(model="small", base_url=bare)
     assert found.to_do == f"base_url=http://127.0.0.1:{server.port}/v1 is the usual form"
-
-
-async def test_what_is_no_such_server():
-    url, found = await server_finding(OTHER_TYPE)
-    assert found == doubtful(
-        "server",
-        f"{url} answers 200, but not as a server of the OpenAI protocol: "
-        "<html>the proxy is tired</html>",
-        "correct base_url",
-    )
 
 
 @pytest.mark.parametrize(
@@ -147,15 +151,6 @@ async def test_nobody_listens(monkeypatch):
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     _, found = await found_of(model="small")
     assert found.to_do == "start the server there, or correct OPENAI_BASE_URL or base_url"
-
-
-async def test_a_server_that_hangs_up_or_says_nothing(monkeypatch):
-    monkeypatch.setattr(openai, "LISTING_SECONDS", 0.3)
-    url, found = await server_finding(SILENCE)
-    assert found == doubtful("server", f"{url} does not list its models within 0.3 s")
-    url, found = await server_finding(RESET)
-    assert found.state == "bad"
-    assert found.says.startswith(f"{url} cannot be reached: ")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import pytest
 from harness_models.openai_wire import (
     classify,
     is_strict,
+    pointing,
     read_body,
     read_reply,
     request_body,
@@ -14,7 +15,7 @@ MESSAGES = (Message(role="system", content="s"), Message(role="user", content="u
 SCHEMA = {"type": "array", "items": {"type": "string"}}
 
 
-def body(sampling: Sampling, **options: object) -> dict[str, object]:
+def body(sampling, **options):
     asked = Request(
         messages=MESSAGES, sampling=sampling, seed=5, schema=options.pop("schema", None)
     )
@@ -72,78 +73,52 @@ def test_strictness_is_asked_for_where_the_schema_allows_it(schema, expected):
     assert is_strict(schema) is expected
 
 
-def completion(message: dict[str, object], finish: object = "stop", **more: object) -> object:
+def completion(message, finish="stop", **more):
     return {"id": "c1", "choices": [{"message": message, "finish_reason": finish}], **more}
+
+
+COUNTED = {
+    "prompt_tokens": 10,
+    "completion_tokens": 4,
+    "prompt_tokens_details": {"cached_tokens": 8},
+    "completion_tokens_details": {"reasoning_tokens": 3},
+}
+UNCOUNTED = {"prompt_tokens": None, "prompt_tokens_details": 1}
+USAGE = Usage(prompt_tokens=10, completion_tokens=4, cached_tokens=8, reasoning_tokens=3)
+PARTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
 
 
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (completion({"content": "hi"}), Reply(text="hi", id="c1")),
-        (completion({"content": "hi"}, None), Reply(text="hi", id="c1")),
-        (completion({"content": ""}), Reply(text="", id="c1")),
-        (completion({"content": "h"}, "length"), Reply(text="h", finish="length", id="c1")),
-        (completion({"content": None}, "length"), Reply(text="", finish="length", id="c1")),
-        (
-            completion({"content": None}, "content_filter"),
-            Reply(text="", finish="refused", id="c1"),
-        ),
-        (
-            completion({"content": None, "refusal": "I will not"}),
-            Reply(text="I will not", finish="refused", id="c1"),
-        ),
+        (completion({"content": "hi"}), {"text": "hi"}),
+        (completion({"content": "hi"}, None), {"text": "hi"}),
+        (completion({"content": ""}), {"text": ""}),
+        (completion({"content": "h"}, "length"), {"text": "h", "finish": "length"}),
+        (completion({"content": None}, "length"), {"text": "", "finish": "length"}),
+        (completion({"content": None}, "content_filter"), {"text": "", "finish": "refused"}),
+        (completion({"content": None, "refusal": "no"}), {"text": "no", "finish": "refused"}),
         (
             completion({"content": "4", "reasoning_content": "2+2"}),
-            Reply(text="4", reasoning="2+2", id="c1"),
+            {"text": "4", "reasoning": "2+2"},
         ),
-        (
-            completion({"content": "4", "reasoning": "2+2"}),
-            Reply(text="4", reasoning="2+2", id="c1"),
-        ),
-        (
-            completion({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}),
-            Reply(text="ab", id="c1"),
-        ),
-        ({"choices": [{"message": {"content": "hi"}}], "id": 7}, Reply(text="hi")),
-        (
-            completion(
-                {"content": "hi"},
-                usage={
-                    "prompt_tokens": 10,
-                    "completion_tokens": 4,
-                    "prompt_tokens_details": {"cached_tokens": 8},
-                    "completion_tokens_details": {"reasoning_tokens": 3},
-                },
-            ),
-            Reply(
-                text="hi",
-                id="c1",
-                usage=Usage(
-                    prompt_tokens=10, completion_tokens=4, cached_tokens=8, reasoning_tokens=3
-                ),
-            ),
-        ),
-        (
-            completion(
-                {"content": "hi"}, usage={"prompt_tokens": None, "prompt_tokens_details": 1}
-            ),
-            Reply(text="hi", id="c1"),
-        ),
+        (completion({"content": "4", "reasoning": "2+2"}), {"text": "4", "reasoning": "2+2"}),
+        (completion({"content": PARTS}), {"text": "ab"}),
+        ({"choices": [{"message": {"content": "hi"}}], "id": 7}, {"text": "hi", "id": None}),
+        (completion({"content": "hi"}, usage=COUNTED), {"text": "hi", "usage": USAGE}),
+        (completion({"content": "hi"}, usage=UNCOUNTED), {"text": "hi"}),
     ],
 )
 def test_replies(answer, expected):
-    assert read_reply(answer) == expected
+    assert read_reply(answer) == Reply(**{"id": "c1", **expected})
 
 
 @pytest.mark.parametrize(
     ("answer", "cause"),
     [
         ("<html>", "bad_response"),
-        (None, "bad_response"),
-        ([1], "bad_response"),
         ({}, "bad_response"),
         ({"choices": []}, "bad_response"),
-        ({"choices": None}, "bad_response"),
         ({"choices": ["x"]}, "bad_response"),
         ({"choices": [{"finish_reason": "stop"}]}, "bad_response"),
         (completion({"content": None}), "no_content"),
@@ -164,17 +139,13 @@ def test_bodies_without_a_reply_are_errors_that_may_mend(answer, cause):
     ("status", "cause", "retryable", "fatal"),
     [
         (400, "bad_request", False, False),
-        (422, "bad_request", False, False),
         (401, "auth", False, True),
-        (402, "auth", False, True),
         (403, "auth", False, True),
         (404, "not_found", False, True),
         (408, "timeout", True, False),
         (409, "server_error", True, False),
         (429, "rate_limited", True, False),
         (500, "server_error", True, False),
-        (502, "server_error", True, False),
-        (503, "server_error", True, False),
         (529, "server_error", True, False),
     ],
 )
@@ -257,6 +228,21 @@ def test_a_long_message_is_cut():
 )
 def test_retry_after(headers, expected):
     assert retry_after(headers) == expected
+
+
+@pytest.mark.parametrize(
+    ("location", "where"),
+    [
+        ("https://bob:pw@h.org:8/v1?key=1", "https://h.org:8"),
+        ("http://h.org/v1", "http://h.org"),
+        ("/login?key=1", "another path"),
+        ("http:///login", "another path"),
+        ("ftp://h.org/a", "another path"),
+        ("http://[::1", "another address"),
+    ],
+)
+def test_of_the_address_of_a_redirect_the_host_alone_is_told(location, where):
+    assert pointing({"location": location}) == f"the server points to {where}"
 
 
 def test_the_error_for_a_body_that_cannot_be_read_does_not_hold_the_body():

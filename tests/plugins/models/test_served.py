@@ -11,8 +11,6 @@ from harness_models.server import launching
 from harness_models.server.served import Trouble, killed_by, last_error
 
 from harness.base.errors import ModelError
-from harness.calls.client import Client
-from harness.calls.engines import EngineGate
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Message, Request, Sampling
 
@@ -162,17 +160,6 @@ async def test_a_server_that_cannot_be_started_again_ends_the_run(served):
     assert "a smaller model" in caught.value.detail
 
 
-async def test_a_run_goes_on_over_a_server_that_died(served, tmp_path, told):
-    model = served()
-    room = EngineGate(announce=told.append, logs=tmp_path / "run" / "engines")
-    client = Client(store=None, run_id="r", engines=room)
-    answer = await client.ask(model, make_request("die 1"), role="candidate", stage="name")
-    assert answer.reply.text.startswith("tiny, start 2")
-    assert answer.attempts == 2
-    assert [path.name for path in (tmp_path / "run" / "engines").iterdir()] == ["fake-tiny-one.log"]
-    await client.close()
-
-
 @pytest.fixture
 def watched(monkeypatch):
     """Looks at servers often."""
@@ -264,25 +251,6 @@ async def test_arguments_of_requests_hold_for_a_server_of_ours_as_well(served):
     assert (await model.ask(asked)).text.startswith("tiny, start 1")
     body = json.loads((await model.ask(make_request("repeat"))).text)
     assert (body["stop"], body["top_k"], body["top_logprobs"]) == (["###"], 20, 2)
-
-
-async def test_a_refused_system_message_names_the_argument_and_auto_finds_it(served, told):
-    asked = Request(
-        messages=(Message("system", "be brief"), Message("user", "hello")),
-        sampling=Sampling(),
-        seed=0,
-    )
-    strict = served("--no-system")
-    await strict.open()
-    with pytest.raises(CallError, match="system_role=false") as caught:
-        await strict.ask(asked)
-    assert caught.value.fatal
-    await strict.close()
-    model = served("--no-system", requests={"system_role": "auto"})
-    await model.open()
-    assert (await model.ask(asked)).text.startswith("tiny, start")
-    assert model.report() == {"system_role": False}
-    assert told[-1].startswith("fake:tiny/one: the server accepts no system message")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Whether weights and served models think, as far as files and arguments say so."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

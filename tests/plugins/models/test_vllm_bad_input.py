@@ -46,20 +46,6 @@ NO_DATA = """\
 """
 
 
-def test_no_vllm(said, folder, monkeypatch):
-    monkeypatch.delenv("PYTHONPATH")
-    monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
-    code, error = said(pretrained=folder)
-    first, _, rest = error.partition(NO_GPU)
-    assert (code, first) == (1, "harness: this run cannot start here\n")
-    vllm, _, rest = rest.partition(NO_DATA)
-    assert " ".join(vllm.split()) == (
-        f"✗ interpreter: vLLM is not installed for {sys.executable} to do: pip install vllm into "
-        "an environment of its own, then set HARNESS_VLLM_PYTHON=ITS_PYTHON"
-    )
-    assert rest == WAYS
-
-
 @pytest.mark.usefixtures("cuda")
 def test_no_gpu(said, folder, monkeypatch):
     monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
@@ -100,15 +86,6 @@ def test_a_repository_without_a_chat_template(said, tmp_path):
         file.parent.mkdir(parents=True)
         file.write_text(content)
     assert said(pretrained="org/name") == no_template(told)
-
-
-def test_a_wrong_argument(said, folder):
-    code, error = said(pretrained=folder, max_num_sequences="9")
-    assert code == 2
-    assert error.splitlines()[0] == (
-        "harness: --model_args: vLLM has no argument 'max_num_sequences'"
-    )
-    assert error.splitlines()[-1] == "  to do:    did you mean 'max_num_seqs'?"
 
 
 @pytest.mark.usefixtures("cuda")

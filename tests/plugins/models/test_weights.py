@@ -134,16 +134,6 @@ def test_a_commit_stands_for_itself():
     assert commit_of("org/name", commit) == commit
 
 
-def test_without_a_network_a_name_stands_for_what_lies_in_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    refs = tmp_path / "models--org--name" / "refs"
-    refs.mkdir(parents=True)
-    (refs / "main").write_text("ab12\n")
-    assert commit_of("org/name", None) == "ab12"
-    assert commit_of("org/other", None) is None
-
-
 NO_TEMPLATE = '{"eos_token": "x"}'
 ABSENT = ".no_exist/ab12/chat_template.jinja"
 """How the cache keeps that a repository has no such file."""

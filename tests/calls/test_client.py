@@ -11,7 +11,7 @@ from builders.loops import all_wait, in_virtual_time
 from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
-from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUnreported
+from harness.base.errors import BudgetSpent, ModelError, UsageUnreported
 from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.budget import Meter
 from harness.calls.client import Client
@@ -187,17 +187,6 @@ async def test_a_fresh_run_shares_no_answer(store):
     assert len(model.requests) == 3
 
 
-async def test_an_answer_that_cannot_be_written_ends_the_run(store):
-    to = client(store)
-    store._connection.execute("PRAGMA max_page_count = 1")
-    await ask(to, Script(Reply(text="x" * 100_000)))
-    await asyncio.sleep(0.3)
-    with pytest.raises(StorageError, match="full"):
-        await ask(to, Script(), make_request("other"))
-    with pytest.raises(StorageError):
-        store.close()
-
-
 # Single flight
 
 
@@ -258,21 +247,6 @@ async def test_who_shares_a_call_shares_what_it_raised():
     assert [type(result) for result in results] == [ZeroDivisionError] * 2
 
 
-async def test_when_the_first_is_cancelled_another_makes_the_call():
-    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
-    to = client()
-    first, second, third = [asyncio.create_task(ask(to, model)) for _ in range(3)]
-    await all_wait()
-    first.cancel()
-    answers = await asyncio.gather(second, third)
-    assert [(answer.source, answer.reply.text) for answer in answers] == [
-        ("model", "second"),
-        ("shared", "second"),
-    ]
-    assert first.cancelled()
-    assert len(model.requests) == 2
-
-
 async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
     model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
     to = client()
@@ -285,42 +259,6 @@ async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
         assert (await third).reply == Reply(text="second")
     assert second.cancelled()
     assert len(model.requests) == 2
-
-
-async def test_when_all_are_cancelled_the_next_makes_the_call():
-    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
-    to = client()
-    asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await all_wait()
-    for task in asks:
-        task.cancel()
-    await all_wait()
-    async with asyncio.timeout(60):
-        assert (await ask(to, model)).reply == Reply(text="second")
-
-
-async def test_who_is_cancelled_while_sharing_leaves_the_call_alone():
-    landed = asyncio.Event()
-    model = Script(after(landed, Reply(text="one")))
-    to = client()
-    first, second = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await all_wait()
-    second.cancel()
-    await asyncio.sleep(0)
-    landed.set()
-    assert (await first).reply == Reply(text="one")
-    assert (await ask(to, Script(Reply(text="two")))).reply == Reply(text="two")
-
-
-async def test_a_cancelled_call_gives_its_place_back():
-    model = Script(after(asyncio.Event(), Reply(text="never")), concurrency=1)
-    to = client()
-    task = asyncio.create_task(ask(to, model))
-    await all_wait()
-    task.cancel()
-    await asyncio.sleep(0)
-    async with asyncio.timeout(60):
-        assert (await ask(to, model, make_request("other"))).reply == Reply(text="ok")
 
 
 # Retries and failures
@@ -563,21 +501,6 @@ async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
     ]
 
 
-async def test_who_waits_for_money_ends_with_the_run():
-    landed = asyncio.Event()
-    model = Script(after(landed, Reply(text="a", usage=USAGE)))
-    to = client(meter=Meter(Budget(cost=1.5 * DEAREST), PRICES))
-    first = asyncio.create_task(ask(to, model, make_request("a", max_tokens=100)))
-    second = asyncio.create_task(ask(to, model, make_request("b", max_tokens=100)))
-    await all_wait()
-    assert len(model.requests) == 1
-    to.stop(Interrupted("interrupted"))
-    with pytest.raises(Interrupted):
-        await asyncio.wait_for(second, 60)
-    landed.set()
-    assert (await first).reply is not None
-
-
 async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):
     model = Script(Reply(text="a"))
     to = client(store, meter=Meter(Budget(cost=1.0), PRICES))
@@ -615,38 +538,6 @@ async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(
     assert to.usage.of("extract", "candidate") == Use(
         calls=2, asked=2, untold=1, prompt_tokens=100, completion_tokens=10
     )
-
-
-async def test_a_spent_budget_ends_all_waits():
-    model = Script(retryable("rate_limited", retry_after=50.0))
-    to = client(patience=Patience(), meter=Meter(Budget(calls=1)))
-    waits = asyncio.create_task(ask(to, model))
-    await all_wait()
-    with pytest.raises(BudgetSpent):
-        await ask(to, model, make_request("other"))
-    async with asyncio.timeout(60):
-        with pytest.raises(BudgetSpent):
-            await waits
-
-
-async def test_retries_count_against_the_budget():
-    model = Script(retryable("server_error"))
-    with pytest.raises(BudgetSpent):
-        await ask(client(meter=Meter(Budget(calls=1))), model)
-
-
-async def test_calls_in_flight_finish_when_the_tokens_are_spent():
-    dear = Reply(text="ok", usage=Usage(prompt_tokens=100))
-    landed = asyncio.Event()
-    model = Script(after(landed, dear), dear)
-    to = client(meter=Meter(Budget(tokens=50)))
-    flying = asyncio.create_task(ask(to, model, make_request("first")))
-    await asyncio.sleep(0)
-    await ask(to, model, make_request("second"))
-    with pytest.raises(BudgetSpent):
-        await ask(to, model, make_request("third"))
-    landed.set()
-    assert (await flying).reply == dear
 
 
 async def test_the_model_is_opened_once_and_only_when_the_store_misses(store):
@@ -703,31 +594,6 @@ async def test_usage_is_kept_by_stage_and_role():
         ("extract", "candidate"): Use(calls=1, asked=1, attempts=1, **spent),
         ("verify", "judge"): Use(calls=2, asked=2, attempts=2, failed=1, **spent),
     }
-
-
-async def test_stopping_lets_the_attempt_in_the_air_finish_and_ends_all_waits():
-    landed = asyncio.Event()
-    model = Script(
-        after(landed, Reply(text="done")),
-        retryable("rate_limited", retry_after=50.0),
-        after(landed, Reply(text="done")),
-        concurrency=2,
-    )
-    to = client(patience=Patience())
-    flying, backing_off, _, queued = [
-        asyncio.create_task(ask(to, model, make_request(text))) for text in ("a", "b", "c", "d")
-    ]
-    await all_wait()
-    to.stop(Interrupted("stopped"))
-    landed.set()
-    async with asyncio.timeout(60):
-        assert (await flying).reply == Reply(text="done")
-        for task in (backing_off, queued):
-            with pytest.raises(Interrupted):
-                await task
-    with pytest.raises(Interrupted):
-        await ask(to, model, make_request("e"))
-    assert len(model.requests) == 3
 
 
 async def test_limits_names_two_models_of_one_name_apart():

@@ -45,7 +45,7 @@ class Written(msgspec.Struct, frozen=True):
 
 
 def user(number: int) -> str:
-    return f"u{number % 3}"
+    return f"u{number % 2}"
 
 
 def key(number: int) -> bytes:
@@ -65,7 +65,7 @@ class Journal(RuleBasedStateMachine):
         self.waiting: dict[int, list[Written]] = {}
         self.earlier: list[tuple[JournalRecords[Any, Any], list[Any]]] = []
 
-    @initialize(large=st.sampled_from([2, 4096]), cluster=st.booleans())
+    @initialize(large=st.sampled_from([1, 4096]), cluster=st.booleans())
     def setting(self, large: int, cluster: bool) -> None:
         """Where there are workers, and how many records are sorted before they are decoded."""
         journal_index._LARGE, self.cluster = large, cluster

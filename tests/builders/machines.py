@@ -1,17 +1,14 @@
 """State machines of hypothesis, which draw the same steps each time."""
 
-from typing import Any
-
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 
 
-def machine_case(machine: type[RuleBasedStateMachine], *, examples: int, steps: int) -> Any:
-    """The test case of a machine; `soak/machines.py` draws more and other examples."""
-    case = machine.TestCase
-    case.settings = settings(
+def run_machine(machine: type[RuleBasedStateMachine], *, examples: int, steps: int) -> None:
+    """Take so many walks through a machine; `soak/machines.py` takes more and other ones."""
+    drawn = settings(
         derandomize=True, deadline=None, database=None, max_examples=examples,
         stateful_step_count=steps, suppress_health_check=list(HealthCheck),
         phases=(Phase.generate,),
     )  # fmt: skip
-    return case
+    run_state_machine_as_test(machine, settings=drawn)

@@ -16,7 +16,6 @@ from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.fair_queue import AT_A_TIME
-from harness.calls.keys import call_seed
 from harness.calls.own_answers import Answer, OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
@@ -216,13 +215,6 @@ async def test_identical_requests_in_flight_are_made_once():
     )
 
 
-async def test_repeats_are_calls_of_their_own():
-    model = Script()
-    to = client()
-    await asyncio.gather(*[ask(to, model, repeat=number) for number in range(3)])
-    assert [sent.seed for sent in model.requests] == [call_seed(0, number) for number in range(3)]
-
-
 async def test_who_shares_a_call_shares_its_failure():
     landed = asyncio.Event()
     model = Script(after(landed, CallError("bad_request", "no")))
@@ -321,14 +313,6 @@ async def test_each_kind_of_trouble_is_reported_once():
     assert [line.partition(": ")[2] for line in said] == ["for now; retrying"] * 2
 
 
-async def test_retries_end_with_the_last_failure():
-    model = Script(retryable("server_error"), retryable("server_error"), retryable("timeout"))
-    answer = await ask(client(), model)
-    assert answer.reply is None
-    assert answer.failure == CallFailed("timeout", "for now")
-    assert answer.attempts == 3
-
-
 async def test_what_cannot_be_mended_is_asked_once():
     model = Script(CallError("bad_request", "HTTP 400: no"))
     to = client()
@@ -370,14 +354,6 @@ async def test_a_model_that_was_never_reached_ends_the_run():
     model = Script(*[retryable("connection")] * 3)
     with pytest.raises(ModelError, match="start the server"):
         await ask(client(), model)
-
-
-async def test_a_model_that_was_reached_before_costs_one_sample_only():
-    model = Script(Reply(text="ok"), *[retryable("connection")] * 3)
-    to = client()
-    await ask(to, model)
-    answer = await ask(to, model, make_request("other"))
-    assert answer.failure == CallFailed("connection", "for now")
 
 
 async def test_an_attempt_that_takes_too_long_is_given_up_and_tried_again():

@@ -136,30 +136,25 @@ def test_a_truncated_file_is_set_aside(path):
     assert len(said) == 1
 
 
-async def test_damage_met_while_running_costs_the_answers_and_not_the_run(path):
-    filled(path)
-    said = []
-    store = Store.open(path, warn=said.append)
-    store.put(key(1000), b"x")
-    size = path.stat().st_size
-    with path.open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * (size - 4096))
-    assert store.get(key(499)) is None
-    store.close()
-    assert len(said) == 1
-    assert rows_on_disk(path) == 1
-
-
-def test_damage_met_by_a_write_costs_nothing_of_what_is_written(path):
-    filled(path)
-    said = []
-    store = Store.open(path, warn=said.append)
+def damaged(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))
-    store.put(key(1000), b"x")
-    assert store.get(key(1000)) == b"x"
+
+
+@pytest.mark.parametrize("by", ["a read", "a write"])
+async def test_damage_met_while_running_costs_no_more_than_the_answers(path, by):
+    filled(path)
+    said = []
+    store = Store.open(path, warn=said.append)
+    if by == "a read":
+        store.put(key(1000), b"x")
+        damaged(path)
+        assert store.get(key(499)) is None
+    else:
+        damaged(path)
+        store.put_all({key(1000): b"x"})
+        assert store.get(key(1000)) == b"x"
     store.close()
     assert len(said) == 1
     assert rows_on_disk(path) == 1
@@ -169,9 +164,7 @@ def test_of_two_processes_one_sets_the_damaged_file_aside(path):
     filled(path)
     said = []
     first, second = Store.open(path, warn=said.append), Store.open(path, warn=said.append)
-    with path.open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * (path.stat().st_size - 4096))
+    damaged(path)
     assert first.get(key(499)) is None
     assert second.get(key(499)) is None
     first.put(key(1), b"one")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from builders.loops import VirtualLoop
-from builders.machines import machine_case
+from builders.machines import run_machine
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from simulated.disk import Crash, Disk
@@ -279,5 +279,9 @@ class Sessions(RuleBasedStateMachine):
                 )  # fmt: skip
 
 
-TestStores = machine_case(Stores, examples=40, steps=25)
-TestSessions = machine_case(Sessions, examples=30, steps=15)
+def test_a_store_answers_as_two_dicts() -> None:
+    run_machine(Stores, examples=40, steps=25)
+
+
+def test_a_session_is_given_the_answers_of_earlier_ones() -> None:
+    run_machine(Sessions, examples=30, steps=15)

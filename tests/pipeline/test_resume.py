@@ -134,17 +134,6 @@ def test_a_finished_run_is_reopened_by_retrying_failures_only(take):
     assert left(take()) != path
 
 
-def test_a_finished_run_is_taken_up_until_its_result_is_delivered(take):
-    taken = take()
-    taken.manifest = session_ended(taken.manifest, "done")
-    taken.save()
-    taken.folder.unlock()
-    again = take()
-    assert again.folder.path == taken.folder.path
-    assert again.manifest.delivered is False
-    assert left(again, "done") != take().folder.path
-
-
 def run_key(tmp_path, **given):
     """What the folder of a run is found by, where nothing is prepared."""
     settings = make_settings({

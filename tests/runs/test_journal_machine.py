@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.machines import machine_case
+from builders.machines import run_machine
 from builders.runs import make_line
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -265,4 +265,5 @@ class Journal(RuleBasedStateMachine):
             assert list(records) == then
 
 
-TestJournal = machine_case(Journal, examples=40, steps=25)
+def test_a_journal_is_read_back_as_the_list_of_its_lines() -> None:
+    run_machine(Journal, examples=40, steps=25)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from builders.machines import machine_case
+from builders.machines import run_machine
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from simulated import benchmark
@@ -187,4 +187,5 @@ class Life(RuleBasedStateMachine):
         )
 
 
-TestLife = machine_case(Life, examples=12, steps=8)
+def test_a_run_folder_ends_as_if_nothing_had_happened_to_it() -> None:
+    run_machine(Life, examples=12, steps=8)

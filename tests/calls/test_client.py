@@ -356,13 +356,6 @@ async def test_a_model_that_was_never_reached_ends_the_run():
         await ask(client(), model)
 
 
-async def test_an_attempt_that_takes_too_long_is_given_up_and_tried_again():
-    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
-    patience = Patience(attempts=2, attempt_timeout=0.05, first_delay=0.001)
-    answer = await ask(client(patience=patience), model)
-    assert answer.reply == Reply(text="second")
-
-
 async def test_the_total_timeout_bounds_attempts_and_waits():
     model = Script(*[retryable("rate_limited", retry_after=30.0)] * 3)
     answer = await ask(client(patience=Patience(total_timeout=5.0)), model)
@@ -439,42 +432,10 @@ async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(stor
     assert len(model.requests) == 1
 
 
-class Counting(Script):
-    """A model that takes its time, and notes how many ask it at once."""
-
-    in_flight = 0
-    most_in_flight = 0
-
-    async def ask(self, request: Request) -> Reply:
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        await asyncio.sleep(0.002)
-        self.in_flight -= 1
-        return await super().ask(request)
-
-
 PRICES = PriceTable(models={"script:m": Price(input=2.0, output=10.0)})
 USAGE = Usage(prompt_tokens=100, completion_tokens=10)
 DEAREST, COST = 0.001442, 0.0003
 """200 and 16 tokens and 5 bytes at 2, and 100 tokens at 10; 100 at 2, and 10 at 10."""
-
-
-async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
-    said: list[str] = []
-    model = Counting(*[Reply(text="a", usage=USAGE)] * 9)
-    to = client(meter=Meter(Budget(cost=2.5 * DEAREST), PRICES), announce=said.append)
-    asks = [ask(to, model, make_request(f"ask {one}", max_tokens=100)) for one in range(9)]
-    answers = await asyncio.gather(*asks, return_exceptions=True)
-    # There are 0.0036. After seven calls, which cost 0.0021, an eighth may cost 0.0014 more; after
-    # eight a ninth may not.
-    assert [type(one) for one in answers].count(Answer) == 8
-    assert sum(isinstance(one, BudgetSpent) for one in answers) == 1
-    assert model.most_in_flight == 2
-    assert to.meter.spent == pytest.approx(8 * COST, abs=1e-9)
-    assert said == [
-        "what is left of --max_cost pays for 2 calls at the highest possible cost: no more are "
-        "sent at a time"
-    ]
 
 
 async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):

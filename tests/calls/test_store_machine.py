@@ -284,4 +284,4 @@ def test_a_store_answers_as_two_dicts() -> None:
 
 
 def test_a_session_is_given_the_answers_of_earlier_ones() -> None:
-    run_machine(Sessions, examples=30, steps=15)
+    run_machine(Sessions, examples=15, steps=15)

@@ -434,8 +434,6 @@ async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(stor
 
 PRICES = PriceTable(models={"script:m": Price(input=2.0, output=10.0)})
 USAGE = Usage(prompt_tokens=100, completion_tokens=10)
-DEAREST, COST = 0.001442, 0.0003
-"""200 and 16 tokens and 5 bytes at 2, and 100 tokens at 10; 100 at 2, and 10 at 10."""
 
 
 async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 from builders.disks import room_for
-from builders.runs import make_line, write_journal
+from builders.runs import Question, make_line, write_journal
 
 from harness.base.errors import DataError, StorageError
 from harness.contracts.model import TokenLogprob
@@ -17,12 +17,6 @@ from harness.runs.journal_index import JournalRecords
 
 STAGE = "5" * 32
 OTHER = "6" * 32
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    user: str
-    text: str = ""
 
 
 def key(number: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from builders.machines import run_machine
-from builders.runs import make_line
+from builders.runs import Question, make_line
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -28,12 +28,6 @@ TAILS = st.sampled_from([
     b'{"key":"00"', b"x" * 70_000, b"\x00" * 70_000 + b"\n", b'{"key":"00", "torn\n',
     b'\xff\xfe"\n',
 ])  # fmt: skip
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    user: str
-    text: str = ""
 
 
 class Written(msgspec.Struct, frozen=True):

@@ -3,9 +3,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import pytest
-from builders.runs import make_line, write_journal
+from builders.runs import Question, make_line, write_journal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,12 +17,6 @@ from harness.runs.run_folder import RunFolder
 
 STAGE = "5" * 32
 FIRST = "2-verify.jsonl"
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    user: str
-    text: str = ""
 
 
 def record(number: int, value: Any = 1, *, user: str = "u", stage: str = STAGE) -> Any:

@@ -50,12 +50,13 @@ class Life(RuleBasedStateMachine):
 
     @initialize(
         script=st.sampled_from(SCRIPTS[:4]), store=st.booleans(), seed=st.integers(0, 99),
-        faults=st.sampled_from([0.0, 0.0, 0.3]),
+        faults=st.sampled_from([0.0, 0.0, 0.4]), attempts=st.sampled_from([1, 8]),
     )  # fmt: skip
-    def begin(self, script: int, store: bool, seed: int, faults: float) -> None:
+    def begin(self, script: int, store: bool, seed: int, faults: float, attempts: int) -> None:
         self.plan = replace(
             plan_of(0), script=script_of(script), store=store, faults=faults, crashes=(),
-            interrupts=(), wired=False, budget=Budget(), patience=Patience(), few_failures=False,
+            interrupts=(), wired=False, budget=Budget(), patience=Patience(attempts=attempts),
+            few_failures=False,
         )  # fmt: skip
         self.right = reference(self.plan.script)
         self.world = World(self.plan, f"life {seed}", Path(self.place.name), self.machine)

@@ -23,6 +23,14 @@ from harness.scoring.summary import MetricResult, TaskSummary
 KEY = "a" * 32
 
 
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """The item of a line in a journal."""
+
+    id: str
+    user: str
+    text: str = ""
+
+
 def make_task(name: str = "t", **fields: Any) -> Task:
     """A task of the benchmark `toy` without tables and metrics."""
     usual = {"version": 1, "benchmark": "toy", "data": DataSpec(tables={}), "metrics": ()}

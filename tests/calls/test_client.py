@@ -11,12 +11,11 @@ from builders.loops import all_wait, in_virtual_time
 from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
-from harness.base.errors import BudgetSpent, Interrupted, ModelError, StorageError, UsageUnreported
+from harness.base.errors import BudgetSpent, ModelError, UsageUnreported
 from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.fair_queue import AT_A_TIME
-from harness.calls.keys import call_seed
 from harness.calls.own_answers import Answer, OwnAnswers
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
@@ -187,17 +186,6 @@ async def test_a_fresh_run_shares_no_answer(store):
     assert len(model.requests) == 3
 
 
-async def test_an_answer_that_cannot_be_written_ends_the_run(store):
-    to = client(store)
-    store._connection.execute("PRAGMA max_page_count = 1")
-    await ask(to, Script(Reply(text="x" * 100_000)))
-    await asyncio.sleep(0.3)
-    with pytest.raises(StorageError, match="full"):
-        await ask(to, Script(), make_request("other"))
-    with pytest.raises(StorageError):
-        store.close()
-
-
 # Single flight
 
 
@@ -227,13 +215,6 @@ async def test_identical_requests_in_flight_are_made_once():
     )
 
 
-async def test_repeats_are_calls_of_their_own():
-    model = Script()
-    to = client()
-    await asyncio.gather(*[ask(to, model, repeat=number) for number in range(3)])
-    assert [sent.seed for sent in model.requests] == [call_seed(0, number) for number in range(3)]
-
-
 async def test_who_shares_a_call_shares_its_failure():
     landed = asyncio.Event()
     model = Script(after(landed, CallError("bad_request", "no")))
@@ -258,21 +239,6 @@ async def test_who_shares_a_call_shares_what_it_raised():
     assert [type(result) for result in results] == [ZeroDivisionError] * 2
 
 
-async def test_when_the_first_is_cancelled_another_makes_the_call():
-    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
-    to = client()
-    first, second, third = [asyncio.create_task(ask(to, model)) for _ in range(3)]
-    await all_wait()
-    first.cancel()
-    answers = await asyncio.gather(second, third)
-    assert [(answer.source, answer.reply.text) for answer in answers] == [
-        ("model", "second"),
-        ("shared", "second"),
-    ]
-    assert first.cancelled()
-    assert len(model.requests) == 2
-
-
 async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
     model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
     to = client()
@@ -285,42 +251,6 @@ async def test_who_is_told_to_make_the_call_and_is_cancelled_passes_it_on():
         assert (await third).reply == Reply(text="second")
     assert second.cancelled()
     assert len(model.requests) == 2
-
-
-async def test_when_all_are_cancelled_the_next_makes_the_call():
-    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
-    to = client()
-    asks = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await all_wait()
-    for task in asks:
-        task.cancel()
-    await all_wait()
-    async with asyncio.timeout(60):
-        assert (await ask(to, model)).reply == Reply(text="second")
-
-
-async def test_who_is_cancelled_while_sharing_leaves_the_call_alone():
-    landed = asyncio.Event()
-    model = Script(after(landed, Reply(text="one")))
-    to = client()
-    first, second = [asyncio.create_task(ask(to, model)) for _ in range(2)]
-    await all_wait()
-    second.cancel()
-    await asyncio.sleep(0)
-    landed.set()
-    assert (await first).reply == Reply(text="one")
-    assert (await ask(to, Script(Reply(text="two")))).reply == Reply(text="two")
-
-
-async def test_a_cancelled_call_gives_its_place_back():
-    model = Script(after(asyncio.Event(), Reply(text="never")), concurrency=1)
-    to = client()
-    task = asyncio.create_task(ask(to, model))
-    await all_wait()
-    task.cancel()
-    await asyncio.sleep(0)
-    async with asyncio.timeout(60):
-        assert (await ask(to, model, make_request("other"))).reply == Reply(text="ok")
 
 
 # Retries and failures
@@ -383,14 +313,6 @@ async def test_each_kind_of_trouble_is_reported_once():
     assert [line.partition(": ")[2] for line in said] == ["for now; retrying"] * 2
 
 
-async def test_retries_end_with_the_last_failure():
-    model = Script(retryable("server_error"), retryable("server_error"), retryable("timeout"))
-    answer = await ask(client(), model)
-    assert answer.reply is None
-    assert answer.failure == CallFailed("timeout", "for now")
-    assert answer.attempts == 3
-
-
 async def test_what_cannot_be_mended_is_asked_once():
     model = Script(CallError("bad_request", "HTTP 400: no"))
     to = client()
@@ -432,21 +354,6 @@ async def test_a_model_that_was_never_reached_ends_the_run():
     model = Script(*[retryable("connection")] * 3)
     with pytest.raises(ModelError, match="start the server"):
         await ask(client(), model)
-
-
-async def test_a_model_that_was_reached_before_costs_one_sample_only():
-    model = Script(Reply(text="ok"), *[retryable("connection")] * 3)
-    to = client()
-    await ask(to, model)
-    answer = await ask(to, model, make_request("other"))
-    assert answer.failure == CallFailed("connection", "for now")
-
-
-async def test_an_attempt_that_takes_too_long_is_given_up_and_tried_again():
-    model = Script(after(asyncio.Event(), Reply(text="never")), Reply(text="second"))
-    patience = Patience(attempts=2, attempt_timeout=0.05, first_delay=0.001)
-    answer = await ask(client(patience=patience), model)
-    assert answer.reply == Reply(text="second")
 
 
 async def test_the_total_timeout_bounds_attempts_and_waits():
@@ -525,57 +432,8 @@ async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(stor
     assert len(model.requests) == 1
 
 
-class Counting(Script):
-    """A model that takes its time, and notes how many ask it at once."""
-
-    in_flight = 0
-    most_in_flight = 0
-
-    async def ask(self, request: Request) -> Reply:
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        await asyncio.sleep(0.002)
-        self.in_flight -= 1
-        return await super().ask(request)
-
-
 PRICES = PriceTable(models={"script:m": Price(input=2.0, output=10.0)})
 USAGE = Usage(prompt_tokens=100, completion_tokens=10)
-DEAREST, COST = 0.001442, 0.0003
-"""200 and 16 tokens and 5 bytes at 2, and 100 tokens at 10; 100 at 2, and 10 at 10."""
-
-
-async def test_money_is_set_aside_and_so_fewer_calls_are_in_flight():
-    said: list[str] = []
-    model = Counting(*[Reply(text="a", usage=USAGE)] * 9)
-    to = client(meter=Meter(Budget(cost=2.5 * DEAREST), PRICES), announce=said.append)
-    asks = [ask(to, model, make_request(f"ask {one}", max_tokens=100)) for one in range(9)]
-    answers = await asyncio.gather(*asks, return_exceptions=True)
-    # There are 0.0036. After seven calls, which cost 0.0021, an eighth may cost 0.0014 more; after
-    # eight a ninth may not.
-    assert [type(one) for one in answers].count(Answer) == 8
-    assert sum(isinstance(one, BudgetSpent) for one in answers) == 1
-    assert model.most_in_flight == 2
-    assert to.meter.spent == pytest.approx(8 * COST, abs=1e-9)
-    assert said == [
-        "what is left of --max_cost pays for 2 calls at the highest possible cost: no more are "
-        "sent at a time"
-    ]
-
-
-async def test_who_waits_for_money_ends_with_the_run():
-    landed = asyncio.Event()
-    model = Script(after(landed, Reply(text="a", usage=USAGE)))
-    to = client(meter=Meter(Budget(cost=1.5 * DEAREST), PRICES))
-    first = asyncio.create_task(ask(to, model, make_request("a", max_tokens=100)))
-    second = asyncio.create_task(ask(to, model, make_request("b", max_tokens=100)))
-    await all_wait()
-    assert len(model.requests) == 1
-    to.stop(Interrupted("interrupted"))
-    with pytest.raises(Interrupted):
-        await asyncio.wait_for(second, 60)
-    landed.set()
-    assert (await first).reply is not None
 
 
 async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):
@@ -615,38 +473,6 @@ async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(
     assert to.usage.of("extract", "candidate") == Use(
         calls=2, asked=2, untold=1, prompt_tokens=100, completion_tokens=10
     )
-
-
-async def test_a_spent_budget_ends_all_waits():
-    model = Script(retryable("rate_limited", retry_after=50.0))
-    to = client(patience=Patience(), meter=Meter(Budget(calls=1)))
-    waits = asyncio.create_task(ask(to, model))
-    await all_wait()
-    with pytest.raises(BudgetSpent):
-        await ask(to, model, make_request("other"))
-    async with asyncio.timeout(60):
-        with pytest.raises(BudgetSpent):
-            await waits
-
-
-async def test_retries_count_against_the_budget():
-    model = Script(retryable("server_error"))
-    with pytest.raises(BudgetSpent):
-        await ask(client(meter=Meter(Budget(calls=1))), model)
-
-
-async def test_calls_in_flight_finish_when_the_tokens_are_spent():
-    dear = Reply(text="ok", usage=Usage(prompt_tokens=100))
-    landed = asyncio.Event()
-    model = Script(after(landed, dear), dear)
-    to = client(meter=Meter(Budget(tokens=50)))
-    flying = asyncio.create_task(ask(to, model, make_request("first")))
-    await asyncio.sleep(0)
-    await ask(to, model, make_request("second"))
-    with pytest.raises(BudgetSpent):
-        await ask(to, model, make_request("third"))
-    landed.set()
-    assert (await flying).reply == dear
 
 
 async def test_the_model_is_opened_once_and_only_when_the_store_misses(store):
@@ -703,31 +529,6 @@ async def test_usage_is_kept_by_stage_and_role():
         ("extract", "candidate"): Use(calls=1, asked=1, attempts=1, **spent),
         ("verify", "judge"): Use(calls=2, asked=2, attempts=2, failed=1, **spent),
     }
-
-
-async def test_stopping_lets_the_attempt_in_the_air_finish_and_ends_all_waits():
-    landed = asyncio.Event()
-    model = Script(
-        after(landed, Reply(text="done")),
-        retryable("rate_limited", retry_after=50.0),
-        after(landed, Reply(text="done")),
-        concurrency=2,
-    )
-    to = client(patience=Patience())
-    flying, backing_off, _, queued = [
-        asyncio.create_task(ask(to, model, make_request(text))) for text in ("a", "b", "c", "d")
-    ]
-    await all_wait()
-    to.stop(Interrupted("stopped"))
-    landed.set()
-    async with asyncio.timeout(60):
-        assert (await flying).reply == Reply(text="done")
-        for task in (backing_off, queued):
-            with pytest.raises(Interrupted):
-                await task
-    with pytest.raises(Interrupted):
-        await ask(to, model, make_request("e"))
-    assert len(model.requests) == 3
 
 
 async def test_limits_names_two_models_of_one_name_apart():

@@ -227,32 +227,6 @@ async def test_without_a_budget_nothing_is_asked_of_the_owner():
     assert (house.asked, house.sent["a"]) == (0, 1000)
 
 
-async def test_what_idle_workers_hold_comes_back_to_the_last_call():
-    house = House(Budget(calls=24), names="ab")
-    await house.attempt("a")  # 24 / 8 are 3
-    for _ in range(23):
-        await house.attempt("b")
-    assert house.sent == {"a": 1, "b": 23}
-    for name in "ab":
-        with pytest.raises(BudgetSpent, match="budget of calls") as caught:
-            await house.attempt(name)
-        assert "24 calls used" in str(caught.value)
-        assert "at most 24" in str(caught.value)
-        with pytest.raises(BudgetSpent):
-            house.meters[name].check()
-
-
-async def test_tokens_are_leased_and_the_last_calls_may_exceed_them():
-    house = House(Budget(tokens=100), names="ab")
-    await house.attempt("a", Usage(prompt_tokens=90))  # of 100 / 8
-    await house.attempt("b", Usage(completion_tokens=9))
-    await house.attempt("a", Usage(completion_tokens=5))
-    for name in "ab":
-        with pytest.raises(BudgetSpent, match="budget of tokens") as caught:
-            await house.attempt(name)
-        assert "104 tokens used" in str(caught.value)
-
-
 async def test_money_that_others_have_in_flight_is_waited_for():
     house = House(Budget(cost=2.5 * DEAREST), names="ab", prices=PRICES)
     one, two = await house.claim("a"), await house.claim("b")

@@ -113,15 +113,6 @@ async def test_a_server_that_lets_nothing_through_is_asked_less_each_round_trip(
     assert limits == [70, 49, 34, 24]  # 100 x 0.7, once a second as long as nothing succeeds
 
 
-async def test_the_limit_never_falls_below_one(clock):
-    limiter = Limiter(3, clock=clock)
-    for _ in range(8):
-        learn(limiter, *OK, *LIMITED * 4, sent=clock.now)
-        clock.now += 2
-    assert limiter.limit == 1
-    await limiter.acquire()
-
-
 async def test_a_limit_of_one_is_not_cut(clock):
     limiter = Limiter(1, clock=clock)
     learn(limiter, *LIMITED * 3)
@@ -220,18 +211,6 @@ def test_below_the_ceiling_requests_are_spread_over_a_round_trip():
         await asyncio.gather(*[limiter.acquire() for _ in range(7)])
 
     assert in_virtual_time(work())[1].now == pytest.approx(3.0 + 6 * 3.0 / 7)
-
-
-async def test_who_is_cancelled_while_waiting_takes_no_place(clock):
-    limiter = Limiter(1, clock=clock)
-    await limiter.acquire()
-    first, second = await waiting(limiter, 2)
-    first.cancel()
-    await all_wait()
-    limiter.release()
-    await all_wait()
-    assert second.done()
-    assert limiter.busy == 1
 
 
 async def test_who_is_cancelled_with_a_place_just_granted_gives_it_back(clock):

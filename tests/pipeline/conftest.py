@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from harness.contracts.benchmark import NoOptions
 from harness.contracts.identity import Identity
 from harness.contracts.model import Model, Reply, Request
 from harness.contracts.records import JournalLine
+from harness.pipeline import preparation
 from harness.pipeline.executors.local import LocalExecutor
 from harness.pipeline.executors.planned import PlannedRun
 from harness.pipeline.memos import Memory
@@ -30,6 +31,21 @@ from harness.runs.journal_index import JournalRecords
 
 UNBOUNDED = Budget()
 ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_catalogue() -> Iterator[None]:
+    """The task files of the installed plugins are read once, as each command would read them."""
+    read, found = preparation.Catalogue, {}
+
+    def catalogue(plugins, *, include_path=()):
+        if include_path:
+            return read(plugins, include_path=include_path)
+        return found.setdefault(id(plugins), (plugins, read(plugins)))[1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparation, "Catalogue", catalogue)
+        yield
 
 
 @dataclass(eq=False)

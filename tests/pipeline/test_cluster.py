@@ -239,7 +239,9 @@ def test_an_address_that_is_none(address):
     assert caught.value.expected == "auto, HOST:PORT or ray://HOST:PORT"
 
 
-def test_an_address_at_which_nothing_is(raised):
+def test_an_address_at_which_nothing_is(raised, monkeypatch):
+    # Whoever else uses this machine may have a cluster on it.
+    monkeypatch.setattr("ray._private.services.find_gcs_addresses", frozenset)
     with socket.create_server(("127.0.0.1", 0)) as once:
         address = f"127.0.0.1:{once.getsockname()[1]}"
     with ray_folder():

@@ -1,13 +1,9 @@
 """Stages carried out for real: records, failures, resume, rounds, memos."""
 
-import json
-
-import msgspec
 import pytest
 from builders.stages import SAY, Word, outcomes, say, words
 
-from harness.base.errors import BudgetSpent, PluginError
-from harness.calls.policy import Budget
+from harness.base.errors import PluginError
 from harness.contracts.model import CallError
 from harness.contracts.outcomes import Broken, CallFailed, Parsed
 from harness.contracts.records import Done, Record
@@ -57,17 +53,6 @@ async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback
     assert "stumble" in got["b"].detail and "shelf" in got["b"].detail
 
 
-async def test_a_value_that_no_line_can_hold_is_broken_not_null(house, scripted):
-    async def undefined(item, desk):
-        return float("nan")
-
-    records = await house.run(
-        [stage(words("a"), undefined, value=float)], {"candidate": scripted("m")}
-    )
-    (record,) = records["say"]
-    assert record.outcome.cause == "unwritable_value"
-
-
 async def test_a_failed_call_is_the_items_outcome_with_its_cause(house, scripted):
     house.prompts = SAY
 
@@ -79,40 +64,6 @@ async def test_a_failed_call_is_the_items_outcome_with_its_cause(house, scripted
     assert record.outcome == CallFailed("bad_request", "no such word")
     assert record.calls[0].failure == record.outcome
     assert house.progress["say"].failures == {"bad_request": 1}
-
-
-async def test_what_is_recorded_is_not_worked_again(house, scripted):
-    house.prompts = SAY
-    model = scripted("m")
-    await house.run([stage(words("a", "b"))], {"candidate": model}, store=False)
-    records = await house.run([stage(words("a", "b", "c"))], {"candidate": model}, store=False)
-    assert len(model.asked) == 3
-    assert len(records["say"]) == 3
-    assert house.progress["say"].resumed == 2
-
-
-async def test_a_changed_prompt_asks_again(house, scripted):
-    model = scripted("m")
-    house.prompts = SAY
-    await house.run([stage(words("a"))], {"candidate": model})
-    house.prompts = {"say.candidate": "please say {{ word }}"}
-    records = await house.run([stage(words("a"))], {"candidate": model})
-    assert len(model.asked) == 2
-    assert len(records["say"]) == 1
-
-
-async def test_an_undeclared_option_is_no_option(house, scripted):
-    class Options(msgspec.Struct, frozen=True):
-        seen: int = 1
-        unseen: int = 2
-
-    house.options = Options()
-
-    async def peek(item, desk):
-        return str(desk.options.seen + desk.options.unseen)
-
-    with pytest.raises(PluginError, match="reads an option it does not declare"):
-        await house.run([stage(words("a"), peek, options=("seen",))], {"candidate": scripted("m")})
 
 
 async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, scripted):
@@ -127,23 +78,6 @@ async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, sc
     await house.run(few, {"candidate": scripted("m", refuse)}, limits=strict)
     assert house.progress["say"].failures == {"bad_request": 2}
     assert "2 of 2 by calls" in str(house.halted[0])
-
-
-async def test_retrying_failures_asks_those_only(house, scripted):
-    house.prompts = SAY
-    broken = True
-
-    def sometimes(request):
-        if broken and request.messages[0].content == "say b":
-            raise CallError("bad_request", "no")
-        return "fine"
-
-    model = scripted("m", sometimes)
-    await house.run([stage(words("a", "b"))], {"candidate": model})
-    broken = False
-    records = await house.run([stage(words("a", "b"))], {"candidate": model}, retry_failures=True)
-    assert [request.messages[0].content for request in model.asked] == ["say a", "say b", "say b"]
-    assert outcomes(records["say"]) == {"a": Done("fine"), "b": Done("fine")}
 
 
 @pytest.mark.parametrize(
@@ -178,19 +112,6 @@ async def test_what_ended_without_an_answer_is_asked_again_in_an_unfinished_run(
     assert house.progress["say"].resumed == 3 - again
     assert house.progress["say"].failures == ({} if again else {cause: 1})
     assert isinstance(outcomes(records["say"])["b"], Done) == again
-
-
-@pytest.mark.parametrize("reply", ["", "cut", "refused"])
-async def test_what_was_answered_badly_is_not_asked_again_by_itself(house, scripted, reply):
-    house.prompts = SAY
-    finish = {"cut": "length", "refused": "refused"}.get(reply, "stop")
-    model = scripted("m", lambda request: reply)
-    model.finish = finish
-    await house.run([stage(words("a"))], {"candidate": model}, store=False)
-    asked = len(model.asked)
-    await house.run([stage(words("a"))], {"candidate": model}, store=False, ask_unanswered=True)
-    assert len(model.asked) == asked
-    assert house.progress["say"].failures.total() == 1
 
 
 async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_a_session(
@@ -270,14 +191,6 @@ async def test_two_items_with_one_id_are_a_fault_of_the_benchmark(house, scripte
     assert "'a' 2 times" in str(caught.value)
 
 
-async def test_a_spent_budget_ends_the_run_and_keeps_what_was_done(house, scripted):
-    house.prompts = SAY
-    model = scripted("m", concurrency=1)
-    with pytest.raises(BudgetSpent):
-        await house.run([stage(words(*"abcdef"))], {"candidate": model}, budget=Budget(calls=3))
-    assert len(house.journal(1, "say").read_text().splitlines()) == 3
-
-
 async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, scripted):
     house.prompts = {"say.candidate": "say {{ word }}", "say.verifier": "check {{ word }}"}
     events = []
@@ -300,34 +213,6 @@ async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, sc
     # Three rounds of each for all fifty items together, though a model takes four at once.
     assert [event for event in events if event.startswith("open")] == ["open one", "open two"] * 3
     assert len(one.asked) == len(two.asked) == 150
-
-
-async def test_the_candidate_is_not_opened_when_the_store_knows_its_answers(house, scripted):
-    house.prompts = SAY
-    first = scripted("m")
-    await house.run([stage(words("a", "b"))], {"candidate": first})
-    house.journal(1, "say").unlink()
-    again = scripted("m")
-    records = await house.run([stage(words("a", "b"))], {"candidate": again})
-    assert again.events == []
-    assert len(records["say"]) == 2
-
-
-async def test_a_memo_keeps_the_first_value_for_every_run_of_the_same_stage(house, scripted):
-    async def remember(item, desk):
-        memo = desk.memo("class")
-        before = memo.known(["other", "k"])
-        return json.dumps([before, memo.keep({"k": item.word}), memo.keep({})])
-
-    async def run_with(word, model):
-        house.journal(1, "say").unlink(missing_ok=True)
-        (record,) = (await house.run([stage(words(word), remember)], {"candidate": model}))["say"]
-        return json.loads(record.outcome.value)
-
-    assert await run_with("first", scripted("m")) == [{}, {"k": "first"}, {}]
-    house.seed = 1  # a convention is no sample
-    assert await run_with("second", scripted("m")) == [{"k": "first"}, {"k": "first"}, {}]
-    assert await run_with("third", scripted("another")) == [{}, {"k": "third"}, {}]
 
 
 async def test_each_try_is_a_repeat_of_its_own_and_unreadable_ones_are_kept(house, scripted):
@@ -360,22 +245,6 @@ async def test_chance_is_the_items_own(house, scripted):
     second = outcomes(two["say"])
     assert first["a"] == second["a"] and first["b"] == second["b"]
     assert first["a"] != first["b"]
-
-
-async def test_what_a_fault_of_the_benchmark_cost_is_worked_again(house, scripted):
-    house.prompts = SAY
-    mended = False
-
-    async def stumble(item, desk):
-        if not mended:
-            raise KeyError("shelf")
-        return item.word
-
-    await house.run([stage(words("a"), stumble)], {"candidate": scripted("m")})
-    mended = True
-    records = await house.run([stage(words("a"), stumble)], {"candidate": scripted("m")})
-    assert outcomes(records["say"]) == {"a": Done("a")}
-    assert house.progress["say"].resumed == 0
 
 
 async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house, scripted):

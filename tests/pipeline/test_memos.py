@@ -24,12 +24,6 @@ def test_the_first_write_of_a_key_holds_and_is_given_back(memory):
     assert memo.keep({}) == memo.known([]) == {}
 
 
-def test_memos_of_other_names_know_nothing_of_each_other(memory):
-    memory("names", "a").keep({"rye": "1"})
-    assert memory("others", "a").known(["rye"]) == {}
-    assert memory("names", "a").known(["rye"]) == {"rye": "1"}
-
-
 def test_an_item_that_a_kill_left_without_a_record_does_not_know_what_it_wrote(tmp_path):
     shared, own = Store.open(tmp_path / "calls.sqlite"), Store.open(tmp_path / "answers.sqlite")
     Memory(shared)("names", "another run").keep({"tea": "2"})

@@ -9,6 +9,7 @@ import pytest
 
 from harness.base.checksums import LINE, sealed
 from harness.base.errors import HarnessError, UsageError
+from harness.base.hashing import digest
 from harness.data import open_dataset
 from harness.pipeline import resume as folders
 from harness.pipeline.preparation import prepare
@@ -111,17 +112,6 @@ def test_what_was_noted_of_data_is_said_once_for_all_tasks_that_share_it(take, m
         assert entry.data["notes"] == {"rows left out": 1204}
 
 
-def test_roles_that_share_an_engine_are_said(take, monkeypatch):
-    monkeypatch.setattr("harness_models.openai.OpenAIModel.occupies", "gpu")
-    served = {**SERVED, "model_args": f"{SERVED['model_args']},concurrency=4"}
-    judge = f"{SERVED['model']},{SERVED['model_args']}"
-    take(**served, roles={"judge": judge}, allow_self_judging=True)
-    assert take.told == [
-        "judge: has the weights of candidate, so one engine serves both, with the "
-        "arguments of candidate"
-    ]
-
-
 def test_runs_of_one_second_in_two_places_are_two(take, tmp_path):
     one, two = (take(output_path=str(tmp_path / name)) for name in ("a", "b"))
     assert one.run_id != two.run_id
@@ -144,15 +134,13 @@ def test_a_finished_run_is_reopened_by_retrying_failures_only(take):
     assert left(take()) != path
 
 
-def test_a_finished_run_is_taken_up_until_its_result_is_delivered(take):
-    taken = take()
-    taken.manifest = session_ended(taken.manifest, "done")
-    taken.save()
-    taken.folder.unlock()
-    again = take()
-    assert again.folder.path == taken.folder.path
-    assert again.manifest.delivered is False
-    assert left(again, "done") != take().folder.path
+def run_key(tmp_path, **given):
+    """What the folder of a run is found by, where nothing is prepared."""
+    settings = make_settings({
+        "tasks": "interests", "model": "baseline", "roles": {"judge": "lexical"},
+        "data": "sample", "limit": 2, "output_path": tmp_path / "runs", **given,
+    })  # fmt: skip
+    return digest(settings.asked())
 
 
 @pytest.mark.parametrize(
@@ -165,30 +153,33 @@ def test_a_finished_run_is_taken_up_until_its_result_is_delivered(take):
     ],
     ids=str,
 )  # fmt: skip
-def test_settings_that_decide_no_result_take_up_the_same_run(take, more):
-    path = left(take())
-    assert take(**more).folder.path == path
+def test_settings_that_decide_no_result_take_up_the_same_run(tmp_path, more):
+    assert run_key(tmp_path, **more) == run_key(tmp_path)
 
 
 @pytest.mark.parametrize(
     "more",
     [
         {"tasks": "interests_short"}, {"seed": 1}, {"limit": 3}, {"structured": True},
-        {"sampling": {"temperature": 0.5}}, {"changes": {"window": 5}}, {"fresh": True},
+        {"sampling": {"temperature": 0.5}}, {"changes": {"window": 5}},
+        {"changes": {"window": 10}}, {"fresh": True},
     ],
     ids=str,
 )  # fmt: skip
-def test_settings_that_decide_results_are_another_run(take, more):
-    path = left(take())
-    other = left(take(**more))
+def test_settings_that_decide_results_are_another_run(tmp_path, more):
+    others = {"changes": {"window": 7}}
+    keys = {run_key(tmp_path, **given) for given in ({}, more, others)}
+    assert len(keys) == 3
+
+
+def test_a_run_is_found_by_the_key_of_its_settings(take, tmp_path):
+    before = take()
+    assert before.manifest.run_key == run_key(tmp_path)
+    path = left(before)
+    assert take(concurrency=3).folder.path == path
+    other = left(take(fresh=True))
     assert other != path
-    assert left(take(**more)) == other
-    assert left(take()) == path
-
-
-def test_changes_are_told_apart_by_their_values(take):
-    paths = {left(take(changes={"options.window": value})) for value in (5, 10)}
-    assert len(paths) == 2
+    assert left(take(fresh=True)) == other
 
 
 def test_a_folder_in_use_is_not_taken(take):

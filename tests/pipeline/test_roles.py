@@ -110,6 +110,22 @@ class FakePlugins:
         return SimpleNamespace(factory=make, on=stands[name])
 
 
+class Watched(FakePlugins):
+    """Notes the settings that its factories are given."""
+
+    def __init__(self):
+        self.seen = []
+
+    def model(self, name):
+        made = super().model(name).factory
+
+        def make(settings):
+            self.seen.append(settings)
+            return made(settings)
+
+        return SimpleNamespace(factory=make, shared=SHARED)
+
+
 def benchmark(*stages):
     return make_benchmark(
         *(make_stage(name, roles=roles, judges=judges) for name, roles, judges in stages)
@@ -137,24 +153,15 @@ def test_a_role_that_nothing_is_bound_to_names_the_option():
 
 
 def test_a_model_knows_the_hosts_that_the_command_names_and_no_others():
-    seen = []
-
-    class Watched(FakePlugins):
-        def model(self, name):
-            def make(settings):
-                seen.append(settings.given_hosts)
-                return FakePlugins.model(self, name).factory(settings)
-
-            return SimpleNamespace(factory=make)
-
     asked = RunSettings(
         tasks=("t",), model="fake", model_args={"base_url": "http://Mine:1/v1"},
         roles={"judge": "other:base_url=https://u:p@theirs/v1,model=j"}, file_hosts=("theirs",),
     )  # fmt: skip
     default = RoleSpec(default="fake:base_url=http://evil/v1")
     bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge",)))
-    RoleBinder(asked, Watched()).bind(task(writer=default), bench, bench.stages)
-    assert seen == [{"mine:1"}] * 3
+    plugins = Watched()
+    RoleBinder(asked, plugins).bind(task(writer=default), bench, bench.stages)
+    assert [one.given_hosts for one in plugins.seen] == [{"mine:1"}] * 3
 
 
 @pytest.mark.parametrize(
@@ -169,19 +176,10 @@ def test_a_model_knows_whether_its_concurrency_was_asked_for(own, changes, limit
 
 @pytest.mark.parametrize("changes", [{"use_store": False}, {"store": Path("calls.sqlite")}])
 def test_a_model_that_asks_others_knows_the_store_of_the_run(changes):
-    seen = []
-
-    class Watched(FakePlugins):
-        def model(self, name):
-            def make(settings):
-                seen.append(settings.store)
-                return FakePlugins.model(self, name).factory(settings)
-
-            return SimpleNamespace(factory=make)
-
     bench = benchmark(("name", ("candidate",), ()))
-    RoleBinder(settings(**changes), Watched()).bind(task(), bench, bench.stages)
-    assert seen == [changes.get("store")]
+    plugins = Watched()
+    RoleBinder(settings(**changes), plugins).bind(task(), bench, bench.stages)
+    assert [one.store for one in plugins.seen] == [changes.get("store")]
 
 
 @pytest.mark.parametrize(
@@ -334,22 +332,11 @@ def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights
         "trust_remote_code": "true",
         "tensor_parallel_size": "4",
     }
-    seen = []
-
-    class Watched(FakePlugins):
-        def model(self, name):
-            made = super().model(name).factory
-
-            def make(settings):
-                seen.append(dict(settings.args))
-                return made(settings)
-
-            return SimpleNamespace(factory=make, shared=SHARED)
-
     asked = RunSettings(tasks=("t",), model="fake", model_args={**own, "python": "p"})
     wanted = task(judge=RoleSpec(default="org/Judge-70B"))
-    RoleBinder(asked, Watched()).bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
-    assert {"python": "p", "model": "org/Judge-70B"} in seen
+    plugins = Watched()
+    RoleBinder(asked, plugins).bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
+    assert {"python": "p", "model": "org/Judge-70B"} in [one.args for one in plugins.seen]
 
 
 def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():

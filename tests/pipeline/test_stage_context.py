@@ -7,10 +7,9 @@ import pytest
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_contexts, make_stage
 
-from harness.base.errors import PluginError, PromptError, TaskError, UsageError
+from harness.base.errors import PluginError, TaskError, UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Sampling
-from harness.contracts.stage import Item, Stage
 from harness.contracts.task import RoleSpec
 from harness.pipeline import stage_context as module
 from harness.pipeline.roles import Binding
@@ -124,6 +123,7 @@ def test_all_that_decides_records_stands_in_the_components(made, monkeypatch):
         ({"samplings": {"weigh": {"judge": {"stop": ["\n"]}}}}, "weigh"),
         ({"sampling": {"temperature": 0.5}}, "ask"),
         ({"run_id": "tuesday"}, "weigh"),  # the judge has no revision
+        ({"stages": (replace(ASK, version=5), WEIGH)}, "ask"),
         ({"options": Options(shown=False)}, "none"),
         ({"prompts": {"other.candidate": "still unused"}}, "none"),
         ({"name": "another"}, "none"),
@@ -141,15 +141,6 @@ def test_what_enters_the_key_of_a_stage_and_what_does_not(made, change, changed)
     assert keys == {
         "both": [True, True], "ask": [True, False], "weigh": [False, True], "none": [False, False],
     }[changed]  # fmt: skip
-
-
-def test_a_new_version_of_a_stage_is_another_stage(made):
-    raised = Stage(
-        "ask", item=Item, value=str, items=None, work=None, version=5, roles=("candidate",),
-        options=("window", "weight"),
-    )  # fmt: skip
-    assert made(stages=(raised, WEIGH))[0].key != made()[0].key
-    assert made(stages=(raised, WEIGH))[1].key == made()[1].key
 
 
 @pytest.mark.parametrize(
@@ -233,9 +224,3 @@ def test_a_judge_by_rule_has_no_model_to_ask(made):
     assert "model" not in weigh.components["roles"]["judge"]
     with pytest.raises(PluginError, match="which is no model"):
         weigh.model("judge")
-
-
-def test_a_prompt_that_is_not_there_names_the_file_to_write(made):
-    with pytest.raises(PromptError, match="no prompt 'other' for the role 'candidate'") as caught:
-        made()[0].template("other", "candidate")
-    assert "prompts/toy/other.candidate.j2" in str(caught.value)

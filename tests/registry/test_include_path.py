@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from builders.texts import read_json_lines
 
 from harness.cli.main import main
 from harness.pipeline.preparation import prepare
@@ -68,15 +67,6 @@ def test_a_task_of_a_folder_runs_on_its_own_data_with_its_own_prompt(mine, print
         "Fond of? black tea 1 black tea 2 black tea 3 ",
         "Fond of? green tea 1 green tea 2 green tea 3 ",
     ]
-
-
-def test_the_same_command_goes_on_with_what_it_left_unfinished(mine, printed):
-    printed(*command(mine, "--max_calls", "1"), code=1)
-    assert main(command(mine)) == 0
-    (run,) = (mine.parent / "runs").iterdir()
-    lines = read_json_lines(run / "tea" / "1-name.jsonl")
-    assert sorted(line["id"] for line in lines) == ["ann", "bob"]
-    assert len(json.loads((run / "manifest.json").read_text())["sessions"]) == 2
 
 
 def test_the_data_that_the_command_names_goes_before_the_tasks(mine, tmp_path, printed):

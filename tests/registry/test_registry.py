@@ -4,7 +4,6 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from builders.processes import run_python
 
 from harness.base.errors import DataError, PluginError, UnknownName
 
@@ -390,15 +389,6 @@ def test_the_bundles_of_broken_plugins_are_there(site):
     plugins = site.plugins()
     assert [bundle.name for bundle in plugins.bundles] == ["harness", "bad"]
     assert plugins.bundles[1].prompts == site.folder / "bad/prompts"
-
-
-def test_the_first_party_plugins_are_entry_points_like_any_other():
-    code = (
-        "from harness.registry import load_plugins as load\n"
-        "print(load().broken, load().problems, load() is load(), 'baseline' in load().models,"
-        " 'lexical' in load().judges, 'interests' in load().benchmarks)"
-    )
-    assert run_python(code).strip() == "() () True True True True"
 
 
 def test_a_plugin_that_failed_while_registering_hears_of_nothing(site):

@@ -6,24 +6,17 @@ from typing import Any
 import msgspec
 import pytest
 from builders.disks import room_for
-from builders.runs import make_line, write_journal
+from builders.runs import Question, make_line, write_journal
 
 from harness.base.errors import DataError, StorageError
-from harness.base.hashing import stable_int
 from harness.contracts.model import TokenLogprob
-from harness.contracts.outcomes import Broken, CallFailed, NoVerdict, Unreadable
+from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
 from harness.runs.journal import JournalWriter, LackingRecord, holds_non_finite, recorded
 from harness.runs.journal_index import JournalRecords
 
 STAGE = "5" * 32
 OTHER = "6" * 32
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    user: str
-    text: str = ""
 
 
 def key(number: int) -> str:
@@ -56,58 +49,6 @@ def test_what_was_written_is_read_back_with_its_types(tmp_path: Path) -> None:
     write_journal(tmp_path / "j", whole)
     [found] = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, dict[str, float]])
     assert found == whole
-
-
-def test_records_come_by_user_hash_then_id_whatever_the_order_of_writing(tmp_path: Path) -> None:
-    rows = [(1, "ann", "b"), (2, "bob", "a"), (3, "ann", "a"), (4, "cid", "z"), (5, "ann", "é")]
-    write_journal(tmp_path / "one", *(record(*row) for row in rows))
-    write_journal(tmp_path / "two", *(record(*row) for row in reversed(rows)))
-    users = sorted(["ann", "bob", "cid"], key=stable_int)
-    ids = {"ann": ["a", "b", "é"], "bob": ["a"], "cid": ["z"]}
-    expected = [(user, id, 1) for user in users for id in ids[user]]
-    assert read(tmp_path / "one") == read(tmp_path / "two") == expected
-
-
-def test_by_user_and_values(tmp_path: Path) -> None:
-    write_journal(
-        tmp_path / "j",
-        record(1, "ann", "b", value=10),
-        record(2, "bob", "a", outcome=Unreadable("no_json")),
-        record(3, "ann", "a", value=20),
-    )
-    rows = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, int])
-    assert len(rows) == 3
-    groups = {user: [each.id for each in records] for user, records in rows.by_user()}
-    assert groups == {"ann": ["a", "b"], "bob": ["a"]}
-    assert [(item.id, value) for item, value in rows.values()] == [("a", 20), ("b", 10)]
-
-
-def test_a_user_with_very_many_records_is_read_in_the_order_of_ids(tmp_path: Path) -> None:
-    ids = [f"{number:05}" for number in range(5000)]
-    write_journal(tmp_path / "j", *(record(n, "u", id) for n, id in reversed(list(enumerate(ids)))))
-    assert [id for _, id, _ in read(tmp_path / "j")] == ids
-
-
-def test_the_last_line_of_a_key_wins_and_other_stage_keys_are_passed_over(tmp_path: Path) -> None:
-    write_journal(
-        tmp_path / "j",
-        record(1, "u", "a", outcome=Broken("ValueError")),
-        record(2, "u", "b", value=2),
-        record(1, "u", "a", value="mended"),
-        record(1, "u", "a", value="elsewhere", stage=OTHER),
-    )
-    assert read(tmp_path / "j") == [("u", "a", "mended"), ("u", "b", 2)]
-    assert read(tmp_path / "j", OTHER) == [("u", "a", "elsewhere")]
-
-
-def test_dropped_keys_are_gone_until_they_are_written_again(tmp_path: Path) -> None:
-    with JournalWriter(tmp_path / "j") as journal:
-        journal.append(record(1, "u", "a"))
-        journal.append(record(2, "u", "b"))
-        journal.drop(STAGE, [bytes.fromhex(key(1)), bytes.fromhex(key(2))])
-        journal.append(record(2, "u", "b", value="again"))
-    assert read(tmp_path / "j") == [("u", "b", "again")]
-    assert recorded(tmp_path / "j", STAGE) == {bytes.fromhex(key(2)): None}
 
 
 def test_what_is_recorded_distinguishes_failures_from_values(tmp_path: Path) -> None:
@@ -155,68 +96,6 @@ def test_what_is_recorded_distinguishes_what_ended_without_an_answer(tmp_path: P
     }  # fmt: skip
 
 
-def test_a_journal_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert recorded(tmp_path / "none", STAGE) == {}
-    rows = JournalRecords(tmp_path / "none", STAGE, JournalLine[Question, int])
-    assert (len(rows), list(rows), list(rows.by_user())) == (0, [], [])
-
-
-@pytest.mark.parametrize(
-    "tail",
-    [
-        b'{"key":"00"',
-        b"x" * 300_000,
-        b"\x00" * 70_000 + b"\n",
-        b'{"key":"00", "torn\n',
-        b'\xff\xfe"\n',
-        b'{"key":"00"\n{"key":"11"',
-    ],
-    ids=["part", "long", "zeros", "torn with newline", "no text", "both"],
-)
-def test_a_torn_end_is_passed_over_and_then_cut(tmp_path: Path, tail: bytes) -> None:
-    path = tmp_path / "j"
-    write_journal(path, record(1, "u", "a"))
-    sound = path.read_bytes()
-    path.write_bytes(sound + tail)
-    if tail != b'{"key":"00"\n{"key":"11"':
-        assert read(path) == [("u", "a", 1)]
-        assert len(recorded(path, STAGE)) == 1
-    with JournalWriter(path) as journal:
-        assert path.read_bytes() == sound
-        journal.append(record(2, "u", "b"))
-    assert read(path) == [("u", "a", 1), ("u", "b", 1)]
-
-
-def test_a_file_without_any_newline_is_cut_to_nothing(tmp_path: Path) -> None:
-    (tmp_path / "j").write_bytes(b'{"key":"' + b"0" * 200_000)
-    assert read(tmp_path / "j") == []
-    write_journal(tmp_path / "j", record(1, "u", "a"))
-    assert read(tmp_path / "j") == [("u", "a", 1)]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        b'{"key":"0000',
-        msgspec.json.encode(record(3, "u", "c")).replace(b'"outcome"', b'"outc\xff'),
-        msgspec.json.encode(record(3, "u", "c")).replace(b',"outcome"', b",}"),
-    ],
-)
-def test_a_damaged_line_in_the_middle_is_an_error_with_file_and_line(
-    tmp_path: Path, damage: bytes
-) -> None:
-    path = tmp_path / "j"
-    write_journal(path, record(1, "u", "a"))
-    with path.open("ab") as file:
-        file.write(damage + b"\n")
-        file.write(msgspec.json.encode(record(2, "u", "b")) + b"\n")
-    with pytest.raises(DataError, match="damaged record") as caught:
-        read(path)
-    assert caught.value.where == f"{path}:2"
-    with pytest.raises(DataError, match="damaged record"):
-        recorded(path, STAGE)
-
-
 def test_a_record_of_another_type_names_its_line(tmp_path: Path) -> None:
     path = tmp_path / "j"
     write_journal(path, record(1, "u", "a", value=1), record(2, "u", "b", value="word"))
@@ -254,17 +133,6 @@ def test_logprobs_that_json_lacks_are_refused(tmp_path: Path) -> None:
     assert read(tmp_path / "j") == [("u", "a", 1)]
 
 
-@pytest.mark.parametrize("value", [object(), "\ud800", {"deep": [object()]}])
-def test_a_value_without_a_json_form_is_refused_and_leaves_no_trace(
-    tmp_path: Path, value: Any
-) -> None:
-    with JournalWriter(tmp_path / "j") as journal:
-        journal.append(record(1, "u", "a"))
-        with pytest.raises(ValueError, match="record 'b' cannot be written"):
-            journal.append(record(2, "u", "b", value=value))
-    assert read(tmp_path / "j") == [("u", "a", 1)]
-
-
 def test_holds_non_finite_looks_into_keys_and_sets() -> None:
     assert holds_non_finite({float("nan"): 1})
     assert holds_non_finite({float("inf")})
@@ -290,19 +158,6 @@ async def test_256_lines_are_written_at_once(tmp_path: Path) -> None:
     assert len(read(tmp_path / "j")) == 256
     journal.close()
     assert len(read(tmp_path / "j")) == 257
-
-
-def test_without_a_loop_flush_and_close_write(tmp_path: Path) -> None:
-    journal = JournalWriter(tmp_path / "j")
-    journal.append(record(1, "u", "a"))
-    journal.flush()
-    assert len(read(tmp_path / "j")) == 1
-    journal.append(record(2, "u", "b"))
-    journal.close()
-    journal.close()
-    assert len(read(tmp_path / "j")) == 2
-    with pytest.raises(StorageError, match="closed"):
-        journal.append(record(3, "u", "c"))
 
 
 async def test_what_fails_at_the_timer_is_raised_at_every_later_call_and_no_half_line_stays(

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 from builders.runs import make_manifest
 
@@ -77,26 +76,11 @@ def test_nothing_is_found_where_there_is_nothing(tmp_path: Path) -> None:
     assert RunFolder.find(tmp_path, KEY) is None
 
 
-def test_a_run_whose_result_was_not_delivered_is_found(tmp_path: Path) -> None:
-    path = kept(tmp_path, "20260101T000000-m-01234567")
-    RunFolder(path).write_manifest(manifest("done", run_key=KEY))
-    found = RunFolder.find(tmp_path, KEY)
-    assert found is not None
-    assert found.path == path
-
-
 def test_a_damaged_manifest_is_reported_and_not_passed_over(tmp_path: Path) -> None:
     path = kept(tmp_path, "20260101T000000-m-01234567")
     (path / "manifest.json").write_text('{"format": 1')
     with pytest.raises(DataError, match="cannot be read"):
         RunFolder.find(tmp_path, KEY)
-
-
-def test_paths_of_a_task(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    assert folder.journal("gist", 2, "verify") == tmp_path / "gist" / "2-verify.jsonl"
-    assert folder.scores("gist") == tmp_path / "gist" / "scores.jsonl"
-    assert folder.summary("gist") == tmp_path / "gist" / "summary.json"
 
 
 @pytest.mark.parametrize("name", ["gist_synthetic", "perrec-hard.v2", "1"])
@@ -166,13 +150,6 @@ def test_a_folder_is_free_again_after_unlock(tmp_path: Path) -> None:
     first.unlock()
     first.unlock()
     RunFolder(tmp_path).lock()
-
-
-def test_the_manifest_comes_back_as_it_was(tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path)
-    whole = msgspec.structs.replace(manifest(), versions={"python": "3.11.9"}, limit=3)
-    folder.write_manifest(whole)
-    assert folder.manifest() == whole
 
 
 @pytest.mark.parametrize("pid", [0, -1, 10**30, "x", None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import sqlite3
@@ -50,8 +51,14 @@ def replies_in(file: Path) -> list[dict[str, Any]]:
 
 def records_in(journal: Path) -> dict[str, dict[str, Any]]:
     """The current record of each item in a journal, by the item's id."""
+    return records_of(journal.read_bytes()) if journal.exists() else {}
+
+
+@functools.lru_cache(16)
+def records_of(content: bytes) -> dict[str, dict[str, Any]]:
+    """The current records of a journal with this content, which nobody changes."""
     found: dict[str, dict[str, Any]] = {}
-    for line in journal.read_bytes().splitlines(keepends=True) if journal.exists() else ():
+    for line in content.splitlines(keepends=True):
         if not line.endswith(b"\n") or damage(line, LINE):
             continue
         record = json.loads(line)

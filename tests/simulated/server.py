@@ -17,6 +17,7 @@ PRICES = {
     "candidate": Price(input=1000.0, output=3000.0),
     "referee": Price(input=500.0, output=500.0),
     "judge": Price(input=2000.0, output=6000.0, cached=500.0),
+    "second": Price(input=2000.0, output=6000.0),
 }
 WORDS = ("ant", "bee", "crow", "deer", "eel", "finch", "goat")
 

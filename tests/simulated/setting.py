@@ -15,7 +15,7 @@ from harness import registry
 from harness.base import clock, redaction
 from harness.base.resources import package_bundle
 from harness.calls import store
-from harness.pipeline import preparation, resume
+from harness.pipeline import preflight, preparation, resume
 from harness.prompts.environment import Folder
 from harness.registry import loading
 from harness.runs import manifest
@@ -37,7 +37,8 @@ def simulated() -> Iterator[Clock]:
         # What only costs time here: versions of what is installed, and keys in variables.
         patch.setattr(resume, "_commits", dict)
         patch.setattr(resume, "version", lambda name: "1")
-        patch.setattr(store, "network_type", lambda path: None)
+        for owner in (store, preflight):
+            patch.setattr(owner, "network_type", lambda path: None)
         patch.setattr(redaction, "_without", functools.cache(redaction._without))
         patch.setattr(manifest, "without_key_material", lambda value: value)
         patch.setattr(manifest, "redacted_args", dict)

@@ -15,7 +15,7 @@ from simulated.world import World
 from harness.calls.policy import Budget, Patience
 
 QUIET = replace(
-    plan_of(0), script=script_of(6), concurrency=2, others=2, faults=0.0, latency=0.3,
+    plan_of(0), script=script_of(3), concurrency=2, others=2, faults=0.0, latency=0.3,
     patience=Patience(), budget=Budget(), few_failures=False, crashes=(), interrupts=(),
 )  # fmt: skip
 PLANS = {"with a store": replace(QUIET, store=True), "without": replace(QUIET, store=False)}

@@ -100,6 +100,7 @@ class World:
         self.server.wired = plan.wired
         self.budget = plan.budget
         self.crashed_at, self.retried = 0.0, False
+        self.judge, self.more = "judge", dict[str, Any]()
         self.ends: list[Ended] = []
         machine.now = 0.0
 
@@ -116,7 +117,7 @@ class World:
             "model": self._spec("candidate", script.scope),
             "roles": {
                 "referee": self._spec("referee", "everywhere", f"concurrency={plan.others}"),
-                "judge": f"llm:{self._spec('judge', script.judge_scope)}",
+                "judge": f"llm:{self._spec(self.judge, script.judge_scope)}",
             },
             "changes": {"parts": script.parts},
             "output_path": self.folder / "runs",
@@ -132,7 +133,7 @@ class World:
                 "calls": 0.1 if plan.few_failures and not retry else 1.0,
                 "parsing": 1.0, "judging": 1.0, "errors": 0.0,
             },
-            "retry_failures": retry,
+            "retry_failures": retry, **self.more,
         })  # fmt: skip
 
     def _spec(self, name: str, scope: str, *more: str) -> str:

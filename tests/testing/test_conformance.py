@@ -127,16 +127,6 @@ FAULTS = {
         "metrics",
         "its main metric 'rigth' is none of its metrics, or a baseline\n    to do: name one",
     ),
-    "a main metric that is a baseline": (
-        (
-            "benchmark.py",
-            'predicted")},',
-            'predicted"), "base": Metric(description="b", of="right", baseline=True)},'
-            ' main=("base",),',
-        ),
-        "metrics",
-        "its main metric 'base' is none of its metrics, or a baseline",
-    ),
     "a baseline of a metric that is not there": (
         (
             "benchmark.py",
@@ -364,15 +354,6 @@ def test_a_score_that_raises_where_a_call_failed(faulty):
     findings = faulty.findings(change, form=STAGES, checks=["failures"])
     assert findings
     assert all("failed to score its records" in text for _, text in findings)
-
-
-def test_all_findings_come_in_one_error(faulty):
-    findings = faulty.findings(
-        ("benchmark.py", '"share of the choices that were predicted"', '""'),
-        more={"prompts/acme_films/anwser.candidate.j2": "{{ a }}"},
-        checks=["prompts", "metrics"],
-    )
-    assert [check for check, _ in findings] == ["prompts", "metrics"]
 
 
 def test_versions_are_held_to_their_code(faulty, tmp_path):

@@ -49,9 +49,13 @@ def test_a_list_that_is_used_up_ends_the_run_and_says_so(tmp_path):
     assert "has 1 answers, but this is request 2" in str(failure.value)
 
 
-def test_an_error_in_the_script_is_a_call_that_failed(tmp_path):
-    model = ScriptedModel(lambda request: CallError("bad_request", "no"))
-    summary = run(tmp_path, model, max_failures=1.0)
+def raises(request):
+    raise CallError("bad_request", "no")
+
+
+@pytest.mark.parametrize("script", [lambda request: CallError("bad_request", "no"), raises])
+def test_an_error_in_the_script_is_a_call_that_failed(tmp_path, script):
+    summary = run(tmp_path, ScriptedModel(script), max_failures=1.0)
     assert summary.stages["name"].failures == {"bad_request": 2}
 
 
@@ -76,14 +80,6 @@ def test_a_mistake_in_what_a_server_says_is_raised_and_no_failed_call(tmp_path):
     with FaultyServer(answer) as server, pytest.raises(AssertionError, match="the wrong thing"):
         run(tmp_path, server, max_failures=1.0)
     assert set(server.counts.values()) == {1}, "and nothing is tried again"
-
-
-def test_an_error_that_the_script_raises_is_a_call_that_failed(tmp_path):
-    def answer(request):
-        raise CallError("bad_request", "no")
-
-    summary = run(tmp_path, ScriptedModel(answer), max_failures=1.0)
-    assert summary.stages["name"].failures == {"bad_request": 2}
 
 
 def test_a_server_may_stand_where_a_model_does(tmp_path):

@@ -50,12 +50,3 @@ def test_pins_that_cannot_be_read_are_not_written_over(tmp_path, pin):
     assert str(file) in failed.err
     assert "Expected `object`, got `int`" in failed.err
     assert file.read_text() == '{"respondents": 3}'
-
-
-def test_an_unknown_plugin_and_a_missing_folder_are_errors(tmp_path, pin):
-    unknown = pin("interest", tmp_path / "versions.json")
-    assert unknown.code == 1
-    assert "did you mean 'interests'?" in unknown.err
-    missing = pin("interests", tmp_path / "no" / "versions.json")
-    assert missing.code == 2
-    assert f"found:    {tmp_path / 'no'}" in missing.err

@@ -187,7 +187,6 @@ class Store:
     def _write_unless_busy(self) -> None:
         try:
             self._with_replacement(self._write_rows)
-            self._busy_since = None
         except sqlite3.DatabaseError as error:
             if not _is(error, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 self._fail(error)
@@ -211,6 +210,7 @@ class Store:
             rows = [(key, value, _sum(value, key)) for key, value in self._pending.items()]
             self._connection.executemany(PUT, rows)
         self._pending.clear()
+        self._busy_since = None
 
     def _read(self, statement: str, *names: bytes | str) -> bytes | None:
         try:

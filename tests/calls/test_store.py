@@ -1,15 +1,17 @@
 import asyncio
+import contextlib
 import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
+from simulated.loop import Clock
 
+from harness.base import clock
 from harness.base.errors import StorageError
-from harness.calls.store import BATCH_ROWS, Store, default_path
+from harness.calls.store import BATCH_ROWS, BATCH_SECONDS, PATIENCE_SECONDS, Store, default_path
 
 
 def key(number: int) -> bytes:
@@ -74,6 +76,26 @@ async def test_a_lock_of_another_process_is_waited_for(path):
         store.flush()
     assert rows_on_disk(path) == BATCH_ROWS + 10
     store.close()
+
+
+async def test_a_lock_long_after_rows_were_written_is_waited_for_again(path, monkeypatch):
+    moment = Clock()
+    moment.now = 1.0
+    monkeypatch.setattr(clock, "seconds", moment.seconds)
+    store = Store.open(path)
+
+    async def put_beside_a_lock(number: int) -> None:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            store.put(key(number), b"x")
+            await asyncio.sleep(2 * BATCH_SECONDS)
+
+    await put_beside_a_lock(1)
+    store.flush()
+    moment.now += 2 * PATIENCE_SECONDS
+    await put_beside_a_lock(2)
+    store.close()
+    assert rows_on_disk(path) == 2
 
 
 MANY = """
@@ -260,7 +282,7 @@ def test_a_flipped_bit_never_gives_another_value(path):
         changed = bytearray(whole)
         changed[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
         path.write_bytes(changed)
-        with suppress(StorageError):
+        with contextlib.suppress(StorageError):
             store = Store.open(path, warn=said.append)
             for name, value in wanted.items():
                 assert store.get(name) in (value, None)

@@ -83,3 +83,30 @@ def test_each_role_asks_the_server_that_it_is_bound_to(gist, serve):
         assert gist.by_stage(server).keys() == {stage}
     roles = done.summary(TASK)["roles"]
     assert roles == {"candidate": "alpha@1"} | {role: role for role in servers}
+
+
+def test_synthetic_users_are_made_of_a_log_and_are_data_like_any_other(gist):
+    log = clustered(gist)
+    made = gist.here(
+        "data", "synthesize", "--from", str(log), "--out", "made", "--json",
+        "--clusters_column", "cluster", "--clusters_together", "3", "--least_people", "2",
+        "--cohorts", "4", "--days", "30", "--time_unit", "seconds",
+    ).ok()  # fmt: skip
+    assert made.json["report"]["sheets"]
+    ran = gist.here(
+        "--model", "baseline", "--judge", "lexical", "--tasks", TASK, "--data", "made",
+        "--set", "min_engagements=1", "--json",
+    ).ok()  # fmt: skip
+    assert ran.summary(TASK)["units"] >= 2
+    told = gist.here("data", "describe", "--data", "made", "--json", "--plot", "held.svg").ok()
+    assert told.json["drawn"] and (gist.folder / "held.svg").exists()
+    assert gist.here("data", "describe", "--data", str(gist.data)).code == 0
+
+
+def clustered(gist):
+    """The log with a column that names the cluster of each clip."""
+    header, *rows = gist.data.read_text().splitlines()
+    log = gist.folder / "clustered.csv"
+    lines = [f"{row},{row.split(',')[1].split('-')[0]}" for row in rows]
+    log.write_text("\n".join([f"{header},cluster", *lines]) + "\n")
+    return log

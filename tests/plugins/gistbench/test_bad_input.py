@@ -1,0 +1,197 @@
+"""Whole runs with a candidate and judges that misbehave: everything is counted and shown."""
+
+import json
+import re
+
+import pytest
+
+import harness
+from harness.testing import FaultyServer
+
+ROWS = [
+    ("ada", f"v{n}", f"jazz video {n}", "explicit_positive" if n % 2 else "implicit_positive", n)
+    for n in range(1, 121)
+]
+ROWS += [("ben", f"w{n}", f"tea video {n}", "implicit_negative", n) for n in range(1, 61)]
+GOOD = {
+    "verify": "1, 2, 3",
+    "taxonomy": '{"1": "Concerts"}',
+    "overlap": "NONE",
+    "specificity": "item_0, item_1, item_2, item_3, item_4",
+}
+
+
+def stage_of(body):
+    """Which stage asks, for the first time or again with what was wrong."""
+    text = "\n".join(one["content"] for one in body["messages"])
+    marks = {
+        "Name the interests of this user": "predict",
+        "are cited as evidence": "verify",
+        "exactly one category": "taxonomy",
+        "It was inferred from": "specificity",
+    }
+    return next((stage for mark, stage in marks.items() if mark in text), "overlap")
+
+
+@pytest.fixture
+def counted(tmp_path):
+    """What the summary of a run counts, and the stages' failures, from answers by stage."""
+    file = tmp_path / "engagements.csv"
+    header = "user_id,object_id,object_text,interaction_type,interaction_time\n"
+    file.write_text(header + "".join(",".join(map(str, row)) + "\n" for row in ROWS))
+
+    def run(**answers):
+        def respond(body):
+            answer = {**GOOD, **answers}[stage_of(body)]
+            return answer(body["messages"][-1]["content"]) if callable(answer) else answer
+
+        with FaultyServer(respond, models=("candidate", "judge")) as server:
+            result = harness.evaluate(
+                "gist_synthetic",
+                model="openai",
+                model_args={"base_url": server.url, "model": "candidate"},
+                judge=f"openai:model=judge,base_url={server.url}",
+                data=str(file),
+                output_path=tmp_path / "runs",
+                store=tmp_path / "calls.sqlite",
+                max_failures=1.0,
+            )
+        summary = result.summaries[0]
+        failures = {name: stage.failures for name, stage in summary.stages.items()}
+        return summary, {name: one for name, one in failures.items() if one}
+
+    return run
+
+
+def entries(**cited):
+    return json.dumps([{"interest": name, "evidence": ids} for name, ids in cited.items()])
+
+
+def first_window(answer, other="[]"):
+    """An answer to the first window, and one to the second."""
+    return lambda text: answer if "\n[1] (" in text else other
+
+
+def test_citations_of_another_window_and_invented_ones_are_counted(counted):
+    first = entries(Jazz=[1, 2, 101, 500, "v7"])
+
+    summary, failures = counted(predict=first_window(first))
+
+    assert summary.counts["citations of lines that are not in the window"] == 3
+    assert failures == {}
+
+
+def test_an_interest_that_is_repeated_is_one(counted):
+    first = '[{"interest": "Jazz", "evidence": [1, 2]}, {"interest": " JAZZ", "evidence": [3]}]'
+
+    summary, _ = counted(predict=first_window(first, entries(jazz=[101])))
+
+    assert summary.counts["interests"] == summary.counts["distinct interests"] == 1
+
+
+def test_an_object_instead_of_a_list_is_read(counted):
+    summary, _ = counted(predict=first_window('{"interest": "Jazz", "evidence": [1, 2, 3]}'))
+
+    assert summary.counts["interests"] == 1
+
+
+def test_a_citation_may_repeat_the_brackets_of_the_prompt(counted):
+    summary, _ = counted(predict=first_window(entries(Jazz=["[1]", "2, ID 3"])))
+
+    assert summary.counts.get("citations of lines that are not in the window", 0) == 0
+    assert summary.counts["interests"] == 1
+
+
+def test_a_reason_beside_an_empty_list_is_no_interest(counted):
+    said = '{"reasoning": "No interest meets the conditions.", "interests": []}'
+    summary, failures = counted(predict=first_window(said))
+
+    assert (summary.counts.get("interests", 0), failures) == (0, {})
+
+
+def test_of_ten_thousand_interests_two_hundred_are_read(counted):
+    many = entries(**{f"Interest number {n}": [n % 100 + 1] for n in range(10_000)})
+
+    summary, _ = counted(predict=first_window(many), verify="1", taxonomy=all_concerts)
+
+    assert summary.counts["interests beyond the most that are read"] == 9_800
+    assert summary.counts["interests"] == 200
+
+
+def all_concerts(text):
+    numbers = re.findall(r"^(\d+)\. interest", text, re.M)
+    return json.dumps(dict.fromkeys(numbers, "Concerts"))
+
+
+def test_a_candidate_that_writes_prose_loses_its_window_and_a_user_without_any_has_no_score(
+    counted,
+):
+    summary, failures = counted(predict=first_window("I cannot tell.", entries(Jazz=[101, 102])))
+    assert summary.counts["windows that could not be read"] == 1
+    assert failures == {"predict": {"no_json": 1}}
+    assert summary.metrics["ig_p"].n == 1
+
+    summary, _ = counted(predict="I cannot tell.")
+    assert summary.metrics["ig_p"].missing == {"predict/no_json": 1}
+    assert summary.counts["users without a readable window"] == 1
+
+
+PREDICTED = first_window(entries(Jazz=[1, 2, 3, 4, 5, 6]))
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [("1, 2, 77", 1), ("1, 1, 2", 0), ("1, 2, 3, 4, 5, 6", 0), ("NONE", 0)]
+)
+def test_labels_of_the_evidence_judge_that_do_not_exist_are_counted(counted, said, kept):
+    summary, failures = counted(predict=PREDICTED, verify=said)
+
+    assert summary.counts.get("labels of the evidence judge that do not exist", 0) == kept
+    assert failures == {}
+
+
+@pytest.mark.parametrize("said", ["They all look fine to me.", "NONE, 1, 2", "77, 78", ""])
+def test_an_evidence_judge_without_a_verdict_leaves_the_interest_out(counted, said):
+    summary, failures = counted(predict=PREDICTED, verify=said)
+
+    assert list(failures) == ["verify"]
+    assert summary.counts["interests without a verdict on their evidence"] == 1
+    metric = summary.metrics["ig_p"]
+    assert (metric.value, metric.n, metric.counted_as_worst) == (None, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "label", "times"),
+    [
+        ("item_0, item_99, item_1", "labels of the retrieval judge that do not exist", 1),
+        ("item_0, item_0, item_1", "labels that the retrieval judge repeated", 1),
+        (
+            ", ".join(f"item_{n}" for n in range(9)),
+            "labels of the retrieval judge beyond the number asked for",
+            4,
+        ),
+    ],
+)
+def test_too_many_wrong_and_repeated_labels_of_the_retrieval_judge_are_counted(
+    counted, said, label, times
+):
+    summary, failures = counted(predict=PREDICTED, specificity=said)
+
+    assert summary.counts[label] == times
+    assert failures == {}
+
+
+def test_a_retrieval_judge_without_a_verdict_is_counted_and_worst_is_zero(counted):
+    summary, failures = counted(predict=PREDICTED, specificity="I would guess.")
+
+    assert list(failures) == ["specificity"]
+    assert summary.counts["interests without a verdict on their retrieval"] == 1
+    assert (summary.metrics["is"].value, summary.metrics["is"].counted_as_worst) == (None, 0.0)
+    assert summary.metrics["ig_p"].value == 1.0
+
+
+def test_a_taxonomist_that_can_map_nothing_is_a_failure_and_no_zero(counted):
+    summary, failures = counted(predict=PREDICTED, taxonomy='{"1": "No Such Category"}')
+
+    assert failures == {"taxonomy": {"no_category": 1}}
+    assert summary.counts["interests without a verdict on their category"] == 1
+    assert summary.metrics["ig_r"].value is None

@@ -2,10 +2,11 @@
 
 A mutant is one changed operator, condition, constant, result or statement in a function of
 `harness/` or of a plugin. It runs against the tests that were seen in its line, those that run
-least first, and falls at the first failure. Where the tests run is recorded once, into FILE:
+least first, and falls at the first failure; with `--every` all of them run, and `--to FILE` keeps
+which of them fall. Where the tests run is recorded once, into FILE:
 
     .venv/bin/python tests/mutants.py --record FILE
-    .venv/bin/python tests/mutants.py --seen FILE [--seed N] [--count N] [PLUGIN…]
+    .venv/bin/python tests/mutants.py --seen FILE [--seed N] [--count N] [--every] [PLUGIN…]
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ CHOSEN = "HARNESS_TEST_CHOSEN"
 BROKEN = 2  # pytest's exit code when a module of tests cannot be imported
 SECONDS = 120
 """The processor time after which a mutant's tests are stopped."""
+OUT_OF_TIME = "the tests are out of time"
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -100,7 +102,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if lines_seen:
         lines_seen.switch_context(file_of(item.nodeid))
     elif CHOSEN in os.environ and time.process_time() > SECONDS:
-        item.session.shouldstop = "out of time"
+        item.session.shouldstop = OUT_OF_TIME
     return (yield)
 
 
@@ -270,10 +272,18 @@ class Seen:
         return sorted(names, key=lambda name: (least[file_of(name)], self.cost[name], name))
 
 
-def verdict(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int) -> str:
-    """What became of a mutant: fell, or why not. The copy is then as it was before."""
+@dataclass(frozen=True, kw_only=True)
+class Fate:
+    """What became of a mutant: the tests that fell, or the last line of the tests that did not."""
+
+    tests: list[str]
+    said: str = ""
+
+
+def fate(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int, *, every: bool) -> Fate:
+    """Run the tests on a mutant; the copy is then as it was before."""
     if not tests:
-        return "survived: no test runs the line"
+        return Fate(tests=[], said="no test runs the line")
     file = copy.folder / mutant.file
     source, before = file.read_bytes(), file.stat()
     file.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
@@ -281,17 +291,17 @@ def verdict(copy: Copy, mutant: Mutant, tests: Sequence[str], serial: int) -> st
     chosen = copy.folder / "chosen.json"
     chosen.write_text(json.dumps(tests))
     files = dict.fromkeys(map(file_of, tests))
+    ends = () if every else ("-x",)
     try:
-        result = copy.run(*PYTEST, "-p", "mutants", "-x", "-n0", *files, **{CHOSEN: str(chosen)})
+        result = copy.run(*PYTEST, "-p", "mutants", *ends, "-n0", *files, **{CHOSEN: str(chosen)})
     finally:
         file.write_bytes(source)
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-    last = result.stdout.strip().splitlines()[-1:] or ["nothing was printed"]
-    if "out of time" in result.stdout:
-        return f"survived so far: {last[0]}"
-    if result.returncode in (FAILED, BROKEN):
-        return "fell"
-    return f"survived: {last[0]}"
+    lines = result.stdout.strip().splitlines() or ["nothing was printed"]
+    fell = [line.split()[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+    if result.returncode in (FAILED, BROKEN) and (fell or OUT_OF_TIME not in result.stdout):
+        return Fate(tests=fell or ["the import"])
+    return Fate(tests=[], said=lines[-1])
 
 
 def main() -> int:
@@ -301,6 +311,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2, help="mutants at a time")
+    parser.add_argument("--every", action="store_true", help="do not stop at the first failure")
+    parser.add_argument("--to", type=Path, metavar="FILE", help="a line of JSON for each mutant")
     parser.add_argument("plugins", nargs="*", default=["perrecbench", "behaviour"])
     args = parser.parse_args()
     if args.record:
@@ -315,18 +327,21 @@ def main() -> int:
         for number in range(args.jobs):
             copies.put(copied(Path(folder).resolve() / str(number)))
 
-        def tried(serial: int) -> str:
-            copy = copies.get()
+        def tried(serial: int) -> Fate:
+            copy, mutant = copies.get(), mutants[serial]
             try:
-                return verdict(copy, mutants[serial], seen.tests(mutants[serial]), serial)
+                return fate(copy, mutant, seen.tests(mutant), serial, every=args.every)
             finally:
                 copies.put(copy)
 
         with ThreadPoolExecutor(args.jobs) as pool:
-            for mutant, became in zip(mutants, pool.map(tried, range(len(mutants))), strict=True):
-                fell[mutant.room] += became == "fell"
-                if became != "fell":
-                    print(f"{mutant.described()}: {became}", flush=True)
+            for mutant, one in zip(mutants, pool.map(tried, range(len(mutants))), strict=True):
+                fell[mutant.room] += bool(one.tests)
+                if not one.tests:
+                    print(f"{mutant.described()}: {one.said}", flush=True)
+                if args.to:
+                    with args.to.open("a") as kept:
+                        kept.write(json.dumps([mutant.described(), one.tests]) + "\n")
     for room, of in sorted(Counter(mutant.room for mutant in mutants).items()):
         print(f"{room:32} {fell[room]:3} of {of}")
     print(f"{fell.total()} of {len(mutants)} mutants fall")

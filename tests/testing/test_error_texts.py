@@ -15,7 +15,7 @@ from harness.testing.versions import code_of, main, pins_of
 GIVEN = {
     "no check 'record'": ({"checks": ["record"]}, snapshot("""\
 no check is named 'record'
-expected: loads, tasks, prompts, published, options, metrics, baseline, repeats, shares, resumes, records, failures, garbage, batches
+expected: loads, tasks, prompts, published, options, rows, metrics, baseline, repeats, shares, resumes, records, failures, garbage, batches
 to do: did you mean 'records'?\
 """)),
     "no task": ({"tasks": ["interest"]}, snapshot("""\

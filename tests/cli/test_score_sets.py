@@ -102,6 +102,7 @@ def a_run(
     benchmark="finds",
     options=None,
     items=2,
+    model=None,
 ):
     run = RunFolder(folder / "runs" / name)
     entries = {}
@@ -110,14 +111,14 @@ def a_run(
             task_name, benchmark=benchmark, metrics=("found", "many"), options=dict(options or {})
         )
         stage = StageEntry(name="find", key=KEY, file="1-find.jsonl", items=items)
-        entries[task_name] = make_entry(task, stage)
+        entries[task_name] = make_entry(task, stage, folder=f"of-{len(entries)}")
         lines = (
             make_line(number, {"id": user, "user": user}, Done(list(ids)))
             for number, (user, ids) in enumerate(found.items())
         )
-        write_journal(run.journal(task_name, 1, "find"), *lines)
+        write_journal(run.path / entries[task_name].folder / "1-find.jsonl", *lines)
     roles = {"candidate": RoleEntry(name=name)}
-    run.write_manifest(make_manifest(run_id=name, model=name, tasks=entries, roles=roles))
+    run.write_manifest(make_manifest(run_id=name, model=model or name, tasks=entries, roles=roles))
     return str(run.path)
 
 
@@ -318,3 +319,16 @@ def test_where_nothing_can_be_compared_no_file_is_written(tmp_path, capsys):
         assert compared(run, "--output", str(tmp_path / "o.json")) == 1
         assert "there is nothing to compare" in capsys.readouterr().err
     assert not (tmp_path / "o.json").exists()
+
+
+def test_names_in_runs_cannot_steer_the_terminal(tmp_path, capsys, printed):
+    found, evil = {"ann": [1], "bob": [2]}, "t\x1bx"
+    runs = [
+        a_run(tmp_path, name, found, tasks=(evil,), benchmark="plain", model=f"\x1b[2J{name}")
+        for name in ("one", "two")
+    ]
+    for words in (["score", *runs], ["show", runs[0]], ["compare", *runs],
+                  ["compare", *runs, "--verbose"]):  # fmt: skip
+        said = printed(*words)
+        assert "\x1b" not in said.out + said.err, words
+        assert "t\\x1bx" in said.out and "\\x1b[2Jone" in said.out, words

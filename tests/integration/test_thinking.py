@@ -130,3 +130,14 @@ def test_a_dry_run_counts_what_may_be_thought(harness):
         return role["most_completion_tokens"] // role["calls"]
 
     assert (completion("false"), completion("true")) == (1024, 1024 + 4096)
+
+
+def test_a_run_of_a_thinking_model_is_replayed_as_it_was(harness, serve):
+    serve(harness, thinks=True)
+    run(harness, "interests", "--judge", "lexical", "--limit", "2", "--json").ok()
+    (folder,) = (harness.folder / "runs").iterdir()
+    again = harness.here(
+        "--model", "replay", "--model_args", f"run={folder}", "--judge", "lexical",
+        "--tasks", "interests", "--data", "sample", "--limit", "2", "--json",
+    ).ok()  # fmt: skip
+    assert again.summary()["stages"]["name"]["failures"] == {}

@@ -221,6 +221,19 @@ def test_a_task_of_one_run_only_is_named_where_others_are_compared(tmp_path, cap
     assert err == "harness: task s is not compared: only one has finished it\n"
 
 
+def test_intervals_by_another_method_change_no_run(tmp_path, capsys):
+    people = {f"p{number}": list(range(number)) for number in range(9)}
+    one = a_run(tmp_path, "one", people, benchmark="plain", items=9)
+    assert scored(one) == 0
+    before = files_of(tmp_path / "runs")
+    capsys.readouterr()
+    assert scored(one, "--set", "interval.method=bca") == 0
+    out = capsys.readouterr().out
+    assert "95% BCa interval" in out
+    assert "scored with interval.method percentile → bca" in out
+    assert files_of(tmp_path / "runs") == before
+
+
 def test_the_output_is_one_document_that_names_its_runs(tmp_path, capsys):
     runs, file = three_runs(tmp_path), tmp_path / "comparison.json"
     assert compared(*runs, "--output", str(file), "--json") == 0

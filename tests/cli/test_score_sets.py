@@ -201,6 +201,23 @@ def test_the_base_may_be_named_by_its_label_wherever_the_runs_are(tmp_path, caps
         compared(one, two, "--against", "three")
 
 
+def test_json_has_the_metrics_that_are_asked_for_and_verbose_all_of_them(tmp_path, capsys):
+    people = [f"p{number}" for number in range(7)]
+    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
+    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
+    assert compared(two, one, "--json") == 0
+    comparison = comparison_in(capsys.readouterr().out)
+    assert (comparison["main"], comparison["oracle"]) == (["found"], None)
+    assert [each["metric"] for each in comparison["differences"]] == ["found"]
+    assert compared(two, one, "--verbose", "--json") == 0
+    found, many = comparison_in(capsys.readouterr().out)["differences"]
+    assert (found["value"], found["p"], found["p_holm"]) == (0.0, 1.0, 1.0)
+    # The first has 1 thing of each person, the second 2. Of the 128 ways of exchanging only none
+    # and all give ±1: p is 1/64, which Holm doubles, as two metrics are tested.
+    assert (many["first"], many["second"]) == ("two", "one")
+    assert (many["value"], many["p"], many["p_holm"]) == (-1.0, 1 / 64, 1 / 32)
+
+
 def test_a_comparison_changes_no_run_and_needs_scores(tmp_path, capsys):
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")

@@ -35,6 +35,15 @@ def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(kept_run, t
     assert document["summaries"] == []
 
 
+def test_json_of_results(kept_run, toy_plugin, shown):
+    score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
+    document = json.loads(shown(str(kept_run.path), "--json"))
+    assert document["status"] == "running"
+    assert [each["task"] for each in document["summaries"]] == ["toy"]
+    assert document["unfinished"] == {"later": ["name"]}
+    assert json.loads(shown(str(kept_run.path), "--json", "--task", "later"))["summaries"] == []
+
+
 def test_failures_one_a_line_without_control_characters(kept_run, shown):
     out = shown(str(kept_run.path), "--failures")
     assert "toy/name  bob/1  user bob  no_json: no bracket in \\x1b]0;x\\x07it" in out

@@ -72,6 +72,16 @@ def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
     assert ended.code == 0, ended.err
 
 
+def test_roles_are_looked_at_though_the_data_cannot_be_loaded(harness, serve, dead):
+    server = serve()
+    harness.url = server.url
+    ended = harness.run("--judge", judge_at(dead), data="no-such-folder")
+    assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
+    said = " ".join(ended.err.split())
+    assert said.index("no-such-folder") < said.index(f"{dead} cannot be reached")
+    assert not (harness.folder / "runs").exists()
+
+
 def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
     server = serve(models=status(404), thinks=status(404))
     harness.url = server.url.removesuffix("/v1")

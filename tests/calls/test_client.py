@@ -356,6 +356,14 @@ async def test_a_model_that_was_never_reached_ends_the_run():
         await ask(client(), model)
 
 
+async def test_a_model_that_was_reached_before_costs_one_sample_only():
+    model = Script(Reply(text="ok"), *[retryable("connection")] * 3)
+    to = client()
+    await ask(to, model)
+    answer = await ask(to, model, make_request("other"))
+    assert answer.failure == CallFailed("connection", "for now")
+
+
 async def test_the_total_timeout_bounds_attempts_and_waits():
     model = Script(*[retryable("rate_limited", retry_after=30.0)] * 3)
     answer = await ask(client(patience=Patience(total_timeout=5.0)), model)

@@ -111,6 +111,18 @@ def test_unfinished_tasks_are_said_and_left_out(scored_run, printed):
     assert "later" not in said.out
 
 
+def test_a_run_with_too_many_failures_says_how_to_ask_again_and_how_to_accept_them(
+    scored_run, capsys
+):
+    manifest = scored_run.manifest()
+    scored_run.write_manifest(msgspec.structs.replace(manifest, status="too_many_failures"))
+    for command in (["analyse", "toy-long"], ["score"]):
+        main([*command, str(scored_run.path)])
+        err = capsys.readouterr().err
+        assert "where it stopped and asks again what got no answer; add --retry_failures" in err
+        assert "or a larger --max_failures to accept it" in err
+
+
 def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys, printed):
     other = again(scored_run, name="other", model="m-2")
     manifest = other.manifest()

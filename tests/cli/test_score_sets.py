@@ -102,6 +102,7 @@ def a_run(
     benchmark="finds",
     options=None,
     items=2,
+    model=None,
 ):
     run = RunFolder(folder / "runs" / name)
     entries = {}
@@ -110,14 +111,14 @@ def a_run(
             task_name, benchmark=benchmark, metrics=("found", "many"), options=dict(options or {})
         )
         stage = StageEntry(name="find", key=KEY, file="1-find.jsonl", items=items)
-        entries[task_name] = make_entry(task, stage)
+        entries[task_name] = make_entry(task, stage, folder=f"of-{len(entries)}")
         lines = (
             make_line(number, {"id": user, "user": user}, Done(list(ids)))
             for number, (user, ids) in enumerate(found.items())
         )
-        write_journal(run.journal(task_name, 1, "find"), *lines)
+        write_journal(run.path / entries[task_name].folder / "1-find.jsonl", *lines)
     roles = {"candidate": RoleEntry(name=name)}
-    run.write_manifest(make_manifest(run_id=name, model=name, tasks=entries, roles=roles))
+    run.write_manifest(make_manifest(run_id=name, model=model or name, tasks=entries, roles=roles))
     return str(run.path)
 
 
@@ -200,6 +201,23 @@ def test_the_base_may_be_named_by_its_label_wherever_the_runs_are(tmp_path, caps
         compared(one, two, "--against", "three")
 
 
+def test_json_has_the_metrics_that_are_asked_for_and_verbose_all_of_them(tmp_path, capsys):
+    people = [f"p{number}" for number in range(7)]
+    one = a_run(tmp_path, "one", {who: [1, 2] for who in people}, benchmark="plain", items=7)
+    two = a_run(tmp_path, "two", {who: [1] for who in people}, benchmark="plain", items=7)
+    assert compared(two, one, "--json") == 0
+    comparison = comparison_in(capsys.readouterr().out)
+    assert (comparison["main"], comparison["oracle"]) == (["found"], None)
+    assert [each["metric"] for each in comparison["differences"]] == ["found"]
+    assert compared(two, one, "--verbose", "--json") == 0
+    found, many = comparison_in(capsys.readouterr().out)["differences"]
+    assert (found["value"], found["p"], found["p_holm"]) == (0.0, 1.0, 1.0)
+    # The first has 1 thing of each person, the second 2. Of the 128 ways of exchanging only none
+    # and all give ±1: p is 1/64, which Holm doubles, as two metrics are tested.
+    assert (many["first"], many["second"]) == ("two", "one")
+    assert (many["value"], many["p"], many["p_holm"]) == (-1.0, 1 / 64, 1 / 32)
+
+
 def test_a_comparison_changes_no_run_and_needs_scores(tmp_path, capsys):
     runs = three_runs(tmp_path)
     before = files_of(tmp_path / "runs")
@@ -218,6 +236,19 @@ def test_a_task_of_one_run_only_is_named_where_others_are_compared(tmp_path, cap
     out, err = capsys.readouterr()
     assert out.startswith("2 runs on the units that all of them share")
     assert err == "harness: task s is not compared: only one has finished it\n"
+
+
+def test_intervals_by_another_method_change_no_run(tmp_path, capsys):
+    people = {f"p{number}": list(range(number)) for number in range(9)}
+    one = a_run(tmp_path, "one", people, benchmark="plain", items=9)
+    assert scored(one) == 0
+    before = files_of(tmp_path / "runs")
+    capsys.readouterr()
+    assert scored(one, "--set", "interval.method=bca") == 0
+    out = capsys.readouterr().out
+    assert "95% BCa interval" in out
+    assert "scored with interval.method percentile → bca" in out
+    assert files_of(tmp_path / "runs") == before
 
 
 def test_the_output_is_one_document_that_names_its_runs(tmp_path, capsys):
@@ -318,3 +349,16 @@ def test_where_nothing_can_be_compared_no_file_is_written(tmp_path, capsys):
         assert compared(run, "--output", str(tmp_path / "o.json")) == 1
         assert "there is nothing to compare" in capsys.readouterr().err
     assert not (tmp_path / "o.json").exists()
+
+
+def test_names_in_runs_cannot_steer_the_terminal(tmp_path, capsys, printed):
+    found, evil = {"ann": [1], "bob": [2]}, "t\x1bx"
+    runs = [
+        a_run(tmp_path, name, found, tasks=(evil,), benchmark="plain", model=f"\x1b[2J{name}")
+        for name in ("one", "two")
+    ]
+    for words in (["score", *runs], ["show", runs[0]], ["compare", *runs],
+                  ["compare", *runs, "--verbose"]):  # fmt: skip
+        said = printed(*words)
+        assert "\x1b" not in said.out + said.err, words
+        assert "t\\x1bx" in said.out and "\\x1b[2Jone" in said.out, words

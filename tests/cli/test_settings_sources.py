@@ -359,6 +359,13 @@ def test_config_shows_no_key_that_a_change_gives(settings, capsys, printed):
     assert settled["set.window"] == "3"
 
 
+def test_config_for_people_shows_what_is_overridden_where_all_is_asked(settings, printed):
+    settings.write("seed = 2")
+    assert "overrides" not in printed("config", "--seed", "7").out
+    lines = [line.split() for line in printed("config", "--seed", "7", "--all").out.splitlines()]
+    assert lines[lines.index(["seed", "7", "--seed"]) + 1] == ["overrides", "2", "harness.toml:1"]
+
+
 @pytest.mark.parametrize(
     ("path", "line"),
     [

@@ -5,7 +5,7 @@ from typing import Any
 from builders.runs import make_line, write_journal
 
 from harness.contracts.model import Message
-from harness.contracts.records import CallRecord, Done
+from harness.contracts.records import CallRecord, Done, Unreadable
 from harness.registry import load_plugins
 from harness.scoring.score_run import score_task
 
@@ -35,6 +35,15 @@ def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(kept_run, t
     assert document["summaries"] == []
 
 
+def test_json_of_results(kept_run, toy_plugin, shown):
+    score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
+    document = json.loads(shown(str(kept_run.path), "--json"))
+    assert document["status"] == "running"
+    assert [each["task"] for each in document["summaries"]] == ["toy"]
+    assert document["unfinished"] == {"later": ["name"]}
+    assert json.loads(shown(str(kept_run.path), "--json", "--task", "later"))["summaries"] == []
+
+
 def test_failures_one_a_line_without_control_characters(kept_run, shown):
     out = shown(str(kept_run.path), "--failures")
     assert "toy/name  bob/1  user bob  no_json: no bracket in \\x1b]0;x\\x07it" in out
@@ -43,6 +52,13 @@ def test_failures_one_a_line_without_control_characters(kept_run, shown):
     assert "ann" not in out
     assert printable(out)
     assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
+
+
+def test_one_failure_is_not_several(kept_run, shown):
+    failed = make_line(1, {"id": "ann/1", "user": "ann"}, Unreadable("no_json", "no bracket"))
+    write_journal(kept_run.journal("later", 1, "name"), failed)
+    out = shown(str(kept_run.path), "--failures", "--task", "later")
+    assert "\n1 failure; --sample ID shows everything about one\n" in out
 
 
 def test_one_sample_whole(kept_run, shown):

@@ -143,6 +143,15 @@ def test_where_runs_are_is_what_the_command_says_or_the_settings(
         shown("--output_path", "elsewhere")
 
 
+def test_a_run_that_is_named_by_its_folder_is_shown_whatever_the_settings_say(
+    kept_run, tmp_path, shown
+):
+    (tmp_path / "harness.toml").write_text("no TOML")
+    assert "m-1, begun " in shown(str(kept_run.path))
+    with pytest.raises(UsageError, match="not TOML"):
+        shown()
+
+
 @pytest.mark.parametrize("option", [("--sample", "ann"), ("--failures",), ("--task", "toy")])
 def test_what_is_asked_of_one_run_needs_its_name(option, shown):
     with pytest.raises(UsageError, match=f"{option[0]} needs a run"):

@@ -122,3 +122,10 @@ def test_a_cache_that_cannot_be_a_folder_is_an_error(tmp_path, monkeypatch):
     done = run_cli(*RUN, folder=tmp_path)
     assert done.code == 1
     assert "the folder of the store cannot be created" in done.err
+
+
+def test_settings_that_are_nested_too_deeply_are_a_usage_error(tmp_path):
+    (tmp_path / "harness.toml").write_text("x = " + "[" * 100_000)
+    done = run_cli("config", folder=tmp_path)
+    assert done.code == 2
+    assert "harness.toml: the settings file is nested too deeply" in done.err

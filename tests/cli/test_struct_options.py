@@ -29,6 +29,10 @@ class Required(msgspec.Struct, frozen=True, kw_only=True):
     human_labels: str
 
 
+class Kebab(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
+    min_users: int = 1
+
+
 class Paired(msgspec.Struct, frozen=True, kw_only=True):
     low: int = 0
     high: int = 1
@@ -71,6 +75,10 @@ def test_numbers_are_read_as_people_write_them():
     assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])
     for text in ("half", "nan", "inf", ""):
         assert "the value of --share is not valid" in refused(Options, f"--share={text}")
+
+
+def test_a_name_with_dashes_of_its_own_is_met_as_well():
+    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
 
 
 def test_texts_become_what_the_fields_are():

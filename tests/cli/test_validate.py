@@ -103,6 +103,14 @@ def test_a_task_in_order_is_ok(validated):
     assert validated("one") == (0, ["one: ok (task_configs/one.yaml)"], [])
 
 
+def test_each_file_is_checked_once(books, validated):
+    add(books, "all", "group: all\ntasks: [one]")
+    assert validated("all", "one", "task_configs/one.yaml")[1] == [
+        "all: ok (task_configs/all.yaml)",
+        "one: ok (task_configs/one.yaml)",
+    ]
+
+
 def test_everything_wrong_with_a_task_is_told_at_once(books, validated):
     add(
         books,

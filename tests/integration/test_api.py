@@ -65,6 +65,33 @@ def test_evaluate_gives_typed_results(runs):
     assert (result.folder / "interests" / "summary.json").exists()
 
 
+def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate, tmp_path, capsys):
+    result = evaluate(
+        set={"interests.max_interests": 2},
+        gen_kwargs="temperature=0.5",
+        judge=None,
+        role={"judge": "lexical"},
+        data={"interests": "sample", "*": tmp_path},
+        tag={"week": 47},
+        timeout=5,
+        no_store=True,
+        quiet=False,
+    )
+    settings = result.manifest.settings
+    assert settings["changes"] == {"interests.max_interests": 2}
+    assert settings["sampling"] == {"temperature": 0.5}
+    assert settings["data"] == {"interests": "sample", "*": str(tmp_path)}
+    assert settings["tags"] == {"week": "47"}
+    assert settings["patience"]["attempt_timeout"] == 5.0
+    assert {len(sample.value) for sample in result.samples(stage="name")} == {2}
+    shown = capsys.readouterr()
+    assert (shown.out, "interests/support: " in shown.err) == ("", True)
+    evaluate()
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(TypeError, match="limt"):
+        evaluate(limt=3)
+
+
 async def test_both_work_where_a_loop_runs(tmp_path):
     result = await package.aevaluate(["interests"], output_path=tmp_path / "runs", **SAMPLE)
     assert result.status == "done"

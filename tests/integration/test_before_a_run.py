@@ -60,6 +60,28 @@ def test_another_judge_after_the_candidate_was_paid_keeps_its_answers(harness, s
     assert len(harness.folders) == 1
 
 
+def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
+    candidate = serve()
+    harness.url = candidate.url
+    pinned = f"base_url={candidate.url},model={CANDIDATE},revision=a"
+    args = ("--model_args", pinned, "--no_store", "--limit", "6")
+    with FaultyServer(models=[JUDGE], faults=[status(404)] * 500) as broken:
+        assert harness.run("--judge", judge_at(broken.url), *args).code == 1
+    candidate.stop()
+    ended = harness.run("--judge", judge_at(serve().url), *args)
+    assert ended.code == 0, ended.err
+
+
+def test_roles_are_looked_at_though_the_data_cannot_be_loaded(harness, serve, dead):
+    server = serve()
+    harness.url = server.url
+    ended = harness.run("--judge", judge_at(dead), data="no-such-folder")
+    assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
+    said = " ".join(ended.err.split())
+    assert said.index("no-such-folder") < said.index(f"{dead} cannot be reached")
+    assert not (harness.folder / "runs").exists()
+
+
 def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
     server = serve(models=status(404), thinks=status(404))
     harness.url = server.url.removesuffix("/v1")

@@ -175,6 +175,16 @@ def test_a_pipe_gets_plain_lines(harness, serve):
     assert done.out.startswith("candidate-model")
 
 
+def test_quiet_shows_results_and_no_stage(harness):
+    done = harness.here(
+        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
+        "--limit", "2", "--quiet",
+    ).ok()  # fmt: skip
+    assert re.fullmatch(r"run folder: runs/\S+\n", done.err)
+    assert "not comparable to published" in done.out
+    assert "support" in done.out
+
+
 def test_json_is_one_document_even_where_too_many_fell_out(harness, serve):
     serve(harness, answer=lambda body: "I would rather not say.")
     done = harness.run("--max_failures", "parsing=0.1")

@@ -51,3 +51,10 @@ def test_what_was_answered_is_scored_and_the_error_told_beside_it(command):
     again, summaries, told = command(model)
     assert (again, summaries[0]["metrics"], told) == (0, summary["metrics"], "")
     assert model.count == 0
+
+
+def test_what_stopped_the_run_is_told_first_and_not_lost(command):
+    code, summaries, told = command(Held(NAMED, name="m"), "--max_calls", "1")
+    assert (code, summaries) == (1, [])
+    assert told.startswith("harness: the budget of calls is spent")
+    assert told.endswith(HELD)

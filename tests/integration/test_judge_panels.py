@@ -181,6 +181,14 @@ def test_members_without_an_answer_are_asked_again_by_the_same_command_and_no_ot
     assert all(len(one["judged"][0]["votes"]) == 3 for one in panel.harness.records("support"))
 
 
+def test_a_dry_run_counts_the_calls_of_all_members(panel):
+    told = panel.run(None, "--dry_run").json
+    support = next(stage for stage in told["stages"] if stage["stage"] == "support")
+    [judge] = support["roles"]
+    assert judge["calls"] == support["most_calls"] == 3 * support["items"]
+    assert panel.server.count == 0
+
+
 LABELS = """item,option,label,rater
 ann/1,1,yes,zoe
 ann/1,2,no,zoe

@@ -108,3 +108,36 @@ def test_the_user_may_say_whether_a_model_thinks_and_how_much(harness, serve, sa
     run(harness, "interests", "--judge", "lexical", "--limit", "2", *more).ok()
     assert server.asked_if_thinking == times
     assert {body["max_tokens"] for body in server.requests} == {limit}
+
+
+def test_batches_are_written_without_a_question(harness, serve):
+    server = serve(harness, thinks=True)
+    harness.here(
+        "batch", "write", *harness.arguments("--limit", "2", "--out", "requests.jsonl")[3:]
+    ).ok()
+    assert server.asked_if_thinking == 0
+    # So that the keys of a later session are those of the batch.
+    assert manifest_in(harness)["roles"]["candidate"]["thinks"] is False
+
+
+def test_a_dry_run_counts_what_may_be_thought(harness):
+    def completion(word):
+        done = harness.here(
+            "--model", "openai", "--model_args", f"model=m,thinking={word}", "--judge", "lexical",
+            "--tasks", "interests", "--data", "sample", "--limit", "2", "--dry_run", "--json",
+        ).ok()  # fmt: skip
+        (role,) = done.json["stages"][0]["roles"]
+        return role["most_completion_tokens"] // role["calls"]
+
+    assert (completion("false"), completion("true")) == (1024, 1024 + 4096)
+
+
+def test_a_run_of_a_thinking_model_is_replayed_as_it_was(harness, serve):
+    serve(harness, thinks=True)
+    run(harness, "interests", "--judge", "lexical", "--limit", "2", "--json").ok()
+    (folder,) = (harness.folder / "runs").iterdir()
+    again = harness.here(
+        "--model", "replay", "--model_args", f"run={folder}", "--judge", "lexical",
+        "--tasks", "interests", "--data", "sample", "--limit", "2", "--json",
+    ).ok()  # fmt: skip
+    assert again.summary()["stages"]["name"]["failures"] == {}

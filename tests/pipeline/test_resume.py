@@ -246,6 +246,21 @@ def test_what_was_redacted_is_not_taken_for_a_difference(take):
     assert "found:    seed: 3\n" in str(caught.value)
 
 
+def test_an_option_that_is_called_a_key_is_no_difference_and_tells_runs_apart(take):
+    def settings(number):
+        return make_settings({
+            "tasks": "interests", "model": "baseline", "changes": {"options.key_items": number},
+        })  # fmt: skip
+
+    taken = take()
+    manifest = msgspec.structs.replace(taken.manifest, asked=settings(5).asked())
+    taken.folder.write_manifest(manifest)
+    kept = taken.folder.manifest()
+    assert folders._differences(kept, settings(5)) == {}
+    changes = {"options.key_items": 5}, {"options.key_items": 10}
+    assert folders._differences(kept, settings(10)) == {"changes": changes}
+
+
 def test_summaries_of_an_earlier_session_go(take):
     taken = take()
     summary = taken.folder.summary("interests")

@@ -101,3 +101,16 @@ def test_strict_shows_nothing_that_came_later_nor_the_thing_itself(prompts, true
     assert not any(shown.search(prompt) for prompt in prompts("strict", "pointwise", "easy"))
     # Published profiles know the whole history, so that strict ones are made anew of what was.
     assert all("The profile made of 22 things" in one for one in strict)
+
+
+def test_the_bundled_sample_is_enough_for_every_variant_and_for_ratings(perrec):
+    tasks = [f"perrec_easy_{way}_{one}" for way, one in zip(WAYS * 2, VARIANTS, strict=True)]
+    done = perrec.tool(
+        "--model", "baseline", "--role", "profiler=baseline", "--tasks",
+        ",".join([*tasks, "perrec_easy_pairwise_shots5_k16", "perrec_rating_published"]),
+        "--data", "sample", "--limit", "2", "--json",
+    ).ok()  # fmt: skip
+    assert len(done.json["summaries"]) == len(VARIANTS) + 2
+    for summary in done.json["summaries"]:
+        foremost = summary["metrics"]["mae" if "rating" in summary["task"] else "ptc"]
+        assert (foremost["n"], foremost["missing"]) == (2, {}), summary["task"]

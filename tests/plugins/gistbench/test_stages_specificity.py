@@ -177,6 +177,11 @@ def test_an_interest_draws_the_same_whatever_else_the_user_has(drawn):
     assert (alone.objects, alone.backing) == (beside.objects, beside.backing)
 
 
+def test_another_seed_draws_another_test_set_for_the_same_interest(drawn):
+    one, other = (drawn([TEA], mapped(green_tea=1), seed=seed)["ada/1"] for seed in (0, 1))
+    assert {each.object for each in one.objects} != {each.object for each in other.objects}
+
+
 def test_an_object_that_newly_overlaps_changes_the_test_sets_that_held_it_alone(drawn):
     interests = [claim("ada", n, f"Tea {n}", "abcdefg", (0, 1)) for n in range(1, 21)]
     taxonomy = mapped(**{f"tea_{n}": n for n in range(1, 21)})

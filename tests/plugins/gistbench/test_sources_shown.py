@@ -161,3 +161,13 @@ def test_an_impression_without_an_outcome_is_refused(mind, tmp_path, shown):
         )
     place = f"{tmp_path / 'behaviors.tsv'}, row 2 (line 2), column 'impressions'"
     assert (caught.value.where, caught.value.found) == (place, repr(shown))
+
+
+def test_a_negative_watch_ratio_is_refused(load_histories, tmp_path):
+    (tmp_path / "small_matrix.csv").write_text(MATRIX + watched(1, 0.5) + watched(2, -0.5))
+    (tmp_path / "kuairec_caption_category.csv").write_text(f"{CAPTIONS}1,,Rain,[],1,A,2,B,3,C\n")
+    with pytest.raises(DataError) as caught:
+        load_histories("gist_kuairec", tmp_path)
+    place = f"{tmp_path / 'small_matrix.csv'}, row 2 (line 3), column 'watch_ratio'"
+    assert (caught.value.where, caught.value.found) == (place, "-0.5 (number)")
+    assert caught.value.expected == "a share that was watched, 0 or more"

@@ -457,3 +457,12 @@ def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
 def test_a_log_of_bad_rows_alone_is_refused(build):
     with pytest.raises(DataError, match="no usable rating"):
         build([rated("ann", "thing", 0, 0)], bad_rows="left_out")
+
+
+def test_a_level_that_no_item_can_serve_has_no_file_and_is_told(build):
+    out = build(person("ann", 0, 0), person("bob", 1, 0))
+    assert not list(out.glob("all/all-processed/*hard*"))
+    assert any(
+        "hard in all: no files, because no item has enough users" in note
+        for note in build.report.notes
+    )

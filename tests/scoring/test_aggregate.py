@@ -330,3 +330,18 @@ def test_a_value_over_just_enough_is_shown() -> None:
         columns.add(Score(id=str(number), user="ann", **scored))  # type: ignore[arg-type]
     found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.07)["right"]
     assert (found.value, found.n, found.undefined) == (0.5, 7, None)
+
+
+def test_a_column_may_have_several_metrics() -> None:
+    metrics = {
+        "middle": Metric(description="", statistic="median", of="hits"),
+        "average": Metric(description="", of="hits", note="only three users"),
+    }
+    found = results(
+        metrics,
+        Score(id="1", user="ann", values={"hits": 0.0}),
+        Score(id="2", user="bob", values={"hits": 0.0}),
+        Score(id="3", user="cid", values={"hits": 0.75}),
+    )
+    assert (found["middle"].value, found["average"].value) == (0.0, 0.25)
+    assert (found["middle"].note, found["average"].note) == ("", "only three users")

@@ -292,3 +292,28 @@ def test_users_with_fewer_behaviours_than_are_to_be_shown_are_noted(folder, load
     # Before the query Ann has four behaviours and Bob two.
     load_data(folder, ask="listwise", profile="none", k=4)
     assert load_data.notes == {"users with fewer behaviours before the query than k": 1}
+
+
+def test_k_behaviours_are_shown(folder, load_data):
+    [group] = load_data(folder, ask="listwise", profile="none", k=2).groups
+    assert [len(one.shown) for one in group.members] == [2, 2]
+
+
+def test_what_rounding_parts_is_an_equal_relative_rating(publish, load_data):
+    # 1 - 1.3 and 2 - 2.3 differ by 6e-17 as floating numbers.
+    members = [("ann", 4, 1 - 1.3), ("bob", 2, 2 - 2.3)]
+    folder = publish(PEOPLE, groups={"q": [members]})
+    [group] = load_data(folder, ask="listwise", profile="none").groups
+    assert [one.rank for one in group.members] == [1, 1]
+
+
+def test_authors_are_names_where_there_are_any(publish, load_data):
+    items = {
+        "q": {"title": "Q", "author": {"name": "Ann"}},
+        "e": {"title": "E", "author": {}},
+        "b": {"title": "B"},
+    }
+    folder = publish(PEOPLE, groups={"q": [GROUP]}, items=items)
+    [group] = load_data(folder, ask="listwise", profile="none").groups
+    assert group.query == Thing(title="Q", author="Ann")
+    assert {one.author for one in group.members[1].shown} == {None}

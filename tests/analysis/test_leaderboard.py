@@ -169,3 +169,8 @@ def test_repeats_and_tasks_that_cannot_be_compared_are_left_out_with_why(run):
     found = leaderboard([run("a", 0.5), run("a3", 0.5, task="t@2")], {"z, t": "it is unfinished"})
     assert found.left_out["z, t"] == "it is unfinished"
     assert len(found.left_out) == 2
+
+
+def test_a_task_called_index_has_a_page_of_its_own(run):
+    (board,) = leaderboard([run("a", 0.5, task="index")]).boards
+    assert board.page == "index-task"

@@ -203,3 +203,8 @@ def test_draws_are_those_of_the_group_whose_tasks_the_cells_are():
 
     assert of() == of("quiz") != of("both")
     assert of("both") == of("both", "quiz")
+
+
+def test_no_unit_at_all_is_a_reason_too():
+    _, made, _ = lines(task("a", []))
+    assert made[0].average == Average(why="no unit has a value")

@@ -131,3 +131,9 @@ def test_a_function_that_returns_no_scores_is_an_error(bleurt, body, found):
         bleurt(body)()
     assert raised.value.found.endswith(f":score: {found}")
     assert raised.value.expected == "a list of 2 numbers, one for each candidate"
+
+
+def test_without_a_function_bleurt_says_what_to_name():
+    found = text_metrics.bleurt_of(["a"], ["b"], "")
+    assert isinstance(found, Unavailable)
+    assert "--bleurt module:function" in found.reason

@@ -11,7 +11,7 @@ from builders.loops import all_wait, in_virtual_time
 from builders.requests import make_request
 from harness_models.openai_wire import read_response
 
-from harness.base.errors import BudgetSpent, ModelError, UsageUnreported
+from harness.base.errors import BudgetSpent, ModelError, StorageError, UsageUnreported
 from harness.calls.batch_answers import BatchAnswer, BatchAnswers
 from harness.calls.budget import Meter
 from harness.calls.client import Client
@@ -550,3 +550,14 @@ async def test_limits_names_two_models_of_one_name_apart():
         "script:m #2": 3,
     }
     msgspec.json.encode(reports)
+
+
+async def test_an_answer_that_cannot_be_written_ends_the_run(store):
+    to = client(store)
+    store._connection.execute("PRAGMA max_page_count = 1")
+    await ask(to, Script(Reply(text="x" * 100_000)))
+    await asyncio.sleep(0.3)
+    with pytest.raises(StorageError, match="store of answered calls cannot be used"):
+        await ask(to, Script(), make_request("other"))
+    with pytest.raises(StorageError):
+        store.close()

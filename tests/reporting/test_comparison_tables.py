@@ -143,3 +143,43 @@ def test_what_differs_only_by_rounding_is_no_difference_and_a_run_alone_has_none
     lines = printed(replace(COMPARISON, differences=(lost,)), width=80)
 
     assert lines[-2].endswith("  0.000 [0.000, 0.000]  <0.001     0.001  38")
+
+
+def test_names_cannot_steer_the_terminal():
+    runs = (replace(FIRST, label="\x1b[2Jm"), SECOND)
+    evil = replace(COMPARISON, task="a\x1b[31m[b]x[/b]", runs=runs)
+
+    text = "\n".join(printed(evil, width=100))
+
+    assert "\x1b" not in text
+    assert "a\\x1b[31m[b]x[/b]" in text
+    assert "\\x1b[2Jm" in text
+
+
+def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
+    refused = (
+        Refused(run="2026-odd", path="runs/2026-odd", label="odd 2026-odd", because=("copy",)),
+    )
+    said = printed(replace(COMPARISON, refused=refused), width=80)
+    assert "  left out, copy: odd 2026-odd" in said
+
+
+def test_no_word_of_a_label_is_broken_at_80_columns():
+    labels = (
+        "checkpoint-of-run-seven-after-step-10000 00000001",
+        "checkpoint-of-run-seven-after-step-10000 b",
+    )
+    runs = tuple(
+        replace(run, label=label) for run, label in zip(COMPARISON.runs, labels, strict=True)
+    )
+    narrow, wide = (
+        "\n".join(printed(replace(COMPARISON, runs=runs), width=width)) for width in (80, 400)
+    )
+    word = "checkpoint-of-run-seven-after-step-10000"
+    assert narrow.count(word) == wide.count(word)
+
+
+def test_without_an_oracle_none_is_mentioned():
+    assert printed(replace(COMPARISON, oracle=None), width=80)[0] == (
+        "gist  version 1, 2 runs compared"
+    )

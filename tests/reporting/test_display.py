@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.display import PlainDisplay, QuietDisplay, make_display
+from harness.reporting.display import PlainDisplay, QuietDisplay, end_line, make_display
 from harness.reporting.live import LiveDisplay
 
 
@@ -205,3 +205,15 @@ def test_lines_of_one_of_several_runs_begin_with_its_label(progress, stage):
         "! night, seed 0: too slow",
         "night, seed 0: too slow",
     ]
+
+
+def test_quiet_and_json_show_no_progress():
+    assert isinstance(make_display(quiet=True, stream=Terminal()), QuietDisplay)
+    assert isinstance(make_display(json=True, stream=Terminal()), QuietDisplay)
+
+
+def test_a_speed_is_the_least_it_can_be_where_replies_told_no_tokens(stage):
+    stage.started, stage.ended = 0.0, 30.0
+    stage.done, stage.calls, stage.completion_tokens, stage.unreported = 40, 40, 6000, 4
+
+    assert end_line(stage).endswith("; ≥ 200 tokens/s")

@@ -401,3 +401,16 @@ def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
         "need a figure|not drawn",
     ):
         make()
+
+
+def test_grids_with_the_same_deepest_value_can_be_compared():
+    def grid(value):
+        return Grid(label="a", across=("p",), down=("r",), values=((value,),), deepest=0.4)
+
+    colours = [squares(axes_with(figure(grid(value)))) for value in (0.2, 0.4, 0.9)]
+    assert colours == [[["#80b8d8"]], [["#0072b2"]], [["#0072b2"]]]
+
+
+def test_bars_stand_on_the_lower_limit():
+    bars = Bars(label="a", names=("p",), values=(0.5,))
+    assert drawn(figure(bars, y=Axis(label="", low=0.0))).axes[0].get_ylim()[0] == 0.0

@@ -157,3 +157,14 @@ def test_a_cost_is_carried_over_to_the_fewest_and_the_most_calls():
     assert expected_cost(None, bounds=(0, 0), **none) == ExpectedCost(
         at_most=0.0, least=0.0, most=0.0
     )
+
+
+def test_a_role_that_the_rehearsal_did_not_reach_says_so():
+    unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
+
+    lines = printed(replace(FORECAST, stages=(unreached,)))
+
+    assert lines[:2] == [
+        "─────────────────── interests, support: judge (openai:llama) ───────────────────",
+        "no prompt: no item of the rehearsal reached this stage",
+    ]

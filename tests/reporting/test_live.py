@@ -267,3 +267,19 @@ def test_what_is_told_stands_above_the_picture_and_is_clean(terminal, typical):
     display.stop()
 
     assert "[bold]slowed down[/bold]\\x07 by the server" in terminal.file.getvalue()
+
+
+def test_tokens_that_were_not_reported_are_no_number(typical):
+    name, support, _ = typical.stages
+    name.unreported = 4
+    assert draw(typical, width=80)[2].endswith("tokens ≥ 12.0k in, ≥ 3.0k out, ≥ 50/s")
+
+    for stage in (name, support):
+        stage.prompt_tokens = stage.completion_tokens = 0
+    assert draw(typical, width=80)[2].endswith("from the store, tokens unknown")
+
+
+def test_large_counts_are_shortened():
+    stage = StageProgress(task="t", stage="s", total=1_000_000, done=123_456, started=0.0)
+
+    assert draw(run(stage), width=60)[-1].endswith("123k/1.0M")

@@ -5,6 +5,7 @@ from textwrap import dedent
 import pytest
 from builders.runs import make_metric
 from builders.texts import lines_on
+from msgspec import structs
 
 from harness.reporting.short_comparison import print_short_comparison
 from harness.scoring.changed_units import ChangedUnit, ChangedUnits
@@ -362,3 +363,45 @@ def test_each_run_without_a_value_has_its_own_reason():
         "s has no ptc of step-1000, step-3000: 3 of 40 units have one",
         "s has no ptc of step-2000: 5 of 40 units have one",
     ]
+
+
+def test_names_cannot_steer_the_terminal():
+    evil = two("a\x1b[31m[b]x[/b]", 0.1, 0.2)
+    runs = [a_run("\x1b[2Jm", metric(0.5), metric(0.5))]
+    text = "\n".join(printed(evil, a_comparison("t", runs), width=120))
+    assert "\x1b" not in text
+    assert "a\\x1b[31m[b]x[/b]" in text
+    assert "\\x1b[2Jm" in text
+
+
+def test_units_that_not_all_runs_share_are_counted():
+    runs = [
+        a_run(BASE, metric(0.5, n=40), metric(0.6, n=38)),
+        a_run(NEXT, metric(0.7, n=38), metric(0.7, n=38)),
+    ]
+    lines = printed(a_comparison("t", runs, a_difference(0.1, (0.0, 0.2), 0.5, 0.5)))
+    assert "step-1000  0.600 [0.500, 0.700]" in lines
+    assert any(line.split() == ["n", "38", "of", "40"] for line in lines)
+
+
+def test_a_metric_that_is_in_no_mean_keeps_its_line_where_another_has_one():
+    runs = [a_run(f"step-{number}000", metric(0.5), metric(0.5), name="mae") for number in range(6)]
+    both = [
+        a_comparison(task, [
+            structs.replace(run, metrics={**run.metrics, "ptc": metric(0.5)},
+                            common={**run.common, "ptc": metric(0.5)})
+            for run in runs
+        ], main=("ptc", "mae"))
+        for task in NINE
+    ]  # fmt: skip
+    text = "\n".join(printed(*both, means={run.run: (a_mean(0.5),) for run in runs}))
+    assert "perrec (mean of 9), ptc" in text
+    assert "perrec_0, mae" in text
+    assert "perrec_0, ptc" not in text
+
+
+def test_all_tests_are_counted_that_p_values_are_adjusted_for():
+    shown, other = (a_difference(0.1, (0.0, 0.2), 0.5, 1.0, name=name) for name in ("ptc", "mae"))
+    lines = printed(two("t", 0.4, 0.5, shown, other))
+    assert lines[12].endswith("adjusted for 2 tests")
+    assert "mae" not in "\n".join(lines)

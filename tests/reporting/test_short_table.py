@@ -294,3 +294,21 @@ def test_a_line_whose_head_is_cut_does_not_stand_below_another_benchmark():
     ]
     assert [one.name for one in _fitting(rows, 3)] == ["movielens", "movies_a"]
     assert _fitting(rows, 6) == rows
+
+
+def test_names_are_no_control_characters():
+    lines = printed(task("[red]\x1b[31m"), run="\x1b")
+    assert "\x1b" not in "".join(lines)
+    assert any("[red]" in line for line in lines)
+
+
+def test_lines_that_follow_are_left_room():
+    tasks = [task(f"t{n}") for n in range(60)]
+    assert len(printed(*tasks, reserved=20)) <= 20
+
+
+def test_the_models_of_other_roles_are_named_after_the_judge():
+    roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama", "verifier": "qwen"}
+    assert printed(replace(task("a"), thinks=True, roles=roles))[0] == (
+        "gpt, with thinking; judge: llama; profiler, verifier: qwen"
+    )

@@ -12,6 +12,7 @@ from rich.console import Console
 from harness.reporting.tables import (
     other_policies,
     print_summaries,
+    result_console,
 )
 from harness.scoring.summary import RoleUse, StageSummary
 
@@ -319,3 +320,7 @@ def test_the_column_of_what_is_missing_says_as_what_it_counts(counts, head):
     # Where nothing is missing, nothing counts as anything.
     whole = [metric(0.5, (0.4, 0.6), 9, {}, None, counts_as="0"), metric(0.5, None, 9, {}, None)]
     assert other_policies(whole) == ("missing as worst",)
+
+
+def test_a_pipe_has_120_columns():
+    assert result_console(io.StringIO()).width == 120

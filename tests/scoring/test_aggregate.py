@@ -309,3 +309,39 @@ def test_what_other_roles_lost_is_not_counted_in_a_value_but_in_the_second_one()
 def test_a_share_that_cannot_be_lost_names_unit_and_metric(share: float) -> None:
     with pytest.raises(PluginError, match="'7' has lost a share that cannot be"):
         sound(Score(id="7", user="a", values={"m": 1.0}, lost={"m": share}))
+
+
+def test_a_statistic_without_a_value_is_told() -> None:
+    def correlation(column: np.ndarray) -> float:
+        return float("nan")
+
+    found = results(
+        {"m": Metric(description="", statistic=correlation)},
+        Score(id="1", user="u", values={"m": 1.0}),
+    )["m"]
+    assert (found.value, found.interval, found.counted_as_worst) == (None, None, None)
+    assert found.undefined == "the statistic has no value for these scores"
+
+
+def test_a_value_over_just_enough_is_shown() -> None:
+    columns = Columns({"right": Metric(description="")})
+    for number in range(100):
+        scored = {"values": {"right": 0.5}} if number < 7 else {"missing": {"right": "no_json"}}
+        columns.add(Score(id=str(number), user="ann", **scored))  # type: ignore[arg-type]
+    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.07)["right"]
+    assert (found.value, found.n, found.undefined) == (0.5, 7, None)
+
+
+def test_a_column_may_have_several_metrics() -> None:
+    metrics = {
+        "middle": Metric(description="", statistic="median", of="hits"),
+        "average": Metric(description="", of="hits", note="only three users"),
+    }
+    found = results(
+        metrics,
+        Score(id="1", user="ann", values={"hits": 0.0}),
+        Score(id="2", user="bob", values={"hits": 0.0}),
+        Score(id="3", user="cid", values={"hits": 0.75}),
+    )
+    assert (found["middle"].value, found["average"].value) == (0.0, 0.25)
+    assert (found["middle"].note, found["average"].note) == ("", "only three users")

@@ -142,3 +142,11 @@ def test_an_interval_at_0_and_a_metric_without_p():
     assert bounds(rank_intervals(["a", "b"], [beyond], higher_is_better=True)) == {
         "b": (1, 1), "a": (2, 2),
     }  # fmt: skip
+
+
+def test_six_users_are_too_few_for_three_models_at_95_percent(differences):
+    """The interval of first − second leaves out 0, but 3/32 is not below 0.05."""
+    found = differences(SIX)
+    assert found[0].interval[0] > 0.0
+    ranks = bounds(rank_intervals([*SIX], found, higher_is_better=True))
+    assert ranks == dict.fromkeys(SIX, (1, 3)) == plain_ranks(SIX, confidence=0.95)

@@ -94,3 +94,18 @@ def test_the_curve_is_cumulated_from_the_largest_category(kept, judged, taxonomy
     ).figures
     [curve] = figure.marks
     assert (curve.x, curve.y) == ((0.0, 12.5, 25.0), (0.0, 75.0, 100.0))
+
+
+def test_the_model_held_against_all_may_be_chosen(runs):
+    sheet = coverage.coverage(runs, CoverageOptions(model="narrow")).sheets[1]
+    assert sheet.rows == (
+        ("synthetic", 2, 25.0, 4, 50.0, 2),
+        ("mind", None, None, 1, 12.5, None),
+    )
+
+
+def test_a_model_that_is_not_there_is_told_with_those_that_are(runs):
+    with pytest.raises(HarnessError) as error:
+        coverage.coverage(runs, CoverageOptions(model="narow"))
+    assert "wide, narrow" in str(error.value)
+    assert "did you mean 'narrow'?" in str(error.value)

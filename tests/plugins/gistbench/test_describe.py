@@ -3,7 +3,7 @@
 import pytest
 from harness_gistbench.synthesis.describe import Options, run
 
-from harness.base.errors import UsageError
+from harness.base.errors import DataError, UsageError
 
 ROWS = """user_id,object_id,object_text,interaction_type,interaction_time
 ann,1,one two three,explicit_positive,1
@@ -92,3 +92,11 @@ def test_own_columns_and_values_are_named_as_for_a_run(tmp_path):
         run(Options(data=str(file), columns=("person=customer",)))
     with pytest.raises(UsageError, match="--columns needs a column and a text"):
         run(Options(data=str(file), columns=("customer",)))
+
+
+def test_data_of_which_nothing_is_left_is_refused(tmp_path):
+    (tmp_path / "behaviors.tsv").write_text("1\tU1\t11/11/2019 9:05:58 AM\t\tN7-1\n")
+    (tmp_path / "news.tsv").write_text("N1\tnews\tworld\tFirst\tabstract\thttps://a\t[]\t[]\n")
+    with pytest.raises(DataError, match="no engagement is left") as error:
+        run(Options(data=str(tmp_path), task="gist_mind"))
+    assert error.value.found == "0 without a rating, 1 with objects without a text"

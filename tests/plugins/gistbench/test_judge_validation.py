@@ -297,3 +297,12 @@ def test_shares_are_as_alike_as_sizes_allow():
     assert even({}, 4, 0) == {}
     sizes = {("a", 1): 50, ("b", 1): 50, ("b", 2): 50, ("b", None): 2}
     assert spread(sizes, 20, 0) == {("a", 1): 10, ("b", 1): 4, ("b", 2): 4, ("b", None): 2}
+
+
+def test_what_is_labelled_already_is_not_written_over(judged_run, tmp_path):
+    task = judged_run("a")
+    write_csv(tmp_path / "retrieval.csv", "work of days")
+    with pytest.raises(UsageError) as told:
+        export([task], tmp_path)
+    assert "found:    retrieval.csv" in str(told.value)
+    assert (tmp_path / "retrieval.csv").read_text() == "work of days\n"

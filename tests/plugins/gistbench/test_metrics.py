@@ -620,3 +620,7 @@ def test_each_metric_that_changes_with_the_oracle_says_so():
 
 def test_the_options_that_scores_read_are_options():
     assert set(SCORED_WITH) <= set(Options.__struct_fields__)
+
+
+def test_failures_that_leave_nothing_of_unmapped_interests_make_no_zero_either():
+    assert scores(unweighed(None), oracle={31}) == dict.fromkeys(COLUMNS, Missing("verify/timeout"))

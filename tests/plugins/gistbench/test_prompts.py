@@ -104,3 +104,17 @@ def test_the_taxonomists_form_is_one_that_is_read(shown):
         answer = answer.replace(blank, name, 1)
 
     assert ClassReader(labels=("Bread", "Tea"), count=2)(answer).value.labels == ("Bread", "Tea")
+
+
+async def test_the_candidate_is_told_that_engagements_beyond_the_window_count(predicted):
+    assert (
+        "\n- A song counts under every kind of engagement that the user ever had with it, also in "
+        "the part of the history that is not shown here.\n"
+    ) in await predicted()
+
+
+async def test_one_condition_alone_is_no_choice(predicted):
+    only = await predicted(signals=("explicit_positive", "explicit_negative"))
+
+    assert "This is required:\n- at least 2 different songs" in only
+    assert "One of these is enough" in await predicted()

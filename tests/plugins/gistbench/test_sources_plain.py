@@ -91,3 +91,10 @@ def test_a_blank_id_is_named_with_its_row(load_histories, tmp_path, column, blan
         load_histories("gist_synthetic", file)
     assert caught.value.where == f"{file}, row 3 (line 3), column '{column}'"
     assert (caught.value.found, caught.value.expected) == (repr(blank), "an id that is not blank")
+
+
+@pytest.mark.parametrize(("text", "found"), [("", "''"), ("  ", "'  '")])
+def test_an_empty_text_is_named_with_its_row(refused, tmp_path, text, found):
+    error = refused(f"{HEADER}1,10,a,explicit_positive,1\n1,11,{text},explicit_positive,2\n")
+    assert error.where == f"{tmp_path / 'log.csv'}, row 2 (line 3), column 'object_text'"
+    assert error.found == found

@@ -172,3 +172,16 @@ def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
         Engagement("b1", turning_point, BAD),
         Engagement("b1", turning_point, LOVED),
     ]
+
+
+@pytest.mark.parametrize("column", ["user_id", "parent_asin"])
+def test_a_rating_by_nobody_or_of_nothing_is_refused(load_histories, tmp_path, column):
+    write_json_lines(
+        tmp_path / "Digital_Music.jsonl",
+        [review("u", "a", 5.0, 1), {**review("u", "a", 5.0, 1), column: " "}],
+    )
+    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
+    with pytest.raises(DataError) as caught:
+        load_histories("gist_amazon_music", tmp_path)
+    place = f"{tmp_path / 'Digital_Music.jsonl'}, row 2 (line 2), column '{column}'"
+    assert (caught.value.where, caught.value.found) == (place, "' '")

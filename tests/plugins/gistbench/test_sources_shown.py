@@ -1,6 +1,7 @@
 """KuaiRec and MIND: what was watched or opened, and what was passed over."""
 
 import pytest
+from builders.texts import write_json_lines
 from harness_gistbench.histories import Engagement
 
 from harness.base.errors import DataError
@@ -161,3 +162,37 @@ def test_an_impression_without_an_outcome_is_refused(mind, tmp_path, shown):
         )
     place = f"{tmp_path / 'behaviors.tsv'}, row 2 (line 2), column 'impressions'"
     assert (caught.value.where, caught.value.found) == (place, repr(shown))
+
+
+def test_a_negative_watch_ratio_is_refused(load_histories, tmp_path):
+    (tmp_path / "small_matrix.csv").write_text(MATRIX + watched(1, 0.5) + watched(2, -0.5))
+    (tmp_path / "kuairec_caption_category.csv").write_text(f"{CAPTIONS}1,,Rain,[],1,A,2,B,3,C\n")
+    with pytest.raises(DataError) as caught:
+        load_histories("gist_kuairec", tmp_path)
+    place = f"{tmp_path / 'small_matrix.csv'}, row 2 (line 3), column 'watch_ratio'"
+    assert (caught.value.where, caught.value.found) == (place, "-0.5 (number)")
+    assert caught.value.expected == "a share that was watched, 0 or more"
+
+
+def test_a_time_in_another_form_is_refused(mind, tmp_path):
+    with pytest.raises(DataError) as caught:
+        mind("1\tU1\t2019-11-12 14:14:46\t\tN1-1\n")
+    assert caught.value.where == f"{tmp_path / 'behaviors.tsv'}, row 1 (line 1), column 'time'"
+
+
+@pytest.mark.parametrize("user", ["", " "])
+def test_a_watch_or_an_impression_of_nobody_is_refused(load_histories, mind, tmp_path, user):
+    rows = [
+        {"user_id": 14, "video_id": 1, "watch_ratio": 1.0},
+        {"user_id": user, "video_id": 1, "watch_ratio": 1.0},
+    ]
+    write_json_lines(tmp_path / "watched.jsonl", rows)
+    (tmp_path / "kuairec_caption_category.csv").write_text(f"{CAPTIONS}1,,Rain,[],1,A,2,B,3,C\n")
+    with pytest.raises(DataError) as caught:
+        load_histories(
+            "gist_kuairec", tmp_path, tables={"interactions": {"files": ["watched.jsonl"]}}
+        )
+    assert caught.value.where == f"{tmp_path / 'watched.jsonl'}, row 2 (line 2), column 'user_id'"
+    assert caught.value.found == repr(user)
+    with pytest.raises(DataError, match="column 'user_id'"):
+        mind(f"1\t{user}\t11/12/2019 2:14:46 PM\t\tN1-1\n")

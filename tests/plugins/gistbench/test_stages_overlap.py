@@ -198,3 +198,11 @@ async def test_of_the_size_of_the_pool_no_judge_is_asked(desk):
 
     assert await find_overlap(size, scripted) == Overlapping(keys=())
     assert scripted.asked == []
+
+
+def test_many_options_are_asked_in_parts(recorded, written_histories, monkeypatch):
+    monkeypatch.setattr(overlap, "OPTIONS_A_QUESTION", 2)
+
+    items = asked(recorded, written_histories, overlap="texts")
+
+    assert [items[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]

@@ -15,7 +15,7 @@ from harness_gistbench.records import (
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
 from harness.base.errors import DataError
-from harness.contracts.outcomes import CallFailed, Unreadable
+from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 OPTIONS = {
@@ -178,3 +178,19 @@ async def test_a_failure_is_returned_as_it_is(desk):
     for failure in (Unreadable("no_json"), CallFailed("overflow")):
         assert await answered(desk, failure) is failure
     assert isinstance(await answered(desk, "I see nothing."), Unreadable)
+
+
+async def test_lists_that_are_not_read_are_counted(desk):
+    text = f"```\n{entries(A=[101])}\n```\nRather:\n```\n{entries(B=[102])}\n```"
+
+    prediction = await answered(desk, text)
+
+    assert prediction == Prediction(interests=(Cited("B", (102,)),), passed_over=1)
+
+
+async def test_an_answer_that_was_cut_says_so(desk):
+    whole = await answered(desk, entries(Jazz=[101]))
+    parsed = Parsed(read_interests(entries(Jazz=[101])).value, "repaired", truncated=True)
+
+    assert whole.truncated is False
+    assert (await answered(desk, parsed)).truncated is True

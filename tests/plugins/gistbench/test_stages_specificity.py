@@ -288,3 +288,9 @@ def test_where_everybody_saw_everything_there_is_no_specificity(tmp_path, option
     causes = {"specificity/too_few_distractors": 2} if value is None else {}
     assert summary.metrics["is"].missing == causes
     assert summary.stages["specificity"].failures == {}
+
+
+def test_another_seed_draws_other_objects(drawn):
+    first, second = (drawn([TEA], mapped(green_tea=1), seed=n)["ada/1"] for n in (0, 1))
+
+    assert first.objects != second.objects

@@ -220,3 +220,8 @@ def test_an_embedder_may_give_the_vectors_in_place_of_a_function(log, tmp_path):
         run(settings(log, tmp_path / "new", embedding="hashing:dimension=32", **chosen))
     with pytest.raises(UsageError, match="the function that --embedding names"):
         run(settings(log, tmp_path / "new", embedding="hash:words", **chosen))
+
+
+def test_at_most_fewer_people_than_at_least_is_refused(log, tmp_path):
+    with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
+        settings(log, tmp_path, most_people=3)

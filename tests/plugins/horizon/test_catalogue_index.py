@@ -228,3 +228,9 @@ def test_equal_titles_are_found_in_their_order_whatever_is_asked_at_the_same_tim
     assert (together[:, :3] == np.stack([own, own + 400, own + 800], axis=1)).all()
     alone = np.concatenate([index.search(query[None], 50) for query in queries])
     assert (alone == together).all()
+
+
+def test_vectors_are_mapped_from_the_file_and_not_held(data, tmp_path):
+    indexed(data, tmp_path / "out")
+    index = FaissIndex(tmp_path / "out" / INDEX)
+    assert not index._storage.codes.is_owned and not index._index.hnsw.neighbors.is_owned

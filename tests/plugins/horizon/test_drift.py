@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from functools import cache
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -242,3 +243,9 @@ def test_an_interrupted_study_says_that_nothing_is_kept(shops):
     with pytest.raises(Interrupted) as error:
         drift.run(Settings(data=shops[True], **SMALL), interrupt)
     assert "begins again" in str(error.value.hint)
+
+
+def test_the_sample_has_no_drift_between_its_groups():
+    found = rows_of(study(Path("sample"), users=400), "Topics of users")
+    of_means = found["KL(in‖out) of the means"]
+    assert of_means["between"] < 1.5 * of_means["null high"] < 0.15

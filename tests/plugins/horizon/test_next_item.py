@@ -122,6 +122,7 @@ def test_only_models_that_rank_items_of_this_split_suit():
     def check(kind: str, **details: Any) -> None:
         suits(DATA, Options(), {"candidate": Identity(kind=kind, name="x", details=details)})
 
+    assert HORIZON_ITEMS.suits is suits
     check("baseline")
     check("recommender", split="f" * 64)
     check("openai", recorded="digest")

@@ -149,3 +149,13 @@ def test_a_folder_that_is_no_adapter_is_told(three, tmp_path):
     (three["pairwise"] / "adapter_model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(DataError, match="weights cannot be read"):
         run(Options(**three, out=tmp_path / "merged"))
+
+
+def test_adapters_of_other_modules_are_refused(three, tmp_path):
+    tensors = load_file(three["pairwise"] / "adapter_model.safetensors")
+    moved = {name.replace("layers.0", "layers.1"): matrix for name, matrix in tensors.items()}
+    save_file(moved, three["pairwise"] / "adapter_model.safetensors")
+    with pytest.raises(DataError, match="different modules") as caught:
+        run(Options(**three, out=tmp_path / "merged"))
+    assert caught.value.where.endswith(f"pair, {MODULE}")
+    assert caught.value.found == "no such module"

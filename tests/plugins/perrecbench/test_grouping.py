@@ -457,3 +457,25 @@ def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
 def test_a_log_of_bad_rows_alone_is_refused(build):
     with pytest.raises(DataError, match="no usable rating"):
         build([rated("ann", "thing", 0, 0)], bad_rows="left_out")
+
+
+def test_a_level_that_no_item_can_serve_has_no_file_and_is_told(build):
+    out = build(person("ann", 0, 0), person("bob", 1, 0))
+    assert not list(out.glob("all/all-processed/*hard*"))
+    assert any(
+        "hard in all: no files, because no item has enough users" in note
+        for note in build.report.notes
+    )
+
+
+def test_the_length_of_a_history_counts_what_is_strictly_earlier(build):
+    bob = [*person("bob", 1, 0, before=2), rated("bob", "a thing first by name", 3, 0)]
+    out = build(person("ann", 0, 0), bob)
+    [users] = read(out, "item2group_avg_diff_sample-easy")["thing"]
+    assert {user["user_id"]: user["history_len"] for user in users} == {"ann": 1, "bob": 2}
+    assert [one["parent_asin"] for one in read(out, "userid2history")["bob"]] == [
+        "own of bob",
+        "own 1 of bob",
+        "a thing first by name",
+        "thing",
+    ]

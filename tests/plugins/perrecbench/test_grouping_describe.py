@@ -176,3 +176,11 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
     assert row(report, "easy, to test")[4] == 8 + 14 + 16 + 8 + 16
     with pytest.raises(DataError, match="the tokenizer cannot be loaded"):
         described(data, tokenizer="words")
+
+
+def test_reviews_that_a_history_does_not_hold_are_counted(data):
+    file = data / "all/all-processed/held_out-easy.json"
+    file.write_text(json.dumps(users({"pot": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]})))
+    report = described(data)
+    assert report.notes[0].startswith("2 reviews without rating and time")
+    assert row(report, "easy, held out")[5:] == (None, None)

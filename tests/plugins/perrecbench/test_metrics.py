@@ -448,3 +448,15 @@ def test_what_happened_in_the_run_is_counted():
         "triples of users preferred in a circle": 1,
     }
     assert counts({"rank": recorded()}, Options()) == {}
+
+
+def test_of_an_order_that_repeats_a_user_who_is_left_out_comes_last():
+    members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
+
+    found = only({"rank": recorded((group(*members), ranked(1, 3, 3)))})
+
+    assert found.details.ranks == (1, 3, 2)
+    assert found.details.order == (1, 3, 3)
+    assert found.values["ptc"] == 1
+    # Places 1, 3, 3 against 1, 3, 2: two pairs agree, the third is tied in the first list.
+    assert found.values["ptc_published"] == pytest.approx(2 / sqrt(2 * 3))

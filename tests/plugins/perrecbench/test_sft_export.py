@@ -19,7 +19,7 @@ from harness_perrecbench.tuning.sft_export import (
     training_examples,
 )
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, UsageError
 from harness.contracts.task import DataSpec
 from harness.data import open_dataset
 from harness.prompts import Templates
@@ -351,3 +351,36 @@ def test_the_printed_commands_meet_in_one_folder():
         assert yaml.safe_load(text)["datasets"][0]["data_files"] == wanted.as_posix()
         assert tuning.parents[2] / config == file
         assert "cd " not in told.partition("sft-export")[2].partition("trl sft")[0]
+
+
+def test_equal_users_are_neither_compared_nor_ranked(source, tmp_path):
+    files = source(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
+    )
+
+    counts, _ = rows(export_from(files, TEMPLATES, settings(tmp_path)))
+
+    assert counts == [
+        ("pointwise", "easy", 2, 0, 0, 0),
+        ("pairwise", "easy", 0, 0, 2, 0),
+        ("listwise", "easy", 0, 0, 1, 0),
+    ]
+
+
+def test_one_format_alone_is_one_file(source, tmp_path):
+    files = source(**LAMP_FOR_TRAINING)
+
+    export_from(files, TEMPLATES, settings(tmp_path, format="pairwise"))
+
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["train-pairwise.jsonl"]
+
+
+def test_training_data_that_is_there_is_not_written_over(source, tmp_path):
+    files = source(**LAMP_FOR_TRAINING)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/train-mixed.jsonl").write_text("mine")
+
+    with pytest.raises(UsageError, match="already contains training data"):
+        export_from(files, TEMPLATES, settings(tmp_path, format="pointwise"))
+
+    assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["mine"]

@@ -96,3 +96,8 @@ def test_the_published_order_is_a_stable_argsort_turned_round():
         scores = [int(4 * rng.random()) for _ in range(4)]
         expected = (np.argsort(scores, kind="stable") + 1)[::-1]
         assert published_order(scores) == tuple(expected.tolist())
+
+
+def test_whom_an_order_leaves_out_for_a_repeated_other_comes_last():
+    assert ranks_of_order((1, 3, 3)) == (1, 3, 2)
+    assert ranks_of_order((4, 4, 1, 1)) == (2, 3, 3, 1)

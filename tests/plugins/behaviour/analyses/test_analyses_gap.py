@@ -260,3 +260,21 @@ def test_the_band_of_random_has_the_lowest_point_of_each_draw(kept):
     assert note.startswith("random draws, their own lowest points: a 0.")
     assert " to 2.0" in note or " to 1.9" in note
     assert note.endswith("of 2 draws 1 at the left end and 0 at the right")
+
+
+def test_too_few_bins_are_told(kept):
+    _, rows = inflections_of(kept("ada", SPREAD))
+    assert rows["a", "ada"]["bins"] == 30
+    assert rows["a", "ada"]["inflection"] == "no curve: fewer than 35 bins"
+    assert rows["a", "ada"]["interval"] is None
+
+
+def test_a_trailing_mean_is_an_option_of_the_task(kept):
+    points = [
+        next(float(row["inflection"]) for (_, name), row in rows.items() if name.startswith("ada"))
+        for _, rows in (
+            inflections_of(kept("ada", bowl(2.0), run="centred")),
+            inflections_of(kept("ada", bowl(2.0), window="trailing")),
+        )
+    ]
+    assert points[1] - points[0] == pytest.approx(0.25, abs=0.05)

@@ -270,3 +270,50 @@ def test_groups_of_another_level_are_told_with_the_task_that_reads_the_right_one
     assert caught.value.hint == (
         "these are groups of level easy; perrec_hard_pairwise reads those of level hard"
     )
+
+
+def test_equal_relative_ratings_share_a_rank_and_are_noted(publish, load_data):
+    members = [("ann", 4, 0.25), ("bob", 2, 0.25), ("cid", 1, -0.5)]
+    folder = publish(PEOPLE, level="medium", groups={"q": [members]})
+    [group] = load_data(folder, ask="listwise", level="medium", profile="none").groups
+    assert [one.rank for one in group.members] == [1, 1, 3]
+    assert load_data.notes["groups in which users share a relative rating"] == 1
+
+
+def test_items_without_a_group_are_noted(publish, load_data):
+    folder = publish(PEOPLE, groups={"a": [], "q": [GROUP], "e": []})
+    assert [one.id for one in load_data(folder, ask="listwise", profile="none", k=2).groups] == [
+        "q"
+    ]
+    assert load_data.notes == {"items left out as they have no group": 2}
+
+
+def test_users_with_fewer_behaviours_than_are_to_be_shown_are_noted(folder, load_data):
+    # Before the query Ann has four behaviours and Bob two.
+    load_data(folder, ask="listwise", profile="none", k=4)
+    assert load_data.notes == {"users with fewer behaviours before the query than k": 1}
+
+
+def test_k_behaviours_are_shown(folder, load_data):
+    [group] = load_data(folder, ask="listwise", profile="none", k=2).groups
+    assert [len(one.shown) for one in group.members] == [2, 2]
+
+
+def test_what_rounding_parts_is_an_equal_relative_rating(publish, load_data):
+    # 1 - 1.3 and 2 - 2.3 differ by 6e-17 as floating numbers.
+    members = [("ann", 4, 1 - 1.3), ("bob", 2, 2 - 2.3)]
+    folder = publish(PEOPLE, groups={"q": [members]})
+    [group] = load_data(folder, ask="listwise", profile="none").groups
+    assert [one.rank for one in group.members] == [1, 1]
+
+
+def test_authors_are_names_where_there_are_any(publish, load_data):
+    items = {
+        "q": {"title": "Q", "author": {"name": "Ann"}},
+        "e": {"title": "E", "author": {}},
+        "b": {"title": "B"},
+    }
+    folder = publish(PEOPLE, groups={"q": [GROUP]}, items=items)
+    [group] = load_data(folder, ask="listwise", profile="none").groups
+    assert group.query == Thing(title="Q", author="Ann")
+    assert {one.author for one in group.members[1].shown} == {None}

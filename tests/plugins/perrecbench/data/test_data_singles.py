@@ -92,3 +92,9 @@ def test_as_many_are_drawn_as_asked_for_and_a_limit_takes_the_first(publish, loa
     assert ids(behaviours=20) == ids(behaviours=30)[:20]
     assert ids(behaviours=20, limit=5) == ids(behaviours=20)[:5]
     assert ids(behaviours=20) != ids(behaviours=20, seed=1)
+
+
+def test_recorded_groups_hold_no_single_behaviours(tmp_path, load_data):
+    (tmp_path / "groups-easy.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
+    with pytest.raises(DataError, match="single behaviours need whole histories"):
+        load_data(tmp_path, ask="rating")

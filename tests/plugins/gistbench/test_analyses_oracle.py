@@ -54,3 +54,9 @@ def test_the_published_tables_stand_below(kept):
     sheets = run([kept("a", {"u1": ()})], TableOptions(published=True)).sheets
     assert sheets[2].rows[0] == (1, 37672, 41.4)
     assert sheets[3].rows[0] == ("GPT-OSS-120B", 60971, 16065, 17.6)
+
+
+def test_nothing_verified_is_an_empty_oracle(kept):
+    agreement, models, _ = run([kept("a", {"u1": ()})], TableOptions()).sheets
+    assert agreement.rows == ((1, 0, None), ("total", 0, None))
+    assert models.rows == (("a", 0, 0, None),)

@@ -92,3 +92,8 @@ def test_a_negative_limit_may_go_down_to_none(kept, judged):
     rows = sheets(report)["IG F1, medians in %"].rows
     assert [row[0].split()[1] for row in rows] == [str(value) for value in range(13)]
     assert [row[2] for row in rows[:3]] == [0.0, 100.0, 100.0]
+
+
+def test_a_threshold_named_twice_is_varied_once(runs):
+    twice = run(runs, ThresholdOptions(threshold=("min_explicit_positive",) * 2, steps=1))
+    assert twice == explicit(runs)

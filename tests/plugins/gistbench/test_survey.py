@@ -204,3 +204,12 @@ def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_pa
     notes = outside([*ranked, odd, ranked[0]], options).notes
     assert "odd is left out: judge's name another-judge against judge-70b" in notes[-1]
     assert any("vllm:org/Model-0 is left out: it is a copy of" in note for note in notes)
+
+
+def test_a_model_that_could_hardly_be_read_has_no_number_and_no_rank(tasks, stated, kept):
+    silent = kept("d", {"u1": UNREADABLE, "u2": UNREADABLE})
+    report = survey([*tasks, silent], SurveyOptions(stated=stated))
+    d = rows_of(report.sheets[1])["d"]
+    assert (d["read"], d["S-Prec"], d["survey F1"], d["IS"]) == (0, None, None, None)
+    assert any("d on synthetic: no S-Prec" in note for note in report.sheets[1].notes)
+    assert report.sheets[3].rows[0][2] == 3

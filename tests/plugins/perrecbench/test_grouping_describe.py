@@ -184,3 +184,11 @@ def test_reviews_that_a_history_does_not_hold_are_counted(data):
     report = described(data)
     assert report.notes[0].startswith("2 reviews without rating and time")
     assert row(report, "easy, held out")[5:] == (None, None)
+
+
+def test_recorded_groups_are_refused_by_name(tmp_path):
+    (tmp_path / "groups-medium.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
+    with pytest.raises(DataError, match="recorded groups cannot be used here") as caught:
+        described(tmp_path)
+    assert caught.value.found == "groups-medium.jsonl"
+    assert "whole histories" in caught.value.expected

@@ -463,3 +463,8 @@ def test_counts_that_say_nothing_or_two_things_are_refused(kept, tmp_path, lines
             [kept("ada", {"i1": 1.0}, domain="books")],
             domains.Options(counts=write_csv(tmp_path / "counts.csv", *lines)),
         )
+
+
+def test_tasks_that_predict_no_ratings_of_groups_are_not_enough(kept):
+    with pytest.raises(UsageError, match="predicts ratings of groups"):
+        answers.errors([kept("ada", {"i1": 0.1}, ask="listwise")], NoOptions())

@@ -182,6 +182,8 @@ def test_extends_super_include_and_import(tmp_path):
         "{% endblock %}\n"
     )
     assert render(tmp_path, text, n=3) == [("system", "Base."), ("user", "base user <3> Tail 3.")]
+    alone = render(tmp_path, '{% extends "quiz/_base.j2" %}')
+    assert alone == [("system", "Base."), ("user", "base user")]
 
 
 def error(root, text, **variables):

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import gc
 import importlib.metadata
 import inspect
 import os
@@ -31,6 +32,12 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def pytest_collection_finish() -> None:
+    """What the tests are made of stays: no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

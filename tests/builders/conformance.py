@@ -36,10 +36,10 @@ BENCHMARKS: dict[str, dict[str, Any]] = {
 }
 """The plugins with a benchmark, and what of their samples is run."""
 
-OF_TEXTS = ("loads", "tasks", "prompts", "published", "options", "rows", "metrics")
+OF_TEXTS = ("loads", "tasks", "prompts", "published", "options", "metrics")
 OF_RUNS = ("baseline", "repeats", "shares", "records")
 OF_BREAKS = ("resumes", "failures")
-OF_DAMAGES = ("garbage", "batches")
+OF_DAMAGES = ("garbage", "batches", "rows")
 
 
 @pytest.fixture(scope="session")

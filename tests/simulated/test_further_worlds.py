@@ -1,4 +1,4 @@
-"""The other half of the three hundred worlds, in a file of its own for the sake of its length."""
+"""The second hundred of the three hundred worlds, in a file of its own to be worked on apart."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Worlds: the real run, resumed and disturbed, ends as one that nothing disturbs.
 
-Three hundred, with those of `test_further_worlds.py`.
+Three hundred, with those of `test_further_worlds.py` and `test_last_worlds.py`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from simulated.world import World, live
 
 from harness.calls.policy import Budget, Patience
 
-SEEDS = 150
+SEEDS = 100
 AT_ONCE = 10
 
 

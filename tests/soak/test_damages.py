@@ -1,4 +1,4 @@
-"""Forty drawn damages of the answers of some role; conformance damages three in ten of each."""
+"""Twenty-five drawn damages of some role's answers; conformance damages three in ten of each."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from soak.damages import break_answers
 
 
 def test_whatever_a_role_answers_no_score_moves_without_a_count(tmp_path: Path) -> None:
-    ended = break_answers(40, tmp_path)
+    ended = break_answers(25, tmp_path)
 
-    assert ended.total() == 40
+    assert ended.total() == 25
     assert set(ended) == {"done", "too_many_failures"}

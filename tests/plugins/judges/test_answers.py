@@ -217,8 +217,8 @@ def test_every_choice_survives_the_plain_and_the_json_form(places):
         *("item_1 ", "1. item_1\n", "item 1 (", "1" + " " * 999, "1. "),
     ],
 )
-def test_a_hostile_megabyte_is_survived(piece):
-    for length in (20_000, 1_000_000):
+def test_a_long_hostile_text_is_survived(piece):
+    for length in (20_000, 500_000):
         for reader in (read, items):
             assert isinstance(reader((piece * length)[:length]), Parsed | Unreadable)
 

@@ -23,7 +23,7 @@ from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.runs.run_folder import RunFolder
 from harness.scoring.group_means import means_of
-from harness.scoring.stats import Interval, NoInterval, Part, interval_together
+from harness.scoring.stats import Interval, Part, interval_together
 
 EASY = {"ann": 1.0, "bob": 0.0, "cid": 0.5, "dan": 0.5}
 HARD = {"ann": 0.0, "bob": 1.0, "cid": 0.5, "dan": 0.5}
@@ -74,17 +74,6 @@ def test_users_are_drawn_together_so_that_what_one_task_gains_the_other_loses(tm
     assert mean.value == 0.5
     # Every user has 0.5 over both tasks, whoever is drawn.
     assert mean.interval == (0.5, 0.5)
-
-
-def test_repeats_count_as_one_task_of_their_group_and_have_a_mean_of_their_own(tmp_path):
-    low, high = dict.fromkeys(EASY, 0.0), dict.fromkeys(EASY, 1.0)
-    tasks = {"easy": low, "hard": high, "easy@2": low, "hard@2": None}
-    means = Stored(tmp_path, tasks, both=("easy", "hard")).means()
-    assert [(each.name, each.over, each.value, each.tasks) for each in means] == [
-        ("both", "tasks", 0.5, ("easy", "easy@2", "hard")),
-        ("easy", "repeats", 0.0, ("easy", "easy@2")),
-        ("hard", "repeats", 1.0, ("hard",)),
-    ]
 
 
 @pytest.mark.parametrize("absent", [None, {}])
@@ -161,16 +150,6 @@ def test_the_interval_is_that_of_a_bootstrap_in_plain_python(statistic):
     assert interval == interval_together(parts, seed=1, draws=4000)
 
 
-def test_what_leaves_no_interval_together():
-    parts = [part({user: [1.0] for user in range(9)}), part({9: [1.0]})]
-    interval = interval_together(parts, seed=1)
-    assert isinstance(interval, NoInterval)
-    assert "the mean has no value in" in interval.reason
-    alone, two = part({1: [1.0]}), part({1: [1.0], 2: [2.0]})
-    for parts, draws in (([alone, alone], 10), ([two], 0)):
-        assert isinstance(interval_together(parts, seed=1, draws=draws), NoInterval)
-
-
 def test_bca_bounds_of_one_task_are_those_of_the_task_with_the_same_draws():
     values = {user: [float(user % 7) ** 3, 1.0] for user in range(30)}
     whole, halves = [part(values, weight=1.0)], [part(values), part(values)]
@@ -185,12 +164,3 @@ def test_a_group_whose_file_says_so_has_no_mean(tmp_path):
     assert len(stored.means()) == 1
     stored.manifest = changed(stored.manifest, without_mean=("both",))
     assert stored.means() == ()
-
-
-def test_a_group_inside_a_group_is_spread_out(tmp_path):
-    stored = Stored(
-        tmp_path, {"a": EASY, "b": HARD, "c": EASY}, whole=("inner", "c"), inner=("a", "b")
-    )
-    assert [(each.name, each.tasks) for each in stored.means()] == [
-        ("whole", ("a", "b", "c")), ("inner", ("a", "b")),
-    ]  # fmt: skip

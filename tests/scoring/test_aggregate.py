@@ -84,6 +84,15 @@ def test_where_nothing_is_worst_missing_units_count_nowhere() -> None:
         Metric(description="", worst=None, missing="counted")
 
 
+def test_seed_task_and_metric_decide_the_interval() -> None:
+    scores = [Score(id=str(n), user=str(n), values={"m": n**1.5, "k": n**1.5}) for n in range(30)]
+    metrics = {"m": Metric(description=""), "k": Metric(description="")}
+    one, again, other = (results(metrics, *scores, seed=seed) for seed in (1, 1, 2))
+    assert one == again
+    assert one["m"].interval != other["m"].interval
+    assert one["m"].interval != one["k"].interval
+
+
 def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
     score = Score(
         id="1",

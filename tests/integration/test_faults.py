@@ -15,49 +15,6 @@ FAST = ("--attempts", "5", "--timeout", "5")
 PEOPLE = 40
 
 
-def about(text, fault):
-    """The fault for requests whose prompt holds the text."""
-    return lambda asked: fault if text in asked.body["messages"][-1]["content"] else None
-
-
-def test_one_bad_request_of_many_costs_one_sample(harness, serve):
-    title = "Learning to love breathing in crawl"
-    serve(harness, faults=about(title, faults.status(400, message="strange input")))
-    done = harness.run(*FAST).ok()
-    failed = [one for one in harness.records("name") if one["outcome"]["type"] != "done"]
-    lost = len(failed)
-    assert 1 <= lost <= 4
-    assert {one["outcome"]["cause"] for one in failed} == {"bad_request"}
-    assert "strange input" in failed[0]["outcome"]["detail"]
-    support = done.summary()["metrics"]["support"]
-    assert support["n"] == PEOPLE - lost
-    assert support["missing"] == {"name/bad_request": lost}
-
-
-def test_a_refused_key_stops_the_run_at_once_and_says_so(harness, serve):
-    server = serve(harness, faults=lambda asked: faults.status(401, message="no such key"))
-    done = harness.run("--concurrency", "4", *FAST)
-    assert done.code == 1
-    assert "auth" in done.err and "check the API key" in done.err
-    assert server.count <= 4
-    assert harness.manifest()["status"] == "failed"
-
-
-def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
-    server = serve(harness, faults=lambda asked: faults.status(400) if asked.number % 2 else None)
-    done = harness.run(*FAST, "--concurrency", "1")
-    assert done.code == 3
-    assert "too many items failed" in done.err
-    assert "20 of 40 by calls (bad_request 20)" in done.err
-    assert len(harness.records("name")) == PEOPLE
-    assert harness.manifest()["status"] == "too_many_failures"
-    server.faults = ()
-    before = server.count
-    done = harness.run(*FAST, "--retry_failures").ok()
-    asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
-    assert len(asked) == 20
-
-
 @pytest.mark.parametrize("accepted", [True, False], ids=["done", "not done"])
 def test_what_got_no_answer_is_asked_again_only_in_a_run_that_is_not_done(harness, serve, accepted):
     lost = [faults.status(500), faults.status(429), faults.RESET]

@@ -77,14 +77,3 @@ def test_observers_are_told_of_a_run_and_one_that_raises_costs_a_line(  # noqa: 
         ),
         "plugin 'things' of acme-things failed in on_run_end: LookupError: no end",
     ]
-
-
-def test_observers_are_told_of_the_end_of_a_run_that_failed(harness, serve, install, monkeypatch):
-    install(OBSERVER)
-    monkeypatch.setenv("EVENTS", str(harness.folder / "events"))
-    serve(harness, faults=lambda asked: faults.status(401))
-    assert harness.run("--limit", "1").code == 1
-    told = [json.loads(line) for line in (harness.folder / "events").read_text().splitlines()]
-    assert [hook for hook, _ in told] == ["start", "end"]
-    end = told[-1][1]
-    assert (end["status"], end["exit_code"], end["manifest"]) == ("failed", 1, "failed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 
@@ -85,46 +84,6 @@ def test_weights_that_are_pinned_by_a_revision_are_asked_once_unless_a_run_is_fr
     assert (server.count, len(harness.folders)) == (3 * asked, 4)
     harness.run(*few, "--fresh").ok()
     assert (server.count, len(harness.folders)) == (4 * asked, 5)
-
-
-def test_after_a_day_the_same_name_may_serve_other_weights(harness, serve):
-    server = serve(harness)
-    assert harness.run("--max_calls", "12").code == 1
-    (old,) = harness.folders
-    then = time.time() - 3600 * 21
-    for path in old.rglob("*"):
-        os.utime(path, (then, then))
-    before, kept = server.count, len(harness.records("name"))
-    assert before == kept
-    done = harness.run().ok()
-    assert "has no revision=" in done.err
-    assert f"--resume {old.relative_to(harness.folder)}" in done.err
-    assert len(harness.folders) == 2
-    assert len(candidate_requests(server)) - before == PEOPLE
-
-    asked = len(candidate_requests(server))
-    done = harness.run("--resume", str(old)).ok()
-    assert done.json["folder"] == str(old)
-    assert len(harness.folders) == 2
-    assert len(candidate_requests(server)) - asked == PEOPLE - kept
-
-
-def test_every_session_keeps_what_its_limiter_went_through(harness, serve):
-    serve(harness, faults=lambda asked: faults.status(429) if asked.number in (1, 2, 3) else None)
-    budget = ("--max_calls", "12", "--concurrency", "8")
-    assert harness.run(*budget).code == 1
-    assert harness.run("--concurrency", "8").code == 0
-    first, second = harness.manifest()["sessions"]
-    limits = first["limits"]["openai:candidate-model"]
-    assert (limits["ceiling"], limits["cuts"], limits["lowest"]) == (8, 1, 5)
-    assert [one["why"] for one in limits["changes"]][:1] == ["rate limited"]
-    assert second["limits"]["openai:candidate-model"]["cuts"] == 0
-    assert second["limits"][f"openai:{JUDGE}"]["ceiling"] == 8
-    used = [
-        session["usage"]["interests/name, candidate"]["attempts"] for session in (first, second)
-    ]
-    # Two of the twelve were the questions whether candidate and judge think.
-    assert used == [10, PEOPLE - 7]
 
 
 def assert_valid(document, schema):

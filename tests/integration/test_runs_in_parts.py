@@ -12,12 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 from builders.runs import split_journal
-from harness_models.replay import make
 
 import harness as program
 from harness.analysis.lm_eval_export import samples_of
 from harness.analysis.run_tables import tables_of
-from harness.contracts.model import ModelSettings
 from harness.pipeline.thinking import said_before
 from harness.registry import load_plugins
 from harness.reporting.html.sample_pack import pack
@@ -79,49 +77,6 @@ def test_all_that_is_read_of_a_run_is_the_same_in_parts(
         split_at_random(copy, Random(seed), first=first)
         assert len(list(copy.glob("interests/?-*.*.jsonl"))) >= 2
         assert list(all_of(copy, tmp_path)) == whole
-
-
-def shown(harness: Any, run: Path, *words: str) -> str:
-    done = harness.here("show", str(run), *words).ok()
-    return done.out.replace(str(run), "RUN")
-
-
-def test_show_finds_failures_and_samples_in_parts(harness, run, tmp_path):
-    copy = Path(shutil.copytree(run, tmp_path / "copy" / run.name))
-    split_at_random(copy, Random(5), first=False)
-    ids = [one.id for one in program.load(run).samples()]
-    for words in (("--failures",), *(("--sample", id) for id in ids[::4])):
-        assert shown(harness, copy, *words) == shown(harness, run, *words)
-    unknown = harness.here("show", str(copy), "--sample", "nobody")
-    assert "an id, such as " in unknown.err
-
-
-def test_a_replay_of_a_run_in_parts_has_its_identity_and_all_its_answers(harness, serve):
-    serve(harness)
-    harness.run("--limit", "6", "--output_path", "live").ok()
-    (live,) = (harness.folder / "live").iterdir()
-
-    def replayed(name: str) -> tuple[Any, bytes]:
-        done = harness.here(
-            "--model", "replay", "--model_args", f"run={live}",
-            "--judge", f"replay:run={live},role=judge", "--tasks", "interests",
-            "--data", "sample", "--limit", "6", "--json", "--no_store", "--output_path", name,
-        ).ok()  # fmt: skip
-        assert "not recorded" not in done.err
-        (folder,) = (harness.folder / name).iterdir()
-        roles = json.loads((folder / "manifest.json").read_text())["roles"]
-        return roles, (folder / "interests" / "scores.jsonl").read_bytes()
-
-    whole = replayed("one")
-    split_at_random(live, Random(1))
-    assert replayed("parts") == whole
-    (part, *_) = journal_parts(live / "interests" / "2-support.jsonl")
-    part.unlink()
-    assert replayed_identity(live) != whole[0]["candidate"]["identity"]
-
-
-def replayed_identity(run: Path) -> Any:
-    return make(ModelSettings(args={"run": str(run)})).identity
 
 
 @pytest.mark.parametrize("torn", [b"", b'{"key":"00', b'{"key":"00", "torn\n'])

@@ -117,15 +117,6 @@ def test_a_similar_name_is_no_reason_to_read_the_hub(tmp_path):
     assert caught.value.hint == "'rating.csv' is the nearest name"
 
 
-def test_a_place_that_no_task_can_read_stays_the_place_of_all(tmp_path):
-    here = wrote(tmp_path, "notes.txt")
-    assert places_of(here, {"seen": CLICKS, "rated": ON_HUB}, []).of == {
-        "seen": here,
-        "rated": here,
-    }
-    assert places_of("none", {"seen": CLICKS}, []).of == {"seen": "none"}
-
-
 @pytest.mark.parametrize("data", ["{}", {"seen": "{}"}], ids=str)
 def test_the_only_folder_inside_that_holds_the_tables_is_read(tmp_path, data):
     here = wrote(tmp_path, "raw/clicks.csv", "other/notes.txt", ".old/clicks.csv")

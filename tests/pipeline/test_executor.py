@@ -3,9 +3,8 @@
 import pytest
 from builders.stages import SAY, Word, outcomes, say, words
 
-from harness.base.errors import PluginError
 from harness.contracts.model import CallError
-from harness.contracts.outcomes import Broken, CallFailed, Parsed
+from harness.contracts.outcomes import Broken, Parsed
 from harness.contracts.records import Done, Record
 from harness.contracts.stage import Stage
 from harness.parsing import JsonReader, TextReader
@@ -51,19 +50,6 @@ async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback
     assert got["a"] == Done("a") and got["c"] == Done("c")
     assert isinstance(got["b"], Broken) and got["b"].cause == "KeyError"
     assert "stumble" in got["b"].detail and "shelf" in got["b"].detail
-
-
-async def test_a_failed_call_is_the_items_outcome_with_its_cause(house, scripted):
-    house.prompts = SAY
-
-    def refuse(request):
-        raise CallError("bad_request", "no such word")
-
-    records = await house.run([stage(words("a"))], {"candidate": scripted("m", refuse)})
-    (record,) = records["say"]
-    assert record.outcome == CallFailed("bad_request", "no such word")
-    assert record.calls[0].failure == record.outcome
-    assert house.progress["say"].failures == {"bad_request": 1}
 
 
 async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, scripted):
@@ -181,16 +167,6 @@ async def test_records_of_items_that_are_gone_are_taken_back(house, scripted):
     assert set(outcomes(records["say"])) == {"b"}
 
 
-async def test_two_items_with_one_id_are_a_fault_of_the_benchmark(house, scripted):
-    def twice(upstreams, data, options):
-        yield Word(id="a", user="u", word="x")
-        yield Word(id="a", user="u", word="y")
-
-    with pytest.raises(PluginError, match="gives the same id to several items") as caught:
-        await house.run([stage(twice)], {"candidate": scripted("m")})
-    assert "'a' 2 times" in str(caught.value)
-
-
 async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, scripted):
     house.prompts = {"say.candidate": "say {{ word }}", "say.verifier": "check {{ word }}"}
     events = []
@@ -245,24 +221,6 @@ async def test_chance_is_the_items_own(house, scripted):
     second = outcomes(two["say"])
     assert first["a"] == second["a"] and first["b"] == second["b"]
     assert first["a"] != first["b"]
-
-
-async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house, scripted):
-    house.prompts = SAY
-
-    async def read_what_is_there(item, desk):
-        answer = await desk.ask(
-            "candidate", "say", {"word": item.word}, read=TextReader(), truncated="read"
-        )
-        return f"{answer.value} {answer.truncated}"
-
-    model = scripted("m", lambda request: "half")
-    model.finish = "length"
-    cut = await house.run([stage(words("a"), read_what_is_there)], {"candidate": model})
-    model.finish = "stop"
-    whole = await house.run([stage(words("b"), read_what_is_there)], {"candidate": model})
-    assert outcomes(cut["say"])["a"] == Done("half True")
-    assert outcomes(whole["say"])["b"] == Done("half False")
 
 
 async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, scripted):

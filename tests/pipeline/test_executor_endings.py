@@ -12,15 +12,11 @@ from harness.calls.policy import Budget
 from harness.contracts.model import CallError, Reply
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
-from harness.contracts.stage import Item, Stage
+from harness.contracts.stage import Stage
 from harness.parsing import TextReader
 from harness.runs.journal import recorded
 
 SOON = 60
-
-
-class Number(Item, frozen=True, kw_only=True):
-    number: float
 
 
 def stage(items, work=say, name="say", roles=("candidate",), prompts=("say",), **more):
@@ -82,21 +78,6 @@ async def test_items_that_cannot_be_made_end_the_run_and_take_nothing_back(house
     assert len(records["say"]) == len(model.asked) == 3
 
 
-async def test_an_item_with_nan_in_it_is_a_fault_of_the_benchmark(house, scripted):
-    def numbers(upstreams, data, options):
-        yield Number(id="one", user="u", number=1.0)
-        yield Number(id="none", user="u", number=float("nan"))
-
-    async def work(item, desk):
-        return "fine"
-
-    counting = Stage("count", item=Number, value=str, items=numbers, work=work)
-    with pytest.raises(PluginError, match="stage 'count' cannot be stored") as caught:
-        await asyncio.wait_for(house.run([counting], {}), SOON)
-    assert "task t, item 'none'" in str(caught.value)
-    assert "no NaN" in str(caught.value)
-
-
 class Rating(msgspec.Struct, frozen=True):
     stars: int
 
@@ -146,17 +127,6 @@ async def test_a_reply_that_no_file_can_hold_never_ends_the_run(house, scripted,
     got = outcomes(records["say"])
     assert got["a"] == got["c"] == Done("fine")
     assert isinstance(got["b"], Broken)
-
-
-async def test_an_item_that_no_file_can_hold_never_ends_the_run_unexplained(house, scripted):
-    house.prompts = SAY
-
-    def halves(upstreams, data, options):
-        yield Word(id="a", user="a", word="fine")
-        yield Word(id="b", user="b", word=HALF)
-
-    with pytest.raises(PluginError, match="item 'b'"):
-        await asyncio.wait_for(house.run([stage(halves)], {"candidate": scripted("m")}), SOON)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What a node is sent of a run, and how a node that differs is found."""
 
-import json
 import os
 import subprocess
 import sys
@@ -227,16 +226,6 @@ def test_a_folder_of_prompts_that_the_node_lacks_is_named(folder, monkeypatch):
     assert f"the node has no /no/such/folder, so relative paths begin in {elsewhere}" in error.hint
 
 
-def test_a_folder_of_tasks_that_the_node_lacks_is_named(folder):
-    (folder / "tasks").mkdir()
-    (folder / "tasks" / "mine.yaml").write_text("task: mine\nextends: interests\n")
-    order, _ = ordered(tasks="mine", include_path="tasks")
-    (folder / "tasks" / "mine.yaml").unlink()
-    error = refused(order)
-    assert (error.where, error.found) == ("node n7", "tasks")
-    assert "--include_path" in error.problem
-
-
 def test_weights_that_the_node_lacks_are_named(folder):
     order, _ = ordered()
     settings = msgspec.structs.replace(
@@ -244,14 +233,6 @@ def test_weights_that_the_node_lacks_are_named(folder):
     )
     error = refused(msgspec.structs.replace(order, settings=settings))
     assert str(folder / "weights") in str(error)
-
-
-def test_a_recording_that_the_node_lacks_is_named(folder):
-    line = {"messages": [{"role": "user", "content": "?"}], "text": "!"}
-    (folder / "answers.jsonl").write_text(json.dumps(line) + "\n")
-    order, _ = ordered(model="replay", model_args={"file": "answers.jsonl", "model": "m"})
-    (folder / "answers.jsonl").unlink()
-    assert "answers.jsonl" in str(refused(order))
 
 
 def test_what_decides_another_key_of_a_stage_is_named(folder, monkeypatch):

@@ -17,7 +17,6 @@ from harness.pipeline.preflight import (
     Player,
     findings_about,
     folder,
-    in_thread,
     look,
     looks,
     models_of,
@@ -96,14 +95,6 @@ async def test_keys_are_in_no_finding(monkeypatch):
 
     (found,) = await look("x", find)
     assert found == bad("x", "the server said [redacted]", "forget [redacted]")
-
-
-async def test_what_a_thread_raises_is_raised():
-    def work():
-        raise KeyError("gone")
-
-    with pytest.raises(KeyError, match="gone"):
-        await in_thread(work)
 
 
 class Asked(Model):
@@ -256,12 +247,6 @@ async def test_a_default_that_the_server_does_not_list_comes_with_the_way_to_nam
     assert to_do == "name a model and its server, --role profiler=openai:base_url=…,model=…"
 
 
-async def test_weights_of_unknown_size_come_without_advice():
-    model = Asked(doubtful("weights", "the size is not known"), occupies="gpu")
-    (only,) = await found_of(player(model, source="the default of t"))
-    assert (only.state, only.to_do) == ("doubtful", None)
-
-
 def client():
     return Client(store=None, run_id="r", patience=PATIENCE)
 
@@ -291,12 +276,6 @@ async def test_doubts_are_shown_and_all_that_prevents_the_run_is_one_error():
     )
     assert caught.value.exit_code == 1
     assert [model.asked for model in (doubted, gone, keyless)] == [0, 0, 0], "nothing is asked"
-
-
-async def test_where_all_is_well_nothing_is_said():
-    shown = []
-    await looked(shown, player(Asked(good("a", "fine"))))
-    assert shown == []
 
 
 async def test_the_question_of_thinking_is_the_one_that_settles_doubts():

@@ -155,40 +155,6 @@ def test_data_that_tasks_share_are_opened_once(monkeypatch):
     assert tasks[0].data is tasks[1].data
 
 
-PLACES = {"interests": "one.csv", "interests_short": "two.csv", "*": "rest.csv"}
-
-
-@pytest.mark.parametrize(
-    ("data", "places"),
-    [
-        (PLACES, ["one.csv", "two.csv", "rest.csv"]),
-        ({"interests_short": "two.csv", "*": "sample"}, ["sample", "two.csv", "sample"]),
-    ],
-    ids=str,
-)
-def test_a_task_reads_from_its_own_place_or_that_of_the_rest(tmp_path, monkeypatch, data, places):
-    monkeypatch.chdir(tmp_path)
-    for name in PLACES.values():
-        (tmp_path / name).write_text("user,title,action\n" + f"{name},a title,liked\n" * 9)
-    tasks = prepared(tasks=("interests", "interests_short", "interests_strict"), data=data).tasks
-    described = [task.dataset.describe() for task in tasks]
-    assert [about.get("path", about.get("sample")) for about in described] == places
-    assert [task.not_comparable_because for task in tasks] == [
-        ("bundled sample data" if place == "sample" else UNKNOWN, "judged by rule: lexical")
-        for place in places
-    ]
-
-
-def test_a_group_reads_from_its_place_and_the_run_says_which_folder_was_found(tmp_path):
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "engagements.csv").write_text("user,title,action\nu1,a title,liked\n")
-    data = {"interests_all": str(tmp_path)}
-    whole = prepared(tasks=("interests_all",), data=data)
-    assert {str(task.dataset.describe()["path"]) for task in whole.tasks} == {f"{tmp_path}/raw"}
-    names = ", ".join(task.task.name for task in whole.tasks)
-    assert f"{names}: the data is in {tmp_path}/raw" in whole.notes
-
-
 def test_one_place_for_all_is_asked_for_as_it_always_was():
     """The same command as before finds the run that it left."""
     assert make_settings(BASELINE).asked()["data"] == "sample"

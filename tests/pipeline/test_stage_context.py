@@ -195,27 +195,6 @@ def test_a_misspelt_sampling_is_the_commands_fault_or_the_tasks(made):
         made(roles={"judge": RoleSpec(sampling={"max_token": 5})})
 
 
-def test_only_declared_options_can_be_read(made):
-    options = made()[0].options
-    assert (options.window, options.weight) == (3, 1e-05)
-    assert options.as_json() == {"window": 3, "weight": 1e-05}
-    with pytest.raises(PluginError, match="does not declare") as caught:
-        _ = options.shown
-    assert "shown" in str(caught.value) and "window, weight" in str(caught.value)
-    assert not hasattr(options, "__len__")
-
-
-def test_a_stage_reaches_the_roles_it_declares_and_no_others(made):
-    ask, weigh = made()
-    assert ask.model("candidate").identity == CANDIDATE
-    assert weigh.judge("judge").name == "llm"
-    assert [model.identity for model in weigh.models] == [JUDGE]
-    with pytest.raises(PluginError, match="a role it does not declare"):
-        ask.model("judge")
-    with pytest.raises(PluginError, match="which is no judge"):
-        ask.judge("candidate")
-
-
 def test_a_judge_by_rule_has_no_model_to_ask(made):
     by_rule = Binding(role="judge", label="lexical", model=None, judge=FakeJudge())
     candidate = Binding(role="candidate", label="c", model=FakeModel(CANDIDATE))

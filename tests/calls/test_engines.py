@@ -78,22 +78,6 @@ async def test_two_engines_of_one_resource_are_never_open_together():
     ]  # fmt: skip
 
 
-async def test_workers_that_ask_two_engines_in_a_loop_go_in_rounds():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
-    room = room_for(events)
-
-    async def worker():
-        for _ in range(2):
-            await call(room, one, events)
-            await call(room, two, events)
-
-    await asyncio.gather(*(worker() for _ in range(5)))
-    opened = [event for event in events if event.startswith("open")]
-    assert opened == ["open one", "open two", "open one", "open two"]
-    assert events.count("call one") == events.count("call two") == 10
-
-
 async def test_models_without_a_resource_stand_beside_each_other_unless_told():
     events = []
     one, two = Engine("one", events, occupies=None), Engine("two", events, occupies=None)
@@ -111,22 +95,13 @@ STILL = "still 60 GB on the GPU"
 TOLD = ModelError("its memory has not come back", where="fake:one", hint="wait for it")
 
 
-@pytest.mark.parametrize(
-    ("error", "where", "found", "hint"),
-    [
-        (RuntimeError(STILL), "fake:one", f"RuntimeError: {STILL}", None),
-        (TOLD, "fake:one", None, "wait for it"),
-    ],
-)
-async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it(
-    error, where, found, hint
-):
+async def test_what_an_engine_says_that_cannot_be_closed_is_told_as_it_says_it():
     events = []
     room = room_for(events)
-    await call(room, Engine("one", events, fails_to_close=error), events)
+    await call(room, Engine("one", events, fails_to_close=TOLD), events)
     with pytest.raises(ModelError) as caught:
         await room.close()
-    assert (caught.value.where, caught.value.found, caught.value.hint) == (where, found, hint)
+    assert caught.value is TOLD
 
 
 async def test_an_engine_that_cannot_be_closed_is_an_error_for_all_who_wait():
@@ -163,25 +138,6 @@ async def test_an_idle_resource_changes_hands_beside_a_model_that_is_always_busy
     await room.close()
     assert events == [
         "open one", "call one", "close one", "open two", "call two", "close two",
-    ]  # fmt: skip
-
-
-async def test_workers_that_ask_another_model_between_two_calls_do_not_lose_their_engine():
-    events = []
-    one, two = Engine("one", events), Engine("two", events)
-    api = Engine("api", [], occupies=None)
-    room = room_for(events)
-
-    async def ask_one_and_the_api():
-        await call(room, one, events)
-        async with room.enter(api):
-            await asyncio.sleep(4 * engines.QUIET)
-        await call(room, one, events)
-
-    await asyncio.gather(ask_one_and_the_api(), call(room, two, events))
-    await room.close()
-    assert events == [
-        "open one", "call one", "call one", "close one", "open two", "call two", "close two",
     ]  # fmt: skip
 
 
@@ -247,23 +203,6 @@ async def test_closing_waits_for_a_change_of_engines_under_way():
     assert events == ["open one", "call one", "close one", "closed one"]
 
 
-async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either():
-    events = []
-
-    class Shut(Engine):
-        async def open(self):
-            await super().open()
-            raise OSError("no such device")
-
-    engine = Shut("one", events)
-    room = room_for(events)
-    calls = [call(room, engine, events) for _ in range(3)]
-    told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
-    assert {type(error) for error in told} == {ModelError}
-    await room.close()
-    assert events == ["open one"]
-
-
 class Keyless(Engine):
     """A model that lacks its key."""
 
@@ -317,19 +256,6 @@ async def test_engines_on_different_parts_of_a_resource_are_open_side_by_side(on
     await asyncio.gather(*(call(room, model, events) for model in models))
     assert ("close one" not in events) == together
     await room.close()
-
-
-async def test_what_overlaps_two_engines_takes_turns_with_both():
-    events = []
-    parts = {"one": "gpu:0", "two": "gpu:1", "both": "gpu:0,1"}
-    models = [Engine(name, events, occupies=part) for name, part in parts.items()]
-    room = room_for(events, models=models)
-    await asyncio.gather(*(call(room, model, events) for model in models))
-    await room.close()
-    opened = 0
-    for event in events:
-        opened += {"open": 1, "close": -1}.get(event.split()[0], 0)
-        assert opened <= 1
 
 
 async def test_a_start_ends_with_the_run():

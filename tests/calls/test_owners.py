@@ -202,23 +202,16 @@ async def test_what_ends_the_owner_ends_who_waits_for_it():
         await house.ask(other)
 
 
-async def test_the_calls_of_the_candidate_are_made_by_each_worker():
-    house = House()
-    await asyncio.gather(*[house.ask(name, role="candidate") for name in NAMES])
+@pytest.mark.parametrize(
+    ("scope", "more"),
+    [("run", {"role": "candidate"}), ("call", {}), ("run", {"refresh": True})],
+    ids=["of the candidate", "by rule", "past the store"],
+)
+async def test_calls_that_each_worker_makes_itself(scope, more):
+    house = House(scope=scope)
+    await asyncio.gather(*[house.ask(name, **more) for name in NAMES])
     assert house.asked() == {"a": 1, "b": 1, "c": 1}
     assert house.sent == []
-
-
-async def test_a_model_that_answers_by_rule_is_asked_by_each_worker():
-    house = House(scope="call")
-    await asyncio.gather(*[house.ask(name) for name in NAMES])
-    assert house.asked() == {"a": 1, "b": 1, "c": 1}
-
-
-async def test_a_question_that_is_repeated_past_the_store_is_asked_by_its_own_worker():
-    house = House()
-    await asyncio.gather(*[house.ask(name, refresh=True) for name in NAMES])
-    assert house.asked() == {"a": 1, "b": 1, "c": 1}
 
 
 async def test_when_the_owner_dies_in_flight_the_next_one_asks():

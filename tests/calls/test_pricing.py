@@ -77,11 +77,8 @@ def test_a_mapping_and_a_table_are_taken_as_they_are():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[prices.m]\ninput = 1\noutput = '2'\n", "Expected `float`, got `str`"),
         ("[prices.m]\ninput = nan\noutput = 2\n", "found:    input = nan"),
         ("[prices.m]\ninput = 1\noutput = 2\ncached = inf\n", "found:    cached = inf"),
-        ("[prices]\nm = 3\n", "the price of a model is invalid"),
-        ("[prices]\ncurrency = ''\n", "the currency is invalid"),
     ],
 )
 def test_what_is_no_price_is_refused_with_its_place(tmp_path, text, said):

@@ -1,6 +1,5 @@
 """Stages carried out for real: records, failures, resume, rounds, memos."""
 
-import pytest
 from builders.stages import SAY, Word, outcomes, say, words
 
 from harness.contracts.model import CallError
@@ -66,40 +65,6 @@ async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, sc
     assert "2 of 2 by calls" in str(house.halted[0])
 
 
-@pytest.mark.parametrize(
-    ("cause", "again"),
-    [
-        ("connection", True), ("timeout", True), ("server_error", True), ("rate_limited", True),
-        ("bad_request", False), ("overflow", False), ("no_content", False),
-        ("bad_response", False), ("not_recorded", False),
-    ],
-)  # fmt: skip
-async def test_what_ended_without_an_answer_is_asked_again_in_an_unfinished_run(
-    house, scripted, cause, again
-):
-    house.prompts = SAY
-    lost = True
-
-    def sometimes(request):
-        if lost and request.messages[0].content == "say b":
-            raise CallError(cause, "no")
-        return "fine"
-
-    model = scripted("m", sometimes)
-    few = [stage(words("a", "b", "c"))]
-    await house.run(few, {"candidate": model}, store=False)
-    assert house.progress["say"].failures == {cause: 1}
-    asked = len(model.asked)
-    lost = False
-    await house.run(few, {"candidate": model}, store=False)  # a run that was done
-    assert len(model.asked) == asked
-    records = await house.run(few, {"candidate": model}, store=False, ask_unanswered=True)
-    assert [request.messages[0].content for request in model.asked[asked:]] == ["say b"] * again
-    assert house.progress["say"].resumed == 3 - again
-    assert house.progress["say"].failures == ({} if again else {cause: 1})
-    assert isinstance(outcomes(records["say"])["b"], Done) == again
-
-
 async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_a_session(
     house, scripted
 ):
@@ -126,37 +91,6 @@ async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_
     assert house.progress["say"].failures == {"bad_request": 1, "server_error": 1}
     again = sorted(request.messages[0].content for request in model.asked[asked:])
     assert again == [f"say {word}" for word in "bcdef"]
-
-
-async def test_an_item_with_a_value_that_lacks_an_answer_is_asked_again(house, scripted):
-    house.prompts = SAY
-    house.prompts["say.second"] = "tell {{ word }}"
-    lost = True
-
-    async def of_two(item, desk):
-        said = [
-            await desk.ask(role, "say", {"word": item.word}, read=TextReader())
-            for role in ("candidate", "second")
-        ]
-        return " ".join(one.value for one in said if isinstance(one, Parsed))
-
-    def sometimes(request):
-        if lost:
-            raise CallError("timeout", "late")
-        return "also"
-
-    first, second = scripted("m"), scripted("n", sometimes)
-    both = [stage(words("a", "b"), of_two, roles=("candidate", "second"))]
-    models = {"candidate": first, "second": second}
-    await house.run(both, models)
-    lost = False
-    await house.run(both, models)
-    assert len(second.asked) == 2
-    records = await house.run(both, models, ask_unanswered=True)
-    assert (len(first.asked), len(second.asked)) == (2, 4)
-    assert outcomes(records["say"]) == {"a": Done("ok also"), "b": Done("ok also")}
-    await house.run(both, models, ask_unanswered=True)
-    assert (len(first.asked), len(second.asked)) == (2, 4)
 
 
 async def test_records_of_items_that_are_gone_are_taken_back(house, scripted):

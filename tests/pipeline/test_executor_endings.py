@@ -6,10 +6,8 @@ import msgspec
 import pytest
 from builders.stages import SAY, Word, outcomes, say, word, words
 
-from harness.base.errors import BudgetSpent, Interrupted, ModelError, PluginError, UsageError
+from harness.base.errors import Interrupted, ModelError, PluginError, UsageError
 from harness.calls.leases import WorkerGivenUp
-from harness.calls.policy import Budget
-from harness.contracts.model import CallError, Reply
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
 from harness.contracts.stage import Stage
@@ -240,55 +238,6 @@ async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house,
     assert outcomes(records["say"]) == {"a": Done("3")}
 
 
-async def test_stopping_at_once_waits_for_nothing(house, scripted):
-    house.prompts = SAY
-
-    class Silent(scripted):
-        async def ask(self, request):
-            asyncio.get_running_loop().call_soon(
-                lambda: house.executor.stop(Interrupted("at once"), at_once=True)
-            )
-            await asyncio.sleep(60)
-            return Reply(text="never")
-
-    with pytest.raises(Interrupted):
-        await asyncio.wait_for(house.run([stage(words("a"))], {"candidate": Silent("m")}), SOON)
-
-
-async def test_retrying_failures_reads_the_store_for_what_never_failed(house, scripted):
-    house.prompts = SAY
-    broken = True
-
-    def sometimes(request):
-        if broken and request.messages[0].content == "say b":
-            raise CallError("bad_request", "no")
-        return "fine"
-
-    model = scripted("m", sometimes)
-    await house.run([stage(words("a", "b"))], {"candidate": model})
-    journal = house.journal(1, "say")
-    kept = [line for line in journal.read_text().splitlines(keepends=True) if '"say b"' in line]
-    journal.write_text("".join(kept))
-    broken = False
-    records = await house.run([stage(words("a", "b"))], {"candidate": model}, retry_failures=True)
-    assert sorted(asked(model)) == ["say a", "say b", "say b"]
-    got = {record.id: record for record in records["say"]}
-    assert [got[name].calls[0].source for name in "ab"] == ["store", "model"]
-
-
-async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(
-    house, scripted
-):
-    house.prompts = SAY
-    replies = iter(["   ", "fine"])
-    model = scripted("m", lambda request: next(replies))
-    records = await house.run([stage(words("a"))], {"candidate": model})
-    (record,) = records["say"]
-    assert isinstance(record.outcome, Unreadable)
-    records = await house.run([stage(words("a"))], {"candidate": model}, retry_failures=True)
-    assert outcomes(records["say"]) == {"a": Done("fine")}
-
-
 async def test_a_reader_that_raises_leaves_the_call_in_the_record(house, scripted):
     house.prompts = SAY
 
@@ -307,20 +256,3 @@ async def test_a_reader_that_raises_leaves_the_call_in_the_record(house, scripte
     (call,) = record.calls
     assert (call.text, call.messages[0].content) == ("the answer", "say a")
     assert call.failure == Unreadable("reader_failed", "ZeroDivisionError('no such part')")
-
-
-async def test_a_budget_spent_with_the_last_items_in_flight_leaves_the_stage_unfinished(
-    house, scripted
-):
-    house.prompts = SAY
-    stages = [stage(words("a", "b", "c"))]
-    model = scripted("m", concurrency=4)
-    with pytest.raises(BudgetSpent):
-        run = house.run(stages, {"candidate": model}, budget=Budget(calls=2))
-        await asyncio.wait_for(run, SOON)
-    assert house.ended == []
-    assert (house.progress["say"].done, house.progress["say"].total) == (2, 3)
-    assert house.progress["say"].ended is None
-    records = await house.run(stages, {"candidate": model})
-    assert house.ended == ["say"]
-    assert len(records["say"]) == len(model.asked) == 3

@@ -1,8 +1,5 @@
 """What a node is sent of a run, and how a node that differs is found."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -23,39 +20,10 @@ from harness.pipeline.executors.node_check import (
     share_concurrency,
     work_order,
 )
-from harness.pipeline.executors.run_keys import keys_of
 from harness.pipeline.preparation import prepare
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
 from harness.registry.missing_packages import HARNESS
-from harness.testing import FaultyServer
-
-NODE = """
-import asyncio, sys
-from pathlib import Path
-
-import msgspec
-from builders.requests import make_request
-
-from harness.pipeline.executors.node_check import check_node, decoded
-from harness.pipeline.executors.run_keys import RunKeys, take_keys
-
-order, keys = (Path(name).read_bytes() for name in sys.argv[1:])
-take_keys(msgspec.msgpack.decode(keys, type=RunKeys))
-contexts = check_node(decoded(order, "n7"), "n7")
-
-
-async def ask(model):
-    await model.open()
-    print((await model.ask(make_request("hello"))).text)
-    await model.close()
-
-
-(model,) = contexts["interests"][0].models
-asyncio.run(ask(model))
-print(*(one.key for one in contexts["interests"]), model in contexts["interests"][0].thinking)
-"""
-"""What a node does, in a process of its own."""
 
 SERVED = "openai:model=m,base_url=http://127.0.0.1:9/v1"
 GIVEN = {"tasks": "interests", "model": SERVED, "roles": {"judge": "lexical"}, "data": "sample"}
@@ -124,27 +92,6 @@ def test_the_models_that_think_are_found_again_though_their_names_are_the_same()
         candidate, judges = (here.bindings[role].models for role in ("candidate", "judge"))
         assert here.key == there.key
         assert [model in here.thinking for model in (*candidate, *judges)] == [True, True, False]
-
-
-def test_another_process_asks_with_the_keys_of_the_driver(folder, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "key-3f2a9c71b8d0")
-    with FaultyServer(lambda body: "from the server") as server:
-        served = f"openai:model=m,revision=r,base_url={server.url}"
-        order, contexts = ordered(thinks=[0], model=served, tasks="interests,interests_short")
-        keys = keys_of(contexts["interests"][0].models)
-        files = {"order": encoded(order), "keys": msgspec.msgpack.encode(keys)}
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        monkeypatch.delenv("OPENAI_API_KEY")
-        tests = str(Path(__file__).parents[1])
-        command = [sys.executable, "-c", NODE, *(str(folder / name) for name in files)]
-        done = subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": tests, "PYTHONHASHSEED": "7"}, cwd="/",
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-    own = " ".join(one.key for one in contexts["interests"])
-    assert (done.stdout, done.stderr) == (f"from the server\n{own} True\n", "")
-    assert server.asked[0].headers["authorization"] == "Bearer key-3f2a9c71b8d0"
 
 
 @pytest.mark.parametrize(

@@ -310,12 +310,6 @@ async def test_the_total_timeout_bounds_attempts_and_waits():
     assert len(model.requests) == 1
 
 
-async def test_the_total_timeout_cuts_an_attempt_short():
-    model = Script(after(asyncio.Event(), Reply(text="never")))
-    answer = await ask(client(patience=Patience(attempts=1, total_timeout=0.2)), model)
-    assert answer.failure == CallFailed("timeout", "no answer within 0.2 s")
-
-
 async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():
     model = Script(*[retryable("rate_limited")] * 3, concurrency=3)
     to = client()
@@ -403,19 +397,6 @@ async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(
     assert to.usage.of("extract", "candidate") == Use(
         calls=2, asked=2, untold=1, prompt_tokens=100, completion_tokens=10
     )
-
-
-async def test_the_model_is_opened_once_and_only_when_the_store_misses(store):
-    model = Script()
-    first = client(store)
-    await asyncio.gather(*[ask(first, model, make_request(str(number))) for number in range(3)])
-    await first.close()
-    assert (model.opened, model.closed) == (1, 1)
-
-    second = client(store)
-    await ask(second, model, make_request("1"))
-    await second.close()
-    assert (model.opened, model.closed) == (1, 1)
 
 
 async def test_limits_names_two_models_of_one_name_apart():

@@ -11,7 +11,7 @@ import pytest
 from builders.loops import all_wait
 from builders.requests import make_request
 
-from harness.base.errors import Interrupted, ModelError
+from harness.base.errors import ModelError
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.own_answers import Answer, OwnAnswer, OwnAnswers
@@ -173,15 +173,6 @@ async def test_equal_questions_of_three_workers_are_asked_once_by_their_owner():
     assert [house.clients[name].meter.calls for name in house.ranked()] == [1, 0, 0]
 
 
-async def test_equal_questions_of_one_worker_are_sent_to_the_owner_once():
-    house = House()
-    owner, other, _ = house.ranked()
-    await asyncio.gather(*[house.ask(other, asker=f"item {number}") for number in range(3)])
-    assert house.sent == [(other, owner)]
-    assert house.asked() == {owner: 1}
-    assert house.usage() == ONCE
-
-
 async def test_a_failure_is_shared_too():
     house = House()
     owner, other, _ = house.ranked()
@@ -272,15 +263,6 @@ async def test_who_is_cancelled_leaves_the_question_to_the_next_item_of_its_work
     assert (await second).reply.text == owner
 
 
-async def test_a_worker_that_stops_asks_nobody():
-    house = House()
-    _, other, _ = house.ranked()
-    house.clients[other].stop(Interrupted("interrupted"))
-    with pytest.raises(Interrupted):
-        await house.ask(other)
-    assert house.sent == []
-
-
 async def test_an_answer_from_elsewhere_is_kept_for_later_questions_and_later_sessions(tmp_path):
     house = House(tmp_path)
     owner, other, _ = house.ranked()
@@ -351,14 +333,6 @@ async def test_a_question_to_the_owner_before_is_asked_by_the_one_that_has_come(
     )  # fmt: skip
     answer = await house.clients[following].answer(house.models[following], question)
     assert (answer.reply.text, house.sent) == (owner, [(following, owner)])
-
-
-async def test_a_worker_asks_only_those_before_it_that_have_owned_a_call():
-    house = House()
-    owner, *_ = came_late(house)
-    house.join(owner)
-    await house.ask(owner)
-    assert house.sent == [] and house.asked() == {owner: 1}
 
 
 async def test_an_earlier_owner_whose_call_is_cancelled_leaves_it_to_the_one_that_came():

@@ -162,12 +162,6 @@ def test_memos_depend_on_who_is_asked_what_and_not_on_options(made, change, shar
     assert (made()[0].memo_key == made(**change)[0].memo_key) == shared
 
 
-def test_a_new_ladder_is_another_stage(made, monkeypatch):
-    before = made()[0].key
-    monkeypatch.setattr(module, "LADDER_VERSION", 999)
-    assert made()[0].key != before
-
-
 def test_each_fresh_run_has_keys_of_its_own(made):
     keys = {made(fresh=True, run_id=run)[0].key for run in ("monday", "tuesday")}
     assert len(keys) == 2

@@ -140,6 +140,13 @@ def test_what_counts_at_worst_is_checked_as_values_are() -> None:
     assert type(found.worst["b"]) is float
 
 
+def test_a_worst_that_is_no_number_names_unit_and_metric() -> None:
+    score = Score(id="s7", user="u", values={"m": 1.0}, worst={"m": "low"})  # type: ignore[dict-item]
+    with pytest.raises(PluginError, match="'s7' is not a number") as caught:
+        sound(score)
+    assert "metric 'm'" in str(caught.value)
+
+
 def test_the_parts_that_units_lost_are_a_share_and_count_as_worst() -> None:
     loss = Metric(description="", worst=4.0, higher_is_better=False)
     found = results(

@@ -71,15 +71,6 @@ def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
     assert ended.code == 0, ended.err
 
 
-def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
-    server = serve(models=status(404), thinks=status(404))
-    harness.url = server.url.removesuffix("/v1")
-    ended = harness.run("--judge", "lexical")
-    assert ended.code == 1
-    assert f"{harness.url} does not list its models (404); a small question failed: " in ended.err
-    assert f"to do:    base_url={harness.url}/v1 is the usual form" in ended.err
-
-
 def test_a_dry_run_asks_servers_only_if_told(harness, dead):
     harness.url = dead
     ended = harness.run("--judge", "lexical", "--dry_run")

@@ -65,16 +65,9 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
     assert len(asked) <= PEOPLE - kept + 1
 
 
-def pinned(server):
-    return (
-        "--model_args", f"base_url={server.url},model=candidate-model,revision=1",
-        "--judge", f"openai:base_url={server.url},model={JUDGE},revision=1",
-    )  # fmt: skip
-
-
 def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve):
     server = serve(harness)
-    few = ("--limit", "4", *pinned(server))
+    few = ("--limit", "4", *harness.pinned)
     harness.run(*few, "--output_path", "before").ok()
     store = harness.folder / "cache" / "calls.sqlite"
     broken = store.read_bytes()[:4096] + Random(3).randbytes(40_000)

@@ -12,14 +12,6 @@ def bodies(server, model: str) -> list[dict]:
     return [body for body in server.requests if body["model"] == model]
 
 
-def pinned(server) -> tuple[str, ...]:
-    """Options under which answers of one run may serve another."""
-    return (
-        "--model_args", f"base_url={server.url},model={CANDIDATE},revision=1",
-        "--judge", f"openai:base_url={server.url},model={JUDGE},revision=1",
-    )  # fmt: skip
-
-
 def stage_keys(harness, folder: str) -> dict[str, str]:
     (file,) = (harness.folder / folder).glob("*/manifest.json")
     stages = json.loads(file.read_text())["tasks"]["interests"]["stages"]
@@ -30,7 +22,7 @@ def test_only_an_option_that_prompts_use_asks_anything_new(harness, serve):
     server = serve(harness)
 
     def run(place, *more):
-        return harness.run(*pinned(server), "--limit", "6", "--output_path", place, *more).ok()
+        return harness.run(*harness.pinned, "--limit", "6", "--output_path", place, *more).ok()
 
     usual = run("usual")
     asked = server.count

@@ -59,17 +59,9 @@ def test_the_first_ctrl_c_lets_calls_in_flight_finish(harness, serve):
     assert server.count > before
 
 
-def pinned(server):
-    """Both models with weights that are told apart from any others of their names."""
-    return (
-        "--model_args", f"base_url={server.url},model=candidate-model,revision=abc",
-        "--judge", f"openai:base_url={server.url},model={JUDGE},revision=abc",
-    )  # fmt: skip
-
-
 def test_weights_that_are_pinned_by_a_revision_are_asked_once_unless_a_run_is_fresh(harness, serve):
     server = serve(harness)
-    few = (*pinned(server), "--limit", "6")
+    few = (*harness.pinned, "--limit", "6")
     one = harness.run(*few).ok()
     asked = server.count
     two = harness.run(*few).ok()

@@ -209,16 +209,11 @@ async def test_what_is_asked_again_in_a_rehearsal_is_not_carried_over(forecast_o
     assert insist.prompt_tokens == pytest.approx(talk.prompt_tokens, rel=0.1)
 
 
-async def test_bounds_are_multiplied_by_the_option_that_the_stage_names(forecast_of):
-    _, stages = await forecast_of(120, changes={"rounds": 3})
-
-    assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
-    assert (stages["probe"].least_calls, stages["probe"].most_calls) == (1440, 3600)
-
-
-async def test_bounds_may_differ_from_item_to_item(forecast_of):
+async def test_bounds_are_multiplied_by_an_option_and_may_differ_from_item_to_item(forecast_of):
     _, stages = await forecast_of(120, changes={"rounds": 2})
 
+    assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
+    assert (stages["probe"].least_calls, stages["probe"].most_calls) == (960, 2400)
     # Half of 120 people make 1 call at least and half 2, twice; at most 3 * 2 calls, twice.
     assert (stages["weigh"].least_calls, stages["weigh"].most_calls) == (360, 1440)
     # Of two items a person, only the first makes a call at least.

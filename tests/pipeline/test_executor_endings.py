@@ -225,6 +225,19 @@ async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house,
     assert outcomes(records["say"]) == {"a": Done("3")}
 
 
+async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(
+    house, scripted
+):
+    house.prompts = SAY
+    replies = iter(["   ", "fine"])
+    model = scripted("m", lambda request: next(replies))
+    records = await house.run([stage(words("a"))], {"candidate": model})
+    (record,) = records["say"]
+    assert isinstance(record.outcome, Unreadable)
+    records = await house.run([stage(words("a"))], {"candidate": model}, retry_failures=True)
+    assert outcomes(records["say"]) == {"a": Done("fine")}
+
+
 async def test_a_reader_that_raises_leaves_the_call_in_the_record(house, scripted):
     house.prompts = SAY
 

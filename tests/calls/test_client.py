@@ -356,7 +356,7 @@ async def test_a_spent_budget_sends_nothing_more_and_answers_from_the_store(stor
 
 
 PRICES = PriceTable(models={"script:m": Price(input=2.0, output=10.0)})
-USAGE = Usage(prompt_tokens=100, completion_tokens=10)
+USAGE = Usage(prompt_tokens=100, completion_tokens=10, cached_tokens=30, reasoning_tokens=4)
 
 
 async def test_a_reply_without_usage_is_kept_and_ends_a_run_with_a_budget_of_money(store):
@@ -380,7 +380,14 @@ async def test_the_cost_of_attempts_that_brought_nothing_is_reported():
     answer = await ask(to, model)
     assert (answer.attempts, answer.wasted, answer.unreported) == (4, USAGE, 1)
     assert to.usage.of("extract", "candidate") == Use(
-        calls=1, asked=1, attempts=4, untold=1, prompt_tokens=200, completion_tokens=20
+        calls=1,
+        asked=1,
+        attempts=4,
+        untold=1,
+        prompt_tokens=200,
+        completion_tokens=20,
+        cached_tokens=60,
+        reasoning_tokens=8,
     )
 
 
@@ -394,7 +401,13 @@ async def test_an_answer_that_came_in_a_batch_was_asked_and_counts_what_it_cost(
     assert (await ask(to, model)).unreported == 1
     assert model.requests == []
     assert to.usage.of("extract", "candidate") == Use(
-        calls=2, asked=2, untold=1, prompt_tokens=100, completion_tokens=10
+        calls=2,
+        asked=2,
+        untold=1,
+        prompt_tokens=100,
+        completion_tokens=10,
+        cached_tokens=30,
+        reasoning_tokens=4,
     )
 
 

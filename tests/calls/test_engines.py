@@ -141,6 +141,25 @@ async def test_an_idle_resource_changes_hands_beside_a_model_that_is_always_busy
     ]  # fmt: skip
 
 
+async def test_workers_that_ask_another_model_between_two_calls_do_not_lose_their_engine():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    api = Engine("api", [], occupies=None)
+    room = room_for(events)
+
+    async def ask_one_and_the_api():
+        await call(room, one, events)
+        async with room.enter(api):
+            await asyncio.sleep(4 * engines.QUIET)
+        await call(room, one, events)
+
+    await asyncio.gather(ask_one_and_the_api(), call(room, two, events))
+    await room.close()
+    assert events == [
+        "open one", "call one", "call one", "close one", "open two", "call two", "close two",
+    ]  # fmt: skip
+
+
 async def test_stopping_wakes_those_who_wait_for_a_turn_and_opens_nothing():
     events = []
     one, two = Engine("one", events), Engine("two", events)

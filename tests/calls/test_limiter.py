@@ -109,6 +109,13 @@ async def test_a_round_grows_by_a_tenth_up_to_the_last_cut_and_then_by_one(clock
     assert limiter.limit == 100
 
 
+async def test_a_small_limit_grows_by_one_a_round(clock):
+    limiter = Limiter(4, clock=clock)
+    learn(limiter, *LIMITED * 3)
+    learn(limiter, *OK * 3)
+    assert limiter.limit == pytest.approx(2.8 + 1 / 2.8 + 1 / 3.157 + 1 / 3.474, abs=0.001)
+
+
 async def test_more_than_a_twentieth_of_trouble_holds_growth_up_and_cuts_nothing(clock):
     limiter = Limiter(100, clock=clock)
     learn(limiter, *LIMITED * 3)

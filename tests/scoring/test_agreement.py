@@ -52,6 +52,11 @@ def test_weights_cost_by_distance_and_by_its_square():
     assert squared == pytest.approx(1 - 60 / 138)
 
 
+def test_weights_without_an_order_are_refused():
+    with pytest.raises(ValueError, match="order"):
+        cohen_kappa("ab", "ba", weights="linear")
+
+
 FLEISS = [
     (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
     (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),

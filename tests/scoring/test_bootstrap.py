@@ -98,6 +98,17 @@ def test_medians_of_one_value_a_user_agree_with_resampling_by_hand(count: int) -
     assert as_pair(found) == pytest.approx((drawn[1_000], drawn[9_000]), abs=0.05)
 
 
+def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("harness.scoring.stats.bootstrap._BLOCK", 3)
+    monkeypatch.setattr("harness.scoring.stats.bootstrap._CELLS", 1000)
+    users = uneven_users()
+    values, owners = flat(users)
+    found = as_pair(bootstrap_interval(values, owners, seed=3, draws=10_000))
+    assert found == pytest.approx(resampled_by_hand(users, statistics.fmean), abs=0.02)
+
+
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0, 3.0]])
 def test_one_user_has_no_interval(values: list[float]) -> None:
     found = bootstrap_interval(np.array(values), np.zeros(len(values), dtype=int), seed=1)

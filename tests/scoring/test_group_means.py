@@ -23,7 +23,7 @@ from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.runs.run_folder import RunFolder
 from harness.scoring.group_means import means_of
-from harness.scoring.stats import Interval, Part, interval_together
+from harness.scoring.stats import Interval, NoInterval, Part, interval_together
 
 EASY = {"ann": 1.0, "bob": 0.0, "cid": 0.5, "dan": 0.5}
 HARD = {"ann": 0.0, "bob": 1.0, "cid": 0.5, "dan": 0.5}
@@ -148,6 +148,17 @@ def test_the_interval_is_that_of_a_bootstrap_in_plain_python(statistic):
     assert interval.low == pytest.approx(found[100], abs=0.03)
     assert interval.high == pytest.approx(found[3900], abs=0.03)
     assert interval == interval_together(parts, seed=1, draws=4000)
+
+
+def test_what_leaves_no_interval_together():
+    parts = [part({user: [1.0] for user in range(9)}), part({9: [1.0]})]
+    interval = interval_together(parts, seed=1)
+    assert isinstance(interval, NoInterval)
+    assert "the mean has no value in" in interval.reason
+    alone, two = part({1: [1.0]}), part({1: [1.0], 2: [2.0]}, weight=1.0)
+    assert interval_together([two], seed=1) == Interval(1.0, 2.0)
+    for parts, draws in (([alone, alone], 10), ([two], 0)):
+        assert isinstance(interval_together(parts, seed=1, draws=draws), NoInterval)
 
 
 def test_bca_bounds_of_one_task_are_those_of_the_task_with_the_same_draws():

@@ -51,20 +51,6 @@ def runs(pair, monkeypatch):
     return pair
 
 
-def test_evaluate_gives_typed_results(runs):
-    _, result = runs
-    assert (result.status, result.exit_code, result.errors) == ("done", 0, ())
-    (summary,) = result.summaries
-    assert summary.task == "interests"
-    assert summary.metrics["support"].n == 5
-    assert summary.not_comparable_because == (
-        "bundled sample data",
-        "--limit 5",
-        "judged by rule: lexical",
-    )
-    assert (result.folder / "interests" / "summary.json").exists()
-
-
 def test_options_are_given_by_the_command_s_names_and_progress_is_told(evaluate, tmp_path, capsys):
     result = evaluate(
         set={"interests.max_interests": 2},
@@ -224,15 +210,6 @@ def test_runs_are_compared_by_result_and_name(runs):
         package.compare([second])
     with pytest.raises(DataError, match="nothing to compare"):
         package.compare([])
-
-
-@pytest.mark.parametrize("metric", ["coverage", ["coverage"]])
-def test_metrics_to_compare_are_one_name_or_several_and_must_be_there(runs, metric):
-    (of_task,) = package.compare(runs, metric=metric).comparisons
-    assert of_task.main == ("coverage",)
-    assert list(of_task.runs[0].common) == ["coverage"]
-    with pytest.raises(UsageError, match="no task of these runs has a metric 'suport'"):
-        package.compare(runs, metric="suport")
 
 
 def test_runs_are_compared_by_a_slice_and_gated_first_minus_second(evaluate):

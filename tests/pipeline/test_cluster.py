@@ -39,7 +39,6 @@ FOUR = [node("a", cpus=8, gpus=4), node("b", cpus=8, gpus=4)]
     ("there", "each", "fit"),
     [
         ([], 1, 0),
-        ([node("a", gpus=0)], 1, 0),
         (FOUR, 1, 8),
         (FOUR, 3, 2),
         (FOUR, 4, 2),
@@ -128,9 +127,7 @@ def served(name="m", *, concurrency=None, whole=None):
     ("workers", "whole", "of_models", "opened"),
     [
         (None, None, [None], 2),
-        (5, None, [None], 5),
         (5, 3, [None], 3),
-        (None, 1, [None], 1),
         (6, None, [2], 2),
         (6, 4, [None, 3], 3),
         (6, 3, [5], 5),

@@ -6,11 +6,10 @@ import msgspec
 import pytest
 from builders.stages import SAY, Word, outcomes, say, word, words
 
-from harness.base.errors import Interrupted, ModelError, PluginError, UsageError
+from harness.base.errors import ModelError, PluginError, UsageError
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
 from harness.contracts.stage import Stage
-from harness.parsing import TextReader
 from harness.runs.journal import recorded
 
 SOON = 60
@@ -140,27 +139,6 @@ async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted, raise
     assert house.ended == []
 
 
-async def test_the_tail_of_a_stage_is_filled_by_the_next_stage_of_its_model(house, scripted):
-    house.prompts = SAY
-    second_was_asked = asyncio.Event()
-
-    def answer(request):
-        if request.messages[0].content == "say b1":
-            second_was_asked.set()
-        return "fine"
-
-    async def wait(item, desk):
-        if item.word == "a3":
-            await second_was_asked.wait()
-        return await say(item, desk)
-
-    stages = [stage(words("a1", "a2", "a3"), wait, "one"), stage(words("b1", "b2"), name="two")]
-    model = scripted("m", answer, concurrency=2)
-    records = await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
-    assert [len(records["one"]), len(records["two"])] == [3, 2]
-    assert asked(model).index("say b1") < asked(model).index("say a3")
-
-
 async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scripted):
     house.prompts = SAY
     all_were_asked, slow_ones = asyncio.Event(), asyncio.Barrier(4)
@@ -189,40 +167,6 @@ async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scr
     records = await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
     assert [len(records[name]) for name in ("slow", "before", "ready")] == [3, 1, 2]
     assert house.ended.index("before") < house.ended.index("slow")
-
-
-async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house, scripted):
-    house.prompts = SAY
-    in_flight, answers = [], asyncio.Event()
-
-    class Slow(scripted):
-        async def ask(self, request):
-            in_flight.append(request)
-            if len(in_flight) == 2:
-                asyncio.get_running_loop().call_soon(stop)
-            await answers.wait()
-            return await super().ask(request)
-
-    def stop():
-        house.executor.stop(Interrupted("enough"))
-        # The third question, which waits for a place, is refused before these two are answered.
-        asyncio.get_running_loop().call_later(0.05, answers.set)
-
-    async def ask_three(item, desk):
-        told = [desk.ask("candidate", "say", {"word": each}, read=TextReader()) for each in "xyz"]
-        return str(len(await asyncio.gather(*told)))
-
-    stages = [stage(words("a"), ask_three)]
-    with pytest.raises(Interrupted):
-        model = Slow("m", concurrency=2)
-        await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
-    assert sorted(asked(model)) == ["say x", "say y"]
-    assert house.journal(1, "say").read_bytes() == b""
-
-    again = scripted("m")
-    records = await house.run(stages, {"candidate": again})
-    assert asked(again) == ["say z"]
-    assert outcomes(records["say"]) == {"a": Done("3")}
 
 
 async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(

@@ -10,10 +10,10 @@ from builders.runs import make_task
 from builders.stages import make_benchmark, make_stage
 
 from harness.base.errors import PluginError, TaskError, UsageError
-from harness.contracts.identity import RECORDED, Identity
+from harness.contracts.identity import Identity
 from harness.contracts.model import Model
 from harness.contracts.task import RoleSpec
-from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded, other_players
+from harness.pipeline.roles import RoleBinder, other_players
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import (
     Spec,
@@ -38,24 +38,6 @@ from harness.pipeline.specs import (
 )  # fmt: skip
 def test_specs(text, kind, args):
     assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
-
-
-@pytest.mark.parametrize(
-    ("label", "kind", "name", "details", "told"),
-    [
-        ("replay", "openai", "small", {RECORDED: "d"}, "replay of openai:small"),
-        ("strict:replay", "openai", "small", {RECORDED: "d"}, "strict:replay of openai:small"),
-        ("replay", "replay", "replies.jsonl", {RECORDED: "d"}, "replay of replies.jsonl"),
-        ("replay:small", "replay", "small", {RECORDED: "d"}, "replay of small"),
-        ("openai:small", "openai", "small", {}, "openai:small"),
-    ],
-)
-def test_a_recording_is_called_by_who_was_recorded(label, kind, name, details, told):
-    model = FakeModel(Identity(kind=kind, name=name, details=details))
-    before = Binding(role="judge", label=label, model=model)
-    after = named_as_recorded(before)
-    assert after.label == told
-    assert after.key("run") == before.key("run")
 
 
 def test_an_argument_given_twice_is_refused():
@@ -269,22 +251,6 @@ def test_another_judge_than_the_task_s_is_named(roles, default, reasons):
     with_default = task(judge=RoleSpec(default=default))
     bound = bind(settings(roles=roles), with_default)
     assert list(other_players(bound, with_default, roles)) == reasons
-
-
-def test_roles_that_share_a_default_are_named_once_and_models_by_their_role():
-    bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge", "second")))
-    wanted = task(
-        judge=RoleSpec(default="org/big"),
-        second=RoleSpec(same_as="judge"),
-        writer=RoleSpec(default="org/pen"),
-    )
-    for roles, reasons in (
-        ({"judge": "other:a"}, ["judged by other:a, not by org/big"]),
-        ({"second": "other:a"}, ["judged by other:a, not by org/big"]),
-        ({"writer": "other:a"}, ["writer is other:a, not org/pen"]),
-    ):
-        bound = bind(settings(roles=roles), wanted, bench)
-        assert list(other_players(bound, wanted, roles)) == reasons
 
 
 @pytest.mark.parametrize(

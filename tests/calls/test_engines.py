@@ -372,14 +372,6 @@ async def test_shared_engines_stay_open_from_gate_to_gate_until_others_need_thei
     ]  # fmt: skip
 
 
-async def test_a_shared_engine_gives_way_to_one_that_needs_its_place_before_that_opens():
-    events = []
-    one, both = Engine("one", events, occupies="gpu:0"), Engine("both", events, occupies="gpu:0,1")
-    shared = SharedEngines(open=[one])
-    await shared.make_room([one, both], [one, both])
-    assert (shared.open, events) == ([], ["close one"])
-
-
 async def test_a_shared_engine_that_fails_to_close_says_so_after_the_others_are_closed():
     events = []
     bad = Engine("bad", events, fails_to_close=RuntimeError("stuck"))

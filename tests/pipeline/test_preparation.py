@@ -202,31 +202,6 @@ def test_a_benchmark_refuses_models_that_do_not_suit_its_data(monkeypatch):
     assert asked == [(3, 20, ["candidate"])]
 
 
-def no_data(*args, **options):
-    raise AssertionError("data were opened")
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"tasks": "interests,interests_short", "num_repeats": 2, "changes": {"window": 20}},
-        {"tasks": "perrec_easy_pairwise,perrec_easy_listwise"},
-    ],
-    ids=str,
-)
-def test_tasks_are_bound_elsewhere_as_they_were_prepared_and_no_data_are_opened(given, monkeypatch):
-    whole = prepared(**given)
-    monkeypatch.setattr(preparation, "open_dataset", no_data)
-    stages = {each.task.name: {stage.name for stage in each.stages} for each in whole.tasks}
-    bound = bind_tasks(whole.settings, load_plugins(), stages)
-    assert [one.task for one in bound] == [one.task for one in whole.tasks]
-    for here, there in zip(bound, whole.tasks, strict=True):
-        contexts = list(zip(here.contexts("run"), there.contexts("run"), strict=True))
-        assert contexts, here.task.name
-        assert all(one.key == other.key for one, other in contexts)
-        assert [one.number for one, _ in contexts] == [other.number for _, other in contexts]
-
-
 def test_a_stage_that_the_data_did_not_call_for_is_not_bound():
     (whole,) = prepared(tasks="perrec_easy_pairwise").tasks
     first = whole.stages[0].name

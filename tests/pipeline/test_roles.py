@@ -221,15 +221,6 @@ def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are(
     )
 
 
-def test_a_model_as_judge_is_asked_through_the_llm_adapter():
-    bound = bind(settings(roles={"judge": "other:big"}))
-    assert bound["judge"].judge.name == "llm"
-    assert [each.identity for each in bound["judge"].judge.models] == [
-        Identity(kind="other", name="big")
-    ]
-    assert bound["judge"].label == "other:big"
-
-
 @pytest.mark.parametrize(
     ("roles", "default", "reasons"),
     [

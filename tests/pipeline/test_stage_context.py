@@ -7,7 +7,7 @@ import pytest
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_contexts, make_stage
 
-from harness.base.errors import PluginError, TaskError, UsageError
+from harness.base.errors import TaskError, UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Sampling
 from harness.contracts.task import RoleSpec
@@ -187,13 +187,3 @@ def test_a_misspelt_sampling_is_the_commands_fault_or_the_tasks(made):
     assert type(caught.value) is UsageError
     with pytest.raises(TaskError, match="'judge' in stage 'weigh' of t"):
         made(roles={"judge": RoleSpec(sampling={"max_token": 5})})
-
-
-def test_a_judge_by_rule_has_no_model_to_ask(made):
-    by_rule = Binding(role="judge", label="lexical", model=None, judge=FakeJudge())
-    candidate = Binding(role="candidate", label="c", model=FakeModel(CANDIDATE))
-    weigh = made(bindings={"candidate": candidate, "judge": by_rule})[1]
-    assert weigh.models == ()
-    assert "model" not in weigh.components["roles"]["judge"]
-    with pytest.raises(PluginError, match="which is no model"):
-        weigh.model("judge")

@@ -222,13 +222,6 @@ to do: run `ray start --head` on one machine, and on each other `ray start --add
 """)
 
 
-def test_auto_is_what_the_variable_names(monkeypatch):
-    monkeypatch.setenv("RAY_ADDRESS", "nowhere")
-    with pytest.raises(UsageError, match="--ray_address cannot be used") as caught:
-        connect("auto")
-    assert caught.value.found == "nowhere"
-
-
 @pytest.mark.parametrize("address", ["", "foo", "foo:", ":1", "http://a:1", "a b:1", "a:1/x"])
 def test_an_address_that_is_none(address):
     with pytest.raises(UsageError, match="--ray_address cannot be used") as caught:

@@ -175,14 +175,6 @@ async def test_one_small_question_settles_a_doubt(reply, expected):
     assert model.asked == 1
 
 
-async def test_advice_stays_though_the_model_answers():
-    model = Asked(doubtful("server", "lists others", "did you mean 'n'?"))
-    assert await found_of(player(model)) == [
-        good("judge", f"{NAME}: {ANSWERS}"),
-        doubtful("judge", f"{NAME}: lists others", "did you mean 'n'?"),
-    ]
-
-
 async def test_an_engine_is_not_started_for_a_question():
     model = Asked(doubtful("gpu", "unknown"), occupies="gpu")
     await found_of(player(model), ask=True)

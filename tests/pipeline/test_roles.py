@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -40,14 +39,13 @@ def test_specs(text, kind, args):
     assert parse_spec(text) == Spec(kind=kind, args=args, rest=text.partition(":")[2])
 
 
-def test_an_argument_given_twice_is_refused():
-    with pytest.raises(UsageError, match="'a' is given twice"):
-        parse_args("a=1,a=2")
-
-
-def test_a_word_that_is_no_argument_is_refused():
-    with pytest.raises(UsageError, match="this is no argument"):
-        parse_args("http://localhost")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("a=1,a=2", "'a' is given twice"), ("http://localhost", "this is no argument")],
+)
+def test_what_is_no_argument_is_refused(text, says):
+    with pytest.raises(UsageError, match=says):
+        parse_args(text)
 
 
 @dataclass(eq=False)
@@ -150,14 +148,6 @@ def test_a_model_knows_whether_its_concurrency_was_asked_for(own, changes, limit
     bench = benchmark(("name", ("writer",), ()))
     bound = bind(settings(roles={"writer": f"fake:model=m{own}"}, **changes), bench=bench)
     assert bound["writer"].model.limited is limited
-
-
-@pytest.mark.parametrize("changes", [{"use_store": False}, {"store": Path("calls.sqlite")}])
-def test_a_model_that_asks_others_knows_the_store_of_the_run(changes):
-    bench = benchmark(("name", ("candidate",), ()))
-    plugins = Watched()
-    RoleBinder(settings(**changes), plugins).bind(task(), bench, bench.stages)
-    assert [one.store for one in plugins.seen] == [changes.get("store")]
 
 
 @pytest.mark.parametrize(
@@ -337,11 +327,6 @@ def test_a_candidate_that_answers_by_rule_has_no_place_for_the_tasks_judge():
             "  expected: --judge SPEC, as in --judge openai:model=NAME,base_url=URL\n"
             "  to do:    --judge lexical judges by word overlap, for demos and tests"
         )
-
-
-def test_the_option_beats_the_tasks_default():
-    bound = bind(settings(roles={"judge": "words"}), task(judge=RoleSpec(default="other:big")))
-    assert bound["judge"].judge.name == "words"
 
 
 def test_a_role_may_share_another_and_circles_are_named():

@@ -36,6 +36,17 @@ def test_a_new_folder_is_named_after_time_model_and_key(tmp_path: Path) -> None:
     assert folder.path.is_dir()
 
 
+def test_two_runs_in_one_second_get_two_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {RunFolder.create(tmp_path, "m", KEY).path.name for _ in range(3)}
+    assert len(names) == 3
+    stamps = {name.split("-")[0] for name in names}
+    if len(stamps) == 1:
+        first = f"{stamps.pop()}-m-01234567"
+        assert names == {first, f"{first}-2", f"{first}-3"}
+
+
 def test_an_output_path_that_is_a_file_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("")
     with pytest.raises(UsageError, match="runs cannot be stored here"):

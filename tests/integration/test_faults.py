@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from random import Random
 
 import pytest
 
@@ -63,28 +62,6 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
     asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
     # One line may have been torn; what no line holds may be among the run's own answers.
     assert len(asked) <= PEOPLE - kept + 1
-
-
-def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve):
-    server = serve(harness)
-    few = ("--limit", "4", *harness.pinned)
-    harness.run(*few, "--output_path", "before").ok()
-    store = harness.folder / "cache" / "calls.sqlite"
-    broken = store.read_bytes()[:4096] + Random(3).randbytes(40_000)
-    store.write_bytes(broken)
-    asked = server.count
-
-    one = harness.run(*few, "--output_path", "one").ok()
-    assert "the store of answered calls is damaged" in one.err
-    (aside,) = store.parent.glob("calls.sqlite.damaged-*[0-9]")
-    assert aside.name in one.err
-    assert aside.read_bytes() == broken
-    assert server.count == 2 * asked
-
-    two = harness.run(*few, "--output_path", "two").ok()
-    assert "damaged" not in two.err
-    assert server.count == 2 * asked
-    assert two.summary()["metrics"] == one.summary()["metrics"]
 
 
 STEERING = "\x1b]0;owned\x07\x1b[2J\x1b[31mno such key\x9b1A\r"

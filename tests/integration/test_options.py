@@ -42,18 +42,6 @@ def test_only_an_option_that_prompts_use_asks_anything_new(harness, serve):
     assert len(bodies(server, CANDIDATE)) == 2 * 6
 
 
-def test_sampling_given_on_the_command_line_is_the_candidates_alone(harness, serve):
-    server = serve(harness)
-    sampling = ("--gen_kwargs", "temperature=0.5,max_tokens=77", "--seed", "9")
-    done = harness.run(*sampling, "--limit", "6").ok()
-    candidate, judge = bodies(server, CANDIDATE), bodies(server, JUDGE)
-    assert len(candidate) == 6 and len(judge) > 0
-    assert {(one["temperature"], one["max_tokens"]) for one in candidate} == {(0.5, 77)}
-    assert {(one["temperature"], one["max_tokens"]) for one in judge} == {(0.0, 256)}
-    assert all("seed" in one for one in candidate) and not any("seed" in one for one in judge)
-    assert "changed by --gen_kwargs" in done.summary()["not_comparable_because"]
-
-
 def test_one_engine_at_a_time_asks_the_candidate_everything_first(harness, serve):
     server = serve(harness, latency=0.01)
     both = "interests,interests_short"

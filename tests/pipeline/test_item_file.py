@@ -106,6 +106,14 @@ def test_memory_does_not_grow_with_the_items(monkeypatch, tmp_path, by_user):
     assert peak(7_500) < 1.15 * few
 
 
+def test_all_ids_that_come_again_in_another_run_are_found(little, tmp_path):
+    items = words(2_000)
+    again = [Word(id=item.id, user="other") for item in items[:100]]
+    made = made_of([*items, *again], tmp_path, by_user=False)
+    assert made.repeated() == {hash(item.id) for item in again}
+    made.close()
+
+
 def stage(*items: Word) -> Stage:
     async def say(item, desk):
         return item.word

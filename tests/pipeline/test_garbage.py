@@ -2,6 +2,7 @@ import gc
 
 import pytest
 
+from harness.base.errors import HarnessError
 from harness.pipeline.garbage import RARELY, rare_collection
 
 
@@ -29,3 +30,16 @@ def test_of_overlapping_runs_the_last_one_restores_what_was_before(threshold):
     assert gc.get_threshold() == (RARELY, 10, 10)
     second.__exit__(None, None, None)
     assert gc.get_threshold() == (700, 10, 10)
+
+
+async def test_a_worker_on_a_cluster_collects_as_rarely_as_a_run(threshold, monkeypatch):
+    worker = pytest.importorskip("harness.pipeline.executors.ray_worker")
+    monkeypatch.setattr(worker, "take_keys", lambda keys: None)
+    gc.set_threshold(700, 10, 10)
+
+    def decoded(order, node):
+        raise HarnessError("an order that cannot be read")
+
+    monkeypatch.setattr(worker, "decoded", decoded)
+    await worker.HarnessWorker().begin("1.1", b"", None, None, None)
+    assert gc.get_threshold() == (RARELY, 10, 10)

@@ -115,6 +115,15 @@ async def test_what_fails_at_the_timer_is_raised_at_every_later_call_and_no_half
     assert read(tmp_path / "j") == [("u", "a", 1)]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_reported_at_close_with_what_to_do() -> None:
+    journal = JournalWriter(Path("/dev/full"))
+    journal.append(record(1, "u", "a"))
+    with pytest.raises(StorageError, match="No space left on device") as caught:
+        journal.close()
+    assert "free some space" in str(caught.value)
+
+
 def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageError, match="cannot write"):

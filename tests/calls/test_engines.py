@@ -78,6 +78,22 @@ async def test_two_engines_of_one_resource_are_never_open_together():
     ]  # fmt: skip
 
 
+async def test_workers_that_ask_two_engines_in_a_loop_go_in_rounds():
+    events = []
+    one, two = Engine("one", events), Engine("two", events)
+    room = room_for(events)
+
+    async def worker():
+        for _ in range(2):
+            await call(room, one, events)
+            await call(room, two, events)
+
+    await asyncio.gather(*(worker() for _ in range(5)))
+    opened = [event for event in events if event.startswith("open")]
+    assert opened == ["open one", "open two", "open one", "open two"]
+    assert events.count("call one") == events.count("call two") == 10
+
+
 async def test_models_without_a_resource_stand_beside_each_other_unless_told():
     events = []
     one, two = Engine("one", events, occupies=None), Engine("two", events, occupies=None)

@@ -79,18 +79,8 @@ async def say(item, desk):
     for _ in range(600 if slow else 0):
         if not (HERE / "go").exists():
             await asyncio.sleep(0.05)
-    if kind == "break" and not (HERE / "mended").exists():
-        raise KeyError("shelf")
     if kind == "peek":
         return str(desk.options.undeclared)
-    if kind == "half":
-        return "half of an emoji: \\ud83d"
-    if kind == "number":
-        return 3
-    if kind == "cancelled":
-        inner = asyncio.ensure_future(asyncio.sleep(60))
-        inner.cancel()
-        await inner
     if kind == "die" and (HERE / "die").exists():
         if (HERE / "die").is_file():
             (HERE / "die").unlink()

@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from harness.base.errors import BudgetSpent
 from harness.calls.budget import Claim, Meter
-from harness.calls.client import Client
 from harness.calls.leases import Account, Lease, Purse, Recall, Spent, Used, WorkerGivenUp, none_of
-from harness.calls.own_answers import Answer
-from harness.calls.policy import Budget, Patience
+from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable
 from harness.contracts.identity import Identity
-from harness.contracts.model import CallError, Model, Reply, Request, Usage
+from harness.contracts.model import Reply, Usage
 
 MODEL = Identity(kind="openai", name="m")
 ASKED = make_request("hällo", max_tokens=100)
@@ -63,18 +61,6 @@ async def test_a_portion_pays_for_at_least_one_attempt_and_at_most_64():
     assert await many.more("a", account(budget), Used(calls=1, cost=0.5)) == Lease(
         number=1, bound=Budget(calls=64, cost=32.0)
     )
-
-
-async def test_only_what_an_attempt_lacks_is_leased():
-    budget = Budget(calls=8, tokens=800)
-    purse = Purse(budget, recall=nobody)
-    first = await purse.more("a", account(budget), Used(calls=1, tokens=1))
-    assert first == Lease(number=1, bound=Budget(calls=2, tokens=200))
-    # In flight the tokens grew beyond the lease: (800 - 230) / 4 on top of the 230.
-    then = await purse.more(
-        "a", account(budget, lease=first, calls=1, tokens=230), Used(calls=2, tokens=231)
-    )
-    assert then == Lease(number=2, bound=Budget(calls=2, tokens=372))
 
 
 async def test_what_was_used_before_there_were_workers_counts():
@@ -248,20 +234,6 @@ async def test_money_that_others_have_in_flight_is_waited_for():
     assert "at most 0.00361 USD" in str(caught.value)
 
 
-async def test_who_has_money_in_flight_itself_waits_for_it_when_nobody_else_has_any():
-    house = House(Budget(cost=1.5 * DEAREST), names="ab", prices=PRICES)
-    first = await house.claim("a")
-    second = asyncio.create_task(house.claim("a"))
-    await all_wait()
-    assert not second.done()
-    assert house.said == [
-        "what is left of --max_cost pays for 1 call at the highest possible cost: no more are "
-        "sent at a time"
-    ]
-    house.meters["a"].settle(first, Reply(text="a", usage=Usage(prompt_tokens=100)))
-    assert (await asyncio.wait_for(second, 60)).most == pytest.approx(DEAREST, abs=1e-12)
-
-
 async def test_the_error_says_what_counts_as_used_because_workers_were_lost():
     house = House(Budget(calls=32), names="ab")
     await house.attempt("a")  # it holds 32 / 8, and nobody will know of the three
@@ -308,66 +280,7 @@ async def test_a_lease_on_its_way_comes_back_only_after_who_asked_for_it_took_a_
     assert (await gives).lease == Lease(number=1, bound=Budget(calls=1))
 
 
-async def test_a_meter_that_is_closed_waits_for_no_lease():
-    asked = asyncio.Event()
-
-    async def never(held: Account, wanted: Used) -> Lease:
-        asked.set()
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    meter = Meter(Budget(calls=1), more=never)
-    assert meter.claim(MODEL, ASKED) is None
-    await asked.wait()
-    waits = asyncio.create_task(meter.freed())
-    await asyncio.sleep(0)
-    meter.close()
-    await asyncio.wait_for(waits, 60)
-
-
 # With clients
-
-
-class Numbered(Model):
-    """A model of one worker, whose every third attempt fails for now."""
-
-    def __init__(self) -> None:
-        self.identity = Identity(kind="script", name="m")
-        self.attempts = 0
-
-    async def ask(self, request: Request) -> Reply:
-        self.attempts += 1
-        await asyncio.sleep(0)
-        if self.attempts % 3 == 0:
-            raise CallError("server_error", "for now", retryable=True)
-        return Reply(text="ok")
-
-
-async def test_three_clients_send_as_many_attempts_as_the_budget_allows():
-    house = House(Budget(calls=40))
-    patience = Patience(first_delay=0.0001, longest_delay=0.0001)
-    models = {name: Numbered() for name in house.names}
-    clients = {
-        name: Client(store=None, run_id="r1", patience=patience, meter=house.meters[name])
-        for name in house.names
-    }
-    ask = [
-        clients[name].ask(
-            models[name], make_request(f"{name} {number}"), role="candidate", stage="s"
-        )
-        for name, count in (("a", 2), ("b", 30), ("c", 30))
-        for number in range(count)
-    ]
-    answers = await asyncio.gather(*ask, return_exceptions=True)
-    assert sum(model.attempts for model in models.values()) == 40
-    assert {type(one) for one in answers} == {Answer, BudgetSpent}
-    assert {str(one) for one in answers if isinstance(one, BudgetSpent)} == {
-        "the budget of calls is spent\n"
-        "  found:    40 calls used\n"
-        "  expected: at most 40\n"
-        "  to do:    run the same command with a larger budget: it continues where this run stopped"
-    }
-    assert house.purse.used() == Used(calls=40)
 
 
 # Any workers, any order

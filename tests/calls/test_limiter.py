@@ -57,14 +57,6 @@ async def test_up_to_a_twentieth_of_the_answers_may_be_refused(clock):
     assert limiter.limit == 14
 
 
-async def test_the_first_answers_are_compared_with_fifty(clock):
-    limiter = Limiter(4, clock=clock)
-    learn(limiter, *LIMITED * 2)
-    assert limiter.limit == 4
-    learn(limiter, *LIMITED)
-    assert limiter.limit == pytest.approx(2.8)
-
-
 async def test_refusals_are_compared_with_what_is_in_flight(clock):
     limiter = Limiter(300, clock=clock)
     await waiting(limiter, 300)
@@ -102,23 +94,6 @@ async def test_a_round_trip_has_one_cut(clock):
     assert limiter.limit == pytest.approx(49)
 
 
-async def test_a_server_that_lets_nothing_through_is_asked_less_each_round_trip(clock):
-    limiter = Limiter(100, clock=clock)
-    limits = []
-    for second in range(4):
-        clock.now = float(second)
-        for _ in range(50):
-            limiter.learn("rate limit", sent=clock.now)
-        limits.append(int(limiter.limit))
-    assert limits == [70, 49, 34, 24]  # 100 x 0.7, once a second as long as nothing succeeds
-
-
-async def test_a_limit_of_one_is_not_cut(clock):
-    limiter = Limiter(1, clock=clock)
-    learn(limiter, *LIMITED * 3)
-    assert (limiter.report()["cuts"], limiter.report()["throttled"]) == (0, None)
-
-
 async def test_a_round_grows_by_a_tenth_up_to_the_last_cut_and_then_by_one(clock):
     limiter = Limiter(100, clock=clock)
     learn(limiter, *LIMITED * 3)
@@ -141,17 +116,6 @@ async def test_a_small_limit_grows_by_one_a_round(clock):
     assert limiter.limit == pytest.approx(2.8 + 1 / 2.8 + 1 / 3.157 + 1 / 3.474, abs=0.001)
 
 
-async def test_growth_admits_those_who_wait(clock):
-    limiter = Limiter(2, clock=clock)
-    learn(limiter, *LIMITED * 3)
-    tasks = await waiting(limiter, 2)
-    assert granted(tasks) == [True, False]
-    clock.now = 102.0
-    learn(limiter, *OK)
-    await all_wait()
-    assert granted(tasks) == [True, True]
-
-
 async def test_more_than_a_twentieth_of_trouble_holds_growth_up_and_cuts_nothing(clock):
     limiter = Limiter(100, clock=clock)
     learn(limiter, *LIMITED * 3)
@@ -168,15 +132,6 @@ def refused(limiter: Limiter, times: int, **more: float) -> None:
         limiter.learn("rate limit", sent=asyncio.get_running_loop().time(), **more)
 
 
-def test_few_refusals_hold_nobody_up():
-    async def work() -> None:
-        limiter = Limiter(8)
-        refused(limiter, 2, pause=30.0)
-        await limiter.acquire()
-
-    assert in_virtual_time(work())[1].now == 0.0
-
-
 @pytest.mark.parametrize("waits", [(30.0,), (10.0, 30.0), (30.0, 10.0)])
 def test_many_hold_all_up_as_long_as_the_longest_wait(waits):
     async def work() -> None:
@@ -187,19 +142,6 @@ def test_many_hold_all_up_as_long_as_the_longest_wait(waits):
         await asyncio.gather(*[limiter.acquire() for _ in range(8)])
 
     assert in_virtual_time(work())[1].now == pytest.approx(30.0)
-
-
-def test_who_waits_for_a_place_after_a_pause_sets_no_timers():
-    async def work() -> None:
-        limiter = Limiter(2)
-        refused(limiter, 3, pause=1.0)
-        await limiter.acquire()  # the one place, for the next three seconds
-        waits = asyncio.create_task(limiter.acquire())
-        await asyncio.sleep(3.0)
-        limiter.release()
-        await waits
-
-    assert in_virtual_time(work())[1].timers <= 5
 
 
 def test_below_the_ceiling_requests_are_spread_over_a_round_trip():
@@ -236,16 +178,6 @@ async def test_dismissing_sends_away_who_waits(clock):
     with pytest.raises(ValueError, match="over"):
         await limiter.acquire()
     assert limiter.busy == 0
-
-
-async def test_who_is_cancelled_when_just_dismissed_gives_no_place_back(clock):
-    limiter = Limiter(1, clock=clock)
-    await limiter.acquire()
-    (task,) = await waiting(limiter, 1)
-    limiter.dismiss(ValueError("over"))
-    task.cancel()
-    await all_wait()
-    assert limiter.busy == 1
 
 
 async def test_the_report_says_what_happened_and_why_and_stays_short(clock):

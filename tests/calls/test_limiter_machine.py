@@ -28,7 +28,6 @@ from harness.contracts.model import CallError, Model, Reply, Request, Usage
 PRICES = PriceTable(models={"script:*": Price(input=2.0, output=10.0)})
 DEAREST = 0.001434
 """200 tokens for the template, 16 for the message and 1 byte of it at 2, and 100 at 10."""
-MOST = 2
 NAMES = st.sampled_from(["one", "two"])
 TROUBLES = {"server_error": 0.0, "connection": DEAREST, "timeout": DEAREST}
 """What an attempt that ends so counts as: lost ones may have been billed."""

@@ -11,7 +11,7 @@ import pytest
 from builders.loops import all_wait
 from builders.requests import make_request
 
-from harness.base.errors import Interrupted, ModelError
+from harness.base.errors import ModelError
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.own_answers import Answer, OwnAnswer, OwnAnswers
@@ -173,15 +173,6 @@ async def test_equal_questions_of_three_workers_are_asked_once_by_their_owner():
     assert [house.clients[name].meter.calls for name in house.ranked()] == [1, 0, 0]
 
 
-async def test_equal_questions_of_one_worker_are_sent_to_the_owner_once():
-    house = House()
-    owner, other, _ = house.ranked()
-    await asyncio.gather(*[house.ask(other, asker=f"item {number}") for number in range(3)])
-    assert house.sent == [(other, owner)]
-    assert house.asked() == {owner: 1}
-    assert house.usage() == ONCE
-
-
 async def test_a_failure_is_shared_too():
     house = House()
     owner, other, _ = house.ranked()
@@ -202,23 +193,16 @@ async def test_what_ends_the_owner_ends_who_waits_for_it():
         await house.ask(other)
 
 
-async def test_the_calls_of_the_candidate_are_made_by_each_worker():
-    house = House()
-    await asyncio.gather(*[house.ask(name, role="candidate") for name in NAMES])
+@pytest.mark.parametrize(
+    ("scope", "more"),
+    [("run", {"role": "candidate"}), ("call", {}), ("run", {"refresh": True})],
+    ids=["of the candidate", "by rule", "past the store"],
+)
+async def test_calls_that_each_worker_makes_itself(scope, more):
+    house = House(scope=scope)
+    await asyncio.gather(*[house.ask(name, **more) for name in NAMES])
     assert house.asked() == {"a": 1, "b": 1, "c": 1}
     assert house.sent == []
-
-
-async def test_a_model_that_answers_by_rule_is_asked_by_each_worker():
-    house = House(scope="call")
-    await asyncio.gather(*[house.ask(name) for name in NAMES])
-    assert house.asked() == {"a": 1, "b": 1, "c": 1}
-
-
-async def test_a_question_that_is_repeated_past_the_store_is_asked_by_its_own_worker():
-    house = House()
-    await asyncio.gather(*[house.ask(name, refresh=True) for name in NAMES])
-    assert house.asked() == {"a": 1, "b": 1, "c": 1}
 
 
 async def test_when_the_owner_dies_in_flight_the_next_one_asks():
@@ -277,15 +261,6 @@ async def test_who_is_cancelled_leaves_the_question_to_the_next_item_of_its_work
     await asyncio.sleep(0)
     house.models[owner].may.set()
     assert (await second).reply.text == owner
-
-
-async def test_a_worker_that_stops_asks_nobody():
-    house = House()
-    _, other, _ = house.ranked()
-    house.clients[other].stop(Interrupted("interrupted"))
-    with pytest.raises(Interrupted):
-        await house.ask(other)
-    assert house.sent == []
 
 
 async def test_an_answer_from_elsewhere_is_kept_for_later_questions_and_later_sessions(tmp_path):
@@ -358,14 +333,6 @@ async def test_a_question_to_the_owner_before_is_asked_by_the_one_that_has_come(
     )  # fmt: skip
     answer = await house.clients[following].answer(house.models[following], question)
     assert (answer.reply.text, house.sent) == (owner, [(following, owner)])
-
-
-async def test_a_worker_asks_only_those_before_it_that_have_owned_a_call():
-    house = House()
-    owner, *_ = came_late(house)
-    house.join(owner)
-    await house.ask(owner)
-    assert house.sent == [] and house.asked() == {owner: 1}
 
 
 async def test_an_earlier_owner_whose_call_is_cancelled_leaves_it_to_the_one_that_came():

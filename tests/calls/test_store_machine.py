@@ -18,9 +18,7 @@ from simulated.loop import Clock
 
 from harness.base import clock
 from harness.calls import store as store_module
-from harness.calls.own_answers import Answer, OwnAnswers
 from harness.calls.store import Store
-from harness.contracts.model import Reply
 
 USERS = st.integers(0, 1)
 NUMBERS = st.integers(0, 9)
@@ -230,58 +228,5 @@ class Stores(RuleBasedStateMachine):
         assert dict(rows) == self.kept
 
 
-class Sessions(RuleBasedStateMachine):
-    """The answers of a run: an earlier session's is given back, and never one of this session."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.place = TemporaryDirectory()
-        self.store = Store.open(Path(self.place.name) / "answers.sqlite")
-        self.kept: dict[str, tuple[int, str, int]] = {}
-        self.session = 0
-        self.begin()
-
-    def teardown(self) -> None:
-        self.store.close()
-        self.place.cleanup()
-
-    @rule()
-    def begin(self) -> None:
-        self.session += 1
-        self.own = OwnAnswers(self.store, session=self.session)
-
-    @rule(number=st.integers(0, 4), asker=st.sampled_from(["one", "other"]), attempts=NUMBERS)
-    def keep(self, number: int, asker: str, attempts: int) -> None:
-        name = key(number).hex()
-        reply = Reply(text=f"{number}")
-        answer = Answer(reply=reply, key=name, source="model", attempts=attempts)
-        self.own.keep(asker, answer)
-        self.kept[name] = (self.session, asker, attempts)
-
-    @rule(number=st.integers(0, 4))
-    def another_version_wrote(self, number: int) -> None:
-        self.store.put(key(number), b"[1]")
-        self.kept.pop(key(number).hex(), None)
-
-    @invariant()
-    def agrees(self) -> None:
-        for number in range(5):
-            name = key(number).hex()
-            found = asyncio.run(self.own.earlier(name))
-            session, asker, attempts = self.kept.get(name, (self.session, "", 0))
-            if session == self.session:
-                assert found is None
-            else:
-                assert found is not None
-                assert (found.session, found.asker) == (session, asker)
-                assert (found.answer.attempts, found.answer.reply) == (
-                    attempts, Reply(text=f"{number}"),
-                )  # fmt: skip
-
-
 def test_a_store_answers_as_two_dicts() -> None:
     run_machine(Stores, examples=40, steps=25)
-
-
-def test_a_session_is_given_the_answers_of_earlier_ones() -> None:
-    run_machine(Sessions, examples=15, steps=15)

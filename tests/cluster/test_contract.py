@@ -58,39 +58,6 @@ def test_a_stage_begins_when_all_items_of_the_stages_before_it_are_recorded(runs
 
 
 @BOTH
-def test_each_failure_has_its_type_and_its_cause_and_is_counted(runs, serve, executor):
-    by_end = {
-        "1": faults.status(400), "2": faults.TRUNCATED, "3": faults.FILTERED,
-        "4": faults.NULL_CONTENT,
-    }  # fmt: skip
-    serve(faults=lambda one: by_end.get(one.body["messages"][-1]["content"][-1:]))
-    kinds = ["a 0", "b 1", "c 2", "d 3", "e 4", "break 5", "half 6", "number 7", "cancelled 8"]
-    runs.words(*kinds)
-    done = runs.run(executor, max_failures=ANY_NUMBER)
-    assert done.status == "done"
-    found = {
-        line["id"]: (line["outcome"]["type"], line["outcome"].get("cause"))
-        for line in current_lines(done.folder, "say")
-    }
-    assert found == {
-        "000": ("done", None),
-        "001": ("call_failed", "bad_request"),
-        "002": ("unreadable", "truncated"),
-        "003": ("unreadable", "refused"),
-        "004": ("call_failed", "no_content"),
-        "005": ("broken", "KeyError"),
-        "006": ("broken", "unwritable_value"),
-        "007": ("broken", "wrong_type"),
-        "008": ("broken", "CancelledError"),
-    }
-    counted = dict(done.summaries[0].stages["say"].failures)
-    assert sum(counted.values()) == 8
-    assert counted["KeyError"] == counted["bad_request"] == 1
-    missing = done.summaries[0].metrics["length"].missing
-    assert sum(missing.values()) == 8 and missing["say/unwritable_value"] == 1
-
-
-@BOTH
 def test_too_many_failures_give_the_task_up_and_count_on_when_it_goes_on(runs, serve, executor):
     server = serve(faults=faults.where("say", faults.status(400)), latency=0.01)
     runs.words(*(f"w {number}" for number in range(400)))
@@ -180,21 +147,6 @@ def test_what_ended_without_an_answer_is_asked_again_by_the_same_command(runs, s
 
 
 @BOTH
-def test_items_whose_code_broke_are_worked_again_by_the_same_command(runs, serve, executor):
-    serve()
-    runs.words("a", "break it", "b", "break that", "c")
-    first = runs.run(executor, max_failures=ANY_NUMBER)
-    assert outcomes(current_lines(first.folder, "say")) == {
-        "000": "a", "001": "KeyError", "002": "b", "003": "KeyError", "004": "c",
-    }  # fmt: skip
-    (runs.package / "mended").touch()
-    done = runs.run(executor, max_failures=ANY_NUMBER, resume=first.folder)
-    assert outcomes(current_lines(done.folder, "say")) == of_items(
-        ["a", "break it", "b", "break that", "c"]
-    )
-
-
-@BOTH
 @pytest.mark.parametrize(
     ("word", "problem"),
     [
@@ -242,16 +194,6 @@ def test_ctrl_c_twice_waits_for_nothing(runs, serve, executor):
     assert process.returncode == 130, shown
     server.faults = ()
     assert runs.run(executor).status == "done"
-
-
-@BOTH
-def test_items_that_are_gone_are_taken_back(runs, serve, executor):
-    serve()
-    runs.words(*WORDS[:6])
-    first = runs.run(executor, max_calls=3)
-    runs.words(*WORDS[:2])
-    done = runs.run(executor, resume=first.folder)
-    assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS[:2])
 
 
 @BOTH

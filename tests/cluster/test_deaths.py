@@ -52,21 +52,6 @@ def test_questions_of_an_owner_that_dies_are_asked_by_another_worker(runs, serve
     assert len(kept) == 7  # the memo has one value for each, whichever worker wrote it
 
 
-def test_a_worker_that_dies_at_an_item_is_replaced_and_nothing_is_lost(runs, serve):
-    server = serve(latency=0.02)
-    words = [*WORDS[:20], "die here", *WORDS[20:]]
-    runs.words(*words)
-    (runs.package / "die").touch()
-    done = runs.run("ray", workers=2)
-    assert done.status == "done" and not (runs.package / "die").exists()
-    assert [line for line in runs.problems if "died" in line]
-    assert outcomes(current_lines(done.folder, "say")) == {
-        f"{number:03}": word for number, word in enumerate(words)
-    }
-    # What the dead worker had in flight or had not written is asked again, and nothing else.
-    assert server.count < 2 * len(words)
-
-
 def test_a_worker_that_hangs_is_killed_and_replaced(runs, serve, monkeypatch):
     monkeypatch.setattr(ray_executor, "SILENT_SECONDS", 3.0)
     hung = []

@@ -6,7 +6,6 @@ import json
 import re
 
 import pytest
-from builders.clusters import NODE
 from builders.toys import current_lines
 
 from harness.base.hashing import stable_int
@@ -178,34 +177,3 @@ def compare(runs, serve):
 )
 def test_both_executors_give_the_same_numbers(compare, tasks, limit, counts):
     compare(tasks, limit, *counts)
-
-
-def test_four_nodes_give_the_same_numbers(compare, cluster):
-    import ray
-
-    def actors():
-        return ray._private.state.actors()
-
-    before, more = set(actors()), [cluster.add_node(**NODE) for _ in range(2)]
-    try:
-        cluster.wait_for_nodes()
-        compare("gist_synthetic", 8, None)
-        new = [one for key, one in actors().items() if key not in before]
-        workers = [one for one in new if one["ActorClassName"] == "HarnessWorker"]
-        assert len({one["Address"]["NodeID"] for one in workers}) == len(workers) == 4
-    finally:
-        for node in more:
-            cluster.remove_node(node)
-
-
-def test_answers_by_rule_are_the_same(runs):
-    """No server is asked: workers answer themselves."""
-    found = []
-    for executor in ("local", "ray"):
-        done = runs.run(
-            executor, tasks="horizon", model="baseline", model_args=None, roles={},
-            data="sample", limit=2, output_path=runs.folder / executor,
-        )  # fmt: skip
-        assert done.status == "done"
-        found.append(results(done.folder)[:2])
-    assert found[0] == found[1]

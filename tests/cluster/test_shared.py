@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from builders.clusters import living_workers
-from builders.toys import asked, current_lines, outcomes
+from builders.toys import asked, current_lines
 
 from harness.runs.journal_parts import journal_parts
 from harness.testing import faults
@@ -30,21 +30,6 @@ def test_exactly_as_many_calls_are_sent_as_the_budget_has(runs, serve, workers):
     assert sum(server.answered.values()) == 40 + 7
 
 
-def test_no_more_money_is_spent_than_the_budget_has(runs, serve):
-    """An answer costs 50 of at most 64 tokens at one cent each, so that 10 cost 5."""
-    usage = {"prompt_tokens": 0, "completion_tokens": 50, "total_tokens": 50}
-    reply = {"message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}
-    body = {"id": "c", "choices": [{"index": 0, **reply}], "usage": usage}
-    server = serve(faults=lambda _: faults.Fault(body=body, delay=0.02))
-    runs.words(*WORDS)
-    prices = {f"openai:{name}": {"input": 0, "output": 10_000} for name in ("candidate", "referee")}
-    done = runs.run("ray", workers=4, prices=prices, max_cost=5.2)
-    assert done.status == "failed" and "cost" in str(done.errors[0])
-    assert server.count == 10  # what is left after 9 pays for one more, which may cost 0.64
-    (cost,) = done.costs.values()
-    assert cost.paid == pytest.approx(5.0)
-
-
 @pytest.mark.parametrize(("concurrency", "workers"), [(8, 4), (4, 3)])
 def test_workers_share_the_concurrency(runs, serve, concurrency, workers):
     server = serve(latency=0.2)
@@ -52,16 +37,6 @@ def test_workers_share_the_concurrency(runs, serve, concurrency, workers):
     done = runs.run("ray", workers=workers, concurrency=concurrency)
     assert done.status == "done"
     assert concurrency / 2 <= server.most_in_flight <= concurrency
-
-
-def test_workers_share_the_concurrency_of_a_model(runs, serve):
-    server = serve(latency=0.2)
-    runs.words(*(f"w {number}" for number in range(20)))
-    few = f"base_url={runs.url},revision=1,concurrency=2"
-    roles = {"referee": f"openai:model=referee,{few}"}
-    done = runs.run("ray", workers=6, model_args=f"model=candidate,{few}", roles=roles)
-    assert done.status == "done"
-    assert server.most_in_flight == 2
 
 
 def test_equal_questions_are_asked_once_by_all_workers(runs, serve):
@@ -83,21 +58,6 @@ def test_equal_questions_are_asked_once_by_all_workers(runs, serve):
     assert len(calls) == 40
     # One of those who asked paid, and only one.
     assert sum(call.get("source", "model") == "model" for call in calls) == 7
-
-
-def test_a_memo_has_one_value_for_all_workers(runs, serve):
-    serve(latency=0.05)
-    runs.words(*WORDS)
-    done = runs.run("ray", workers=4)
-    held = outcomes(current_lines(done.folder, "judge"))
-    by_kind = {}
-    for number, word in enumerate(WORDS):
-        by_kind.setdefault(word.partition(" ")[0], set()).add(held[f"{number:03}"])
-    assert all(len(values) == 1 for values in by_kind.values()) and len(by_kind) == 7
-    # Another run with the same store finds what this one kept, on the other executor too.
-    other = runs.run("local")
-    assert other.folder != done.folder
-    assert outcomes(current_lines(other.folder, "judge")) == held
 
 
 def test_items_that_a_slow_worker_has_not_begun_are_worked_by_another(runs, serve):

@@ -56,6 +56,14 @@ class Harness:
         ]  # fmt: skip
 
     @property
+    def pinned(self) -> tuple[str, ...]:
+        """Options under which answers of one run may serve another."""
+        return (
+            "--model_args", f"base_url={self.url},model={CANDIDATE},revision=1",
+            "--judge", f"openai:base_url={self.url},model={JUDGE},revision=1",
+        )  # fmt: skip
+
+    @property
     def environment(self) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HARNESS_", "OPENAI_"))}
         own = {"HARNESS_CACHE": "cache", "HARNESS_DOWNLOADS": "downloads"}

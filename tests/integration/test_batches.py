@@ -290,22 +290,3 @@ def test_a_torn_note_of_what_was_asked_costs_nothing(batched, serve):
     again = requests(batched, "again.jsonl")
     assert again.json["requests"][0]["stages"] == {"interests/name": PEOPLE}
     assert replies(batched, "one.out").out.startswith("12 replies imported\n")
-
-
-def test_members_of_a_panel_are_asked_in_batches_one_after_the_other(batched, serve):
-    said = {"first": "1", "second": "1", "third": "NONE"}
-    server = serve(answer=lambda body: said.get(body["model"]) or batched.answer(body))
-    panel = "+".join(f"openai:base_url={batched.url},model={name}" for name in said)
-    asked = []
-    for number in range(4):
-        found = requests(batched, "ask.jsonl", "--judge", f"panel:{panel}", limit=2).ok()
-        asked += [file["model"] for file in found.json["requests"]]
-        service(batched, server, "ask.jsonl", f"{number}.out")
-        assert replies(batched, f"{number}.out").code == 0
-        (batched.folder / "ask.jsonl").unlink()
-    assert asked == ["openai:candidate-model", "openai:first", "openai:second", "openai:third"]
-    arguments = batched.arguments("--limit", "2", "--judge", f"panel:{panel}")[3:]
-    batched.here(*arguments).ok()
-    verdicts = [record["judged"][0] for record in batched.records("support")]
-    assert {tuple(one["verdict"]["chosen"]) for one in verdicts} == {(0,)}
-    assert {len(one["votes"]) for one in verdicts} == {3}

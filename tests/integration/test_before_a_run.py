@@ -1,6 +1,5 @@
 """Nothing is paid before every role was looked at, and a corrected command goes on."""
 
-import json
 import time
 
 import pytest
@@ -72,25 +71,6 @@ def test_a_stage_that_is_recorded_needs_its_server_no_more(harness, serve):
     assert ended.code == 0, ended.err
 
 
-def test_roles_are_looked_at_though_the_data_cannot_be_loaded(harness, serve, dead):
-    server = serve()
-    harness.url = server.url
-    ended = harness.run("--judge", judge_at(dead), data="no-such-folder")
-    assert (ended.code, server.asked_if_thinking, server.count) == (1, 0, 0)
-    said = " ".join(ended.err.split())
-    assert said.index("no-such-folder") < said.index(f"{dead} cannot be reached")
-    assert not (harness.folder / "runs").exists()
-
-
-def test_a_missing_version_in_the_address_gets_its_hint(harness, serve):
-    server = serve(models=status(404), thinks=status(404))
-    harness.url = server.url.removesuffix("/v1")
-    ended = harness.run("--judge", "lexical")
-    assert ended.code == 1
-    assert f"{harness.url} does not list its models (404); a small question failed: " in ended.err
-    assert f"to do:    base_url={harness.url}/v1 is the usual form" in ended.err
-
-
 def test_a_dry_run_asks_servers_only_if_told(harness, dead):
     harness.url = dead
     ended = harness.run("--judge", "lexical", "--dry_run")
@@ -99,29 +79,3 @@ def test_a_dry_run_asks_servers_only_if_told(harness, dead):
     assert (ended.code, "cannot be reached" in ended.err) == (1, True)
     ended = harness.run("--judge", "lexical", "--check_servers")
     assert ended.code == 2
-
-
-def thinking_calls(harness):
-    """The attempts at the small question, by player, in the only run folder's last session."""
-    (folder,) = harness.folders
-    usage = json.loads((folder / "manifest.json").read_text())["sessions"][-1]["usage"]
-    return {name: use["attempts"] for name, use in usage.items() if name.startswith("thinking, ")}
-
-
-def test_a_model_in_doubt_is_asked_the_same_question_and_it_counts(harness, serve):
-    server = serve(models=["another"])
-    harness.url = server.url
-    args = f"base_url={server.url},model={CANDIDATE},thinking=false"
-    ended = harness.run("--judge", "lexical", "--model_args", args)
-    assert ended.code == 0, ended.err
-    assert (server.asked_if_thinking, server.count) == (1, PEOPLE)
-    assert thinking_calls(harness) == {f"thinking, openai:{CANDIDATE}": 1}
-
-
-def test_a_listed_model_that_refuses_the_question_ends_the_run(harness, serve):
-    server = serve(thinks=status(401, message="no"))
-    harness.url = server.url
-    ended = harness.run("--judge", "lexical")
-    assert (ended.code, server.asked_if_thinking, server.count) == (1, 1, 0)
-    assert f"openai:{CANDIDATE}, from --model: a small question failed: auth: " in ended.err
-    assert "to do:    check the API key that the model uses" in ended.err

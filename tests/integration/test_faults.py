@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from random import Random
 
 import pytest
 
@@ -13,49 +12,6 @@ from harness.testing import faults
 JUDGE = "judge-model"
 FAST = ("--attempts", "5", "--timeout", "5")
 PEOPLE = 40
-
-
-def about(text, fault):
-    """The fault for requests whose prompt holds the text."""
-    return lambda asked: fault if text in asked.body["messages"][-1]["content"] else None
-
-
-def test_one_bad_request_of_many_costs_one_sample(harness, serve):
-    title = "Learning to love breathing in crawl"
-    serve(harness, faults=about(title, faults.status(400, message="strange input")))
-    done = harness.run(*FAST).ok()
-    failed = [one for one in harness.records("name") if one["outcome"]["type"] != "done"]
-    lost = len(failed)
-    assert 1 <= lost <= 4
-    assert {one["outcome"]["cause"] for one in failed} == {"bad_request"}
-    assert "strange input" in failed[0]["outcome"]["detail"]
-    support = done.summary()["metrics"]["support"]
-    assert support["n"] == PEOPLE - lost
-    assert support["missing"] == {"name/bad_request": lost}
-
-
-def test_a_refused_key_stops_the_run_at_once_and_says_so(harness, serve):
-    server = serve(harness, faults=lambda asked: faults.status(401, message="no such key"))
-    done = harness.run("--concurrency", "4", *FAST)
-    assert done.code == 1
-    assert "auth" in done.err and "check the API key" in done.err
-    assert server.count <= 4
-    assert harness.manifest()["status"] == "failed"
-
-
-def test_too_many_failures_end_with_3_and_keep_everything(harness, serve):
-    server = serve(harness, faults=lambda asked: faults.status(400) if asked.number % 2 else None)
-    done = harness.run(*FAST, "--concurrency", "1")
-    assert done.code == 3
-    assert "too many items failed" in done.err
-    assert "20 of 40 by calls (bad_request 20)" in done.err
-    assert len(harness.records("name")) == PEOPLE
-    assert harness.manifest()["status"] == "too_many_failures"
-    server.faults = ()
-    before = server.count
-    done = harness.run(*FAST, "--retry_failures").ok()
-    asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
-    assert len(asked) == 20
 
 
 @pytest.mark.parametrize("accepted", [True, False], ids=["done", "not done"])
@@ -106,35 +62,6 @@ def test_a_run_on_a_full_disk_fails_loudly_and_goes_on_when_there_is_room(harnes
     asked = [one for one in server.requests[before:] if one["model"] != JUDGE]
     # One line may have been torn; what no line holds may be among the run's own answers.
     assert len(asked) <= PEOPLE - kept + 1
-
-
-def pinned(server):
-    return (
-        "--model_args", f"base_url={server.url},model=candidate-model,revision=1",
-        "--judge", f"openai:base_url={server.url},model={JUDGE},revision=1",
-    )  # fmt: skip
-
-
-def test_a_damaged_store_is_said_set_aside_and_the_run_goes_on(harness, serve):
-    server = serve(harness)
-    few = ("--limit", "4", *pinned(server))
-    harness.run(*few, "--output_path", "before").ok()
-    store = harness.folder / "cache" / "calls.sqlite"
-    broken = store.read_bytes()[:4096] + Random(3).randbytes(40_000)
-    store.write_bytes(broken)
-    asked = server.count
-
-    one = harness.run(*few, "--output_path", "one").ok()
-    assert "the store of answered calls is damaged" in one.err
-    (aside,) = store.parent.glob("calls.sqlite.damaged-*[0-9]")
-    assert aside.name in one.err
-    assert aside.read_bytes() == broken
-    assert server.count == 2 * asked
-
-    two = harness.run(*few, "--output_path", "two").ok()
-    assert "damaged" not in two.err
-    assert server.count == 2 * asked
-    assert two.summary()["metrics"] == one.summary()["metrics"]
 
 
 STEERING = "\x1b]0;owned\x07\x1b[2J\x1b[31mno such key\x9b1A\r"

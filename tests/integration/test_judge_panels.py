@@ -15,7 +15,6 @@ the third ann's second title alone:
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -91,13 +90,7 @@ def test_the_majority_decides_and_every_vote_is_on_record(ended):
     assert done.summary()["roles"]["judge"] == "panel:first+second+third"
     ann, bob = sorted(panel.harness.records("support"), key=lambda record: record["user"])
     assert (ann["outcome"]["value"], bob["outcome"]["value"]) == ({"kept": [1, 2]}, {"kept": [1]})
-    assert [(call["member"], call["text"]) for call in ann["calls"]] == [
-        ("openai:first", "1, 2, 3"), ("openai:second", "1"), ("openai:third", "2"),
-    ]  # fmt: skip
-    [judged] = bob["judged"]
-    assert [(vote["member"], vote["verdict"]["chosen"]) for vote in judged["votes"]] == [
-        ("openai:first", [0, 1, 2]), ("openai:second", [0]), ("openai:third", []),
-    ]  # fmt: skip
+    assert [call["member"] for call in ann["calls"]] == [f"openai:{name}" for name in JUDGES]
     identity = panel.harness.manifest()["roles"]["judge"]["identity"]
     assert [about["model"]["name"] for about in identity["members"].values()] == list(JUDGES)
     assert panel.server.count == 2 + 6
@@ -151,34 +144,6 @@ def test_a_panel_goes_on_without_one_that_fails(panel):
         "candidate, interests, support, judge: no κ: nothing was labelled by all"
     ]
     assert members["rows"][2][3:] == ["openai:third", 0, 0, None]
-
-
-def test_members_without_an_answer_are_asked_again_by_the_same_command_and_no_others(panel):
-    more = "".join(f"{user},{user} one,liked\n" for user in ("cid", "dan"))
-    (panel.harness.folder / "people.csv").write_text(PEOPLE + more)
-
-    def lost(asked):
-        model, prompt = asked.body["model"], asked.body["messages"][-1]["content"]
-        of_second = model == "second" and ("cid" in prompt or "dan" in prompt)
-        return status(503) if model == "third" or of_second else None
-
-    panel.server.faults = lost
-    assert panel.run(None, "--attempts", "1").code == 3
-    first = {one["user"]: one["outcome"] for one in panel.harness.records("support")}
-    # Where two members agree, the third is missing in a verdict; where one is left, all of it is.
-    assert {user: one["type"] for user, one in first.items()} == {
-        "ann": "done", "bob": "done", "cid": "no_verdict", "dan": "no_verdict",
-    }  # fmt: skip
-    panel.server.faults = ()
-    before = panel.server.count
-    done = panel.run(None, "--attempts", "1").ok()
-    assert Counter(body["model"] for body in panel.server.requests[before:]) == {
-        "third": 4, "second": 2,
-    }  # fmt: skip
-    assert done.summary()["stages"]["support"]["failures"] == {}
-    # Of three titles that are cited of each, two of ann's are kept and one of each other.
-    assert done.summary()["metrics"]["support"]["value"] == pytest.approx((2 + 1 + 1 + 1) / 12)
-    assert all(len(one["judged"][0]["votes"]) == 3 for one in panel.harness.records("support"))
 
 
 def test_a_dry_run_counts_the_calls_of_all_members(panel):

@@ -1,4 +1,4 @@
-"""Killed where it hurts: after a cut answer, between memo and record, before the result is out."""
+"""Killed where it hurts: before the result is out."""
 
 from __future__ import annotations
 
@@ -8,64 +8,27 @@ from pathlib import Path
 
 from harness import evaluate
 
-TASK = "gist_synthetic"
 FEW = ("--limit", "6")
-ONE_BY_ONE = ("--set", "interests_a_question=1")
 
 KILLER = """
 import os
 import signal
-from pathlib import Path
 
 from harness import hookimpl
-from harness.runs.journal import JournalWriter
-
-where = os.environ.get("KILLED", "")
-append = JournalWriter.append
-
-
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def append_or_die(self, record):
-    if where and self.path.name.endswith(where) and record.id == "3":
-        self.flush()
-        die()
-    append(self, record)
-
-
-JournalWriter.append = append_or_die
 
 
 @hookimpl
 def on_run_end(event):
-    if where == "done":
-        die()
+    if "KILLED" in os.environ:
+        os.kill(os.getpid(), signal.SIGKILL)
 """
-"""A plugin that ends its process where the variable KILLED says."""
-
-
-def test_a_kill_between_memo_and_record_changes_no_count(gist, serve, install):
-    install(KILLER)
-    server = serve(gist)
-    options = (*ONE_BY_ONE, "--concurrency", "1", "--no_store")
-    cache = {"HARNESS_CACHE": str(gist.folder / "other")}
-    whole = gist.command(gist.arguments("--output_path", "whole", *options), **cache).ok()
-    once = server.count
-
-    killed = gist.process(gist.arguments(*options), KILLED="-taxonomy.jsonl")
-    assert killed.code == -9
-    done = gist.command(gist.arguments(*options)).ok()
-    assert done.summary(TASK) == whole.summary(TASK)
-    # The last answers may not be written yet where it is killed.
-    assert server.count <= 2 * once + 2
+"""A plugin that ends its process at the end of a run, where there is a variable KILLED."""
 
 
 def test_a_kill_after_the_end_loses_no_result_and_costs_nothing(harness, serve, install):
     install(KILLER)
     server = serve(harness)
-    killed = harness.process(harness.arguments(*FEW), KILLED="done")
+    killed = harness.process(harness.arguments(*FEW), KILLED="yes")
     assert (killed.code, killed.out) == (-9, "")
     assert harness.manifest()["status"] == "done"
     once = server.count

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-import harness as package
 from harness.testing.faults import Fault
 
 PEOPLE = 40
@@ -227,18 +226,3 @@ def test_a_dry_run_shows_what_to_expect_in_money(harness, serve, prices):
     assert "cost, at most" in told and "in total at most" in told
     assert "--max_cost 0.01 may not be enough for the expected calls" in told
     assert "--max_cost 500 is enough" in harness.command([*arguments, "--max_cost", "500"]).out
-
-
-def test_the_same_from_python(tmp_path, harness, serve, monkeypatch):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    server = serve(faults=lambda asked: completion(harness, asked))
-    settings = {
-        "model": "openai", "model_args": {"base_url": server.url, "model": CANDIDATE},
-        "judge": "lexical", "data": "sample", "limit": 5, "output_path": tmp_path / "runs",
-    }  # fmt: skip
-    prices = {"currency": "EUR", "openai:candidate-*": {"input": 2, "cached": 0.5, "output": 10}}
-    result = package.evaluate("interests", prices=prices, max_cost=1.0, **settings)
-    (summary,) = result.summaries
-    cost = summary.stages["name"].roles["candidate"].cost
-    assert (cost.currency, cost.paid) == ("EUR", about(5 * CANDIDATE_COST))
-    assert result.costs["interests/name, candidate"].paid == about(5 * CANDIDATE_COST)

@@ -96,18 +96,6 @@ def test_the_command_shows_what_repeats_come_to(harness, serve):
     assert "temperature 0" not in harness.here(*harness.arguments(*warm)[3:]).ok().err
 
 
-def test_a_dry_run_counts_every_repeat_and_shows_prompts_once(harness):
-    words = (
-        "--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample",
-        "--dry_run", "--num_repeats", "2",
-    )  # fmt: skip
-    shown = harness.here(*words)
-    assert shown.out.count("interests, name: candidate (baseline)") == 1
-    assert "interests@2, name: candidate (baseline)" not in shown.out
-    told = {one["task"]: one for one in harness.here(*words, "--json").json["stages"]}
-    assert told["interests"]["roles"] == told["interests@2"]["roles"]
-
-
 def test_an_analysis_takes_one_repeat_and_says_so(harness, recorded):
     words = ("analyse", "forest", str(recorded / "interests"), "--json")
     usual = harness.here(*words).ok()

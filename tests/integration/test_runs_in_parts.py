@@ -1,8 +1,7 @@
-"""Runs whose journals are in parts, as workers on a cluster write them: read and continued."""
+"""Runs whose journals are in parts, as workers on a cluster write them, are read as others."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,17 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 from builders.runs import split_journal
-from harness_models.replay import make
 
 import harness as program
 from harness.analysis.lm_eval_export import samples_of
 from harness.analysis.run_tables import tables_of
-from harness.contracts.model import ModelSettings
 from harness.pipeline.thinking import said_before
 from harness.registry import load_plugins
 from harness.reporting.html.sample_pack import pack
 from harness.reporting.html.samples import read_samples
-from harness.runs.journal_parts import journal_parts, part_path
 from harness.runs.run_folder import RunFolder
 from harness.scoring.finished_task import finished_task
 from harness.scoring.score_run import score_into
@@ -38,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).folder  # fmt: skip
 
 
-def split_at_random(folder: Path, draw: Random, *, first: bool = True) -> None:
+def split_at_random(folder: Path, draw: Random, *, first: bool) -> None:
     """Split the journals of a run into two to six files each."""
     for name in STAGES:
         lines = (folder / "interests" / name).read_bytes().count(b"\n")
@@ -79,93 +75,3 @@ def test_all_that_is_read_of_a_run_is_the_same_in_parts(
         split_at_random(copy, Random(seed), first=first)
         assert len(list(copy.glob("interests/?-*.*.jsonl"))) >= 2
         assert list(all_of(copy, tmp_path)) == whole
-
-
-def shown(harness: Any, run: Path, *words: str) -> str:
-    done = harness.here("show", str(run), *words).ok()
-    return done.out.replace(str(run), "RUN")
-
-
-def test_show_finds_failures_and_samples_in_parts(harness, run, tmp_path):
-    copy = Path(shutil.copytree(run, tmp_path / "copy" / run.name))
-    split_at_random(copy, Random(5), first=False)
-    ids = [one.id for one in program.load(run).samples()]
-    for words in (("--failures",), *(("--sample", id) for id in ids[::4])):
-        assert shown(harness, copy, *words) == shown(harness, run, *words)
-    unknown = harness.here("show", str(copy), "--sample", "nobody")
-    assert "an id, such as " in unknown.err
-
-
-def test_a_replay_of_a_run_in_parts_has_its_identity_and_all_its_answers(harness, serve):
-    serve(harness)
-    harness.run("--limit", "6", "--output_path", "live").ok()
-    (live,) = (harness.folder / "live").iterdir()
-
-    def replayed(name: str) -> tuple[Any, bytes]:
-        done = harness.here(
-            "--model", "replay", "--model_args", f"run={live}",
-            "--judge", f"replay:run={live},role=judge", "--tasks", "interests",
-            "--data", "sample", "--limit", "6", "--json", "--no_store", "--output_path", name,
-        ).ok()  # fmt: skip
-        assert "not recorded" not in done.err
-        (folder,) = (harness.folder / name).iterdir()
-        roles = json.loads((folder / "manifest.json").read_text())["roles"]
-        return roles, (folder / "interests" / "scores.jsonl").read_bytes()
-
-    whole = replayed("one")
-    split_at_random(live, Random(1))
-    assert replayed("parts") == whole
-    (part, *_) = journal_parts(live / "interests" / "2-support.jsonl")
-    part.unlink()
-    assert replayed_identity(live) != whole[0]["candidate"]["identity"]
-
-
-def replayed_identity(run: Path) -> Any:
-    return make(ModelSettings(args={"run": str(run)})).identity
-
-
-@pytest.mark.parametrize("torn", [b"", b'{"key":"00', b'{"key":"00", "torn\n'])
-def test_an_unfinished_run_in_parts_is_continued_to_the_same_scores(harness, serve, torn):
-    server = serve(harness)
-    options = ("--no_store", "--limit", "20")
-    whole = harness.run("--output_path", "whole", *options).ok()
-    (scores,) = (harness.folder / "whole").glob("*/interests/scores.jsonl")
-    once = server.count
-
-    assert harness.run(*options, "--max_calls", str(2 * once // 3)).code == 1
-    (folder,) = harness.folders
-    split_at_random(folder, Random(len(torn)), first=not torn)
-    parts = {name: journal_parts(folder / "interests" / name) for name in STAGES}
-    for part in (part for name in STAGES for part in parts[name]):
-        part.write_bytes(part.read_bytes() + torn)
-    written = harness.files(folder / "interests")
-    recorded = {one["key"] for name in STAGES for part in parts[name] for one in lines_of(part)}
-    assert len(recorded) > 20
-
-    done = harness.run(*options).ok()
-    assert harness.folders == [folder]
-    assert (folder / "interests" / "scores.jsonl").read_bytes() == scores.read_bytes()
-    assert metrics(done) == metrics(whole)
-    assert server.count == 2 * once
-    for name, before in written.items():
-        assert (folder / "interests" / name).read_bytes() == before
-    for name, before in parts.items():
-        path = folder / "interests" / name
-        new = part_path(path, next(reversed(numbers_of(before))) + 1)
-        assert journal_parts(path) == [*before, *([new] if new.exists() else [])]
-        assert not recorded.intersection(one["key"] for one in lines_of(new))
-    assert new.exists()
-
-
-def numbers_of(parts: list[Path]) -> list[int]:
-    return [int(part.name.split(".")[1]) if part.name.count(".") > 1 else 0 for part in parts]
-
-
-def lines_of(file: Path) -> list[Any]:
-    """The whole lines of a file, none if there is no file."""
-    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}\n")]
-
-
-def metrics(ended: Any) -> Any:
-    return ended.summary()["metrics"]

@@ -174,24 +174,3 @@ def test_a_password_in_an_address_is_sent_and_written_nowhere(harness, serve, st
     assert server.asked[0].headers["authorization"] == f"Basic {token}"
     assert holding(KEY, harness, done) == []
     assert holding(token, harness, done) == []
-
-
-def test_a_judge_without_its_key_is_found_before_the_candidate_is_paid_for(harness, serve):
-    server = serve(harness)
-    command = [
-        *harness.arguments("--limit", "3", tasks="interests"),
-        "--model_args", f"base_url={server.url},model=candidate-model,revision=1",
-        "--judge", f"openai:base_url={server.url},model=judge-model,revision=1,api_key_env=JUDGE",
-    ]  # fmt: skip
-    refused = harness.command(command)
-    assert refused.code == 2
-    assert "openai:judge-model: JUDGE is not set" in refused.err
-    assert "export JUDGE with your key, then repeat the command" in refused.err
-    assert server.count == 0
-    done = harness.command(command, JUDGE="key-of-the-judge").ok()
-    asked = server.count
-    assert asked > 0
-    # A run that the store answers whole needs no key.
-    again = harness.command(command).ok()
-    assert again.json["folder"] != done.json["folder"]
-    assert server.count == asked

@@ -48,22 +48,3 @@ def test_the_schema_goes_to_the_server_and_into_the_record_where_it_is_asked_for
     journal = next(harness.folder.glob("with/*/interests/1-name.jsonl")).read_text()
     given = [call.get("asked_schema") for one in harness.records("name") for call in one["calls"]]
     assert (given, journal.count('"asked_schema":true')) == ([None] * 6, 6)
-
-
-def test_the_table_shows_how_many_answers_met_the_schema(harness, serve):
-    """A server that ignores the schema is seen: half of its answers are in a fence."""
-    answered = []
-
-    def answer(body):
-        text = harness.answer(body)
-        if body["model"] == JUDGE:
-            return text
-        answered.append(text)
-        return f"```json\n{text}\n```" if len(answered) % 2 else text
-
-    serve(harness, answer=answer)
-    arguments = harness.arguments("--structured", "--verbose", "--limit", "6")
-    done = harness.command([one for one in arguments if one != "--json"]).ok()
-    assert "name, candidate: 6 of 6 replies read: fenced 50%, strict 50%" in done.out
-    assert "name, candidate: 6 calls asked for a schema, 3 replies met it" in done.out
-    assert "judge: asked for a schema" not in done.out

@@ -79,19 +79,6 @@ def test_what_a_run_knows_or_was_asked_without_holds_for_its_next_session(harnes
     assert (server.count, server.asked_if_thinking) == (asked, 1)
 
 
-def test_a_model_that_does_not_think_is_asked_as_ever(harness, serve):
-    server = serve(harness)
-    done = run(harness, "interests", "--judge", "lexical", "--limit", "2").ok()
-    assert {body["max_tokens"] for body in server.requests} == {1024}
-    assert done.out.startswith("m, without thinking; judge: lexical\n")
-    manifest = manifest_in(harness)
-    assert manifest["roles"]["candidate"]["thinks"] is False
-    (name, _) = manifest["tasks"]["interests"]["stages"]
-    assert name["components"]["roles"]["candidate"]["sampling"] == {
-        "temperature": 0.0, "max_tokens": 1024, "top_p": None, "stop": [],
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("said", "times", "limit"),
     [
@@ -130,14 +117,3 @@ def test_a_dry_run_counts_what_may_be_thought(harness):
         return role["most_completion_tokens"] // role["calls"]
 
     assert (completion("false"), completion("true")) == (1024, 1024 + 4096)
-
-
-def test_a_run_of_a_thinking_model_is_replayed_as_it_was(harness, serve):
-    serve(harness, thinks=True)
-    run(harness, "interests", "--judge", "lexical", "--limit", "2", "--json").ok()
-    (folder,) = (harness.folder / "runs").iterdir()
-    again = harness.here(
-        "--model", "replay", "--model_args", f"run={folder}", "--judge", "lexical",
-        "--tasks", "interests", "--data", "sample", "--limit", "2", "--json",
-    ).ok()  # fmt: skip
-    assert again.summary()["stages"]["name"]["failures"] == {}

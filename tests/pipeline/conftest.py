@@ -29,7 +29,6 @@ from harness.pipeline.roles import Binding
 from harness.pipeline.stage_items import stage_runs
 from harness.runs.journal_index import JournalRecords
 
-UNBOUNDED = Budget()
 ANY_NUMBER = dict.fromkeys(("calls", "parsing", "judging", "errors"), 1.0)
 
 
@@ -113,9 +112,8 @@ class House:
         return self.folder / f"{number}-{stage}.jsonl"
 
     async def run(
-        self, stages, models, *, judges=None, data=None, store=True, budget=UNBOUNDED,
-        limits=ANY_NUMBER, one_at_a_time=False,
-        retry_failures=False, ask_unanswered=False,
+        self, stages, models, *, judges=None, data=None, store=True,
+        limits=ANY_NUMBER, retry_failures=False, ask_unanswered=False,
     ):  # fmt: skip
         benchmark, task, contexts = self.contexts(stages, models, judges)
 
@@ -126,9 +124,9 @@ class House:
             data: Any
 
         runs = stage_runs(Prepared(benchmark, task, data), contexts, self.journal)
-        room = EngineGate(one_at_a_time=one_at_a_time, announce=self.told.append)
+        room = EngineGate(announce=self.told.append)
         kept = Store.open(self.folder / "calls.sqlite", warn=self.told.append) if store else None
-        client = Client(store=kept, run_id="run", engines=room, meter=Meter(budget))
+        client = Client(store=kept, run_id="run", engines=room, meter=Meter(Budget()))
         self.ended = []
         self.executor = executor = LocalExecutor(
             PlannedRun(

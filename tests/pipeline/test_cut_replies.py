@@ -67,19 +67,6 @@ def test_what_the_server_counted_comes_before_the_length(detail):
     )
 
 
-def test_an_empty_reply_may_have_been_thought_unseen(detail):
-    assert detail().startswith(
-        "an empty answer at the limit of 800 tokens (max_tokens): the model may have spent it on "
-        "thinking unseen; allow more "
-    )
-
-
-def test_an_answer_that_began_late_is_said_so(detail):
-    assert detail("4, 2", counted=799).startswith(
-        "ends in '4, 2', after 799 tokens of thinking at the limit of 800 tokens (max_tokens); "
-    )
-
-
 def test_another_role_has_its_own_options(detail):
     assert detail(thought="hmm", sampling=WIDE, role="judge").endswith(
         "allow more (--set roles.judge.sampling.reasoning_tokens=8192), or switch thinking off "

@@ -109,23 +109,6 @@ def test_the_error_names_the_task_that_found_nothing_and_what_it_looked_for(tmp_
     assert caught.value.hint == "give the task a folder of its own with --data rated=DIR"
 
 
-def test_a_similar_name_is_no_reason_to_read_the_hub(tmp_path):
-    with pytest.raises(DataError) as caught:
-        places_of(
-            wrote(tmp_path, "clicks.csv", "rating.csv"), {"seen": CLICKS, "rated": ON_HUB}, []
-        )
-    assert caught.value.hint == "'rating.csv' is the nearest name"
-
-
-def test_a_place_that_no_task_can_read_stays_the_place_of_all(tmp_path):
-    here = wrote(tmp_path, "notes.txt")
-    assert places_of(here, {"seen": CLICKS, "rated": ON_HUB}, []).of == {
-        "seen": here,
-        "rated": here,
-    }
-    assert places_of("none", {"seen": CLICKS}, []).of == {"seen": "none"}
-
-
 @pytest.mark.parametrize("data", ["{}", {"seen": "{}"}], ids=str)
 def test_the_only_folder_inside_that_holds_the_tables_is_read(tmp_path, data):
     here = wrote(tmp_path, "raw/clicks.csv", "other/notes.txt", ".old/clicks.csv")
@@ -144,16 +127,24 @@ def test_a_folder_inside_is_not_read_for_what_a_glob_finds_in_it(tmp_path):
 OPTIONAL = DataSpec(tables={"clicks": TableSpec(required=False)})
 
 
-def test_folders_among_which_to_choose_are_named(tmp_path):
-    here = wrote(tmp_path, "one/clicks.csv", "two/clicks.csv")
+@pytest.mark.parametrize(
+    ("files", "below", "task", "hint"),
+    [
+        (
+            ("one/clicks.csv", "two/clicks.csv"), "", "seen",
+            "such files are in DIR/one, DIR/two: give one of them",
+        ),
+        (
+            ("clicks.csv", "deep/notes.txt"), "/deep", "seen",
+            "such files are in the folder above, DIR: give that folder",
+        ),
+        # A similar name is no reason to read the hub.
+        (("clicks.csv", "rating.csv"), "", "rated", "'rating.csv' is the nearest name"),
+    ],
+)  # fmt: skip
+def test_what_may_be_meant_is_named(tmp_path, files, below, task, hint):
+    here = wrote(tmp_path, *files)
     with pytest.raises(DataError) as caught:
-        places_of(here, {"seen": OPTIONAL}, [])
-    assert caught.value.problem == "--data holds no table of task 'seen'"
-    assert caught.value.hint == f"such files are in {here}/one, {here}/two: give one of them"
-
-
-def test_the_folder_above_is_named(tmp_path):
-    here = wrote(tmp_path, "clicks.csv", "deep/notes.txt")
-    with pytest.raises(DataError) as caught:
-        places_of(f"{here}/deep", {"seen": OPTIONAL}, [])
-    assert caught.value.hint == f"such files are in the folder above, {here}: give that folder"
+        places_of(f"{here}{below}", {"seen": OPTIONAL, "rated": ON_HUB}, [])
+    assert caught.value.problem == f"--data holds no table of task {task!r}"
+    assert caught.value.hint == hint.replace("DIR", here)

@@ -1,11 +1,9 @@
 """Stages carried out for real: records, failures, resume, rounds, memos."""
 
-import pytest
 from builders.stages import SAY, Word, outcomes, say, words
 
-from harness.base.errors import PluginError
 from harness.contracts.model import CallError
-from harness.contracts.outcomes import Broken, CallFailed, Parsed
+from harness.contracts.outcomes import Broken, Parsed
 from harness.contracts.records import Done, Record
 from harness.contracts.stage import Stage
 from harness.parsing import JsonReader, TextReader
@@ -53,67 +51,6 @@ async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback
     assert "stumble" in got["b"].detail and "shelf" in got["b"].detail
 
 
-async def test_a_failed_call_is_the_items_outcome_with_its_cause(house, scripted):
-    house.prompts = SAY
-
-    def refuse(request):
-        raise CallError("bad_request", "no such word")
-
-    records = await house.run([stage(words("a"))], {"candidate": scripted("m", refuse)})
-    (record,) = records["say"]
-    assert record.outcome == CallFailed("bad_request", "no such word")
-    assert record.calls[0].failure == record.outcome
-    assert house.progress["say"].failures == {"bad_request": 1}
-
-
-async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, scripted):
-    house.prompts = SAY
-
-    def refuse(request):
-        raise CallError("bad_request", "no")
-
-    strict = {"calls": 0.5}
-    few = [stage(words("a", "b"))]
-    await house.run(few, {"candidate": scripted("m", refuse)}, limits={"calls": 1.0})
-    await house.run(few, {"candidate": scripted("m", refuse)}, limits=strict)
-    assert house.progress["say"].failures == {"bad_request": 2}
-    assert "2 of 2 by calls" in str(house.halted[0])
-
-
-@pytest.mark.parametrize(
-    ("cause", "again"),
-    [
-        ("connection", True), ("timeout", True), ("server_error", True), ("rate_limited", True),
-        ("bad_request", False), ("overflow", False), ("no_content", False),
-        ("bad_response", False), ("not_recorded", False),
-    ],
-)  # fmt: skip
-async def test_what_ended_without_an_answer_is_asked_again_in_an_unfinished_run(
-    house, scripted, cause, again
-):
-    house.prompts = SAY
-    lost = True
-
-    def sometimes(request):
-        if lost and request.messages[0].content == "say b":
-            raise CallError(cause, "no")
-        return "fine"
-
-    model = scripted("m", sometimes)
-    few = [stage(words("a", "b", "c"))]
-    await house.run(few, {"candidate": model}, store=False)
-    assert house.progress["say"].failures == {cause: 1}
-    asked = len(model.asked)
-    lost = False
-    await house.run(few, {"candidate": model}, store=False)  # a run that was done
-    assert len(model.asked) == asked
-    records = await house.run(few, {"candidate": model}, store=False, ask_unanswered=True)
-    assert [request.messages[0].content for request in model.asked[asked:]] == ["say b"] * again
-    assert house.progress["say"].resumed == 3 - again
-    assert house.progress["say"].failures == ({} if again else {cause: 1})
-    assert isinstance(outcomes(records["say"])["b"], Done) == again
-
-
 async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_a_session(
     house, scripted
 ):
@@ -142,53 +79,12 @@ async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_
     assert again == [f"say {word}" for word in "bcdef"]
 
 
-async def test_an_item_with_a_value_that_lacks_an_answer_is_asked_again(house, scripted):
-    house.prompts = SAY
-    house.prompts["say.second"] = "tell {{ word }}"
-    lost = True
-
-    async def of_two(item, desk):
-        said = [
-            await desk.ask(role, "say", {"word": item.word}, read=TextReader())
-            for role in ("candidate", "second")
-        ]
-        return " ".join(one.value for one in said if isinstance(one, Parsed))
-
-    def sometimes(request):
-        if lost:
-            raise CallError("timeout", "late")
-        return "also"
-
-    first, second = scripted("m"), scripted("n", sometimes)
-    both = [stage(words("a", "b"), of_two, roles=("candidate", "second"))]
-    models = {"candidate": first, "second": second}
-    await house.run(both, models)
-    lost = False
-    await house.run(both, models)
-    assert len(second.asked) == 2
-    records = await house.run(both, models, ask_unanswered=True)
-    assert (len(first.asked), len(second.asked)) == (2, 4)
-    assert outcomes(records["say"]) == {"a": Done("ok also"), "b": Done("ok also")}
-    await house.run(both, models, ask_unanswered=True)
-    assert (len(first.asked), len(second.asked)) == (2, 4)
-
-
 async def test_records_of_items_that_are_gone_are_taken_back(house, scripted):
     house.prompts = SAY
     model = scripted("m")
     await house.run([stage(words("a", "b"))], {"candidate": model})
     records = await house.run([stage(words("b"))], {"candidate": model})
     assert set(outcomes(records["say"])) == {"b"}
-
-
-async def test_two_items_with_one_id_are_a_fault_of_the_benchmark(house, scripted):
-    def twice(upstreams, data, options):
-        yield Word(id="a", user="u", word="x")
-        yield Word(id="a", user="u", word="y")
-
-    with pytest.raises(PluginError, match="gives the same id to several items") as caught:
-        await house.run([stage(twice)], {"candidate": scripted("m")})
-    assert "'a' 2 times" in str(caught.value)
 
 
 async def test_a_stage_that_asks_two_engines_of_one_gpu_goes_in_rounds(house, scripted):
@@ -245,24 +141,6 @@ async def test_chance_is_the_items_own(house, scripted):
     second = outcomes(two["say"])
     assert first["a"] == second["a"] and first["b"] == second["b"]
     assert first["a"] != first["b"]
-
-
-async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house, scripted):
-    house.prompts = SAY
-
-    async def read_what_is_there(item, desk):
-        answer = await desk.ask(
-            "candidate", "say", {"word": item.word}, read=TextReader(), truncated="read"
-        )
-        return f"{answer.value} {answer.truncated}"
-
-    model = scripted("m", lambda request: "half")
-    model.finish = "length"
-    cut = await house.run([stage(words("a"), read_what_is_there)], {"candidate": model})
-    model.finish = "stop"
-    whole = await house.run([stage(words("b"), read_what_is_there)], {"candidate": model})
-    assert outcomes(cut["say"])["a"] == Done("half True")
-    assert outcomes(whole["say"])["b"] == Done("half False")
 
 
 async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, scripted):

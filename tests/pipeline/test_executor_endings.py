@@ -6,21 +6,13 @@ import msgspec
 import pytest
 from builders.stages import SAY, Word, outcomes, say, word, words
 
-from harness.base.errors import BudgetSpent, Interrupted, ModelError, PluginError, UsageError
-from harness.calls.leases import WorkerGivenUp
-from harness.calls.policy import Budget
-from harness.contracts.model import CallError, Reply
+from harness.base.errors import ModelError, PluginError, UsageError
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
-from harness.contracts.stage import Item, Stage
-from harness.parsing import TextReader
+from harness.contracts.stage import Stage
 from harness.runs.journal import recorded
 
 SOON = 60
-
-
-class Number(Item, frozen=True, kw_only=True):
-    number: float
 
 
 def stage(items, work=say, name="say", roles=("candidate",), prompts=("say",), **more):
@@ -49,18 +41,6 @@ async def test_waiting_for_something_that_was_cancelled_costs_that_item_only(hou
     assert "wait_in_vain" in got["b"].detail
 
 
-async def test_an_item_of_a_worker_that_was_given_up_gets_no_record(house, scripted):
-    async def refused(item, desk):
-        if item.word == "b":
-            raise WorkerGivenUp("the worker was given up")
-        return item.word
-
-    with pytest.raises(WorkerGivenUp):
-        await house.run([stage(words("a", "b"), refused)], {"candidate": scripted("m")})
-    assert house.halted == []
-    assert house.progress["say"].done == 1 and not house.progress["say"].failures
-
-
 async def test_items_that_cannot_be_made_end_the_run_and_take_nothing_back(house, scripted):
     house.prompts = SAY
     model = scripted("m")
@@ -80,21 +60,6 @@ async def test_items_that_cannot_be_made_end_the_run_and_take_nothing_back(house
     assert len(recorded(house.journal(1, "say"), context.key)) == 3
     records = await house.run([stage(words("a", "b", "c"))], {"candidate": model})
     assert len(records["say"]) == len(model.asked) == 3
-
-
-async def test_an_item_with_nan_in_it_is_a_fault_of_the_benchmark(house, scripted):
-    def numbers(upstreams, data, options):
-        yield Number(id="one", user="u", number=1.0)
-        yield Number(id="none", user="u", number=float("nan"))
-
-    async def work(item, desk):
-        return "fine"
-
-    counting = Stage("count", item=Number, value=str, items=numbers, work=work)
-    with pytest.raises(PluginError, match="stage 'count' cannot be stored") as caught:
-        await asyncio.wait_for(house.run([counting], {}), SOON)
-    assert "task t, item 'none'" in str(caught.value)
-    assert "no NaN" in str(caught.value)
 
 
 class Rating(msgspec.Struct, frozen=True):
@@ -148,17 +113,6 @@ async def test_a_reply_that_no_file_can_hold_never_ends_the_run(house, scripted,
     assert isinstance(got["b"], Broken)
 
 
-async def test_an_item_that_no_file_can_hold_never_ends_the_run_unexplained(house, scripted):
-    house.prompts = SAY
-
-    def halves(upstreams, data, options):
-        yield Word(id="a", user="a", word="fine")
-        yield Word(id="b", user="b", word=HALF)
-
-    with pytest.raises(PluginError, match="item 'b'"):
-        await asyncio.wait_for(house.run([stage(halves)], {"candidate": scripted("m")}), SOON)
-
-
 @pytest.mark.parametrize(
     ("raised", "kind", "told"),
     [
@@ -183,27 +137,6 @@ async def test_a_model_that_cannot_be_opened_ends_the_run(house, scripted, raise
     assert model.asked == []
     assert house.journal(1, "say").read_bytes() == b""
     assert house.ended == []
-
-
-async def test_the_tail_of_a_stage_is_filled_by_the_next_stage_of_its_model(house, scripted):
-    house.prompts = SAY
-    second_was_asked = asyncio.Event()
-
-    def answer(request):
-        if request.messages[0].content == "say b1":
-            second_was_asked.set()
-        return "fine"
-
-    async def wait(item, desk):
-        if item.word == "a3":
-            await second_was_asked.wait()
-        return await say(item, desk)
-
-    stages = [stage(words("a1", "a2", "a3"), wait, "one"), stage(words("b1", "b2"), name="two")]
-    model = scripted("m", answer, concurrency=2)
-    records = await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
-    assert [len(records["one"]), len(records["two"])] == [3, 2]
-    assert asked(model).index("say b1") < asked(model).index("say a3")
 
 
 async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scripted):
@@ -234,76 +167,6 @@ async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scr
     records = await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
     assert [len(records[name]) for name in ("slow", "before", "ready")] == [3, 1, 2]
     assert house.ended.index("before") < house.ended.index("slow")
-
-
-async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house, scripted):
-    house.prompts = SAY
-    in_flight, answers = [], asyncio.Event()
-
-    class Slow(scripted):
-        async def ask(self, request):
-            in_flight.append(request)
-            if len(in_flight) == 2:
-                asyncio.get_running_loop().call_soon(stop)
-            await answers.wait()
-            return await super().ask(request)
-
-    def stop():
-        house.executor.stop(Interrupted("enough"))
-        # The third question, which waits for a place, is refused before these two are answered.
-        asyncio.get_running_loop().call_later(0.05, answers.set)
-
-    async def ask_three(item, desk):
-        told = [desk.ask("candidate", "say", {"word": each}, read=TextReader()) for each in "xyz"]
-        return str(len(await asyncio.gather(*told)))
-
-    stages = [stage(words("a"), ask_three)]
-    with pytest.raises(Interrupted):
-        model = Slow("m", concurrency=2)
-        await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
-    assert sorted(asked(model)) == ["say x", "say y"]
-    assert house.journal(1, "say").read_bytes() == b""
-
-    again = scripted("m")
-    records = await house.run(stages, {"candidate": again})
-    assert asked(again) == ["say z"]
-    assert outcomes(records["say"]) == {"a": Done("3")}
-
-
-async def test_stopping_at_once_waits_for_nothing(house, scripted):
-    house.prompts = SAY
-
-    class Silent(scripted):
-        async def ask(self, request):
-            asyncio.get_running_loop().call_soon(
-                lambda: house.executor.stop(Interrupted("at once"), at_once=True)
-            )
-            await asyncio.sleep(60)
-            return Reply(text="never")
-
-    with pytest.raises(Interrupted):
-        await asyncio.wait_for(house.run([stage(words("a"))], {"candidate": Silent("m")}), SOON)
-
-
-async def test_retrying_failures_reads_the_store_for_what_never_failed(house, scripted):
-    house.prompts = SAY
-    broken = True
-
-    def sometimes(request):
-        if broken and request.messages[0].content == "say b":
-            raise CallError("bad_request", "no")
-        return "fine"
-
-    model = scripted("m", sometimes)
-    await house.run([stage(words("a", "b"))], {"candidate": model})
-    journal = house.journal(1, "say")
-    kept = [line for line in journal.read_text().splitlines(keepends=True) if '"say b"' in line]
-    journal.write_text("".join(kept))
-    broken = False
-    records = await house.run([stage(words("a", "b"))], {"candidate": model}, retry_failures=True)
-    assert sorted(asked(model)) == ["say a", "say b", "say b"]
-    got = {record.id: record for record in records["say"]}
-    assert [got[name].calls[0].source for name in "ab"] == ["store", "model"]
 
 
 async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(
@@ -337,20 +200,3 @@ async def test_a_reader_that_raises_leaves_the_call_in_the_record(house, scripte
     (call,) = record.calls
     assert (call.text, call.messages[0].content) == ("the answer", "say a")
     assert call.failure == Unreadable("reader_failed", "ZeroDivisionError('no such part')")
-
-
-async def test_a_budget_spent_with_the_last_items_in_flight_leaves_the_stage_unfinished(
-    house, scripted
-):
-    house.prompts = SAY
-    stages = [stage(words("a", "b", "c"))]
-    model = scripted("m", concurrency=4)
-    with pytest.raises(BudgetSpent):
-        run = house.run(stages, {"candidate": model}, budget=Budget(calls=2))
-        await asyncio.wait_for(run, SOON)
-    assert house.ended == []
-    assert (house.progress["say"].done, house.progress["say"].total) == (2, 3)
-    assert house.progress["say"].ended is None
-    records = await house.run(stages, {"candidate": model})
-    assert house.ended == ["say"]
-    assert len(records["say"]) == len(model.asked) == 3

@@ -75,15 +75,6 @@ def test_a_stage_of_which_all_answers_were_cut_is_not_asked_again_at_the_same_li
     assert silent.hint.endswith("repeat the command with another model in the role that answered")
 
 
-def test_of_an_error_in_several_lines_the_first_is_shown():
-    watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
-    for _ in range(2):
-        watched.failed(
-            "broken", "PromptError", "Traceback:\n  File x\nE: no variable\n  found: y\n"
-        )
-    assert "the first: E: no variable" in str(watched.error("films/name"))
-
-
 def test_the_first_detail_of_the_family_is_shown():
     watched = FailureWatch(limits=FailureLimits(errors=0.0), total=2)
     watched.failed("broken", "KeyError", "Traceback …\nKeyError: 'shelf'\n")

@@ -187,14 +187,6 @@ async def test_how_far_rehearsed_users_lie_apart_is_told_where_they_do(forecast_
     )
 
 
-async def test_fewer_people_than_a_rehearsal_has_are_counted_and_told(forecast_of):
-    forecast, stages = await forecast_of(120, limit=3)
-
-    assert [stage.items for stage in stages.values()][:5] == [1, 3, 6, 3, 6]
-    assert forecast.rehearsed_users == 3
-    assert "for 3 users" in " ".join(forecast.assumptions)
-
-
 async def test_what_a_role_is_asked_grows_with_the_items(forecast_of):
     _, stages = await forecast_of(120)
     [talk], [probe] = stages["talk"].roles, stages["probe"].roles
@@ -217,35 +209,15 @@ async def test_what_is_asked_again_in_a_rehearsal_is_not_carried_over(forecast_o
     assert insist.prompt_tokens == pytest.approx(talk.prompt_tokens, rel=0.1)
 
 
-async def test_bounds_are_what_the_stage_says_of_an_item(forecast_of):
-    _, stages = await forecast_of(120)
-
-    assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
-    assert (stages["probe"].least_calls, stages["probe"].most_calls) == (480, 1200)
-
-
-async def test_bounds_are_multiplied_by_the_option_that_the_stage_names(forecast_of):
-    _, stages = await forecast_of(120, changes={"rounds": 3})
-
-    assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
-    assert (stages["probe"].least_calls, stages["probe"].most_calls) == (1440, 3600)
-
-
-async def test_bounds_may_differ_from_item_to_item(forecast_of):
+async def test_bounds_are_multiplied_by_an_option_and_may_differ_from_item_to_item(forecast_of):
     _, stages = await forecast_of(120, changes={"rounds": 2})
 
+    assert (stages["talk"].least_calls, stages["talk"].most_calls) == (360, 1080)
+    assert (stages["probe"].least_calls, stages["probe"].most_calls) == (960, 2400)
     # Half of 120 people make 1 call at least and half 2, twice; at most 3 * 2 calls, twice.
     assert (stages["weigh"].least_calls, stages["weigh"].most_calls) == (360, 1440)
     # Of two items a person, only the first makes a call at least.
     assert (stages["again"].least_calls, stages["again"].most_calls) == (120, 960)
-
-
-async def test_that_answers_asked_again_come_on_top_is_told(forecast_of):
-    forecast, _ = await forecast_of(3)
-
-    assert forecast.assumptions[0] == (
-        "every answer can be read at once: further tries come on top of these calls"
-    )
 
 
 async def test_a_prompt_that_cannot_be_made_is_told(forecast_of):
@@ -253,10 +225,3 @@ async def test_a_prompt_that_cannot_be_made_is_told(forecast_of):
         await forecast_of(3, prompt="Talk of {{ topic }}.")
     assert str(caught.value).startswith("talks/talk: a prompt of this stage cannot be rendered\n")
     assert "talk.candidate.j2:1: the prompt needs the variable 'topic'" in str(caught.value.found)
-
-
-async def test_a_stage_that_asks_no_model_has_no_calls(forecast_of):
-    _, stages = await forecast_of(120)
-
-    assert stages["setting"].roles == ()
-    assert (stages["setting"].least_calls, stages["setting"].most_calls) == (0, 0)

@@ -159,10 +159,3 @@ async def test_a_stop_while_items_are_made_is_heard_and_loses_nothing(house, scr
     assert made == [0, 1, 2, 3]
     assert house.ended == (["before"] if at_once else ["before", "say"])
     assert not house.journal(3, "many").exists()
-
-    again = scripted("m")
-    stages[2:] = []
-    records = await house.run(stages, {"candidate": again})
-    kept = [request.messages[0].content for request in again.asked]
-    assert kept == (["say slow"] if at_once else [])
-    assert len(records["say"]) == 2

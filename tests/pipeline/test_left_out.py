@@ -153,17 +153,3 @@ async def test_a_dry_run_has_no_stage_that_the_whole_data_lacks(settings):
     few = PLUGIN.replace("bool(unknown(data))", "len(data) < 10")
     forecast = await rehearse(make_settings(settings(MANY, plugin=few)), load_plugins())
     assert [(each.stage, each.items) for each in forecast.stages] == [("talk", 40)]
-
-
-async def test_a_role_of_another_task_is_not_told_of_a_task_without_the_stage(settings, tmp_path):
-    asked = settings(KNOWN, role={"finder": "baseline"})
-    unknown = write_json_lines(tmp_path / "unknown" / "people.jsonl", UNKNOWN).parent
-    (tmp_path / "more.yaml").write_text("task: more\nextends: talks\n")
-    asked |= {
-        "tasks": ["talks", str(tmp_path / "more.yaml")],
-        "data": {"talks": asked["data"], "more": str(unknown)},
-    }
-    result = await aevaluate(**asked)
-    assert [(each.task, list(each.roles)) for each in result.summaries] == [
-        ("talks", ["candidate"]), ("more", ["finder", "candidate"]),
-    ]  # fmt: skip

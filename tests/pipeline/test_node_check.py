@@ -1,9 +1,5 @@
 """What a node is sent of a run, and how a node that differs is found."""
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,39 +20,10 @@ from harness.pipeline.executors.node_check import (
     share_concurrency,
     work_order,
 )
-from harness.pipeline.executors.run_keys import keys_of
 from harness.pipeline.preparation import prepare
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
 from harness.registry.missing_packages import HARNESS
-from harness.testing import FaultyServer
-
-NODE = """
-import asyncio, sys
-from pathlib import Path
-
-import msgspec
-from builders.requests import make_request
-
-from harness.pipeline.executors.node_check import check_node, decoded
-from harness.pipeline.executors.run_keys import RunKeys, take_keys
-
-order, keys = (Path(name).read_bytes() for name in sys.argv[1:])
-take_keys(msgspec.msgpack.decode(keys, type=RunKeys))
-contexts = check_node(decoded(order, "n7"), "n7")
-
-
-async def ask(model):
-    await model.open()
-    print((await model.ask(make_request("hello"))).text)
-    await model.close()
-
-
-(model,) = contexts["interests"][0].models
-asyncio.run(ask(model))
-print(*(one.key for one in contexts["interests"]), model in contexts["interests"][0].thinking)
-"""
-"""What a node does, in a process of its own."""
 
 SERVED = "openai:model=m,base_url=http://127.0.0.1:9/v1"
 GIVEN = {"tasks": "interests", "model": SERVED, "roles": {"judge": "lexical"}, "data": "sample"}
@@ -125,27 +92,6 @@ def test_the_models_that_think_are_found_again_though_their_names_are_the_same()
         candidate, judges = (here.bindings[role].models for role in ("candidate", "judge"))
         assert here.key == there.key
         assert [model in here.thinking for model in (*candidate, *judges)] == [True, True, False]
-
-
-def test_another_process_asks_with_the_keys_of_the_driver(folder, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "key-3f2a9c71b8d0")
-    with FaultyServer(lambda body: "from the server") as server:
-        served = f"openai:model=m,revision=r,base_url={server.url}"
-        order, contexts = ordered(thinks=[0], model=served, tasks="interests,interests_short")
-        keys = keys_of(contexts["interests"][0].models)
-        files = {"order": encoded(order), "keys": msgspec.msgpack.encode(keys)}
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
-        monkeypatch.delenv("OPENAI_API_KEY")
-        tests = str(Path(__file__).parents[1])
-        command = [sys.executable, "-c", NODE, *(str(folder / name) for name in files)]
-        done = subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": tests, "PYTHONHASHSEED": "7"}, cwd="/",
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
-    own = " ".join(one.key for one in contexts["interests"])
-    assert (done.stdout, done.stderr) == (f"from the server\n{own} True\n", "")
-    assert server.asked[0].headers["authorization"] == "Bearer key-3f2a9c71b8d0"
 
 
 @pytest.mark.parametrize(
@@ -227,16 +173,6 @@ def test_a_folder_of_prompts_that_the_node_lacks_is_named(folder, monkeypatch):
     assert f"the node has no /no/such/folder, so relative paths begin in {elsewhere}" in error.hint
 
 
-def test_a_folder_of_tasks_that_the_node_lacks_is_named(folder):
-    (folder / "tasks").mkdir()
-    (folder / "tasks" / "mine.yaml").write_text("task: mine\nextends: interests\n")
-    order, _ = ordered(tasks="mine", include_path="tasks")
-    (folder / "tasks" / "mine.yaml").unlink()
-    error = refused(order)
-    assert (error.where, error.found) == ("node n7", "tasks")
-    assert "--include_path" in error.problem
-
-
 def test_weights_that_the_node_lacks_are_named(folder):
     order, _ = ordered()
     settings = msgspec.structs.replace(
@@ -244,14 +180,6 @@ def test_weights_that_the_node_lacks_are_named(folder):
     )
     error = refused(msgspec.structs.replace(order, settings=settings))
     assert str(folder / "weights") in str(error)
-
-
-def test_a_recording_that_the_node_lacks_is_named(folder):
-    line = {"messages": [{"role": "user", "content": "?"}], "text": "!"}
-    (folder / "answers.jsonl").write_text(json.dumps(line) + "\n")
-    order, _ = ordered(model="replay", model_args={"file": "answers.jsonl", "model": "m"})
-    (folder / "answers.jsonl").unlink()
-    assert "answers.jsonl" in str(refused(order))
 
 
 def test_what_decides_another_key_of_a_stage_is_named(folder, monkeypatch):

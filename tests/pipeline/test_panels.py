@@ -76,21 +76,6 @@ async def test_every_vote_and_every_call_is_recorded_with_whose_it_is(house, scr
     assert isinstance(judged.votes[2].verdict, NoVerdict)
 
 
-async def test_members_that_need_the_same_gpu_take_turns_once(house, scripted):
-    house.prompts = PROMPT
-    events: list[str] = []
-    models = [
-        scripted(name, lambda request: "a", occupies="gpu", events=events)
-        for name in ("one", "two", "three")
-    ]
-    records = await house.run([WEIGH], {"judge": panel_of(*models)}, data=list("stuvw"))
-    assert [each.outcome.value for each in records["weigh"]] == [[0]] * 5
-    assert [len(model.asked) for model in models] == [5, 5, 5]
-    opened = [event.split()[1] for event in events[::2]]
-    assert sorted(opened) == ["one", "three", "two"]
-    assert events == [f"{what} {name}" for name in opened for what in ("open", "close")]
-
-
 async def test_the_answers_of_a_panel_are_paid_for_once(house, scripted):
     house.prompts = PROMPT
     models = [scripted(name, lambda request: "a") for name in ("one", "two")]

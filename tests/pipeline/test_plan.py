@@ -54,16 +54,6 @@ def test_one_gpu_holds_the_candidate_for_every_task_and_then_the_judge():
     assert order_of(runs) == [["a.name", "b.rank"], ["a.support", "b.check"]]
 
 
-def test_a_stage_does_not_wait_for_one_that_its_task_does_not_have():
-    candidate = FakeModel("candidate")
-    runs = [
-        stage_run("a", "profile", candidate),
-        stage_run("a", "rank", candidate, after=("profile",)),
-        stage_run("b", "rank", candidate, after=("profile",)),
-    ]
-    assert order_of(runs) == [["a.profile", "b.rank"], ["a.rank"]]
-
-
 def test_a_later_stage_of_the_open_engine_comes_before_another_engine_opens():
     candidate, judge = FakeModel("candidate"), FakeModel("judge")
     runs = [
@@ -87,16 +77,6 @@ def test_a_stage_that_needs_two_engines_of_one_gpu_runs_alone():
     assert order_of(runs) == [["a.x"], ["b.both"], ["c.y"]]
     plan = Plan(runs=runs, resource=lambda model: model.occupies)
     assert [plan.in_rounds(run) for run in runs] == [False, True, False]
-
-
-def test_an_engine_is_kept_while_a_stage_still_runs_on_it():
-    one, two = FakeModel("one"), FakeModel("two")
-    first, second = stage_run("a", "x", one), stage_run("b", "y", two)
-    plan = Plan(runs=[first, second], resource=lambda model: model.occupies)
-    assert plan.admit() == [first]
-    assert plan.admit() == []
-    first.state = State.DONE
-    assert plan.admit() == [second]
 
 
 def test_halting_a_task_gives_up_its_later_stages_only():

@@ -91,12 +91,7 @@ def test_own_columns_are_read_and_named_as_a_reason(tmp_path):
         "read with --columns user=customer_id, --values action.view=liked",
         "judged by rule: lexical",
     )
-    (twice,) = prepared(data=str(tmp_path), **{**own, "values": {"action.view": "skipped"}}).tasks
-    prints = {each.dataset.describe()["fingerprint"] for each in (task, twice)}
-    assert len(prints) == 2
     assert make_settings({**BASELINE, **own}).asked() != make_settings(BASELINE).asked()
-    with pytest.raises(DataError, match=r"--columns engagements\.user=customer_id"):
-        prepared(data=str(tmp_path))
 
 
 def test_a_change_to_what_a_task_has_is_none_of_the_settings():
@@ -155,40 +150,6 @@ def test_data_that_tasks_share_are_opened_once(monkeypatch):
     assert tasks[0].data is tasks[1].data
 
 
-PLACES = {"interests": "one.csv", "interests_short": "two.csv", "*": "rest.csv"}
-
-
-@pytest.mark.parametrize(
-    ("data", "places"),
-    [
-        (PLACES, ["one.csv", "two.csv", "rest.csv"]),
-        ({"interests_short": "two.csv", "*": "sample"}, ["sample", "two.csv", "sample"]),
-    ],
-    ids=str,
-)
-def test_a_task_reads_from_its_own_place_or_that_of_the_rest(tmp_path, monkeypatch, data, places):
-    monkeypatch.chdir(tmp_path)
-    for name in PLACES.values():
-        (tmp_path / name).write_text("user,title,action\n" + f"{name},a title,liked\n" * 9)
-    tasks = prepared(tasks=("interests", "interests_short", "interests_strict"), data=data).tasks
-    described = [task.dataset.describe() for task in tasks]
-    assert [about.get("path", about.get("sample")) for about in described] == places
-    assert [task.not_comparable_because for task in tasks] == [
-        ("bundled sample data" if place == "sample" else UNKNOWN, "judged by rule: lexical")
-        for place in places
-    ]
-
-
-def test_a_group_reads_from_its_place_and_the_run_says_which_folder_was_found(tmp_path):
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw" / "engagements.csv").write_text("user,title,action\nu1,a title,liked\n")
-    data = {"interests_all": str(tmp_path)}
-    whole = prepared(tasks=("interests_all",), data=data)
-    assert {str(task.dataset.describe()["path"]) for task in whole.tasks} == {f"{tmp_path}/raw"}
-    names = ", ".join(task.task.name for task in whole.tasks)
-    assert f"{names}: the data is in {tmp_path}/raw" in whole.notes
-
-
 def test_one_place_for_all_is_asked_for_as_it_always_was():
     """The same command as before finds the run that it left."""
     assert make_settings(BASELINE).asked()["data"] == "sample"
@@ -239,31 +200,6 @@ def test_a_benchmark_refuses_models_that_do_not_suit_its_data(monkeypatch):
         prepared(limit=3)
     assert str(caught.value) == "task interests: these weights are of another split"
     assert asked == [(3, 20, ["candidate"])]
-
-
-def no_data(*args, **options):
-    raise AssertionError("data were opened")
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"tasks": "interests,interests_short", "num_repeats": 2, "changes": {"window": 20}},
-        {"tasks": "perrec_easy_pairwise,perrec_easy_listwise"},
-    ],
-    ids=str,
-)
-def test_tasks_are_bound_elsewhere_as_they_were_prepared_and_no_data_are_opened(given, monkeypatch):
-    whole = prepared(**given)
-    monkeypatch.setattr(preparation, "open_dataset", no_data)
-    stages = {each.task.name: {stage.name for stage in each.stages} for each in whole.tasks}
-    bound = bind_tasks(whole.settings, load_plugins(), stages)
-    assert [one.task for one in bound] == [one.task for one in whole.tasks]
-    for here, there in zip(bound, whole.tasks, strict=True):
-        contexts = list(zip(here.contexts("run"), there.contexts("run"), strict=True))
-        assert contexts, here.task.name
-        assert all(one.key == other.key for one, other in contexts)
-        assert [one.number for one, _ in contexts] == [other.number for _, other in contexts]
 
 
 def test_a_stage_that_the_data_did_not_call_for_is_not_bound():

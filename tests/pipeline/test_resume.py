@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from harness.base.checksums import LINE, sealed
-from harness.base.errors import HarnessError, UsageError
+from harness.base.errors import UsageError
 from harness.base.hashing import digest
-from harness.data import open_dataset
 from harness.pipeline import resume as folders
 from harness.pipeline.preparation import prepare
 from harness.pipeline.resume import LockedFolder, lock_folder
@@ -99,19 +98,6 @@ def test_what_options_only_point_to_is_kept_by_its_content(take, tmp_path):
     assert take().manifest.tasks["interests"].contents == {}
 
 
-def test_what_was_noted_of_data_is_said_once_for_all_tasks_that_share_it(take, monkeypatch):
-    def noting(*args, **options):
-        dataset = open_dataset(*args, **options)
-        dataset.note("rows left out", 1204)
-        return dataset
-
-    monkeypatch.setattr("harness.pipeline.preparation.open_dataset", noting)
-    taken = take(tasks="interests,interests_strict", changes={"min_support": 3})
-    assert take.told == ["interests: rows left out: 1,204"]
-    for entry in taken.manifest.tasks.values():
-        assert entry.data["notes"] == {"rows left out": 1204}
-
-
 def test_runs_of_one_second_in_two_places_are_two(take, tmp_path):
     one, two = (take(output_path=str(tmp_path / name)) for name in ("a", "b"))
     assert one.run_id != two.run_id
@@ -182,13 +168,6 @@ def test_a_run_is_found_by_the_key_of_its_settings(take, tmp_path):
     assert left(take(fresh=True)) == other
 
 
-def test_a_folder_in_use_is_not_taken(take):
-    taken = take()
-    with pytest.raises(HarnessError, match="is at work in it") as caught:
-        take()
-    assert str(taken.folder.path) in str(caught.value)
-
-
 def aged(path, hours):
     then = time.time() - 3600 * hours
     for file in path.rglob("*"):
@@ -202,22 +181,6 @@ def test_a_name_without_a_revision_stands_for_the_same_weights_for_so_long(take,
     taken = take(**SERVED)
     assert (taken.folder.path == path, taken.resumed) == (same, same)
     assert any("has no revision=" in line for line in take.told) is not same
-
-
-def test_a_newly_written_file_makes_a_run_young_again(take):
-    path = left(take(**SERVED))
-    aged(path, 30)
-    (path / "interests").mkdir()
-    (path / "interests" / "1-name.jsonl").write_text("")
-    assert take(**SERVED).folder.path == path
-
-
-def test_a_run_that_is_too_old_is_left_to_others_unlocked(take):
-    path = left(take(**SERVED))
-    aged(path, 30)
-    take(**SERVED)
-    aged(path, 30)
-    assert take(**SERVED, resume=path).folder.path == path
 
 
 def test_a_run_of_pinned_weights_and_rules_never_grows_old(take):
@@ -291,14 +254,6 @@ def test_the_manifest_tells_versions_and_the_commit(take):
     assert manifest.versions["benchmark interests"] == "1"
     assert set(manifest.versions) >= {"python", "user-understanding-harness", "openai"}
     assert all(len(commit) >= 40 for commit in manifest.commits.values())
-
-
-def test_the_age_of_a_run_does_not_count_the_lock(take):
-    path = left(take(**SERVED))
-    aged(path, 30)
-    os.utime(path / "lock")
-    assert folders._last_written(path).timestamp() < time.time() - 29 * 3600
-    assert msgspec.json.decode((path / "lock").read_bytes())["pid"] == os.getpid()
 
 
 PINNED = {**SERVED, "model_args": "base_url=http://127.0.0.1:9/v1,revision=a"}
@@ -406,15 +361,6 @@ def test_nothing_is_said_of_runs_that_lose_nothing_by_another_address(take, case
     assert take.told == []
 
 
-def test_a_run_at_work_and_a_damaged_one_are_not_corrected(take):
-    at_work = take(**PINNED, roles={"judge": JUDGES[0]})
-    other = take(**PINNED, roles={"judge": JUDGES[1]})
-    assert other.folder.path != at_work.folder.path
-    path = left(other)
-    (left(at_work) / "manifest.json").write_text("{")
-    assert take(**PINNED).folder.path == path
-
-
 def test_finished_stages_are_known_before_the_manifest_is_written_anew(take):
     before = take(**PINNED)
     for stage in ("name", "support"):
@@ -443,22 +389,6 @@ def test_finished_stages_are_known_before_the_manifest_is_written_anew(take):
     assert unrecorded(done=True) == []
     assert unrecorded(retry_failures=True) == ["name", "support"]
     assert unrecorded(seed=1) == ["name", "support"]
-
-
-def test_another_name_or_tag_resumes_the_same_run(take):
-    before = take(**PINNED, name="first", tags={"week": "47"})
-    path = left(before)
-    named = take(**{**SERVED, "model_args": f"{PINNED['model_args']},label=second"})
-    assert (named.folder.path, named.manifest.label) == (path, "second")
-    assert named.manifest.run_key == before.manifest.run_key
-    left(named)
-    again = take(**PINNED, roles={"judge": "lexical:label=words"}, tags={"who": "ada"})
-    assert (again.folder.path, again.manifest.label) == (path, "second")
-    assert again.manifest.tags == {"week": "47", "who": "ada"}
-    assert again.manifest.roles["judge"].name == "words"
-    assert again.manifest.asked == before.manifest.asked
-    stages = [each.manifest.tasks["interests"].stages for each in (before, again)]
-    assert stages[0] == stages[1]
 
 
 def test_a_checkpoint_served_under_the_same_name_does_not_go_on_with_that_of_another_label(take):

@@ -1,7 +1,7 @@
 """Specs as users write them, and who ends up behind a role."""
 
+import re
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,10 +9,10 @@ from builders.runs import make_task
 from builders.stages import make_benchmark, make_stage
 
 from harness.base.errors import PluginError, TaskError, UsageError
-from harness.contracts.identity import RECORDED, Identity
+from harness.contracts.identity import Identity
 from harness.contracts.model import Model
 from harness.contracts.task import RoleSpec
-from harness.pipeline.roles import Binding, RoleBinder, named_as_recorded, other_players
+from harness.pipeline.roles import RoleBinder, other_players
 from harness.pipeline.settings import RunSettings
 from harness.pipeline.specs import (
     Spec,
@@ -40,31 +40,12 @@ def test_specs(text, kind, args):
 
 
 @pytest.mark.parametrize(
-    ("label", "kind", "name", "details", "told"),
-    [
-        ("replay", "openai", "small", {RECORDED: "d"}, "replay of openai:small"),
-        ("strict:replay", "openai", "small", {RECORDED: "d"}, "strict:replay of openai:small"),
-        ("replay", "replay", "replies.jsonl", {RECORDED: "d"}, "replay of replies.jsonl"),
-        ("replay:small", "replay", "small", {RECORDED: "d"}, "replay of small"),
-        ("openai:small", "openai", "small", {}, "openai:small"),
-    ],
+    ("text", "says"),
+    [("a=1,a=2", "'a' is given twice"), ("http://localhost", "this is no argument")],
 )
-def test_a_recording_is_called_by_who_was_recorded(label, kind, name, details, told):
-    model = FakeModel(Identity(kind=kind, name=name, details=details))
-    before = Binding(role="judge", label=label, model=model)
-    after = named_as_recorded(before)
-    assert after.label == told
-    assert after.key("run") == before.key("run")
-
-
-def test_an_argument_given_twice_is_refused():
-    with pytest.raises(UsageError, match="'a' is given twice"):
-        parse_args("a=1,a=2")
-
-
-def test_a_word_that_is_no_argument_is_refused():
-    with pytest.raises(UsageError, match="this is no argument"):
-        parse_args("http://localhost")
+def test_what_is_no_argument_is_refused(text, says):
+    with pytest.raises(UsageError, match=says):
+        parse_args(text)
 
 
 @dataclass(eq=False)
@@ -147,11 +128,6 @@ def settings(**changes):
     return RunSettings(tasks=("t",), model="fake", model_args={"model": "small"}, **changes)
 
 
-def test_a_role_that_nothing_is_bound_to_names_the_option():
-    with pytest.raises(UsageError, match="--judge SPEC"):
-        bind(settings())
-
-
 def test_a_model_knows_the_hosts_that_the_command_names_and_no_others():
     asked = RunSettings(
         tasks=("t",), model="fake", model_args={"base_url": "http://Mine:1/v1"},
@@ -172,14 +148,6 @@ def test_a_model_knows_whether_its_concurrency_was_asked_for(own, changes, limit
     bench = benchmark(("name", ("writer",), ()))
     bound = bind(settings(roles={"writer": f"fake:model=m{own}"}, **changes), bench=bench)
     assert bound["writer"].model.limited is limited
-
-
-@pytest.mark.parametrize("changes", [{"use_store": False}, {"store": Path("calls.sqlite")}])
-def test_a_model_that_asks_others_knows_the_store_of_the_run(changes):
-    bench = benchmark(("name", ("candidate",), ()))
-    plugins = Watched()
-    RoleBinder(settings(**changes), plugins).bind(task(), bench, bench.stages)
-    assert [one.store for one in plugins.seen] == [changes.get("store")]
 
 
 @pytest.mark.parametrize(
@@ -243,22 +211,6 @@ def test_a_task_that_speaks_of_a_role_that_there_is_not_is_told_those_there_are(
     )
 
 
-def test_a_judge_by_rule_needs_no_model():
-    bound = bind(settings(roles={"judge": "words"}))
-    assert bound["judge"].model is None
-    assert bound["judge"].judge.name == "words"
-    assert bound["candidate"].model.identity.name == "small"
-
-
-def test_a_model_as_judge_is_asked_through_the_llm_adapter():
-    bound = bind(settings(roles={"judge": "other:big"}))
-    assert bound["judge"].judge.name == "llm"
-    assert [each.identity for each in bound["judge"].judge.models] == [
-        Identity(kind="other", name="big")
-    ]
-    assert bound["judge"].label == "other:big"
-
-
 @pytest.mark.parametrize(
     ("roles", "default", "reasons"),
     [
@@ -282,26 +234,21 @@ def test_another_judge_than_the_task_s_is_named(roles, default, reasons):
     assert list(other_players(bound, with_default, roles)) == reasons
 
 
-def test_roles_that_share_a_default_are_named_once_and_models_by_their_role():
-    bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge", "second")))
-    wanted = task(
-        judge=RoleSpec(default="org/big"),
-        second=RoleSpec(same_as="judge"),
-        writer=RoleSpec(default="org/pen"),
-    )
-    for roles, reasons in (
-        ({"judge": "other:a"}, ["judged by other:a, not by org/big"]),
-        ({"second": "other:a"}, ["judged by other:a, not by org/big"]),
-        ({"writer": "other:a"}, ["writer is other:a, not org/pen"]),
-    ):
-        bound = bind(settings(roles=roles), wanted, bench)
-        assert list(other_players(bound, wanted, roles)) == reasons
-
-
-def test_a_misspelt_judge_is_refused_with_the_judges_and_models():
-    with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
-        bind(settings(roles={"judge": "word"}))
-    assert "did you mean 'words'" in str(caught.value)
+@pytest.mark.parametrize(
+    ("roles", "says"),
+    [
+        ({"judge": "word"}, "one of llm, words, all, fake, other\n.*did you mean 'words'"),
+        ({"judge": "all:other:a+wrods"}, "did you mean 'words'"),
+        ({"judge": "all:other:a+other:a,concurrency=3"}, "twice\n.*other:a and other:a"),
+        ({"judge": "all:other:a+all:other:b"}, "a panel as a member"),
+        ({"judge": "all:other:a+fake:small"}, "would judge itself in task t\n.*fake:small"),
+        ({"judge": "words", "candidate": "other:big"}, "the candidate is given by --model"),
+    ],
+)
+def test_what_cannot_be_bound_is_refused(roles, says):
+    with pytest.raises(UsageError) as caught:
+        bind(settings(roles=roles))
+    assert re.search(says, str(caught.value))
 
 
 def test_a_judge_that_needs_a_model_takes_it_behind_its_name():
@@ -311,16 +258,6 @@ def test_a_judge_that_needs_a_model_takes_it_behind_its_name():
     assert bound["judge"].label == "llm:other:big"
     with pytest.raises(UsageError, match="needs a model"):
         bind(settings(roles={"judge": "llm"}))
-
-
-def test_the_candidate_is_given_by_model_alone():
-    with pytest.raises(UsageError, match="the candidate is given by --model"):
-        bind(settings(roles={"judge": "words", "candidate": "other:big"}))
-
-
-def test_a_default_without_a_kind_opens_as_the_candidate_does():
-    bound = bind(settings(), task(judge=RoleSpec(default="org/Judge-70B")))
-    assert bound["judge"].model.identity == Identity(kind="fake", name="org/Judge-70B")
 
 
 def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights():
@@ -337,24 +274,6 @@ def test_a_default_without_a_kind_is_not_given_what_suits_the_candidates_weights
     plugins = Watched()
     RoleBinder(asked, plugins).bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
     assert {"python": "p", "model": "org/Judge-70B"} in [one.args for one in plugins.seen]
-
-
-def test_a_default_that_the_candidates_kind_cannot_open_names_role_and_option():
-    class Narrow(FakePlugins):
-        def model(self, name):
-            def make(settings):
-                if settings.args:
-                    raise UsageError("no such argument", found="model")
-                return FakeModel(Identity(kind=name, name=name))
-
-            return SimpleNamespace(factory=make, shared=SHARED, arguments={})
-
-    binder = RoleBinder(RunSettings(tasks=("t",), model="fake"), Narrow())
-    with pytest.raises(UsageError) as caught:
-        wanted = task(judge=RoleSpec(default="org/Judge-70B"))
-        binder.bind(wanted, NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
-    assert caught.value.where == "role judge, as fake:org/Judge-70B, the default of t"
-    assert caught.value.hint == "--judge SPEC binds another model to this role"
 
 
 class Strict(FakePlugins):
@@ -399,13 +318,6 @@ def test_the_name_of_a_model_alone_comes_with_the_way_to_its_server():
         )
 
 
-def test_a_role_that_a_command_names_without_a_task_has_its_option_too():
-    binder = RoleBinder(RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"}), Strict())
-    with pytest.raises(UsageError) as caught:
-        binder.bind_given("judge")
-    assert caught.value.where == "--judge"
-
-
 def test_a_candidate_that_answers_by_rule_has_no_place_for_the_tasks_judge():
     wanted = task(judge=RoleSpec(default="org/Judge-70B"), verifier=RoleSpec(same_as="judge"))
     for role in ("judge", "verifier"):
@@ -415,11 +327,6 @@ def test_a_candidate_that_answers_by_rule_has_no_place_for_the_tasks_judge():
             "  expected: --judge SPEC, as in --judge openai:model=NAME,base_url=URL\n"
             "  to do:    --judge lexical judges by word overlap, for demos and tests"
         )
-
-
-def test_the_option_beats_the_tasks_default():
-    bound = bind(settings(roles={"judge": "words"}), task(judge=RoleSpec(default="other:big")))
-    assert bound["judge"].judge.name == "words"
 
 
 def test_a_role_may_share_another_and_circles_are_named():
@@ -436,11 +343,6 @@ def test_the_candidate_never_judges_itself_unless_allowed():
     with pytest.raises(UsageError, match="the candidate would judge itself"):
         bind(settings(roles=itself))
     assert bind(settings(roles=itself, allow_self_judging=True))["judge"].judge is not None
-
-
-def test_a_role_that_the_benchmark_does_not_have_is_refused():
-    with pytest.raises(UsageError, match="a role that its benchmark does not know"):
-        bind(settings(roles={"judge": "words"}), task(juge=RoleSpec(default="other:x")))
 
 
 def test_an_option_for_a_role_that_no_task_has_is_refused():
@@ -521,19 +423,6 @@ def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so()
     ]
 
 
-def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_called():
-    plugins = Heavy()
-    asked = RunSettings(
-        tasks=("t",),
-        model="fake",
-        model_args={"model": "small", "tensor_parallel_size": "4"},
-        roles={"annotator": "fake:small"},
-    )
-    bench = benchmark(("mark", ("annotator", "candidate"), ()))
-    bound = RoleBinder(asked, plugins).bind(task(), bench, bench.stages)
-    assert bound["annotator"].model is bound["candidate"].model is plugins.made[0]
-
-
 @pytest.mark.parametrize(
     ("judge", "candidate", "found", "expected"),
     [
@@ -560,22 +449,18 @@ def test_a_role_may_not_open_an_engine_otherwise_than_the_one_it_shares_it_with(
     assert (caught.value.found, caught.value.expected) == (found, expected)
 
 
-def test_what_decides_the_answers_makes_two_models_of_the_same_weights():
-    bound, notes = heavy("fake:small,dtype=float32")
+@pytest.mark.parametrize(
+    ("judge", "given"),
+    [
+        ("fake:small,dtype=float32", {}),
+        ("fake:small,base_url=b", {"plugins": FakePlugins(), "base_url": "a"}),
+    ],
+    ids=["other answers", "beside each other"],
+)
+def test_models_that_are_not_merged(judge, given):
+    bound, notes = heavy(judge, **given)
     assert bound["judge"].model is not bound["candidate"].model
     assert notes == []
-
-
-def test_models_that_stand_beside_others_are_not_merged():
-    bound, notes = heavy("fake:small,base_url=b", plugins=FakePlugins(), base_url="a")
-    assert bound["judge"].model is not bound["candidate"].model
-    assert notes == []
-
-
-def test_a_judge_of_the_candidates_weights_is_refused_however_it_is_opened():
-    asked = settings(roles={"judge": "fake:pretrained=small"})
-    with pytest.raises(UsageError, match="the candidate would judge itself"):
-        RoleBinder(asked, Heavy()).bind(task(), NAMED_THEN_JUDGED, NAMED_THEN_JUDGED.stages)
 
 
 def test_a_judge_that_is_the_candidate_is_refused_before_the_way_it_opens():
@@ -624,29 +509,6 @@ def test_a_panel_is_of_the_judges_behind_it_each_with_its_own_arguments():
 )
 def test_members_are_parted_by_a_plus_before_a_letter(text, parts):
     assert split_members(text) == parts
-
-
-def test_a_member_that_would_vote_twice_is_refused():
-    with pytest.raises(UsageError, match="has a member twice") as caught:
-        bind(settings(roles={"judge": "all:other:a+other:a,concurrency=3"}))
-    assert caught.value.found == "other:a and other:a"
-
-
-def test_a_misspelt_member_is_refused_with_the_judges_and_models():
-    with pytest.raises(UsageError, match="one of llm, words, all, fake, other") as caught:
-        bind(settings(roles={"judge": "all:other:a+wrods"}))
-    assert "did you mean 'words'" in str(caught.value)
-
-
-def test_a_panel_of_panels_is_refused():
-    with pytest.raises(UsageError, match="a panel as a member"):
-        bind(settings(roles={"judge": "all:other:a+all:other:b"}))
-
-
-def test_no_member_may_be_the_candidate():
-    with pytest.raises(UsageError, match="the candidate would judge itself") as caught:
-        bind(settings(roles={"judge": "all:other:a+fake:small"}))
-    assert caught.value.found == "fake:small"
 
 
 @pytest.mark.parametrize(

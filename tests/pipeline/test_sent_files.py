@@ -94,25 +94,6 @@ async def test_what_is_written_while_a_message_is_on_its_way_goes_with_the_next(
     assert wire.messages == 2
 
 
-async def test_nobody_waits_for_what_is_written_later(tmp_path):
-    path = tmp_path / "1-a.jsonl"
-    wire = Wire(part_path(path, 1))
-    sent, writer = wire.writer()
-    writer.append(line(1))
-    writer.flush()
-    first = asyncio.create_task(sent.acknowledged())
-    await asyncio.sleep(0)
-    assert numbers(path) == [1]
-    wire.passes.clear()
-    writer.append(line(2))
-    writer.flush()
-    async with asyncio.timeout(60):
-        await first
-    assert numbers(path) == [1]
-    wire.passes.set()
-    await sent.acknowledged()
-
-
 async def test_a_disk_that_is_full_is_an_error_of_every_later_call(tmp_path):
     path = tmp_path / "1-a.jsonl"
     sent, writer = Wire(part_path(path, 1)).writer()

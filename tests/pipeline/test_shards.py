@@ -23,10 +23,6 @@ def shard(*names: str) -> Shard:
     return Shard(task="t", stage="s", part=7, rounds=False, begun=False, items=tuple(items))
 
 
-def test_a_shard_arrives_as_it_was():
-    assert unpacked(packed(shard("a", "b"))) == shard("a", "b")
-
-
 def test_a_large_shard_is_sent_in_pieces_that_fit_into_a_call():
     large = shard(*(f"{place:0100}" for place in range(1000)))
     pieces = packed(large)

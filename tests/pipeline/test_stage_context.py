@@ -7,7 +7,7 @@ import pytest
 from builders.runs import make_task
 from builders.stages import make_benchmark, make_contexts, make_stage
 
-from harness.base.errors import PluginError, TaskError, UsageError
+from harness.base.errors import TaskError, UsageError
 from harness.contracts.identity import Identity
 from harness.contracts.model import Sampling
 from harness.contracts.task import RoleSpec
@@ -162,12 +162,6 @@ def test_memos_depend_on_who_is_asked_what_and_not_on_options(made, change, shar
     assert (made()[0].memo_key == made(**change)[0].memo_key) == shared
 
 
-def test_a_new_ladder_is_another_stage(made, monkeypatch):
-    before = made()[0].key
-    monkeypatch.setattr(module, "LADDER_VERSION", 999)
-    assert made()[0].key != before
-
-
 def test_each_fresh_run_has_keys_of_its_own(made):
     keys = {made(fresh=True, run_id=run)[0].key for run in ("monday", "tuesday")}
     assert len(keys) == 2
@@ -193,34 +187,3 @@ def test_a_misspelt_sampling_is_the_commands_fault_or_the_tasks(made):
     assert type(caught.value) is UsageError
     with pytest.raises(TaskError, match="'judge' in stage 'weigh' of t"):
         made(roles={"judge": RoleSpec(sampling={"max_token": 5})})
-
-
-def test_only_declared_options_can_be_read(made):
-    options = made()[0].options
-    assert (options.window, options.weight) == (3, 1e-05)
-    assert options.as_json() == {"window": 3, "weight": 1e-05}
-    with pytest.raises(PluginError, match="does not declare") as caught:
-        _ = options.shown
-    assert "shown" in str(caught.value) and "window, weight" in str(caught.value)
-    assert not hasattr(options, "__len__")
-
-
-def test_a_stage_reaches_the_roles_it_declares_and_no_others(made):
-    ask, weigh = made()
-    assert ask.model("candidate").identity == CANDIDATE
-    assert weigh.judge("judge").name == "llm"
-    assert [model.identity for model in weigh.models] == [JUDGE]
-    with pytest.raises(PluginError, match="a role it does not declare"):
-        ask.model("judge")
-    with pytest.raises(PluginError, match="which is no judge"):
-        ask.judge("candidate")
-
-
-def test_a_judge_by_rule_has_no_model_to_ask(made):
-    by_rule = Binding(role="judge", label="lexical", model=None, judge=FakeJudge())
-    candidate = Binding(role="candidate", label="c", model=FakeModel(CANDIDATE))
-    weigh = made(bindings={"candidate": candidate, "judge": by_rule})[1]
-    assert weigh.models == ()
-    assert "model" not in weigh.components["roles"]["judge"]
-    with pytest.raises(PluginError, match="which is no model"):
-        weigh.model("judge")

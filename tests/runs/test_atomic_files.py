@@ -14,14 +14,6 @@ from harness.runs.atomic_files import (
 )
 
 
-def test_the_new_content_takes_the_old_ones_place(tmp_path: Path) -> None:
-    file = tmp_path / "summary.json"
-    atomic_write(file, b"old")
-    atomic_write(file, b"new")
-    assert file.read_bytes() == b"new"
-    assert [each.name for each in tmp_path.iterdir()] == ["summary.json"]
-
-
 def test_an_error_on_the_way_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "scores.jsonl"
     atomic_write(file, b"old")

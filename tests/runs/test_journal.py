@@ -8,15 +8,13 @@ import pytest
 from builders.disks import room_for
 from builders.runs import Question, make_line, write_journal
 
-from harness.base.errors import DataError, StorageError
-from harness.contracts.model import TokenLogprob
+from harness.base.errors import StorageError
 from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal import JournalWriter, LackingRecord, holds_non_finite, recorded
+from harness.runs.journal import JournalWriter, holds_non_finite, recorded
 from harness.runs.journal_index import JournalRecords
 
 STAGE = "5" * 32
-OTHER = "6" * 32
 
 
 def key(number: int) -> str:
@@ -41,32 +39,6 @@ def test_a_line_is_json_with_the_fields_in_their_order(tmp_path: Path) -> None:
     assert text.startswith(f'{{"key":"{key(1)}","stage":"{STAGE}","user":"u","id":"i","item":{{')
     assert json.loads(text)["outcome"] == {"type": "done", "value": [0.00001]}
     assert text.endswith("}\n")
-
-
-def test_what_was_written_is_read_back_with_its_types(tmp_path: Path) -> None:
-    call = CallRecord(role="judge", prompt="a", key="k", text="né\n\x00", attempts=2)
-    whole = msgspec.structs.replace(record(1, "u", "i", value={"x": 2.5}), calls=(call,))
-    write_journal(tmp_path / "j", whole)
-    [found] = JournalRecords(tmp_path / "j", STAGE, JournalLine[Question, dict[str, float]])
-    assert found == whole
-
-
-def test_what_is_recorded_distinguishes_failures_from_values(tmp_path: Path) -> None:
-    one, two, three = (bytes.fromhex(key(number)) for number in (1, 2, 3))
-    write_journal(
-        tmp_path / "j",
-        record(1, "u", "a"),
-        record(2, "u", "b", outcome=Unreadable("schema")),
-        record(3, "u", "c"),
-        record(3, "u", "c", outcome=Unreadable("schema")),
-        record(4, "u", "d", stage=OTHER),
-    )
-    second, fourth = (
-        LackingRecord("unreadable", "schema", json.loads(line)["crc32"], unanswered=False)
-        for line in (tmp_path / "j").read_text().splitlines()
-        if "unreadable" in line
-    )
-    assert recorded(tmp_path / "j", STAGE) == {one: None, two: second, three: fourth}
 
 
 def test_what_is_recorded_distinguishes_what_ended_without_an_answer(tmp_path: Path) -> None:
@@ -94,43 +66,6 @@ def test_what_is_recorded_distinguishes_what_ended_without_an_answer(tmp_path: P
         1: (True, True), 2: (True, False), 3: (True, True), 4: (False, True), 5: (True, True),
         6: (True, False), 7: None,
     }  # fmt: skip
-
-
-def test_a_record_of_another_type_names_its_line(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    write_journal(path, record(1, "u", "a", value=1), record(2, "u", "b", value="word"))
-    with pytest.raises(DataError, match="does not fit the types") as caught:
-        list(JournalRecords(path, STAGE, JournalLine[Question, int]))
-    assert caught.value.where == f"{path}:2"
-    assert "Expected `int`, got `str`" in (caught.value.found or "")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [float("nan"), [1.0, float("-inf")], {"a": {"b": (float("inf"),)}}, Done(float("nan"))],
-)
-def test_a_number_that_json_lacks_is_refused_and_leaves_no_trace(
-    tmp_path: Path, value: Any
-) -> None:
-    with JournalWriter(tmp_path / "j") as journal:
-        journal.append(record(1, "u", "a", value=None))
-        with pytest.raises(ValueError, match=r"record 'b' cannot be written: .* NaN or infinite"):
-            journal.append(record(2, "u", "b", value=value))
-        journal.append(record(3, "u", "c", value="null"))
-    assert read(tmp_path / "j") == [("u", "a", None), ("u", "c", "null")]
-
-
-def test_logprobs_that_json_lacks_are_refused(tmp_path: Path) -> None:
-    def asked(logprob: float) -> JournalLine[Question, Any]:
-        tokens = (TokenLogprob(token="yes", logprob=logprob),)
-        call = CallRecord(role="candidate", prompt="ask", key=key(9), logprobs=tokens)
-        return msgspec.structs.replace(record(1, "u", "a"), calls=(call,))
-
-    with JournalWriter(tmp_path / "j") as journal:
-        journal.append(asked(-0.5))
-        with pytest.raises(ValueError, match=r"record 'a' cannot be written: .* NaN or infinite"):
-            journal.append(asked(float("-inf")))
-    assert read(tmp_path / "j") == [("u", "a", 1)]
 
 
 def test_holds_non_finite_looks_into_keys_and_sets() -> None:

@@ -14,7 +14,6 @@ from harness.runs.manifest import (
     read_manifest,
     session_ended,
     session_started,
-    stage_finished,
     task_definition,
     write_manifest,
 )
@@ -51,12 +50,6 @@ def test_a_task_comes_back_from_the_manifest_but_for_where_its_file_was(tmp_path
     assert entry.task() == msgspec.structs.replace(TASK, file=None)
     assert entry.definition["file"] == "gist.yaml"
     assert "someone" not in (tmp_path / "manifest.json").read_text()
-
-
-def test_a_finished_stage_has_its_number_of_items() -> None:
-    changed = stage_finished(manifest(), "gist", "verify", items=12)
-    assert [stage.items for stage in changed.tasks["gist"].stages] == [None, 12]
-    assert [stage.items for stage in manifest().tasks["gist"].stages] == [None, None]
 
 
 def test_sessions_record_when_the_run_was_at_work_and_how_it_ended() -> None:

@@ -70,19 +70,6 @@ def test_the_newest_unfinished_folder_of_the_key_is_found(tmp_path: Path) -> Non
     assert found.path == latest
 
 
-def test_nothing_is_found_where_there_is_nothing(tmp_path: Path) -> None:
-    assert RunFolder.find(tmp_path / "none", KEY) is None
-    kept(tmp_path, "20260101T000000-m-01234567", "done")
-    assert RunFolder.find(tmp_path, KEY) is None
-
-
-def test_a_damaged_manifest_is_reported_and_not_passed_over(tmp_path: Path) -> None:
-    path = kept(tmp_path, "20260101T000000-m-01234567")
-    (path / "manifest.json").write_text('{"format": 1')
-    with pytest.raises(DataError, match="cannot be read"):
-        RunFolder.find(tmp_path, KEY)
-
-
 @pytest.mark.parametrize("name", ["gist_synthetic", "perrec-hard.v2", "1"])
 def test_plain_names_stay(name: str) -> None:
     assert plain_name(name) == name
@@ -138,17 +125,6 @@ def test_a_second_process_is_told_who_is_at_work_and_let_in_when_that_one_is_dea
     finally:
         other.kill()
         other.communicate()
-    RunFolder(tmp_path).lock()
-
-
-def test_a_folder_is_free_again_after_unlock(tmp_path: Path) -> None:
-    first = RunFolder(tmp_path)
-    first.lock()
-    first.lock()
-    with pytest.raises(HarnessError, match=f"process {os.getpid()} on "):
-        RunFolder(tmp_path).lock()
-    first.unlock()
-    first.unlock()
     RunFolder(tmp_path).lock()
 
 

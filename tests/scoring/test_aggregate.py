@@ -84,63 +84,6 @@ def test_where_nothing_is_worst_missing_units_count_nowhere() -> None:
         Metric(description="", worst=None, missing="counted")
 
 
-def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
-    metrics = {"tau": Metric(description="", worst=0.0, missing="counted")}
-    columns = Columns(metrics)
-    for number in range(20):
-        given = {"values": {"tau": 1.0}} if number < 16 else {"missing": {"tau": "refused"}}
-        columns.add(Score(id=str(number), user=str(number), **given))
-    shown = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.8)["tau"]
-    held = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.85)["tau"]
-    assert (shown.value, shown.left_out) == (0.8, 1.0)
-    assert (held.value, held.interval) == (None, None)
-    assert held.undefined is not None
-    # What those few have is told in words alone, as it is of a value that leaves the others out.
-    assert held.undefined == (
-        "16 of 20 units have one, less than the required 85%; over those few it is 1.000"
-    )
-    assert (held.left_out, held.counted_as_worst) == (None, 0.8)
-
-
-def test_median_and_a_statistic_of_ones_own() -> None:
-    metrics = {
-        "middle": Metric(description="", statistic="median"),
-        "largest": Metric(description="", statistic=lambda column: float(column.max())),
-    }
-    scores = [
-        Score(id=str(n), user=str(n), values={"middle": value, "largest": value})
-        for n, value in enumerate([5.0, 1.0, 2.0])
-    ] + [Score(id="x", user="x", missing={"middle": "a", "largest": "a"})]
-    found = results(metrics, *scores)
-    assert (found["middle"].value, found["middle"].counted_as_worst) == (2.0, 1.5)
-    assert (found["largest"].value, found["largest"].counted_as_worst) == (5.0, 5.0)
-    interval = found["middle"].interval
-    assert interval is not None
-    assert 1.0 <= interval[0] <= interval[1] <= 5.0
-
-
-def test_nothing_scored_is_told_and_is_no_number() -> None:
-    metrics = {"m": Metric(description="", worst=0.0)}
-    all_missing = results(metrics, Score(id="1", user="u", missing={"m": "refused"}))["m"]
-    assert (all_missing.value, all_missing.n, all_missing.users) == (None, 0, 0)
-    assert all_missing.undefined == "nothing was scored"
-    assert (all_missing.interval, all_missing.counted_as_worst) == (None, 0.0)
-    empty = results(metrics)["m"]
-    assert (empty.value, empty.counted_as_worst, empty.missing) == (None, None, {})
-
-
-def test_a_unit_that_names_a_metric_nowhere_is_no_unit_of_it() -> None:
-    metrics = {"a": Metric(description=""), "b": Metric(description="")}
-    found = results(
-        metrics,
-        Score(id="1", user="u", values={"a": 1.0, "other": 9.0}),
-        Score(id="2", user="v", values={"b": 3.0}),
-    )
-    assert (found["a"].n, found["a"].missing, found["a"].counted_as_worst) == (1, {}, 1.0)
-    assert (found["b"].n, found["b"].value) == (1, 3.0)
-    assert "other" not in found
-
-
 def test_seed_task_and_metric_decide_the_interval() -> None:
     scores = [Score(id=str(n), user=str(n), values={"m": n**1.5, "k": n**1.5}) for n in range(30)]
     metrics = {"m": Metric(description=""), "k": Metric(description="")}
@@ -165,18 +108,6 @@ def test_nan_and_infinity_are_missing_and_numpy_numbers_are_plain() -> None:
     assert sound(good) is good
 
 
-def test_a_unit_may_say_what_it_counts_at_worst() -> None:
-    found = results(
-        {"right": Metric(description="")},
-        Score(id="1", user="ann", values={"right": 1.0}, worst={"right": 0.5}),
-        Score(id="2", user="bob", values={"right": 0.5}),
-        Score(id="3", user="cid", missing={"right": "timeout"}, worst={"right": 0.25}),
-        Score(id="4", user="dan", missing={"right": "timeout"}),
-    )["right"]
-    assert found.value == 0.75
-    assert found.counted_as_worst == (0.5 + 0.5 + 0.25 + 0.0) / 4
-
-
 @pytest.mark.parametrize(
     ("higher", "values", "worst"),
     [(True, (-0.5, 0.5), (0.0, 0.25)), (False, (0.5, -0.5), (0.0, -0.25))],
@@ -192,13 +123,6 @@ def test_what_is_missing_of_a_unit_counts_no_better_than_the_unit(higher, values
             Score(id="2", user="bob", values={"tau": second}, lost={"tau": 0.5}),
         )["tau"]
         assert found.counted_as_worst == (first + worst[1]) / 2
-
-
-def test_what_units_count_is_summed_up() -> None:
-    columns = Columns({})
-    columns.add(Score(id="1", user="ann", counts={"typos": 2}))
-    columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
-    assert columns.counts == {"typos": 3, "repeats": 4}
 
 
 def test_what_counts_at_worst_is_checked_as_values_are() -> None:
@@ -309,39 +233,3 @@ def test_what_other_roles_lost_is_not_counted_in_a_value_but_in_the_second_one()
 def test_a_share_that_cannot_be_lost_names_unit_and_metric(share: float) -> None:
     with pytest.raises(PluginError, match="'7' has lost a share that cannot be"):
         sound(Score(id="7", user="a", values={"m": 1.0}, lost={"m": share}))
-
-
-def test_a_statistic_without_a_value_is_told() -> None:
-    def correlation(column: np.ndarray) -> float:
-        return float("nan")
-
-    found = results(
-        {"m": Metric(description="", statistic=correlation)},
-        Score(id="1", user="u", values={"m": 1.0}),
-    )["m"]
-    assert (found.value, found.interval, found.counted_as_worst) == (None, None, None)
-    assert found.undefined == "the statistic has no value for these scores"
-
-
-def test_a_value_over_just_enough_is_shown() -> None:
-    columns = Columns({"right": Metric(description="")})
-    for number in range(100):
-        scored = {"values": {"right": 0.5}} if number < 7 else {"missing": {"right": "no_json"}}
-        columns.add(Score(id=str(number), user="ann", **scored))  # type: ignore[arg-type]
-    found = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.07)["right"]
-    assert (found.value, found.n, found.undefined) == (0.5, 7, None)
-
-
-def test_a_column_may_have_several_metrics() -> None:
-    metrics = {
-        "middle": Metric(description="", statistic="median", of="hits"),
-        "average": Metric(description="", of="hits", note="only three users"),
-    }
-    found = results(
-        metrics,
-        Score(id="1", user="ann", values={"hits": 0.0}),
-        Score(id="2", user="bob", values={"hits": 0.0}),
-        Score(id="3", user="cid", values={"hits": 0.75}),
-    )
-    assert (found["middle"].value, found["average"].value) == (0.0, 0.25)
-    assert (found["middle"].note, found["average"].note) == ("", "only three users")

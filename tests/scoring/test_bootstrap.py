@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from builders.processes import run_here, run_python
 
 from harness.scoring.stats import Interval, NoInterval, bootstrap_interval, statistic_of
 
@@ -85,50 +84,6 @@ def test_a_median_is_that_of_the_very_units_drawn() -> None:
     assert as_pair(found) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("values_per_user", [1, 10])
-def test_means_of_many_users_agree_with_the_normal_law(values_per_user: int) -> None:
-    generator = np.random.default_rng(1)
-    level = generator.normal(5.0, 2.0, size=4000)
-    values = np.repeat(level, values_per_user)
-    owners = np.repeat(np.arange(4000), values_per_user)
-    half = 1.959964 * level.std() / math.sqrt(4000)
-    low, high = as_pair(bootstrap_interval(values, owners, seed=1, draws=8000))
-    assert low == pytest.approx(level.mean() - half, abs=0.05 * half)
-    assert high == pytest.approx(level.mean() + half, abs=0.05 * half)
-
-
-def test_shares_of_many_users_agree_with_the_normal_law() -> None:
-    values = np.array([1.0] * 3000 + [0.0] * 1000)
-    half = 1.959964 * math.sqrt(0.75 * 0.25 / 4000)
-    low, high = as_pair(bootstrap_interval(values, np.arange(4000), seed=1, draws=8000))
-    assert (low, high) == pytest.approx((0.75 - half, 0.75 + half), abs=0.05 * half)
-
-
-def test_the_order_of_units_does_not_matter_to_what_a_user_is() -> None:
-    values = np.array([1.0, 10.0, 2.0, 20.0, 3.0, 30.0])
-    owners = np.array([7, 4, 7, 4, 7, 4])
-    straight = bootstrap_interval(np.sort(values), np.array([0, 0, 0, 1, 1, 1]), seed=1)
-    assert {*as_pair(bootstrap_interval(values, owners, seed=1))} == {2.0, 20.0}
-    assert {*as_pair(straight)} == {2.0, 20.0}
-
-
-SAME = """
-import numpy as np
-from harness.scoring.stats import bootstrap_interval
-values = np.arange(50) ** 1.5
-for statistic in ("mean", "median", np.std):
-    print(bootstrap_interval(values, np.arange(50) // 2, seed=2**63 + 5, statistic=statistic))
-print(bootstrap_interval(np.arange(50) % 2 + 0.0, np.arange(50), seed=11))
-"""
-
-
-def test_the_same_seed_gives_the_same_interval_in_another_process() -> None:
-    here = run_here(SAME)
-    assert run_python(SAME) == here
-    assert here.count("Interval(low=") == 4
-    assert run_here(SAME.replace("2**63 + 5", "6")) != here
-
-
 @pytest.mark.parametrize("count", [4, 41])
 def test_medians_of_one_value_a_user_agree_with_resampling_by_hand(count: int) -> None:
     generator = random.Random(2)
@@ -143,11 +98,10 @@ def test_medians_of_one_value_a_user_agree_with_resampling_by_hand(count: int) -
     assert as_pair(found) == pytest.approx((drawn[1_000], drawn[9_000]), abs=0.05)
 
 
-@pytest.mark.parametrize("block", [1, 3, 11])
 def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
-    block: int, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("harness.scoring.stats.bootstrap._BLOCK", block)
+    monkeypatch.setattr("harness.scoring.stats.bootstrap._BLOCK", 3)
     monkeypatch.setattr("harness.scoring.stats.bootstrap._CELLS", 1000)
     users = uneven_users()
     values, owners = flat(users)
@@ -159,15 +113,6 @@ def test_means_drawn_in_blocks_agree_with_resampling_by_hand(
 def test_one_user_has_no_interval(values: list[float]) -> None:
     found = bootstrap_interval(np.array(values), np.zeros(len(values), dtype=int), seed=1)
     assert found == NoInterval("fewer than two users: there is nothing to draw from")
-
-
-def test_a_statistic_without_a_value_in_some_draws_has_no_interval() -> None:
-    def spread(column: np.ndarray) -> float:
-        return float("nan") if column.std() == 0 else 1.0
-
-    found = bootstrap_interval(np.array([0.0, 1.0]), np.arange(2), seed=1, statistic=spread)
-    assert isinstance(found, NoInterval)
-    assert "draws" in found.reason
 
 
 def test_statistics() -> None:

@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import io
 import itertools
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
-import msgspec
 import numpy as np
 import pytest
 from builders.report_pages import ReportPage
@@ -34,7 +31,6 @@ from builders.runs import (
     write_scores,
 )
 from builders.stages import make_benchmark
-from golden.result_schemas import schema_file
 from msgspec.structs import replace as changed
 from rich.console import Console
 
@@ -44,7 +40,6 @@ from harness.cli.compare import exit_code
 from harness.contracts.benchmark import Metric
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Score
-from harness.reporting.gate_lines import print_gates
 from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.page import page_html, section_html
 from harness.reporting.html.reported_run import ReportedRun
@@ -307,19 +302,6 @@ def test_tasks_of_one_run_are_compared_on_the_same_people_and_what_differs_is_na
     assert refused.because == ("data f against another",) or refused.run in ("a", "b")
 
 
-def test_the_document_fits_its_schema(tmp_path):
-    runs = of_a_group(tmp_path, slices=dict.fromkeys(PEOPLE, "all"))
-    wanted = gates_of(["both.hits>0"], [run.gated for run in runs])
-    document = document_of(runs, by="part", gated=metrics_by_task(wanted))
-    gates = tuple(decided(wanted, document, [run.gated for run in runs], None))
-    whole = msgspec.to_builtins(changed(document, gates=gates))
-    assert whole["gates"][0]["holds"] is False
-    assert whole["mean_differences"][0]["name"] == "both"
-    assert whole["comparisons"][0]["slices"][0]["value"] == "all"
-    schema = json.loads(schema_file("comparison.schema.json").read_text("utf-8"))
-    jsonschema.validate(json.loads(json.dumps(whole)), schema)
-
-
 def gated(runs: list[Run], *gates: str, against: str | None = None) -> list[Any]:
     every = [run.gated for run in runs]
     wanted = gates_of(gates, every)
@@ -409,22 +391,6 @@ def test_a_gate_on_repeats_is_undecided_where_one_is_unfinished(tmp_path):
     assert (cut.holds, cut.undecided) == (None, "new has not finished t@2")
 
 
-def test_a_gate_line_says_which_run_minus_which_and_its_bound(tmp_path):
-    runs = two_runs(tmp_path)
-    every = [run.gated for run in runs]
-    wanted = gates_of(["t.hits>-0.5", "t.hits>0"], every)
-    document = document_of(runs)
-    console = Console(record=True, file=io.StringIO())
-    gates = tuple(decided(wanted, document, every, None))
-    print_gates(changed(document, gates=gates), console)
-    said = " ".join(console.export_text().split())
-    value, (low, high) = gates[0].value, gates[0].interval
-    numbers = f"new − old: {value:+.3f} [{low:+.3f}, {high:+.3f}]"
-    assert f"gate holds: t.hits>-0.5: {numbers}, bound -0.5 gate" in said
-    assert f"gate does not hold: t.hits>0: {numbers}, bound +0, the interval is too wide" in said
-    assert said.endswith(f"about {gates[1].people_needed} people would be needed, 6 are here")
-
-
 def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
     """The first two sections of a report on these runs, and its verdict."""
     of_report = [
@@ -443,49 +409,6 @@ def reported(runs: list[Run], by: str | None = None) -> tuple[ReportPage, str]:
     return ReportPage(page_html("A page", sections)), said
 
 
-def test_a_report_has_the_differences_and_the_units_that_changed_with_their_commands(tmp_path):
-    page, said = reported(two_runs(tmp_path))
-    differences, units = page.of("differences")
-    low, high = bootstrap(np.subtract(OLD, NEW), "paired", 0, "t", "hits").expected
-    p = exchanged(np.subtract(NEW, OLD))
-    assert differences.rows == [
-        ["t", "old − new", "hits ↑", *(f"{one:.3f}" for one in (-1 / 3, low, high)), "6",
-         f"{p:.3f}", f"{p:.3f}"],
-    ]  # fmt: skip
-    best = "The value of new is best on t"
-    assert f"{best}; the difference is not established (0.333 [" in said
-    assert [row[:5] for row in units.rows] == [
-        ["ann-1", "old − new", "-1.000", "0.000", "1.000"],
-        ["bob-1", "old − new", "-1.000", "0.000", "1.000"],
-        ["dan-1", "old − new", "-1.000", "0.000", "1.000"],
-        ["eve-1", "old − new", "1.000", "1.000", "0.000"],
-    ]
-    assert all("harness show" in row[5] and row[5].endswith(" --task t") for row in units.rows)
-    assert "old against new, hits: 1 better, 3 worse, 2 the same" in page.texts["differences"]
-
-
-def test_a_report_compares_within_the_parts_of_the_data_that_are_asked_for(tmp_path):
-    few = dict.fromkeys(PEOPLE, "1-5") | {"ann": "<b>"}
-    page, _ = reported(two_runs(tmp_path, slices=few), "part")
-    parts = page.of("differences")[1]
-    assert parts.head[:3] == ["part", "difference", "metric"]
-    assert [(row[0], row[3], row[4], row[6]) for row in parts.rows] == [
-        ("1-5", "-0.200", "—", "5"), ("<b>", "-1.000", "—", "1"),
-    ]  # fmt: skip
-    assert "part 1-5, hits: no interval: fewer than 20 users" in page.texts["differences"]
-    with pytest.raises(UsageError, match="has a slice 'prt'"):
-        reported(two_runs(tmp_path / "2", slices=few), "prt")
-
-
-def test_a_report_compares_the_first_repeat_where_a_run_has_no_other_and_says_so_once(tmp_path):
-    repeated = {"t": by_person(NEW), "t@2": by_person((1,) * 6)}
-    page, said = reported(two_runs(tmp_path, {"t": by_person(OLD)}, repeated))
-    best = "The value of new is best on t"
-    assert f"{best}; the difference is not established (0.333 [" in said
-    assert "comparisons with a run without repeats, are of the first one" in page.texts["results"]
-    assert "Finished by one run alone" not in page.texts["differences"]
-
-
 def test_a_report_compares_by_each_metric_with_the_run_that_is_best_by_it(tmp_path):
     runs = [Run(tmp_path, name, {"t": by_person(values)})
             for name, values in (("low", (0,) * 6), ("middle", OLD), ("high", NEW))]  # fmt: skip
@@ -500,15 +423,6 @@ def test_a_report_compares_by_each_metric_with_the_run_that_is_best_by_it(tmp_pa
         ["low − high", "hits ↑"], ["middle − high", "hits ↑"],
         ["middle − low", "errors ↓"], ["high − low", "errors ↓"],
     ]  # fmt: skip
-
-
-def test_a_report_names_all_pairs_of_runs_that_cannot_be_tested(tmp_path):
-    names = ("one", "two", "three")
-    runs = [Run(tmp_path, name, {"t": by_person(NEW)}, seed=seed)
-            for seed, name in enumerate(names)]  # fmt: skip
-    page, _ = reported(runs)
-    (note,) = (row[0] for row in page.of("results")[0].rows if len(row) == 1)
-    assert note.partition(";")[0] == "Not tested: any two of these runs"
 
 
 def test_an_error_and_an_undecided_gate_come_before_a_gate_that_does_not_hold(tmp_path):

@@ -10,7 +10,6 @@
 
 import io
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -30,12 +29,10 @@ from harness.contracts.benchmark import Metric, Oracle
 from harness.contracts.identity import RECORDED, SOFTWARE
 from harness.contracts.records import Score
 from harness.contracts.stage import Item
-from harness.reporting.comparison_tables import difference_table
 from harness.reporting.gate_lines import print_gates
 from harness.runs.manifest import RoleEntry, Session, StageEntry
-from harness.runs.run_folder import RunFolder
 from harness.scoring.compared_tasks import compare_tasks
-from harness.scoring.comparison import adjusted, compare, write_comparisons
+from harness.scoring.comparison import compare, write_comparisons
 from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.gates import GatedRun, gates_of, with_gates
@@ -170,21 +167,6 @@ def values(comparison: Any, metric: str) -> dict[str, float | None]:
     return {run.run: run.metrics[metric].value for run in comparison.runs}
 
 
-def test_scores_of_all_runs_change_as_the_oracle_grows(tmp_path: Path) -> None:
-    one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
-    three = a_run(tmp_path, "three", THREE)
-    alone, *_ = compare([one])
-    assert values(alone, "found") == {"one": 1.0}
-    both, *_ = compare([one, two])
-    # ann 1 2 3, bob 1: one has 2/3 and 1, two 2/3 and 0.
-    assert values(both, "found") == pytest.approx({"one": 5 / 6, "two": 1 / 3})
-    all_three, united, _ = compare([one, two, three])
-    assert united == {"ann": {1, 2, 3, 4}, "bob": {1, 2}}
-    # one 2/4 and 1/2, two 2/4 and 0, three 1/4 and 2/2.
-    assert values(all_three, "found") == {"one": 0.5, "two": 0.25, "three": 0.625}
-    assert values(all_three, "many") == {"one": 1.5, "two": 1.0, "three": 1.5}
-
-
 def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Path) -> None:
     runs = [a_run(tmp_path, name, people) for name, people in zip("abc", (ONE, TWO, THREE),
             strict=True)]  # fmt: skip
@@ -200,18 +182,6 @@ def test_few_runs_are_warned_of_on_the_metrics_of_the_oracle_alone(tmp_path: Pat
     assert (three.oracle.warning, three.oracle.runs) == (None, 3)
     assert three.oracle.metrics == ("found", "middle")
     assert three.runs[0].metrics["found"].note == ""
-
-
-def test_runs_of_one_model_are_one_model_for_the_oracle(tmp_path: Path) -> None:
-    again = [
-        a_run(tmp_path, name, people, candidate=model)
-        for name, people, model in (("a", ONE, "m"), ("b", TWO, "m"), ("c", THREE, "n"))
-    ]
-    oracle = compare(again)[0].oracle
-    assert (oracle.runs, oracle.models) == (3, 2)
-    assert "the oracle is made of 3 runs of 2 models and needs 3 models" in oracle.warning
-    one = compare(again[:2])[0].oracle
-    assert "the oracle is made of 2 runs of 1 model and needs" in one.warning
 
 
 @pytest.mark.parametrize(("told", "models"), [({"host": "h"}, 1), ({}, 3)])
@@ -288,12 +258,14 @@ def test_a_run_that_differs_is_left_out_by_name_and_taken_in_by_force(
     assert [run.run for run in comparison.runs] == ["one", "two"]
     [refused] = comparison.refused
     assert (refused.run, refused.because) == ("odd", (told,))
+    # ann 1 2 3, bob 1: one has 2/3 and 1, two 2/3 and 0.
     assert values(comparison, "found") == pytest.approx({"one": 5 / 6, "two": 1 / 3})
     forced, *_ = compare(runs, force=True)
     assert [(run.run, run.marks) for run in forced.runs] == [
         ("one", ()), ("two", ()), ("odd", (told,)),
     ]  # fmt: skip
     assert forced.refused == ()
+    # With what the third found: one 2/4 and 1/2, two 2/4 and 0, three 1/4 and 2/2.
     assert values(forced, "found") == {"one": 0.5, "two": 0.25, "odd": 0.625}
 
 
@@ -359,32 +331,6 @@ def test_common_users_are_those_that_all_runs_scored(tmp_path: Path) -> None:
     assert (second.common["many"].value, second.common["many"].missing) == (1.0, {})
 
 
-def test_what_counts_as_worst_in_the_value_does_so_in_common_and_in_pairs(tmp_path: Path) -> None:
-    counting = {**BENCHMARK.metrics, "many": Metric(description="", missing="counted")}
-    one = a_run(tmp_path, "one", {**ONE, "cid": (9,)})
-    two = a_run(tmp_path, "two", {**TWO, "cid": None})
-    bench = replace(BENCHMARK, metrics=counting)
-    comparison, *_ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
-    first, second = comparison.runs
-    # many is 2, 1, 1 and 2, 0, and nothing where two could not be read.
-    assert second.metrics["many"].value == pytest.approx(2 / 3)
-    assert second.metrics["many"].left_out == 1.0
-    assert first.common["many"].value == pytest.approx(4 / 3)
-    assert second.common["many"].value == pytest.approx(2 / 3)
-    many = next(each for each in comparison.differences if each.metric == "many")
-    assert (many.value, many.n) == (pytest.approx(2 / 3), 3)
-
-
-def test_a_role_that_only_another_task_asks_distinguishes_no_runs(tmp_path: Path) -> None:
-    one, two = a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)
-    guest = {**two.manifest.roles, "finder": RoleEntry(name="gpt", identity={})}
-    two = replace(two, manifest=msgspec.structs.replace(two.manifest, roles=guest))
-    finding = replace(BENCHMARK.stages[0], name="look", roles=("finder",), judges=())
-    bench = replace(BENCHMARK, stages=(finding, *BENCHMARK.stages))
-    comparison, *_ = compare([replace(one, benchmark=bench), replace(two, benchmark=bench)])
-    assert [run.run for run in comparison.runs] == ["one", "two"]
-
-
 def test_a_run_with_too_little_to_show_does_not_narrow_the_others(tmp_path: Path) -> None:
     one = a_run(tmp_path, "one", ONE, least_scored=0.6)
     two = a_run(tmp_path, "two", {"ann": (3,), "bob": None}, least_scored=0.6)
@@ -393,48 +339,6 @@ def test_a_run_with_too_little_to_show_does_not_narrow_the_others(tmp_path: Path
     assert comparison.runs[0].common["many"].n == 2
     assert comparison.runs[1].common == {}
     assert comparison.differences == ()
-
-
-def test_runs_are_compared_in_pairs_over_the_same_people(tmp_path: Path) -> None:
-    runs = [
-        a_run(tmp_path, "one", {"ann": (1, 2), "bob": (1,), "cid": (1, 2, 3, 4)}),
-        a_run(tmp_path, "two", {"ann": (2,), "bob": (), "dee": (5,)}),
-        a_run(tmp_path, "three", {"ann": (4,), "bob": (1, 2)}),
-    ]
-    comparison, *_ = compare(runs)
-    many = {
-        (each.first, each.second): each for each in comparison.differences if each.metric == "many"
-    }
-    assert {pair: each.value for pair, each in many.items()} == {
-        ("one", "two"): 1.0, ("one", "three"): 0.0, ("two", "three"): -1.0,
-    }  # fmt: skip
-    # ann has 2 against 1 and bob 1 against 0.
-    steady = many["one", "two"]
-    assert (steady.n, steady.users, steady.interval) == (2, 2, (1.0, 1.0))
-    # ann 1 and bob -1: drawn twice each way, the mean is 1, 0 or -1.
-    assert many["one", "three"].interval == (-1.0, 1.0)
-
-
-def test_a_difference_without_a_value_is_none_and_says_why(tmp_path: Path) -> None:
-    def of_three(values: Any) -> float:
-        return float(values.mean()) if len(values) > 2 else math.nan
-
-    metrics = {"many": Metric(description="", statistic=of_three)}
-    benchmark = replace(BENCHMARK, metrics=metrics, oracle=None)
-    people = ({"ann": (1,), "bob": (1,), "cid": (1,)}, {"ann": (1,), "bob": (1,), "dee": (1,)})
-    runs = [
-        replace(a_run(tmp_path, name, shown, metrics=("many",)), benchmark=benchmark)
-        for name, shown in zip(("one", "two"), people, strict=True)
-    ]
-    comparison, *_ = compare(runs)
-    assert [run.metrics["many"].value for run in comparison.runs] == [1.0, 1.0]
-    [difference] = comparison.differences
-    assert (difference.n, difference.value, difference.p) == (2, None, None)
-    assert difference.no_p == "the difference has no value"
-    assert difference.no_interval == "the difference has no value in 2000 of 2000 draws"
-    console = Console(record=True, file=io.StringIO(), width=100)
-    console.print(difference_table(comparison, {"one": "one", "two": "two"}))
-    assert "nan" not in console.export_text()
 
 
 def document_of(runs: list[FinishedTask]) -> ComparisonDocument:
@@ -470,55 +374,6 @@ def test_the_main_metrics_stay_and_those_of_the_oracle_follow_them(tmp_path: Pat
     assert compare([replace(run, benchmark=absent) for run in runs])[0].main == ("many",)
 
 
-def test_p_values_of_several_tasks_are_adjusted_together(tmp_path: Path) -> None:
-    people = [f"p{number}" for number in range(7)]
-    runs = [
-        a_run(tmp_path, "one", dict.fromkeys(people, (1,))),
-        a_run(tmp_path, "two", dict.fromkeys(people, (1, 2))),
-    ]
-    comparison, *_ = compare(runs, only=("many",))
-    # Of 128 exchanges two are as large: 1/64 alone, twice that for two tests.
-    assert [each.p_holm for each in comparison.differences] == [1 / 64]
-    both = adjusted([comparison, comparison])
-    assert [each.p_holm for one in both for each in one.differences] == [1 / 32, 1 / 32]
-
-
-def of_two_tasks(
-    tmp_path: Path, *main: str, people: Mapping[str, Any], benchmark: Any = BENCHMARK
-) -> dict[str, tuple[Any, ...]]:
-    """The means on common units of runs whose tasks `s` and `t` both found the same of `people`."""
-    compared = []
-    for name in ("s", "t"):
-        runs = []
-        for run, found in people.items():
-            task = a_run(tmp_path, run, found, metrics=main)
-            manifest = msgspec.structs.replace(
-                task.manifest,
-                tasks=dict.fromkeys(("s", "t"), task.entry),
-                groups={"both": ("s", "t")},
-            )
-            summary = msgspec.structs.replace(task.summary, task=name, main=main)
-            runs.append(replace(task, manifest=manifest, summary=summary, benchmark=benchmark,
-                                scores_file=RunFolder(task.path).scores("t"),
-                    task=msgspec.structs.replace(task.task, name=name)))  # fmt: skip
-        compared.append(compare(runs, only=main))
-    return common_means(compared)
-
-
-PEOPLE = {"one": {**ONE, "cid": (1, 2, 3, 4, 5)}, "two": {**TWO, "cid": None}}
-"""many is 2 1 5 and 2 0 – of ann, bob, cid; without cid the means are 1.5 and 1."""
-
-
-def test_a_mean_over_a_group_is_of_common_units(tmp_path: Path) -> None:
-    means = of_two_tasks(tmp_path, "many", people=PEOPLE)
-    assert {run: [(mean.name, mean.metric, mean.value) for mean in found]
-            for run, found in means.items()} == {
-        "one": [("both", "many", 1.5)], "two": [("both", "many", 1.0)],
-    }  # fmt: skip
-    # Both people drawn twice or each once, the same in both tasks: 1, 1.5 or 2.
-    assert means["one"][0].interval == (1.0, 2.0)
-
-
 def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Path) -> None:
     runs = [
         a_run(tmp_path, "one", ONE),
@@ -535,16 +390,3 @@ def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Pat
     [comparison] = document["comparisons"]
     assert [run["run"] for run in comparison["runs"]] == ["one", "two"]
     assert [run["run"] for run in comparison["refused"]] == ["odd"]
-
-
-def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
-    def doubts(scores: Iterable[Score[Found]]) -> Iterable[str]:
-        everything = [id for score in scores if score.details for id in score.details.ids]
-        yield f"{len(everything)} finds, {len(set(everything))} of them distinct"
-
-    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
-    doubting = replace(BENCHMARK, oracle=replace(ORACLE, doubts=doubts))
-    assert compare(runs)[0].doubts == ()
-    assert compare([replace(run, benchmark=doubting) for run in runs])[0].doubts == (
-        "5 finds, 3 of them distinct",
-    )

@@ -58,6 +58,8 @@ no records of a stage 'nam'
 expected: a stage that both have
 to do: use the release of the plugin that the manifest names\
 """)
+    with pytest.raises(PluginError, match="no records of a stage 'name'"):
+        kept(folder, with_stage(benchmark, name="list")).records("name")
 
 
 def test_records_of_another_type(folder, benchmark, raised):

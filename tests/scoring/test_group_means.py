@@ -76,17 +76,6 @@ def test_users_are_drawn_together_so_that_what_one_task_gains_the_other_loses(tm
     assert mean.interval == (0.5, 0.5)
 
 
-def test_repeats_count_as_one_task_of_their_group_and_have_a_mean_of_their_own(tmp_path):
-    low, high = dict.fromkeys(EASY, 0.0), dict.fromkeys(EASY, 1.0)
-    tasks = {"easy": low, "hard": high, "easy@2": low, "hard@2": None}
-    means = Stored(tmp_path, tasks, both=("easy", "hard")).means()
-    assert [(each.name, each.over, each.value, each.tasks) for each in means] == [
-        ("both", "tasks", 0.5, ("easy", "easy@2", "hard")),
-        ("easy", "repeats", 0.0, ("easy", "easy@2")),
-        ("hard", "repeats", 1.0, ("hard",)),
-    ]
-
-
 @pytest.mark.parametrize("absent", [None, {}])
 def test_a_group_with_a_task_that_has_no_value_has_no_mean_and_says_why(tmp_path, absent):
     stored = Stored(tmp_path, {"easy": EASY, "hard": absent}, both=("easy", "hard"))
@@ -166,7 +155,8 @@ def test_what_leaves_no_interval_together():
     interval = interval_together(parts, seed=1)
     assert isinstance(interval, NoInterval)
     assert "the mean has no value in" in interval.reason
-    alone, two = part({1: [1.0]}), part({1: [1.0], 2: [2.0]})
+    alone, two = part({1: [1.0]}), part({1: [1.0], 2: [2.0]}, weight=1.0)
+    assert interval_together([two], seed=1) == Interval(1.0, 2.0)
     for parts, draws in (([alone, alone], 10), ([two], 0)):
         assert isinstance(interval_together(parts, seed=1, draws=draws), NoInterval)
 
@@ -185,12 +175,3 @@ def test_a_group_whose_file_says_so_has_no_mean(tmp_path):
     assert len(stored.means()) == 1
     stored.manifest = changed(stored.manifest, without_mean=("both",))
     assert stored.means() == ()
-
-
-def test_a_group_inside_a_group_is_spread_out(tmp_path):
-    stored = Stored(
-        tmp_path, {"a": EASY, "b": HARD, "c": EASY}, whole=("inner", "c"), inner=("a", "b")
-    )
-    assert [(each.name, each.tasks) for each in stored.means()] == [
-        ("whole", ("a", "b", "c")), ("inner", ("a", "b")),
-    ]  # fmt: skip

@@ -57,7 +57,6 @@ def test_whole_intervals_agree_with_scipy(statistic):
 
 VALUES = np.array([1.0, 2.0, 5.0, 4.0, 4.0, 7.0, 0.5, 3.0])
 STARTS, SIZES = np.array([0, 1, 3, 6]), np.array([1, 2, 3, 2])
-LEFT = ([2, 5, 4, 4, 7, 0.5, 3], [1, 4, 4, 7, 0.5, 3], [1, 2, 5, 0.5, 3], [1, 2, 5, 4, 4, 7])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Ranks as intervals, against plain numpy: six users by hand, and forty drawn ones.
+"""Ranks as intervals, against plain numpy: six users by hand.
 
             ann  bob  cid  dan  eve  fay   mean
 first         6    7    8    7    9    8   7.50
@@ -59,13 +59,8 @@ def plain_ranks(columns, *, confidence):
     """The ranks with numpy alone: all resamples of few users, all exchanges, Holm by hand."""
     values = {name: np.array(column, dtype=float) for name, column in columns.items()}
     count = len(next(iter(values.values())))
-    if count <= 6:
-        drawn = np.array(list(itertools.product(range(count), repeat=count)))
-        signs = np.array(list(itertools.product((-1, 1), repeat=count)))
-    else:
-        random = np.random.default_rng(5)
-        drawn = random.integers(0, count, size=(5000, count))
-        signs = random.choice((-1, 1), size=(20000, count))
+    drawn = np.array(list(itertools.product(range(count), repeat=count)))
+    signs = np.array(list(itertools.product((-1, 1), repeat=count)))
     pairs = {}
     for one, two in itertools.combinations(values, 2):
         gaps = values[one] - values[two]
@@ -106,29 +101,6 @@ def test_lower_values_are_better_where_the_metric_says_so(differences):
     found = differences(two, higher=False)
     ranks = bounds(rank_intervals([*two], found, higher_is_better=False))
     assert ranks == {"second": (1, 1), "first": (2, 2)}
-
-
-def test_models_without_a_difference_have_no_order(differences):
-    same = {"one": SIX["first"], "two": SIX["first"]}
-    ranks = rank_intervals([*same], differences(same), higher_is_better=True)
-    assert bounds(ranks) == {"one": (1, 2), "two": (1, 2)}
-    alone = {"one": (1,), "two": (0,)}
-    assert bounds(rank_intervals([*alone], differences(alone), higher_is_better=True)) == {
-        "one": (1, 2), "two": (1, 2),
-    }  # fmt: skip
-
-
-def test_forty_users_against_numpy(differences):
-    random = np.random.default_rng(3)
-    people = random.normal(size=40)
-    columns = {
-        f"m{n}": people + shift + random.normal(scale=0.3, size=40)
-        for n, shift in enumerate((0.0, 0.02, 0.9, 0.95, 2.0))
-    }
-    ranks = bounds(rank_intervals([*columns], differences(columns), higher_is_better=True))
-    assert ranks == plain_ranks(columns, confidence=0.95)
-    assert ranks["m4"] == (1, 1)
-    assert {ranks["m0"], ranks["m1"]} == {(4, 5)}
 
 
 def test_an_interval_at_0_and_a_metric_without_p():

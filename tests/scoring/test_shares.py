@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -29,11 +28,9 @@ from harness.contracts.records import CallRecord, Done, Records, Score
 from harness.contracts.stage import Item
 from harness.contracts.task import IntervalSpec
 from harness.runs.atomic_files import remove_unfinished
-from harness.runs.journal_index import JournalIndex, in_shares
 from harness.runs.manifest import RoleEntry, StageEntry, write_manifest
 from harness.runs.run_folder import RunFolder
 from harness.scoring import processes
-from harness.scoring.aggregate import Columns
 from harness.scoring.score_run import score_into, score_task
 
 ANSWER, NOTE = "a" * 32, "b" * 32
@@ -185,20 +182,6 @@ def test_what_a_process_did_not_finish_is_scored_here(tmp_path, started, caplog)
     assert caplog.messages == [said]
 
 
-def test_a_benchmark_that_no_other_process_can_import_is_scored_here(tmp_path, started, caplog):
-    folder = made_run(tmp_path / "run")
-
-    def inner(records: Any, options: Any) -> Iterator[Score]:
-        yield from score(records, options)
-
-    local = replace(BENCHMARK, score=inner)
-    one = scored(folder, local, tmp_path, 1)
-    assert scored(folder, local, tmp_path, 3) == one
-    assert not started
-    said = "a process that was to score a part could not start: this one scores it"
-    assert caplog.messages == [said, said]
-
-
 def test_what_is_small_or_says_nothing_is_scored_by_one_process(tmp_path, started):
     folder = made_run(tmp_path / "run")
     silent = replace(BENCHMARK, scored_by_user=())
@@ -258,60 +241,3 @@ def test_processes_end_with_a_killed_command(tmp_path):
     assert len(pids) == 3
     remove_unfinished(tmp_path / "pids")
     assert {each.name for each in (tmp_path / "pids").iterdir()} == {*map(str, pids)}
-
-
-def test_shares_of_stages_have_the_same_whole_users(tmp_path):
-    folder = made_run(tmp_path)
-    entry = folder.manifest().tasks["toy"]
-    indexes = {
-        stage.name: JournalIndex(folder.path / entry.folder / stage.file, stage.key)
-        for stage in entry.stages
-    }
-    for number in (1, 2, 3, 7, 59):
-        shares = in_shares(indexes, number)
-        assert len(shares) <= number
-        assert all(len(share["answer"]) for share in shares)
-        users = [{hash for index in share.values() for hash in hashes(index)} for share in shares]
-        assert all(max(one) < min(other) for one, other in pairwise(users))
-        for stage, index in indexes.items():
-            parts = [share[stage] for share in shares]
-            assert [own for part in parts for own in lines_of(part)] == lines_of(index)
-
-
-def hashes(index: JournalIndex) -> list[int]:
-    return [index.hash_at(position) for position in range(len(index))]
-
-
-def lines_of(index: JournalIndex) -> list[list[int]]:
-    """The places of the lines of each user."""
-    return [index.places[start:stop].tolist() for start, stop in index.users()]
-
-
-def test_columns_that_follow_others_are_those_of_all_scores():
-    draw = Random(3)
-    metrics = {"a": Metric(description=""), "b": Metric(description="", of="a", worst=None)}
-    scores = [
-        Score(
-            id=str(number), user=f"u{draw.randrange(20)}",
-            **draw.choice((
-                {"values": {"a": draw.random()}, "lost": {"a": draw.random()}},
-                {"missing": {"a": draw.choice(("other/x", "y"))}},
-                {},
-            )),
-        )
-        for number in range(300)
-    ]  # fmt: skip
-
-    def results(columns: Columns) -> Any:
-        return columns.results(interval=IntervalSpec(draws=20), seed=1, task="t")
-
-    whole = results(Columns(metrics, scores, of_others=["other"]))
-    for _ in range(5):
-        cuts = sorted(draw.randrange(301) for _ in range(3))
-        bounds = zip([0, *cuts], [*cuts, 300], strict=True)
-        first, *others = (
-            Columns(metrics, scores[start:stop], of_others=["other"]) for start, stop in bounds
-        )
-        for other in others:
-            first.extend(other)
-        assert results(first) == whole

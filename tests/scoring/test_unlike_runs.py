@@ -60,12 +60,6 @@ def test_a_role_that_another_model_plays_is_named_once_without_its_details(run):
     assert found.needed == ("the same predictor (--role predictor=SPEC)",)
 
 
-def test_a_role_of_the_same_name_is_told_apart_by_its_details(run):
-    found = unlike(run("a", noise=0.5), run("b"))
-    assert found.because == ("predictor's noise, predictor's level 0.5 against 0.1",)
-    assert found.needed == ("the same predictor (--role predictor=SPEC)",)
-
-
 def test_settings_have_the_option_that_sets_them(run):
     found = unlike(run("a", limit=5, seed=1, data="f"), run("b", limit=9, data="g"))
     assert found.needed == ("the same data (--data)", "the same --limit", "the same --seed")

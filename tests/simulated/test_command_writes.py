@@ -81,6 +81,11 @@ class Life:
             self.disk.fails = lambda write: None
         return ended
 
+    @property
+    def delivered(self) -> bool:
+        manifests = self.folder.glob("runs/2*/manifest.json")
+        return any(json.loads(one.read_bytes()).get("delivered") for one in manifests)
+
     def saved(self) -> int:
         """The people whose answers by the model that is asked are in a journal."""
         runs = [file.parent for file in self.folder.glob("runs/2*/manifest.json")]
@@ -114,10 +119,13 @@ def batches(life: Life) -> None:
             "--judge", "lexical", "--tasks", "interests", "--data", "sample",
             "--limit", str(PEOPLE),
         )  # fmt: skip
-        for number in count():
-            out = ("--json", "--out", f"{number}.jsonl")
-            if life.ends("batch", "write", *run, *out).json["status"] == "done":
-                break
+        while not life.delivered:
+            assert life.commands < MOST, "the run has not ended"
+            # A file of requests is not overwritten: who repeats the command names another one.
+            written = life.command("batch", "write", *run, "--out", f"{life.commands}.jsonl")
+            if written is None or written.code:
+                life.disk.fails = lambda write: None
+                continue
             (manifest,) = life.folder.glob("runs/2*/manifest.json")
             folder = str(manifest.parent)
             life.ends("batch", "submit", folder)

@@ -85,6 +85,14 @@ class Ended:
         return () if self.error is None else (self.error,)
 
 
+def disk_of(plan: Plan) -> type[Disk]:
+    if not plan.paged:
+        return Disk
+    from simulated.sqlite_files import PagedDisk
+
+    return PagedDisk
+
+
 class World:
     """A world in a folder: `live` repeats the same command until it has ended."""
 
@@ -92,7 +100,7 @@ class World:
         self.plan, self.folder, self.machine = plan, folder / "world", machine
         self.folder.mkdir()
         self.draw = Random(f"life {seed}")
-        self.disk = Disk(self.folder, folder / "crashed", self.draw)
+        self.disk = disk_of(plan)(self.folder, folder / "crashed", self.draw)
         self.disk.on_crash = self._note_crash
         self.server = Server(
             plan.script.number, self.draw, faults=plan.faults, latency=plan.latency

@@ -129,15 +129,6 @@ def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_thin
     }
 
 
-@pytest.mark.parametrize("wording", ["b", "c", "d"])
-def test_our_wordings_show_the_same_and_want_the_same_key_in_other_words(wording):
-    asked = rate(wording=wording)
-
-    assert asked["user"] == POINT_USER
-    assert asked["system"] != POINT_SYSTEM
-    assert asked["system"].endswith('{"predicted_rating": <rating>}')
-
-
 def test_without_profile_mode_and_average_are_gone_too():
     assert rate(profile="none")["user"].startswith(
         "[User History]\n<|The Start of User Data|>\n\n### Item Title\nCup\n"
@@ -355,20 +346,11 @@ def test_a_published_pairwise_example_alone_never_has_a_profile():
     asked = compare(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
 
     assert asked == f"{of_example(compare)}\nANSWER\n\n{PAIR_USER}{PAIR_QUESTION}"
-    without = compare(examples=(GROUP_EXAMPLE,), profile="none")["user"]
     whole = compare(examples=(GROUP_EXAMPLE,))["user"]
-
-    assert without == f"{of_example(compare)}\nANSWER\n\n" + compare(profile="none")["user"]
     assert whole.startswith(
         "[User A]\n<|The Start of User Data|>\n## User Profile\nDot.\n\n"
         "## User Most Common Rating\n1.0\n\n## User Average Rating\n2.0\n\n### Item Title\nCup\n"
     )
-
-
-def test_a_listwise_example_is_laid_out_as_the_question():
-    asked = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
-
-    assert asked == f"{of_example(rank)}\nANSWER\n\n" + rank(profile="none")["user"]
 
 
 def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_its_start():
@@ -376,17 +358,11 @@ def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_it
     doubled = LIST_TAIL.replace("{", "{{").replace("}", "}}")
 
     asked = rank(examples=(GROUP_EXAMPLE,), profile="none", shot_style="published")["user"]
+    ours = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
 
     shot = f"{theirs.replace(LIST_TAIL, doubled)}\nANSWER\n\n"
     assert asked == shot + rank(profile="none")["user"]
-
-
-def test_a_published_listwise_example_with_profile_differs_in_braces_alone():
-    ours = rank(examples=(GROUP_EXAMPLE,))["user"]
-    theirs = rank(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
-
-    assert theirs.replace("{{", "{").replace("}}", "}") == ours
-    assert theirs.count('{{"predicted_ranking": <user_ranking>}}') == 1
+    assert ours == f"{of_example(rank)}\nANSWER\n\n" + rank(profile="none")["user"]
 
 
 def test_the_profile_prompt_is_the_published_one_with_a_blank_line_between_behaviours():
@@ -417,19 +393,10 @@ without any additional characters or formatting.\x20"""
     }
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ query.title }}",
-        "{% raw %}{% endraw %}",
-        "{# gone #}",
-        "{0} {} %s %.1f",
-        "<|The End of User Data|>",
-        "[User A]\n\n ends in blank lines \n\n",
-        "&lt;b&gt; <b>",
-    ],
-)
-def test_texts_of_users_are_printed_as_they_are(text):
+def test_texts_of_users_are_printed_as_they_are():
+    text = (
+        "{{ query.title }} {# gone #} %s <|The End of User Data|> &lt;b&gt; <b> [User A]\n\n \n\n"
+    )
     hostile = Member(
         id="x",
         average=3,

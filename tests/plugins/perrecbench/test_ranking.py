@@ -77,23 +77,9 @@ async def test_three_users_are_sorted_by_three_comparisons():
     ("members", "comparisons", "pairs"),
     [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
 )
-async def test_every_order_is_found_by_few_comparisons(members, comparisons, pairs):
-    asked_of_each = []
-    for order in permutations(range(1, members + 1)):
-        found, asked = await sorted_by(range(1, members + 1), ranked(*order))
-        assert found == order
-        asked_of_each.append(asked)
-
-    assert {len(asked) for asked in asked_of_each} == comparisons
-    distinct = [{tuple(sorted(pair)) for pair in asked} for asked in asked_of_each]
-    assert {len(asked) for asked in distinct} == pairs
-
-
-@pytest.mark.parametrize(
-    ("members", "comparisons", "pairs"),
-    [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
-)
-async def test_undecided_and_circular_comparisons_cost_no_more(members, comparisons, pairs):
+async def test_undecided_and_circular_comparisons_cost_no_more_than_orders(
+    members, comparisons, pairs
+):
     every = list(combinations(range(1, members + 1), 2))
     seen, distinct = set(), set()
     for outcomes in product((0, 1, None), repeat=len(every)):
@@ -177,10 +163,8 @@ async def test_those_of_equal_wins_follow_each_other_as_the_seed_decides():
     ("members", "preferred", "circles"),
     [
         (3, [(1, 2), (2, 3), (3, 1)], 1),
-        (3, [(2, 1), (3, 2), (1, 3)], 1),
         (3, [(1, 2), (2, 3), (1, 3)], 0),
         (3, [(1, 2), (2, 3)], 0),
-        (2, [(1, 2)], 0),
         # 1 > 2 > 3 > 1 and 2 > 3 > 4 > 2; the other two triples have a best user.
         (4, [(1, 2), (2, 3), (3, 1), (3, 4), (4, 2), (1, 4)], 2),
     ],
@@ -191,7 +175,3 @@ def test_a_circle_of_three_preferences_is_intransitive(members, preferred, circl
     comparisons = [compared(*pair, chosen.get(pair)) for pair in every]
 
     assert intransitive(comparisons, members) == circles
-
-
-def test_what_is_no_circle():
-    assert intransitive([compared(1, 2, 1), compared(2, 3, 2)], 3) == 0

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from harness_perrecbench.baselines import compare, liking, profile, rank, rate, words
-from harness_perrecbench.parsing import SideReader, rating_reader, read_order
+from harness_perrecbench.parsing import SideReader, read_order
 from harness_perrecbench.plugin import ASKED
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
@@ -36,8 +36,8 @@ def answered(prompt, seed=1, **variables):
     return ANSWERS[prompt.partition("_")[0]]({"query": KETTLE, **variables}, Random(seed))
 
 
-def rating(one, prompt="rate"):
-    return json.loads(answered(prompt, member=one))["predicted_rating"]
+def rating(one):
+    return json.loads(answered("rate", member=one))["predicted_rating"]
 
 
 def test_liking_is_of_shared_words_weighed_by_their_ratings():
@@ -61,11 +61,6 @@ def test_a_rating_is_the_average_and_the_liking_within_the_scale():
     assert rating(member(("Socks", 5.0), average=4.5, profile=liked)) == 5
     assert rating(member(("Gothic Raven Lamp", 5.0), average=None)) == 4.33
     assert rating(member(("Plain Socks", 5.0), average=None)) == 3
-
-
-@pytest.mark.parametrize("prompt", ["rate", "rate_b", "rate_c", "rate_d", "rate_thought"])
-def test_every_wording_of_a_rating_is_answered_and_read(prompt):
-    assert rating_reader()(answered(prompt, member=FOND)).value == 4.33
 
 
 @pytest.mark.parametrize("prompt", ["compare", "compare_thought"])

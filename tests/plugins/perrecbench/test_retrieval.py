@@ -107,18 +107,6 @@ def test_words_find_authors_and_pay_no_heed_to_case_and_marks():
     assert by_title == (history[1],)
 
 
-def test_equal_scores_are_later_first_as_published_and_earlier_first_with_words():
-    history = titled("a rye b", "plum c d", "e rye f", "jam g h", "tin i j", "net k l", "pan m n")
-
-    assert found(history, "x rye y", k=4) == ["e rye f", "a rye b", "pan m n", "net k l"]
-    assert found(history, "x rye y", k=4, tokens="words") == [
-        "a rye b",
-        "e rye f",
-        "plum c d",
-        "jam g h",
-    ]
-
-
 def test_a_single_behaviour_is_found_although_its_score_is_below_zero():
     history = titled("rye")
 

@@ -117,28 +117,33 @@ def rows(report):
     return list(counts.rows), list(audit.rows)
 
 
-def test_a_held_out_group_is_asked_about_and_answered_in_each_format(source, tmp_path):
+def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_rated(
+    source, tmp_path
+):
     files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]}
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]},
+        held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]},
+        held_out_medium={"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]},
     )
 
     report = export_from(files, TEMPLATES, settings(tmp_path))
 
     out = tmp_path / "out"
-    assert answers(out / "train-pointwise.jsonl") == [
+    assert answers(out / "train-pointwise.jsonl")[:2] == [
         '{"predicted_rating": 1.0}',
         '{"predicted_rating": 5.0}',
     ]
-    assert answers(out / "train-pairwise.jsonl") == ["[User B]", "[User A]"]
+    assert answers(out / "train-pairwise.jsonl")[:2] == ["[User B]", "[User A]"]
     assert answers(out / "train-listwise.jsonl") == ['{"predicted_ranking": [2, 1]}']
-    assert rows(report) == (
-        [
-            ("pointwise", "easy", 2, 0, 0, 0),
-            ("pairwise", "easy", 2, 0, 0, 0),
-            ("listwise", "easy", 1, 0, 0, 0),
-        ],
-        [(2, 4, 0)],
-    )
+    # Of the second group Cem and Dot were asked about; Cem and Eli are equal.
+    assert rows(report)[0] == [
+        ("pointwise", "easy", 2, 0, 0, 0),
+        ("pointwise", "medium", 1, 0, 0, 2),
+        ("pairwise", "easy", 2, 0, 0, 0),
+        ("pairwise", "medium", 2, 0, 2, 2),
+        ("listwise", "easy", 1, 0, 0, 0),
+        ("listwise", "medium", 0, 0, 1, 0),
+    ]
 
 
 def test_a_line_is_what_a_run_would_send_and_the_answer(source, tmp_path):
@@ -149,35 +154,13 @@ def test_a_line_is_what_a_run_would_send_and_the_answer(source, tmp_path):
     system, user, assistant = lines_of(tmp_path / "out/train-pointwise.jsonl")[0]
     assert system["role"] == "system"
     assert system["content"].startswith("Act as a personalized product recommender system.")
-    assert user == {
-        "role": "user",
-        "content": """\
-[User History]
-<|The Start of User Data|>
-## User Profile
-Cem shines.
-
-## User Most Common Rating
-4.0
-
-## User Average Rating
-4.5
-
-### Item Title
-Apple
-### User Rating
-4.0
-<|The End of User Data|>
-
-
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Lamp
-<|The End of Query Item Information|>
-
-Answer:""",
-    }
+    assert user["role"] == "user"
+    assert user["content"].startswith(
+        "[User History]\n<|The Start of User Data|>\n## User Profile\nCem shines.\n\n"
+    )
+    assert user["content"].endswith(
+        "### Item Title\nLamp\n<|The End of Query Item Information|>\n\nAnswer:"
+    )
     assert assistant == {"role": "assistant", "content": '{"predicted_rating": 5.0}'}
 
 
@@ -351,28 +334,6 @@ def test_the_printed_commands_meet_in_one_folder():
         assert yaml.safe_load(text)["datasets"][0]["data_files"] == wanted.as_posix()
         assert tuning.parents[2] / config == file
         assert "cd " not in told.partition("sft-export")[2].partition("trl sft")[0]
-
-
-def test_equal_users_are_neither_compared_nor_ranked(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
-    )
-
-    counts, _ = rows(export_from(files, TEMPLATES, settings(tmp_path)))
-
-    assert counts == [
-        ("pointwise", "easy", 2, 0, 0, 0),
-        ("pairwise", "easy", 0, 0, 2, 0),
-        ("listwise", "easy", 0, 0, 1, 0),
-    ]
-
-
-def test_one_format_alone_is_one_file(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
-
-    export_from(files, TEMPLATES, settings(tmp_path, format="pairwise"))
-
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["train-pairwise.jsonl"]
 
 
 def test_training_data_that_is_there_is_not_written_over(source, tmp_path):

@@ -50,29 +50,6 @@ def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_ord
     assert max(server.counts.values()) == 1
 
 
-def test_a_model_that_always_names_the_first_prefers_nobody(perrec, serve, answers):
-    serve(perrec, answer=lambda _: "[User A]")
-    done = perrec.run("perrec_easy_pairwise,perrec_medium_pairwise,perrec_hard_pairwise").ok()
-    for one in done.json["summaries"]:
-        values = {name: metric["value"] for name, metric in one["metrics"].items()}
-        for name in ("first_position", "inconsistent", "undecided"):
-            assert values[name] == 1.0, (one["task"], name)
-        assert values["exact"] == 0.0
-    # Neighbours of the sorted order that were never compared with each other keep their places: in
-    # groups of two and three there is nobody of that kind, and all share a rank.
-    found = perrec.of(done, "ptc")
-    assert (found["perrec_easy_pairwise"], found["perrec_medium_pairwise"]) == (0.0, 0.0)
-    pairs = {
-        task: [
-            len(one["outcome"]["value"]["comparisons"])
-            for one in perrec.records(done, task, "compare")
-        ]
-        for task in found
-    }
-    assert pairs["perrec_easy_pairwise"] == [1] * THINGS
-    assert pairs["perrec_medium_pairwise"] == [3] * THINGS
-
-
 def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
     tmp_path, perrecs, worlds, serve, answers
 ):
@@ -96,13 +73,6 @@ def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
     ]
     assert len(tries) == 5 and server.count == 5 + 9
     assert max(server.counts.values()) == 1
-    analysed = perrec.tool("analyse", "perrec", str(perrec.folder(done)), "--json").ok()
-    sheets = {one["title"]: one for one in analysed.json["report"]["sheets"]}
-    (ours,) = sheets["ptc, unreadable groups counted 0"]["rows"]
-    assert ours[:2] == ["m@1", pytest.approx(0.9)]
-    counted, dropped = sheets["Without the unreadable groups"]["rows"]
-    assert counted[:3] == ["m@1", "unreadable", 1]
-    assert dropped[:3] == ["m@1", "ptc", 1.0]
 
 
 def test_show_prints_the_analysis_of_the_nine_tasks(true):

@@ -68,9 +68,7 @@ def rank(examples=(), of=None, **options):
     return rendered("rank", questions.rank_variables(about, asked), asked)
 
 
-POINT_USER = """\
-[User History]
-<|The Start of User Data|>
+ANN_TOLD = """\
 ## User Profile
 Ann likes tea.
 
@@ -80,20 +78,37 @@ Ann likes tea.
 ## User Average Rating
 3.2
 
-### Item Title
-Cup
-### User Rating
+"""
+BEN_TOLD = """\
+## User Profile
+Ben reads.
+
+## User Most Common Rating
 4.0
-<|The End of User Data|>
 
+## User Average Rating
+4.0
 
+"""
+QUERY = """\
 [Query Item Details]
 <|The Start of Query Item Information|>
 ### Item Title
 Kettle
 <|The End of Query Item Information|>
 
-Answer:"""
+"""
+POINT_USER = f"""\
+[User History]
+<|The Start of User Data|>
+{ANN_TOLD}### Item Title
+Cup
+### User Rating
+4.0
+<|The End of User Data|>
+
+
+{QUERY}Answer:"""
 
 POINT_SYSTEM = """\
 Act as a personalized product recommender system. Below is a list of user's rating history, \
@@ -135,19 +150,10 @@ def test_without_profile_mode_and_average_are_gone_too():
     )
 
 
-PAIR_USER = """\
+PAIR_USER = f"""\
 [User A]
 <|The Start of User Data|>
-## User Profile
-Ann likes tea.
-
-## User Most Common Rating
-5.0
-
-## User Average Rating
-3.2
-
-### Item Title
+{ANN_TOLD}### Item Title
 Cup
 ### User Rating
 4.0
@@ -157,16 +163,7 @@ Cup
 
 [User B]
 <|The Start of User Data|>
-## User Profile
-Ben reads.
-
-## User Most Common Rating
-4.0
-
-## User Average Rating
-4.0
-
-### Item Title
+{BEN_TOLD}### Item Title
 Fox Tale
 ### Item Author
 Cy Dorn
@@ -183,13 +180,7 @@ Cup
 
 
 
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Kettle
-<|The End of Query Item Information|>
-
-"""
+{QUERY}"""
 
 PAIR_SYSTEM = """\
 Act as a personalized product recommender system. Below is a pair of users, [User A] and [User \
@@ -214,35 +205,17 @@ def test_the_pairwise_prompts_are_the_published_ones():
     }
 
 
-LIST_USER = """\
+LIST_USER = f"""\
 [Users]
 <|The Start of User1 Data|>
-## User Profile
-Ann likes tea.
-
-## User Most Common Rating
-5.0
-
-## User Average Rating
-3.2
-
-### Item Title
+{ANN_TOLD}### Item Title
 Cup
 ### User1 Rating
 4.0
 <|The End of User1 Data|>
 
 <|The Start of User2 Data|>
-## User Profile
-Ben reads.
-
-## User Most Common Rating
-4.0
-
-## User Average Rating
-4.0
-
-### Item Title
+{BEN_TOLD}### Item Title
 Fox Tale
 ### Item Author
 Cy Dorn
@@ -257,13 +230,7 @@ Cup
 
 
 
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Kettle
-<|The End of Query Item Information|>
-
-"""
+{QUERY}"""
 
 LIST_SYSTEM = """\
 Act as a personalized product recommender system. Below is a group of users accompanied with \

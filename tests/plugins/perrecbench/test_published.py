@@ -14,16 +14,8 @@ def mean(values):
     return sum(known) / len(known)
 
 
-KEPT = {"main": 19, "prompting": 6, "tuning": 2 * 6, "statistics": 5, "numbers": 15, "tails": 19}
-
-
 def cells(row):
     return [row[f"{level} {ask}"] for level, ask in CELLS]
-
-
-@pytest.mark.parametrize(("name", "count"), KEPT.items())
-def test_no_row_is_lost(name, count):
-    assert len(TABLES.read(name).rows) == count
 
 
 def test_table_1_is_published_as_results_of_the_nine_tasks_and_their_average():
@@ -37,21 +29,6 @@ def test_table_1_is_published_as_results_of_the_nine_tasks_and_their_average():
         value=0.14, n=200, source="Table 1", comparable_if=comparable,
     )  # fmt: skip
     assert (sonnet["perrec"].value, sonnet["perrec"].n) == (0.18, None)
-
-
-def test_the_same_results_are_the_same_in_every_table():
-    main = {row["model"]: cells(row) for row in TABLES.read("main").dicts()}
-    prompting = {row["prompting"]: cells(row) for row in TABLES.read("prompting").dicts()}
-    tuning = {
-        row["base"]: cells(row)
-        for row in TABLES.read("tuning").dicts()
-        if row["training"] == "PROMPTING"
-    }
-    assert prompting["ZERO-SHOT"] == main["GPT-4o-MINI"]
-    assert tuning["LLAMA-3.1-8B-IT"] == main["LLAMA3.1-8B-IT"]
-    # The paper's own tables differ in one cell of Nemo, medium listwise.
-    assert tuning["MISTRAL-12B-NEMO-IT"][5] == 0.07
-    assert main["MISTRAL-12B-NEMO-IT"][5] == 0.01
 
 
 @pytest.mark.parametrize(

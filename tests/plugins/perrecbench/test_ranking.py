@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 from harness_perrecbench.ranking import (
-    Comparisons,
     by_heapsort,
     by_wins,
     heapsort,
@@ -90,18 +89,6 @@ async def test_undecided_and_circular_comparisons_cost_no_more_than_orders(
         distinct.add(len({tuple(sorted(pair)) for pair in asked}))
 
     assert (seen, distinct) == (comparisons, pairs)
-
-
-async def test_a_pair_is_asked_once_with_its_lower_number_first():
-    script = Script((3, 1))
-    known = Comparisons(script)
-
-    assert await known.greater(3, 1) is True
-    assert await known.greater(1, 3) is False
-    assert await known.greater(2, 1) is False
-    assert await known.greater(1, 2) is False
-    assert script.asked == [(1, 3), (1, 2)]
-    assert known.made == (compared(1, 3, 3), compared(1, 2))
 
 
 @pytest.mark.parametrize("order", [*permutations((1, 2, 3, 4))])

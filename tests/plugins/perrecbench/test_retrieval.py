@@ -107,16 +107,6 @@ def test_words_find_authors_and_pay_no_heed_to_case_and_marks():
     assert by_title == (history[1],)
 
 
-def test_a_single_behaviour_is_found_although_its_score_is_below_zero():
-    history = titled("rye")
-
-    chosen, (weight,) = top(history, Thing(title="rye"), k=4, tokens="words")
-
-    # One document of one word: a quarter of log(0.5) - log(1.5), at frequency 1 and mean length.
-    assert chosen == history
-    assert weight == pytest.approx(-0.274653072)
-
-
 def test_a_history_without_behaviours_or_words_gives_what_there_is():
     assert top((), Thing(title="rye"), k=4, tokens="published") == ((), ())
     assert top((), Thing(title="rye"), k=4, tokens="words") == ((), ())

@@ -106,28 +106,15 @@ async def test_an_empty_profile_is_asked_for_again_and_then_unreadable(at_desk):
     assert worked.outcome == Unreadable("empty")
 
 
-@pytest.mark.parametrize("stage", [COMPARE, RANK])
-async def test_nobody_is_asked_about_a_group_that_lacks_a_profile(at_desk, group, member, stage):
-    whole = group(2)
-    lacking = member(2, profile=None, profiled="u2/20")
-    item = msgspec.structs.replace(whole, members=(whole.members[0], lacking))
-
-    worked = await at_desk(stage, item, [])
-
-    assert worked.outcome == Unreadable("no_profile", "there is no profile of u2/20")
-
-
 @pytest.mark.parametrize("stage", [RATE, COMPARE, RANK])
-async def test_nobody_is_asked_where_an_example_lacks_a_profile(
-    at_desk, group, single, member, stage
-):
-    lacking = (member(1, profile=None, profiled="u1/20"), member(2))
-    example = Example(query=Thing(title="A lamp"), members=lacking, answer="[User A]")
-    item = msgspec.structs.replace(single if stage is RATE else group(2), examples=(example,))
-
-    worked = await at_desk(stage, item, [])
-
-    assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
+async def test_nobody_is_asked_where_a_profile_lacks(at_desk, group, single, member, stage):
+    lacking, item = member(1, profile=None, profiled="u1/20"), single if stage is RATE else group(2)
+    members = (lacking, member(2))
+    example = Example(query=Thing(title="A lamp"), members=members, answer="[User A]")
+    asked = {"member": lacking} if stage is RATE else {"members": members}
+    for lacks in (asked, {"examples": (example,)}):
+        worked = await at_desk(stage, msgspec.structs.replace(item, **lacks), [])
+        assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
 
 
 # Ratings.

@@ -16,50 +16,23 @@ from harness.contracts.benchmark import NoOptions
 from harness.contracts.report import Grid, Line, Points
 
 
-@pytest.fixture
-def levels(kept):
-    """Each model pointwise at all levels, one of them also listwise at two."""
-
-    def make(model, easy, medium, hard, ask="pointwise"):
-        values = {"easy": easy, "medium": medium, "hard": hard}
-        return [
-            kept(model, {"i1": value}, level=level, ask=ask)
-            for level, value in values.items()
-            if value is not None
-        ]
-
-    return make
-
-
-def test_each_way_of_asking_is_a_curve_over_sizes(levels):
-    tasks = [*levels("ada", 0.5, 0.2, -0.1), *levels("ada", 0.4, None, 0.3, ask="listwise")]
+def test_each_way_of_asking_is_a_curve_over_sizes(kept):
+    asked = {"pointwise": (0.5, 0.2, -0.1), "listwise": (0.4, None, 0.3)}
+    tasks = [
+        kept("ada", {"i1": value}, level=level, ask=ask)
+        for ask, values in asked.items()
+        for level, value in zip(("easy", "medium", "hard"), values, strict=True)
+        if value is not None
+    ]
     report = curves.by_size(tasks, curves.SizeOptions())
     assert report.sheets[0].columns == ("model", "asked", "2 users", "3 users", "4 users")
-    assert report.sheets[0].rows == (
-        ("ada", "pointwise", 0.5, 0.2, -0.1),
-        ("ada", "listwise", 0.4, None, 0.3),
-    )
+    assert report.sheets[0].rows == tuple(("ada", ask, *values) for ask, values in asked.items())
     [figure] = report.figures
     assert figure.x.ticks == (2.0, 3.0, 4.0)
     assert figure.marks == (
         Line(label="pointwise", x=(2.0, 3.0, 4.0), y=(0.5, 0.2, -0.1)),
         Line(label="listwise", x=(2.0, 4.0), y=(0.4, 0.3)),
     )
-
-
-def test_the_mean_of_models_is_over_those_that_have_every_cell(levels):
-    tasks = [
-        *levels("ada", 0.5, 0.2, -0.1),
-        *levels("ben", 0.1, 0.0, 0.3),
-        *levels("cleo", 0.9, None, None),
-    ]
-    report = curves.by_size(tasks, curves.SizeOptions())
-    assert report.sheets[0].rows[0] == (
-        "mean of 2 models", "pointwise",
-        pytest.approx(0.3), pytest.approx(0.1), pytest.approx(0.1),
-    )  # fmt: skip
-    assert [row[0] for row in report.sheets[0].rows[1:]] == ["ada", "ben", "cleo"]
-    assert len(report.figures) == 4
 
 
 def test_a_mean_is_of_one_method_on_the_same_data_and_counts_a_model_once(kept):
@@ -317,43 +290,6 @@ def test_a_rating_task_over_other_data_or_with_other_sampling_does_not_ask_alike
     own = kept("ada", {"i1": {"ptc": 0.5, "mae": 1.0, "squared_error": 1.0}})
     alone = kept("ada", {"i1/u1": {"mae": 3.0, "squared_error": 9.0}}, ask="rating", **more)
     assert answers.errors([own, alone], NoOptions()).sheets[0].rows[0][5:8] == (1.0, 1.0, "groups")
-
-
-def test_dots_have_names_or_it_is_said_what_they_are(kept):
-    def note_of(many):
-        tasks = [
-            kept("ada", {"i1": {"ptc": 0.1, "mae": 1.0, "squared_error": 1.0}}, k=k)
-            for k in range(1, many + 1)
-        ]
-        figure = answers.errors(tasks, NoOptions()).figures[0]
-        return len(figure.marks[0].names), figure.note
-
-    what = "each dot is a model in one setting, as listed in the first table"
-    assert note_of(15) == (15, what)
-    assert note_of(16) == (0, f"{what}; more than 15 dots have no names")
-
-
-def test_ratings_and_groups_of_two_runs_of_a_model_belong_together_where_seeds_are_the_same(kept):
-    errors = {"mae": 2.0, "squared_error": 4.0}
-    tasks = [
-        kept("ada", {"i1": {"ptc": 0.1, **errors}}, run="r1-aa", label="ada r1-aa"),
-        kept("ada", {"i1/u1": errors}, ask="rating", run="r2-bb", label="ada r2-bb"),
-        kept("ada", {"i1": {"ptc": 0.3, **errors}}, run="r3-cc", label="ada r3-cc", seed=1),
-    ]
-    rows = answers.errors(tasks, NoOptions()).sheets[0].rows
-    assert [(row[0], row[7]) for row in rows] == [
-        ("ada aa", "behaviours"), ("ada cc", "groups"),
-    ]  # fmt: skip
-
-
-def test_levels_are_correlated_apart_and_two_configurations_not_at_all(wordings, kept):
-    hard = [
-        kept("ada", {"i1": {"ptc": tau, "mae": 1.0, "squared_error": 1.0}}, level="hard", k=k)
-        for k, tau in ((1, 0.1), (2, 0.2))
-    ]
-    rows = answers.errors([*wordings, *hard], NoOptions()).sheets[1].rows
-    assert [row[1:4] for row in rows[:2]] == [("easy", "groups", 3), ("hard", "groups", 2)]
-    assert rows[1][4] is None
 
 
 def test_each_domain_stands_at_the_mean_count_of_its_items(kept, tmp_path):

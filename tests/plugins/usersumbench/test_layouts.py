@@ -150,10 +150,5 @@ def test_several_categories_of_products_are_one_log(load_people, amazon):
         file.write_text("".join(lines[:4]))
         (folder / f"{name}Books.json").write_text("".join(lines[4:]))
     people = load_people("amazon", folder, min_activities=5)
-    assert [one.name for one in people.by_id["AU0"].past] == [
-        "Disc 0",
-        "Disc 2",
-        "Disc 4",
-        "Disc 6",
-    ]
+    assert [one.name for one in people.by_id["AU0"].past] == [f"Disc {n}" for n in (0, 2, 4, 6)]
     assert people.notes["activities in the layout of 2023"] == 10

@@ -2,7 +2,6 @@
 
 from random import Random
 
-import pytest
 from harness_usersumbench import rules
 from harness_usersumbench.records import Activity
 from harness_usersumbench.rendering import lines
@@ -39,12 +38,6 @@ def test_a_summary_counts_categories_and_words(options):
         "* Most frequent in the long term: Drama",
         "* Most frequent lately: Crime",
     ]
-
-
-@pytest.mark.parametrize("shown", ["", "watched something", '"x" [y] around'])
-def test_a_summary_of_nothing_says_so(shown):
-    text = rules.summarise({"user_activities": shown}, Random(0))
-    assert "* Most frequent in the long term: nothing" in text
 
 
 def test_names_with_marks_of_the_lines_are_read(options):

@@ -106,15 +106,6 @@ def test_a_run_that_the_predictor_never_made_is_an_error(rated):
     assert raised.value.expected == "1 to 3"
 
 
-def test_the_published_agreement_stands_below(rated):
-    assert agree(*rated()).sheets[2].rows[0] == ("MovieLens", 71.0)
-
-
-def test_rows_without_a_rating_are_counted(rated, name_of):
-    notes = agree(*rated(f"{name_of['u5']},ann,", f"{name_of['u4']},,")).notes
-    assert notes[-1] == "rows without a rating: 2"
-
-
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -232,9 +223,7 @@ def test_top_categories_by_hand():
     [
         ("Loves SCI-FI.", True),
         ("loves sci fi", True),
-        ("loves scifi", False),
         ("**Children’s** films", True),
-        ("childrens films", False),
         ("", False),
     ],
 )
@@ -243,11 +232,6 @@ def test_a_category_is_named_whatever_its_case_and_marks(kept, user, summary, na
     task = kept("ada", {"u1": user((GOOD,), summary, past=past)})
     [(_, examples)] = examples_of([task], stop_share=1.0)
     assert [one.names_top for one in examples.values()] == [named]
-
-
-def test_without_top_categories_nothing_is_named(kept, user):
-    [(_, examples)] = examples_of([kept("ada", {"u1": user((GOOD,))})], stop_share=0.5)
-    assert [(one.top, one.names_top) for one in examples.values()] == [((), None)]
 
 
 @pytest.fixture

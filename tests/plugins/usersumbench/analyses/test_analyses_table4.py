@@ -1,9 +1,7 @@
 """Table 4 from runs written by hand."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 from harness_usersumbench.analyses.results import SETTING, by_data, table_values
 from harness_usersumbench.analyses.table4 import increment, main
@@ -98,11 +96,6 @@ def test_the_share_of_checks_that_could_not_be_read_stands_in_the_row_of_the_ver
     assert rows(older, "Table 4")["hierarchy_critique"][-1] is NOTHING
 
 
-def test_what_runs_differ_in_is_said(single):
-    said = "runs differ in the order of options alone, unless the predictor has a temperature above"
-    assert said in sheet_of(main([single()], None), "Table 4").notes[0]
-
-
 @pytest.mark.parametrize("row", TABLES.read("methods").dicts(), ids=str)
 def test_increments_are_those_of_the_published_table(row):
     ours = increment(row["hierarchy-critique"], row["single-step"])
@@ -153,13 +146,6 @@ def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept, user):
     assert questions[5] == pytest.approx(100 * 3 / 16)
 
 
-def test_what_a_run_notes_of_a_method_stands_below_its_row(single):
-    note = "2 of 3 summaries have fewer than ten words: the fewer, the higher is IDM"
-    task = single()
-    noted = replace(task, summary=msgspec.structs.replace(task.summary, notes=(note,)))
-    assert sheet_of(main([noted], None), "Table 4").notes[-1] == f"single_step: {note}"
-
-
 def test_qm_is_the_number_of_the_results_where_unread_answers_decide(kept, user):
     # u1 has Q_s 1 in one run, the others undecided; u2 has 0, 0 and 1: the users have 1 and 1/3.
     answers = {"u1": ("1110", "11??", "11??"), "u2": ("0000", "0000", "1110")}
@@ -178,11 +164,6 @@ def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined, use):
     # 2/3 + 2/3 good ones for 2 calls and 120 tokens; 2 for 32 and 910.
     assert table["single_step"][6:] == pytest.approx((2, 120, 4 / 3, 1.5, 90))
     assert table["hierarchy_critique"][6:] == pytest.approx((32, 910, 2, 16, 455))
-
-
-def test_tokens_that_nobody_reported_are_no_number(single, use):
-    table = rows(main([single(uses={"summarise": [use(2, None, 20)]})], None), "Questions and cost")
-    assert table["single_step"][6:] == (2, NOTHING, pytest.approx(4 / 3), 1.5, NOTHING)
 
 
 def test_methods_are_compared_on_the_users_of_both(single, kept, user):

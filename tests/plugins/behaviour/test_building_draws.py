@@ -124,8 +124,3 @@ def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
     assert cell(seed=(1, "test")) != first
     monkeypatch.setattr(draws, "TOGETHER", 7)
     assert cell() == first
-
-
-def test_a_cell_that_needs_no_prompt_tries_nothing(crowd):
-    cell = draw(crowd, [set_of(range(9), of_users=100)], 3, most=0, tries=50, seed=SEED)
-    assert (cell.found, cell.tried) == ((), 0)

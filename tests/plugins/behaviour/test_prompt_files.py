@@ -69,9 +69,7 @@ def test_the_same_prompts_give_the_same_bytes(built, folder, tmp_path):
     "change",
     [
         {"users": 4},
-        {"candidates": ("Big (1988)", "Heat (1995)")},
         {"counts": (1, 3)},
-        {"popular_in_group": (1, 3)},
         {"group": ("25-34", "Male")},
     ],
 )

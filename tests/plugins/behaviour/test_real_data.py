@@ -74,15 +74,8 @@ def test_real_profiles_with_invented_plays_give_the_prompts_without_history_of_t
     for line in profiles.decode().splitlines()[1:]:
         for _ in range(MIN_PLAYS):
             track = int(400 * rng.random() ** 2)
-            cells = (
-                line.split("\t")[0],
-                "2008-01-01T00:00:00Z",
-                "",
-                f"Band {track % 9}",
-                "",
-                track,
-            )
-            plays.append("\t".join(map(str, cells)) + "\n")
+            user = line.split("\t")[0]
+            plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}\n")
     events = tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv"
     events.write_text("".join(plays), encoding="utf-8")
     made = built("music", tmp_path, tries=50)

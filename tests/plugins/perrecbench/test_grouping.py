@@ -141,16 +141,6 @@ def test_a_users_first_review_of_an_item_counts_alone(build):
     assert [one["rating"] for one in read(out, "userid2history")["bob"]] == [2.0, 2.0]
 
 
-def test_relative_ratings_are_more_than_the_difference_apart(build):
-    nothing(build, person("ann", 1.0, 0), person("bob", 1.6, 0))
-    out = build(person("ann", 1.0, 0), person("bob", 1.601, 0))
-    assert groups(out) == {"thing": ["ann", "bob"]}
-    # Averages of 12/5 and 3: ratings of 4 and 4 are 0.6 apart, and in floating numbers a bit more.
-    bob = [rated("bob", f"own {day}", 2, day) for day in range(-4, 0)]
-    ann = [rated("ann", "own", 2, -1), rated("ann", "thing", 4, 0)]
-    nothing(build, ann, [*bob, rated("bob", "thing", 4, 0)])
-
-
 def six(item="thing", day=0.0):
     """Six users who are all apart."""
     return [

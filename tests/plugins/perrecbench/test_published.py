@@ -2,11 +2,9 @@
 
 import pytest
 from harness_perrecbench.benchmark import PERRECBENCH
-from harness_perrecbench.paper import CELLS, TABLES, WAYS, tails
+from harness_perrecbench.paper import CELLS, TABLES, tails
 
 from harness.contracts.published import PublishedResult
-
-NUMBERS = {row["what"]: row["value"] for row in TABLES.read("numbers").dicts()}
 
 
 def mean(values):
@@ -41,24 +39,6 @@ def test_averages_that_do_not_follow_from_the_cells_are_noted(name, named):
         if found is not None and round(found, 2) != row["average"]:
             line = f"{row[named]} {found:.3f} for {row['average']:.2f}".replace("0.", ".")
             assert line.casefold() in told
-
-
-def test_numbers_of_the_text_follow_from_table_1_or_are_noted():
-    main = TABLES.read("main").dicts()
-
-    def of(*levels, ask):
-        return mean(row[f"{level} {ask}"] for row in main for level in levels)
-
-    for ask, beyond in (("pairwise", 0.07), ("listwise", 0.05)):
-        assert NUMBERS[f"{ask} at medium and hard"] == beyond
-        assert of("medium", "hard", ask=ask) == pytest.approx(beyond, abs=0.01)
-    assert of("easy", ask="pointwise") == pytest.approx(NUMBERS["pointwise at easy"], abs=0.0055)
-    every = {ask: of("easy", "medium", "hard", ask=ask) for ask in WAYS}
-    sums = {ask: NUMBERS[f"{ask} over all sizes"] / 3 for ask in WAYS}
-    assert {ask: round(value, 3) for ask, value in every.items()} == {
-        "pointwise": 0.07, "pairwise": 0.128, "listwise": 0.118,
-    }  # fmt: skip
-    assert sums == {ask: pytest.approx(value, abs=0.01) for ask, value in every.items()}
 
 
 def test_the_last_lines_of_list_prompts_are_known_of_models_of_table_1_alone():

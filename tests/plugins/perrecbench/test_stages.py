@@ -214,17 +214,6 @@ async def test_four_users_are_sorted_and_no_question_is_asked_twice(at_desk, gro
     assert len(tastes(worked)) == 12 or comparing != "all_pairs"
 
 
-async def test_undecided_users_share_a_rank_and_the_seed_orders_them(at_desk, group):
-    outcomes = [
-        (await at_desk(COMPARE, group(3), lambda request: A, seed=seed)).outcome
-        for seed in (0, 0, *range(1, 12))
-    ]
-
-    assert {one.ranks for one in outcomes} == {(1, 1, 1)}
-    assert outcomes[0] == outcomes[1]
-    assert len({one.order for one in outcomes}) > 1
-
-
 async def test_the_majority_of_samples_counts_within_each_order(at_desk, group):
     answers = [A, B, A, B, "neither", B, A]
 

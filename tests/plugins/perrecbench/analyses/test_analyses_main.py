@@ -207,20 +207,6 @@ def test_tasks_of_other_data_make_another_row(kept, more):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("more", "setting"),
-    [
-        ({"sampling": {"temperature": 0.0, "max_tokens": 800}}, "temperature 0"),
-        ({"asked": {"sampling": {"top_p": 0.9}}}, "top p 0.9"),
-    ],
-)
-def test_tasks_asked_with_other_sampling_make_another_row_that_says_so(kept, more, setting):
-    easy = kept("ada", {"i1": 1.0}, sampling={"temperature": 0.1, "max_tokens": 800})
-    hard = kept("ada", {"i1": 0.5}, level="hard", **more)
-    rows = main([easy, hard], TableOptions()).sheets[0].rows
-    assert [row[0] for row in rows] == ["ada", f"ada, {setting}"]
-
-
 def test_how_far_models_follow_the_averages_is_over_what_could_be_read(kept):
     found = {
         f"i{number}": {"ptc": 1.0, "ptc_published": 1.0, "like_higher_average": like}
@@ -242,20 +228,6 @@ def test_groups_without_any_label_leave_the_agreement_with_averages(kept):
     assert (theirs.rows, baselines.rows) == ((("ada",),), ())
     assert like.rows == (("ada", 0.5, 0.5),)
     assert without.rows == (("ada", "unreadable"),)
-
-
-FIRST, SECOND = "20261120T205058-ada-fd1f5ab6", "20261121T101112-ada-0badcafe"
-
-
-def test_rows_are_called_by_model_and_setting_and_by_the_end_of_the_run_where_these_repeat(kept):
-    tasks = [
-        kept("ada", {"i1": 1.0}, run=FIRST, label=f"ada {FIRST}"),
-        kept("ada", {"i1": 1.0}, run=FIRST, label=f"ada {FIRST}", profile="none"),
-        kept("ada", {"i1": 1.0}, run=SECOND, label=f"ada {SECOND}", profile="none", seed=1),
-    ]
-    assert [row[0] for row in main(tasks, TableOptions()).sheets[0].rows] == [
-        "ada", "ada fd1f5ab6, without profile", "ada 0badcafe, without profile",
-    ]  # fmt: skip
 
 
 def test_rating_tasks_are_passed_over_and_are_not_enough(kept):

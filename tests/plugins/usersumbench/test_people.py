@@ -179,20 +179,3 @@ def test_users_without_four_wrong_options_are_left_out_and_counted(load_people, 
         "users with at least 3 activities (4,297 in the paper)": 3,
         "users with fewer than four wrong options, left out": 2,
     }
-
-
-def test_hierarchies_are_counted_by_how_their_pasts_are_cut(load_people, movielens):
-    day = 86_400
-    movies = [(n, f"M{n}", "ABCDEFGH"[n % 8]) for n in range(100)]
-    ratings = [("months", n, n * day) for n in range(60)]
-    ratings += [("burst", n, n) for n in range(60)] + [("short", n, n) for n in range(30)]
-    folder = movielens(ratings, movies)
-    (folder / "ratings.dat").open("a").writelines(f"v::{n}::5::1\n" for n in range(60, 100))
-    asked = {"min_activities": 30, "method": "hierarchy_critique"}
-    people = load_people("movielens", folder, **asked)
-    assert people.notes == {
-        "users with at least 30 activities (4,297 in the paper)": 4,
-        "users with several last activities at one time": 1,
-        "users whose past has segments by months": 1,
-        "users whose past has segments of equal count": 3,
-    }

@@ -99,24 +99,6 @@ def test_most_pasts_are_one_segment_of_months(films, people, options):
     assert by_count == one
 
 
-def test_most_users_have_fewer_than_four_unseen_genres(films, people):
-    few = {
-        user
-        for user, own in films.all.items()
-        if len(films.of_genre.keys() - {g for _, movie in own for g in films.genres[movie]}) < 4
-    }
-    assert len(films.of_genre) == 18
-    assert round(100 * len(few & set(films.long)) / len(films.long)) == 88
-    in_prompts = {
-        one.id
-        for one in people.all
-        if len({g for each in (*one.past, one.future) for g in each.categories}) > 14
-    }
-    assert in_prompts <= few
-    # Nobody is left out: four genres that the next movie does not have are enough.
-    assert len(people.all) == len(films.long)
-
-
 def test_the_most_popular_of_five_is_often_right(films, people):
     """The share of chance alone: the right answer is at least as frequent as all four others."""
     expected = {"activity": [], "category": []}

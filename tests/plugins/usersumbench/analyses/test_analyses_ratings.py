@@ -99,13 +99,6 @@ def test_q_s_is_that_of_the_run_that_is_named(rated):
     assert nothing["ann"] == (0, 0, 0, 0, 0, None, None, None)
 
 
-def test_a_run_that_the_predictor_never_made_is_an_error(rated):
-    with pytest.raises(UsageError) as raised:
-        agree(*rated(asked_in=4))
-    assert (raised.value.where, raised.value.found) == ("--asked_in", "4")
-    assert raised.value.expected == "1 to 3"
-
-
 @pytest.mark.parametrize(
     ("row", "said"),
     [
@@ -169,14 +162,6 @@ def test_an_example_keeps_its_name_with_another_predictor_and_not_with_another_s
     first = names("ada", "likes action")
     assert names("ben", "likes action", roles={"predictor": "max"}) == first
     assert names("cid", "likes crime") != first
-
-
-def test_the_same_seed_draws_the_same_examples(run, tmp_path):
-    def drawn(folder, seed):
-        sheet([run], SheetOptions(out=str(tmp_path / folder), number=3, seed=seed))
-        return [row["example"] for row in read_csv(tmp_path / folder / "key.csv")]
-
-    assert drawn("a", 1) == drawn("b", 1) != drawn("c", 2)
 
 
 def test_a_sheet_that_somebody_may_be_rating_is_not_written_again(run, tmp_path):
@@ -255,13 +240,6 @@ def test_the_correlation_of_q_s_by_hand(correlated):
     assert r == pytest.approx(0)
     cells = found["Quality Q_s"]
     assert (*cells[:2], cells[4]) == (5, pytest.approx(0), 0.363)
-
-
-def test_a_constant_has_no_correlation_and_it_is_said(correlated):
-    found, notes = correlated(stop_share=1.0)
-    # All summaries name a top category.
-    assert found["Top-category recall"] == (6, None, None, None, None)
-    assert "Top-category recall: undefined: all values of one side are the same" in notes
 
 
 def test_what_is_missing_is_named_once_for_the_metrics_that_miss_it(correlated):

@@ -5,8 +5,6 @@ from harness_usersumbench.analyses.accuracy import questions
 from harness_usersumbench.analyses.rounds import rounds
 from harness_usersumbench.records import Pair, Refined, Round
 
-from harness.base.errors import UsageError
-
 FINE = Pair("Which?", "Crime", consistent=True)
 WRONG = Pair("Which?", "Golf", consistent=False, reference="Crime")
 SILENT = Pair("Which?", "Art")
@@ -62,14 +60,6 @@ def test_a_summary_is_not_fixed_by_a_check_that_could_not_be_read(kept, user):
     segments, _ = rounds([task], None).sheets
     # Segments, failed, consistent at once, flagged, by query, by facts, fixed, left, undecided.
     assert segments.rows[0][2:11] == (5, 0, 0, 5, 0, 5, 1, 0, 4)
-
-
-def test_tasks_without_a_verifier_are_left_out(refined, kept, user):
-    single = kept("ben", {"u1": user(("1111",))})
-    assert len(rounds([single, refined], None).sheets[0].rows) == 1
-    with pytest.raises(UsageError) as raised:
-        rounds([single], None)
-    assert raised.value.found == "usersum_movielens_single_step"
 
 
 def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kept, user):

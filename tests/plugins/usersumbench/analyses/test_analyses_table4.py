@@ -109,14 +109,6 @@ def test_without_single_step_or_with_one_run_there_is_no_increment_or_deviation(
     assert increment(0.5, 0.0) is NOTHING
 
 
-def test_a_method_whose_summaries_all_failed_has_no_values(single, kept, user):
-    failed = kept("ada", {"u1": user(summary=None)}, method="hierarchy_critique")
-    report = main([single(), failed], None)
-    assert rows(report, "Table 4")["hierarchy_critique"] == (0, *(NOTHING,) * 8, 0, NOTHING)
-    assert rows(report, "Questions")["hierarchy_critique"][:6] == (0, *(NOTHING,) * 5)
-    assert not [sheet for sheet in report.sheets if sheet.title.startswith("Methods on")]
-
-
 def test_contexts_have_no_words_and_baselines_no_model(single, kept, user):
     none = kept("ada", {"u1": user(("1111",)), "u2": user(("0000",))}, method="none")
     table = rows(main([single(), none], None), "Table 4")
@@ -223,12 +215,6 @@ def test_what_is_not_as_in_the_paper_is_said_and_has_no_difference(single, chang
     sheet = sheet_of(main([single(**changes)], None), "Ours and the published")
     assert {row[6] for row in sheet.rows} == {NOTHING}
     assert sheet.notes[0] == f"single_step: not comparable: {reason}"
-
-
-def test_the_model_of_each_role_is_named(single, refined):
-    tasks = [single(), refined(roles={"predictor": "ada", "verifier": "vera"})]
-    note = "roles: candidate ada, predictor ada, verifier vera; in the paper one model plays all"
-    assert note in sheet_of(main(tasks, None), "Table 4").notes
 
 
 def test_tasks_share_a_table_if_one_predictor_answered(single, refined):

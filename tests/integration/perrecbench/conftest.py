@@ -196,10 +196,10 @@ class Perrec:
         return self.harness.folder / done.json["folder"]
 
     def prompts(self, done: Any, task: str) -> list[str]:
-        """The user's part of all that a task asked."""
+        """The user's part of all that a task asked the candidate."""
         return [
             call["messages"][-1]["content"]
-            for journal in sorted((self.folder(done) / task).glob("?-*.jsonl"))
+            for journal in sorted((self.folder(done) / task).glob("?-[!p]*.jsonl"))
             for line in journal.read_text().splitlines()
             for call in json.loads(line)["calls"]
         ]

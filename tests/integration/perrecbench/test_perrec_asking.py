@@ -50,31 +50,6 @@ def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_ord
     assert max(server.counts.values()) == 1
 
 
-def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
-    tmp_path, perrecs, worlds, serve, answers
-):
-    def answer(body):
-        question = answers.question(body)
-        repeats = question.title.startswith("Kettle 0 ")
-        return '{"predicted_ranking": [1, 3, 3]}' if repeats else answers.true(body)
-
-    # One group of ten is within the share that a cell may lose, two of ten are not.
-    perrec = perrecs(tmp_path, str(worlds(things=10).write(tmp_path / "world")))
-    server = serve(perrec, answer=answer)
-    done = perrec.run("perrec_medium_listwise").ok()
-    (summary,) = done.json["summaries"]
-    metric = summary["metrics"]["ptc"]
-    assert metric["value"] == pytest.approx(0.9)
-    assert metric["left_out"] == pytest.approx(1.0)
-    assert metric["missing"] == {"rank/not_a_permutation": 1}
-    # Five times in all, each under a seed of its own; the others once.
-    tries = [
-        body for body in server.requests if answers.question(body).title.startswith("Kettle 0 ")
-    ]
-    assert len(tries) == 5 and server.count == 5 + 9
-    assert max(server.counts.values()) == 1
-
-
 def test_show_prints_the_analysis_of_the_nine_tasks(true):
     perrec, done, _ = true
     run = str(perrec.folder(done))

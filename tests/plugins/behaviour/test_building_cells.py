@@ -42,14 +42,6 @@ def of(built, proxy, length):
     return [one for one in built.prompts if (one.proxy, one.length) == (proxy, length)]
 
 
-def test_a_prompt_says_its_cell_and_its_number(built):
-    made = built(kept=4)
-    names = [one.id for one in of(made, "age", 3)]
-    assert names == [f"movies/age/3/{number:03}" for number in range(1, 5)]
-    assert all(one.user == one.id for one in made.prompts)
-    assert len({one.id for one in made.prompts}) == len(made.prompts)
-
-
 def test_table_1_ends_each_cell_at_its_own_number(built):
     made = built(published=((("gender", 3), 5), (("gender", 5), 400)))
     found = Counter((one.proxy, one.length) for one in made.prompts if one.length)
@@ -73,6 +65,8 @@ def test_a_cell_tells_what_was_tried_and_the_users_behind_prompts(built):
     [cell] = [one for one in made.cells if (one.proxy, one.length) == ("gender", 3)]
     users = sorted(one.users for one in of(made, "gender", 3))
     assert (cell.groups, cell.found) == (2, 4)
+    names = [(one.id, one.user) for one in of(made, "gender", 3)]
+    assert names == [(f"movies/gender/3/{number:03}",) * 2 for number in range(1, 5)]
     assert 4 <= cell.tried < 300
     assert cell.users[1] == (users[1] + users[2]) / 2
 

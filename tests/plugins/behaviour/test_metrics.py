@@ -151,15 +151,14 @@ def test_no_baseline_counts_the_users_behind_the_prompt():
     assert one.values["gap_popular"] == one.values["gap"] > 0
 
 
-@pytest.mark.parametrize(("setting", "there"), [("a", True), ("b", False), ("c", False)])
-def test_popular_in_group_is_a_baseline_of_setting_a_alone(setting, there):
-    prompt = a_prompt(setting=setting)
-    [one] = scored((prompt, ranking(*range(10)))).values()
-    assert ("gap_popular_in_group" in one.values) == there
-    assert (one.details.cross_popular_in_group is not None) == there
-    alone = a_prompt(popular_in_group=prompt.counts)
-    [one] = scored((alone, ranking(*range(10)))).values()
-    assert "gap_popular_in_group" not in one.values
+def test_popular_in_group_is_a_baseline_of_setting_a_alone():
+    # In the last prompt the group has nobody but those behind it.
+    prompts = [a_prompt(setting=setting) for setting in "abc"]
+    prompts.append(a_prompt(popular_in_group=prompts[0].counts))
+    for prompt, there in zip(prompts, (True, False, False, False), strict=True):
+        [one] = scored((prompt, ranking(*range(10)))).values()
+        assert ("gap_popular_in_group" in one.values) == there
+        assert (one.details.cross_popular_in_group is not None) == there
 
 
 def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
@@ -172,16 +171,16 @@ def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
     apart = scored(*reversed(pairs))
     assert {name: apart[name] for name in together} == together
     for prompt, outcome in pairs[:12]:
-        alone = scored((prompt, outcome))[prompt.id]
-        assert (alone.values, alone.details) == (
-            together[prompt.id].values,
-            together[prompt.id].details,
-        )
+        alone, beside = scored((prompt, outcome))[prompt.id], together[prompt.id]
+        assert (alone.values, alone.details) == (beside.values, beside.details)
 
 
 def test_slices_are_proxy_history_users_and_third_of_the_entropy():
     many = random_prompts(90)
-    found = scored(*((prompt, ranking(*popular(prompt))) for prompt in many))
+    counts = (1, *(0,) * (CANDIDATES - 1))
+    # Prompts of no setting are in no third.
+    nothing = [a_prompt(100 + number, setting="none", counts=counts) for number in range(30)]
+    found = scored(*((prompt, ranking(*popular(prompt))) for prompt in [*many, *nothing]))
     names = {3: "3", 4: "4-5", 20: "6-20", 100: "21-100", 101: "over 100"}
     thirds = {}
     for prompt in many:
@@ -209,21 +208,6 @@ def test_the_prompt_without_context_has_details_and_enters_no_column():
     )
     assert {name for name, one in results.items() if one.n != 1} == {"gap_popular_in_group"}
     assert scored((nothing, Unreadable("empty")))[nothing.id].details.cross is None
-
-
-def test_thirds_of_the_entropy_are_cut_without_prompts_of_no_setting():
-    prompts = random_prompts(30)
-    nothing = [
-        a_prompt(100 + number, setting="none", counts=(1, *(0,) * (CANDIDATES - 1)))
-        for number in range(30)
-    ]
-    alone, beside = (
-        scored(*((prompt, ranking(*popular(prompt))) for prompt in some))
-        for some in (prompts, [*prompts, *nothing])
-    )
-    assert {name: beside[name].slices for name in alone} == {
-        name: one.slices for name, one in alone.items()
-    }
 
 
 def test_titles_are_counted_by_how_they_were_found():

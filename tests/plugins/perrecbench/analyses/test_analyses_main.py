@@ -118,16 +118,6 @@ def test_a_published_row_of_the_very_same_average_stands_above(kept):
     assert [row[0] for row in theirs.rows][:2] == ["published: CLAUDE-3.5-SONNET", "ada"]
 
 
-def test_neighbours_of_an_average():
-    assert [*next_to(0.5, "older")] == ["GPT-4o-MINI", "CLAUDE-3.5-SONNET"]
-    assert [*next_to(-0.5, "older")] == ["GPT-4o-MINI", "MINISTRAL-8B-IT"]
-    # .15 three times: both GPT-4o sum up to 1.30, Mistral Large to 1.31. .14 below: the highest
-    # sums are Llama 405B's 1.29 and Llama 70B's 1.25.
-    _, above, below = next_to(0.145, "now").values()
-    assert (above.average.value, sum(above.cells.values())) == (0.15, pytest.approx(1.30))
-    assert below.names == ("published: LLAMA-3.1-405B-IT",)
-
-
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
@@ -144,19 +134,6 @@ def test_no_published_row_stands_beside_what_was_asked_otherwise(kept, more, rea
     theirs = main(nine(kept, "ada", 0.105, **more), TableOptions()).sheets[1]
     [row] = theirs.rows
     assert theirs.notes[-1] == f"no published rows next to {row[0]}: {reason}"
-
-
-def test_models_stand_by_average_among_their_neighbours_and_others_below(kept):
-    tasks = [
-        *nine(kept, "low", 0.03),
-        *nine(kept, "high", 0.16),
-        *nine(kept, "odd", 0.9, strict=True),
-    ]
-    theirs = main(tasks, TableOptions()).sheets[1]
-    assert [row[0].removeprefix("published: ") for row in theirs.rows] == [
-        "CLAUDE-3.5-SONNET", "high", "MISTRAL-LARGE-123B-IT", "DEEPSEEK-V3-671B",
-        "LLAMA3.1-8B-IT", "low", "MINISTRAL-8B-IT", "odd, strict",
-    ]  # fmt: skip
 
 
 def test_baselines_stand_in_the_same_layout_once_for_all_models(kept):

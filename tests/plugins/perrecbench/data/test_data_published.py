@@ -247,14 +247,6 @@ def test_for_a_level_that_lacks_those_that_are_there_are_named(folder, load_data
     assert caught.value.found.endswith("held-out groups of no level")
 
 
-def test_where_only_domains_lie_one_of_them_is_shown_the_way_to(tmp_path, load_data):
-    (tmp_path / "beauty" / "beauty-processed").mkdir(parents=True)
-    with pytest.raises(DataError) as caught:
-        load_data(tmp_path, ask="listwise")
-    assert caught.value.found.endswith("groups of no level\n      folders of the domains beauty")
-    assert caught.value.hint == f"use --data {tmp_path / 'beauty'} --set domain=beauty"
-
-
 def test_equal_relative_ratings_share_a_rank_and_are_noted(publish, load_data):
     # 1 - 1.3 and 2 - 2.3 differ by 6e-17 as floating numbers.
     members = [("ann", 4, 1 - 1.3), ("bob", 2, 2 - 2.3), ("cid", 1, -0.5)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness_behaviour.music import continent_of, read_profiles
+from harness_behaviour.music import continent_of
 
 from harness.base.errors import DataError
 
@@ -131,14 +131,3 @@ def test_events_that_are_written_badly_are_read(read_log, write_music):
         log.titles(range(63)).values()
     )
     assert log.notes["events without a name of the track, left out"] == 3
-
-
-@pytest.mark.real_data
-def test_the_real_profiles_have_the_groups_of_table_1(open_data, real_data, tmp_path):
-    folder = tmp_path / "profiles"
-    folder.mkdir()
-    (folder / "userid-profile.tsv").symlink_to(real_data / "lastfm/1k-userid-profile.tsv")
-    profiles = read_profiles(open_data("music", folder).table("profile"))
-    assert len(profiles) == 992
-    assert sum(one.gender is None for one in profiles.values()) == 108
-    assert sum(one.country is None for one in profiles.values()) == 85

@@ -26,7 +26,7 @@ from harness_perrecbench.stages import (
     STAGES,
 )
 
-from harness import CallError, CallFailed, Unreadable
+from harness import CallError, CallFailed, Reply, Unreadable
 
 
 def tastes(worked):
@@ -126,6 +126,26 @@ async def test_an_unreadable_answer_is_asked_for_again_as_the_next_repeat(at_des
     assert worked.outcome == Rated(rating=3.0, answers=(3.0,))
     assert worked.repeats == [0, 1, 2]
     assert len({call.key for call in worked.calls}) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "times", "cause"),
+    [
+        (Reply(text='{"predicted_rating": 4', finish="length"), 1, "truncated"),
+        (Reply(text="", finish="refused"), 5, "refused"),
+    ],
+)
+async def test_an_answer_that_was_cut_or_refused(at_desk, single, reply, times, cause):
+    assert (await at_desk(RATE, single, [reply] * times)).outcome.cause == cause
+
+
+async def test_a_thought_between_tags_is_no_answer(at_desk, single):
+    thought = '<think>Perhaps {"predicted_rating": 2}</think>'
+
+    worked = await at_desk(RATE, single, [f"{thought} None.", thought + '{"score": 4}'])
+
+    assert worked.outcome == Rated(rating=4.0, answers=(4.0,))
+    assert worked.calls[0].failure.cause == "no_json"
 
 
 async def test_of_several_samples_the_median_of_those_that_can_be_read_counts(at_desk, single):

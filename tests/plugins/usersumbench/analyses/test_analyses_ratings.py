@@ -82,15 +82,6 @@ def test_kappa_of_raters_of_the_same_examples_by_hand(rated):
     assert [row[2] for row in sheets[0].rows] == ["ann", "bob", "cid", "all raters"]
 
 
-def test_raters_of_one_word_have_no_kappa_and_it_is_said(rated):
-    sheet = agree(*rated(ratings={"ann": "gg....", "bob": "gg...."})).sheets[1]
-    assert sheet.rows[0][4:] == (2, 100.0, None, None)
-    assert sheet.notes == (
-        "ada, usersum_movielens_single_step, ann and bob: no κ: both gave one label alone, and the "
-        "same",
-    )
-
-
 def test_q_s_is_that_of_the_run_that_is_named(rated):
     # In the second run all answers are wrong.
     found = {row[2]: row[3:8] for row in agree(*rated(asked_in=2)).sheets[0].rows}

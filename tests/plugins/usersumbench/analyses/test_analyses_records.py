@@ -73,14 +73,6 @@ def test_accuracy_counts_an_unread_answer_as_wrong_and_leaves_it_out_by_hand(kep
     assert found["t3"] == (2, 0.0, 0.0, 0.0, 0.0, 50.0)
 
 
-def test_users_without_a_summary_are_neither_wrong_nor_unread(kept, user):
-    users = {"u1": user(("1?11",)), "u2": user(("1111",)), "u3": user(summary=None)}
-    report = questions([kept("ada", users)], None)
-    found = {row[1]: (row[2], row[3], row[7]) for row in report.sheets[0].rows}
-    assert found == {**dict.fromkeys(("t1", "t3", "t4"), (2, 100.0, 0.0)), "t2": (2, 50.0, 50.0)}
-    assert report.figures[0].marks[0].values == (100.0,)
-
-
 def test_positions_by_hand(kept, user):
     # The right answer of t1 to t4 stands at B C D E in the first run and at C D E A in the second;
     # a wrong answer names the next position, after E the first.

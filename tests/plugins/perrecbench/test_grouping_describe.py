@@ -173,6 +173,12 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
         described(data, tokenizer="letters")
 
 
+def test_recorded_groups_are_refused_by_name(tmp_path):
+    (tmp_path / "groups-medium.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
+    with pytest.raises(DataError, match="recorded groups cannot be used here"):
+        described(tmp_path)
+
+
 def test_reviews_that_a_history_does_not_hold_are_counted(data):
     file = data / "all/all-processed/held_out-easy.json"
     file.write_text(json.dumps(users({"pot": [[("cem", 1, 1.0), ("ann", 0, 1.3)]]})))

@@ -240,30 +240,12 @@ def test_groups_without_true_ratings_have_no_errors_and_are_counted():
     assert read.counts == unread.counts == {"groups without true ratings": 1}
 
 
-def test_the_share_of_groups_with_a_label_stands_beside_the_scores_that_need_one():
-    labelled = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
-    pairs = [
-        (group(*labelled, item="one"), ranked(1, 2)),
-        *(
-            (group(member("a", 4.0), member("b", 3.0), item=name), ranked(1, 2))
-            for name in ("two", "three", "four")
-        ),
-    ]
-
-    found = summary({"rank": recorded(*pairs)})
-    whole = summary({"rank": recorded((group(ADA, BEN), Unreadable("schema")))})
-
-    assert (found["labelled"].value, found["labelled"].n, found["ptc"].n) == (0.25, 4, 1)
-    assert not found["labelled"].baseline
-    assert "cover the labelled groups only" in found["labelled"].note
-    assert (whole["labelled"].value, whole["labelled"].n) == (1.0, 1)
-
-
-def test_unreadable_groups_count_zero_and_stand_beside_the_figure_without_them():
+def test_unreadable_groups_count_zero_and_the_share_with_a_label_stands_beside_the_scores():
+    bare = (member("a", 4.0), member("b", 3.0))
     pairs = [
         (group(ADA, BEN, item="one"), ranked(2, 1)),
         (group(ADA, BEN, item="two"), Unreadable("schema")),
-        (group(member("a", 4.0), member("b", 3.0), item="unlabelled"), ranked(1, 2)),
+        *((group(*bare, item=name), ranked(1, 2)) for name in ("three", "four", "five")),
     ]
 
     found = summary({"rank": recorded(*pairs)})
@@ -272,8 +254,10 @@ def test_unreadable_groups_count_zero_and_stand_beside_the_figure_without_them()
         assert found[name].value == 0.5, name
         assert (found[name].n, found[name].left_out) == (1, 1.0), name
         assert found[name].missing == {"rank/schema": 1}, name
-    assert found["lower_average_first"].value == 1
-    assert found["lower_average_first"].n == 2
+    assert (found["lower_average_first"].value, found["lower_average_first"].n) == (1, 2)
+    assert (found["labelled"].value, found["labelled"].n) == (2 / 5, 5)
+    assert not found["labelled"].baseline
+    assert "cover the labelled groups only" in found["labelled"].note
 
 
 def test_errors_are_of_users_who_rated():

@@ -105,14 +105,6 @@ def test_a_long_history_is_cut_to_the_newest_that_fit_and_one_always(folder, loa
     assert [[one.title for one in person.history] for person in data.people] == [["d"], ["f"]]
 
 
-def test_only_the_first_group_of_an_item_is_asked_about(publish, load_data):
-    second = [("cid", 0, 0.5), ("ann", 4, 5 / 6)]
-    folder = publish(PEOPLE, groups={"q": [GROUP, second, second]})
-    [group] = load_data(folder, ask="listwise", profile="none", k=2).groups
-    assert [one.id for one in group.members] == ["ann", "bob"]
-    assert load_data.notes == {"groups left out as not the first of their item": 2}
-
-
 def test_a_relative_rating_that_contradicts_the_history_is_noted(publish, load_data):
     # Ann rated q 4; she averages 19/6, and 5/2 before it. Bob rated it 2, and averages 7/4 and 2.
     for right in (4 - 19 / 6, 4 - 5 / 2, 0.84):
@@ -256,18 +248,17 @@ def test_equal_relative_ratings_share_a_rank_and_are_noted(publish, load_data):
     assert load_data.notes["groups in which users share a relative rating"] == 1
 
 
-def test_items_without_a_group_are_noted(publish, load_data):
-    folder = publish(PEOPLE, groups={"a": [], "q": [GROUP], "e": []})
-    assert [one.id for one in load_data(folder, ask="listwise", profile="none", k=2).groups] == [
-        "q"
-    ]
-    assert load_data.notes == {"items left out as they have no group": 2}
-
-
-def test_users_with_fewer_behaviours_than_are_to_be_shown_are_noted(folder, load_data):
+def test_what_is_left_out_or_short_is_noted(publish, load_data):
     # Before the query Ann has four behaviours and Bob two.
-    load_data(folder, ask="listwise", profile="none", k=4)
-    assert load_data.notes == {"users with fewer behaviours before the query than k": 1}
+    second = [("cid", 0, 0.5), ("ann", 4, 5 / 6)]
+    folder = publish(PEOPLE, groups={"a": [], "q": [GROUP, second, second], "e": []})
+    [group] = load_data(folder, ask="listwise", profile="none", k=4).groups
+    assert (group.id, [one.id for one in group.members]) == ("q", ["ann", "bob"])
+    assert load_data.notes == {
+        "groups left out as not the first of their item": 2,
+        "items left out as they have no group": 2,
+        "users with fewer behaviours before the query than k": 1,
+    }
 
 
 def test_authors_are_names_where_there_are_any(publish, load_data):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
@@ -203,11 +202,6 @@ class Perrec:
             for line in journal.read_text().splitlines()
             for call in json.loads(line)["calls"]
         ]
-
-    @staticmethod
-    def by_stage(server: FaultyServer) -> dict[str, int]:
-        """How many requests of each stage reached a server."""
-        return dict(Counter(question(body).stage for body in server.requests))
 
 
 @dataclass(frozen=True)

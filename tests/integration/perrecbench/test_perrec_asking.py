@@ -50,6 +50,28 @@ def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_ord
     assert max(server.counts.values()) == 1
 
 
+def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(
+    tmp_path, perrecs, worlds, serve, answers
+):
+    bare = perrecs(tmp_path, str(worlds(profiles=False).write(tmp_path / "world")))
+    candidate, writer = serve(answer=answers.true), serve(answer=answers.true)
+    bare.url = candidate.url
+    profiler = "--role", f"profiler=openai:base_url={writer.url},model=p,revision=1"
+    done = bare.run("perrec", *profiler).ok()
+    assert set(bare.of(done, "ptc").values()) == {1.0}
+    asked = Counter(answers.question(body).stage for body in writer.requests)
+    assert asked == {"profile": THINGS * 9}  # nine users are asked about each thing
+    # Everybody has 22 ratings of their own and that of the thing; who rated it twice has one more.
+    texts = {f"The profile made of {number} things" for number in (23, 24)}
+    for body in candidate.requests:
+        prompt = body["messages"][-1]["content"]
+        assert any(f"## User Profile\n{text}\n" in prompt for text in texts), prompt
+    other = bare.run("perrec_medium_listwise", *profiler, "--set", "k=2").ok()
+    assert max(writer.counts.values()) == 1
+    stages = other.json["summaries"][0]["stages"]
+    assert stages["profile"]["roles"]["profiler"]["from_store"] == THINGS * 3
+
+
 def test_show_prints_the_analysis_of_the_nine_tasks(true):
     perrec, done, _ = true
     run = str(perrec.folder(done))

@@ -184,19 +184,11 @@ def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
 
 
 def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():
-    assert read_rating.schema == {
-        "type": "object",
-        "properties": {"predicted_rating": {"type": "number", "minimum": 1, "maximum": 5}},
-        "required": ["predicted_rating"],
-        "additionalProperties": False,
-    }
+    number = {"type": "number", "minimum": 1, "maximum": 5}
+    assert read_rating.schema["properties"] == {"predicted_rating": number}
+    item = {"type": "integer", "minimum": 1, "maximum": 3}
     assert read_order(3).schema["properties"] == {
-        "predicted_ranking": {
-            "type": "array",
-            "items": {"type": "integer", "minimum": 1, "maximum": 3},
-            "minItems": 3,
-            "maxItems": 3,
-        }
+        "predicted_ranking": {"type": "array", "items": item, "minItems": 3, "maxItems": 3}
     }
     assert rating_reader(thought=True).schema is None
     assert read_order(3, thought=True).schema is None

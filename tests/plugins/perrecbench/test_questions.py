@@ -2,11 +2,7 @@
 
 import pytest
 from harness_perrecbench.questions import (
-    COMPARE_PROMPTS,
-    RANK_PROMPTS,
-    RATE_PROMPTS,
     check_prompt_exists,
-    prompt_of,
     rate_variables,
 )
 from harness_perrecbench.records import Member, Options, Single, Thing
@@ -21,14 +17,6 @@ def test_a_profile_that_is_to_be_shown_and_is_not_there_is_no_empty_one():
     with pytest.raises(ValueError, match="user cem has no profile"):
         rate_variables(single, Options())
     assert rate_variables(single, Options(profile="no_text"))
-
-
-def test_every_prompt_that_can_be_named_is_among_those_of_its_stage():
-    by_stage = {"rate": RATE_PROMPTS, "compare": COMPARE_PROMPTS, "rank": RANK_PROMPTS}
-    for stage, prompts in by_stage.items():
-        named = {prompt_of(stage, Options(thought=True))}
-        named |= {prompt_of(stage, Options(wording=wording)) for wording in "abcd"}
-        assert named == set(prompts)
 
 
 @pytest.mark.parametrize("other", [{"wording": "b"}, {"tail": "older"}, {"system": "authors"}])

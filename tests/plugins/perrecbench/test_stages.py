@@ -120,14 +120,6 @@ async def test_nobody_is_asked_where_a_profile_lacks(at_desk, group, single, mem
 # Ratings.
 
 
-async def test_an_unreadable_answer_is_asked_for_again_as_the_next_repeat(at_desk, single):
-    worked = await at_desk(RATE, single, ["Four!", rating(7), rating(3)])
-
-    assert worked.outcome == Rated(rating=3.0, answers=(3.0,))
-    assert worked.repeats == [0, 1, 2]
-    assert len({call.key for call in worked.calls}) == 3
-
-
 @pytest.mark.parametrize(
     ("reply", "times", "cause"),
     [

@@ -13,7 +13,7 @@ from harness_behaviour import music
 from samples.behaviour import MIN_PLAYS
 
 from .checker import CONTINENTS, FEW, faulty, lines, read_movies, read_music
-from .opening import built
+from .conftest import prompts_of
 
 pytestmark = pytest.mark.real_data
 
@@ -78,7 +78,7 @@ def test_real_profiles_with_invented_plays_give_the_prompts_without_history_of_t
             plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}\n")
     events = tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv"
     events.write_text("".join(plays), encoding="utf-8")
-    made = built("music", tmp_path, tries=50)
+    made = prompts_of("music", tmp_path, tries=50)
     assert {one.proxy: one.groups for one in made.cells} == {
         "none": 1, "country": 17, "continent": 4, "gender": 2, "gender_continent": 8,
     }  # fmt: skip

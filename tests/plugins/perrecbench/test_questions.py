@@ -1,4 +1,4 @@
-"""What prompts are given, and which prompt is asked."""
+"""A profile or a prompt that is to be there and is not is refused."""
 
 import pytest
 from harness_perrecbench.questions import (

@@ -1,4 +1,4 @@
-"""Recorded answers of published models against the published table, on the labels there are."""
+"""Recorded answers of published models, on the labels there are."""
 
 import gzip
 import json

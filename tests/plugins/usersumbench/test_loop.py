@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from builders.usersumbench import segment, work
+from builders.usersumbench import options, segment, work
 from harness_usersumbench.loop import calls_of, shown
 from harness_usersumbench.records import Pair, Refined, Round
 from harness_usersumbench.stages import SEGMENT
@@ -172,6 +172,8 @@ async def test_an_extractor_finds_entities_in_place_of_the_verifier(linker):
     worked = await work(SEGMENT, segment(), answers, extractor=linker)
     assert worked.outcome.rounds == (a_round("Crime"),)
     assert worked.asked == ["segment", "fits_query", "questions", "judgements"]
+    assert "entities.verifier" in SEGMENT.asked(options())
+    assert "entities.verifier" not in SEGMENT.asked(options(extractor=linker))
 
 
 async def test_an_extractor_of_pythons_own_is_refused():

@@ -140,6 +140,7 @@ PAIRS = {
 SECOND = '\n[Question#2: "What is heard?", Answer#2: "pop music"]'
 ALONE = {
     '[Question#1: "What is done outdoors?"]' + SECOND: MUSIC,
+    '[Question#1: "What is done outdoors?", Answer#1: ""]' + SECOND: MUSIC,
     '[Question#1: "What is done?", Answer#1: "hiking", Answer#1: "camping"]' + SECOND: MUSIC,
     "[Question#1: “What?”, Answer#1: “the “Alien” films”]": Pair("What?", "the “Alien” films"),
     r'[Question#1: "What?", Answer#1: "the \"Alien\" films"]': Pair("What?", 'the "Alien" films'),

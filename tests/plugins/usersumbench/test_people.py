@@ -110,6 +110,7 @@ def test_questions_depend_on_the_seed_and_the_user_alone(load_people, world, dis
     other = load_people("movielens", folder, seed=1, **asked)
     assert {one.id for one in other.all} == set(every.by_id)
     assert any(one.activity != every.by_id[one.id].activity for one in other.all)
+    assert any(one.category != every.by_id[one.id].category for one in other.all)
     assert all(one.past == every.by_id[one.id].past for one in other.all)
 
 

@@ -5,6 +5,8 @@ from harness_usersumbench.analyses.accuracy import questions
 from harness_usersumbench.analyses.rounds import rounds
 from harness_usersumbench.records import Pair, Refined, Round
 
+from harness.base.errors import UsageError
+
 FINE = Pair("Which?", "Crime", consistent=True)
 WRONG = Pair("Which?", "Golf", consistent=False, reference="Crime")
 SILENT = Pair("Which?", "Art")
@@ -32,8 +34,11 @@ def refined(kept, user):
     return kept("ada", {"u1": user(("1111",), rounds=SEGMENTS)}, method="hierarchy_critique")
 
 
-def test_what_was_flagged_fixed_and_left_by_hand(refined):
-    segments, _ = rounds([refined], None).sheets
+def test_what_was_flagged_fixed_and_left_by_hand(refined, kept, user):
+    single = kept("ben", {"u1": user(("1111",))})
+    with pytest.raises(UsageError, match="no task has a verifier"):
+        rounds([single], None)
+    segments, _ = rounds([single, refined], None).sheets
     # Of seven one failed, two were flagged: one was missed and wrong, and fixed; one was left.
     # Nothing flagged three whose query, pair or entities nobody could read.
     assert segments.rows == (

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 from builders.processes import run_here, run_python
-from harness_behaviour.building.cells import build_cells
+from harness_behaviour.building.cells import build_cells, table1
 from harness_behaviour.records import LENGTHS, PROXIES, Recipe
 
 from .conftest import log_of, movies_files, music_files
@@ -113,3 +113,14 @@ def test_another_seed_gives_other_prompts(load_prompts, write_movies):
         load_prompts("movies", folder, setting="b", tries=60, seed=seed).prompts for seed in (0, 1)
     )
     assert {one.history for one in first} != {one.history for one in second}
+
+
+def test_the_totals_are_those_of_the_paper():
+    assert sum(table1("movies").values()) == 5_096
+    assert sum(table1("music").values()) == 4_924
+
+
+def test_there_is_one_prompt_without_history_for_each_value_of_a_proxy():
+    movies, music = table1("movies"), table1("music")
+    assert [movies[proxy, 0] for proxy in PROXIES["movies"]] == [1, 7, 2, 17, 51]
+    assert [music[proxy, 0] for proxy in PROXIES["music"]] == [1, 17, 4, 2, 8]

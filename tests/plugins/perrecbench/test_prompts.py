@@ -15,6 +15,7 @@ from harness_perrecbench.records import (
     Thing,
 )
 
+from harness.base.errors import UsageError
 from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
@@ -383,3 +384,26 @@ def test_texts_of_users_are_printed_as_they_are():
         f"### Item Title\n{text}\n### Item Author\n{text}\n"
         "<|The End of Query Item Information|>\n\nAnswer:"
     )
+
+
+def test_a_profile_that_is_to_be_shown_and_is_not_there_is_no_empty_one():
+    nobody = Member(id="cem", average=3, common=3, shown=())
+    single = Single(id="k/1", user="k", query=Thing(title="x"), member=nobody, place=1, of=1)
+
+    with pytest.raises(ValueError, match="user cem has no profile"):
+        questions.rate_variables(single, Options())
+    assert questions.rate_variables(single, Options(profile="no_text"))
+
+
+@pytest.mark.parametrize("other", [{"wording": "b"}, {"tail": "older"}, {"system": "authors"}])
+def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
+    questions.check_prompt_exists(Options(**other))
+    questions.check_prompt_exists(Options(thought=True))
+    with pytest.raises(UsageError, match="no chain-of-thought prompt exists"):
+        questions.check_prompt_exists(Options(thought=True, **other))
+
+
+def test_prompts_that_nobody_wrote_are_refused():
+    with pytest.raises(UsageError, match="no prompt exists for this system") as told:
+        questions.check_prompt_exists(Options(wording="b", system="authors"))
+    assert told.value.found == "system: authors with wording: b"

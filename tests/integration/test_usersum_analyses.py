@@ -40,17 +40,6 @@ def test_the_analyses_agree_on_a_run(report):
         assert right == pytest.approx(questions[method][1 + int(question[1])])
 
 
-def test_all_that_the_verifier_flags_is_fixed_or_left(report):
-    sheets = report("usersum-rounds")
-    [row] = sheets["Segments by what the verifier said"]["rows"]
-    _, _, segments, failed, at_once, flagged, *_, fixed, left, undecided, _, again = row
-    assert (failed, at_once + fixed + left + undecided) == (0, segments)
-    assert (undecided, fixed + left) == (0, flagged)
-    checks = [one[3] for one in sheets["Checks by round"]["rows"]]
-    assert checks[0] == segments
-    assert sum(checks[1:]) == pytest.approx(again * segments)
-
-
 def test_summaries_are_rated_and_ratings_compared(report, tmp_path):
     out = tmp_path / "out"
     report("usersum-sheet", "--number", "4", "--out", str(out))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
@@ -175,47 +174,34 @@ class Perrec:
     data: str
     url: str = ""
 
-    def arguments(self, tasks: str, *more: str) -> list[str]:
-        return [
-            "--model", "openai", "--model_args", f"base_url={self.url},model=m,revision=1",
-            "--tasks", tasks, "--data", self.data, "--json", *more,
-        ]  # fmt: skip
-
     def run(self, tasks: str, *more: str) -> Any:
         """Runs tasks in this process."""
-        return self.harness.here(*self.arguments(tasks, *more))
+        return self.harness.here(
+            "--model", "openai", "--model_args", f"base_url={self.url},model=m,revision=1",
+            "--tasks", tasks, "--data", self.data, "--json", *more,
+        )  # fmt: skip
 
     def tool(self, *words: str) -> Any:
         """Runs another command in this process."""
         return self.harness.here(*words)
 
     @staticmethod
-    def of(done: Any, name: str, *, of: str = "value") -> dict[str, Any]:
+    def of(done: Any, name: str) -> dict[str, Any]:
         """One metric of each task of a run."""
-        return {one["task"]: one["metrics"][name][of] for one in done.json["summaries"]}
+        return {one["task"]: one["metrics"][name]["value"] for one in done.json["summaries"]}
 
     def folder(self, done: Any) -> Path:
         """The folder of a run."""
         return self.harness.folder / done.json["folder"]
 
-    def records(self, done: Any, task: str, stage: str) -> list[dict[str, Any]]:
-        """The records of a stage, as the run's journal holds them."""
-        (journal,) = (self.folder(done) / task).glob(f"?-{stage}.jsonl")
-        return [json.loads(line) for line in journal.read_text().splitlines()]
-
     def prompts(self, done: Any, task: str) -> list[str]:
-        """The user's part of all that a task asked."""
+        """The user's part of all that a task asked the candidate."""
         return [
             call["messages"][-1]["content"]
-            for journal in sorted((self.folder(done) / task).glob("?-*.jsonl"))
+            for journal in sorted((self.folder(done) / task).glob("?-[!p]*.jsonl"))
             for line in journal.read_text().splitlines()
             for call in json.loads(line)["calls"]
         ]
-
-    @staticmethod
-    def by_stage(server: FaultyServer, since: int = 0) -> dict[str, int]:
-        """How many requests of each stage reached a server."""
-        return dict(Counter(question(body).stage for body in server.requests[since:]))
 
 
 @dataclass(frozen=True)

@@ -50,59 +50,26 @@ def test_each_user_is_rated_each_group_ranked_and_each_pair_compared_in_both_ord
     assert max(server.counts.values()) == 1
 
 
-def test_a_model_that_always_names_the_first_prefers_nobody(perrec, serve, answers):
-    serve(perrec, answer=lambda _: "[User A]")
-    done = perrec.run("perrec_easy_pairwise,perrec_medium_pairwise,perrec_hard_pairwise").ok()
-    for one in done.json["summaries"]:
-        values = {name: metric["value"] for name, metric in one["metrics"].items()}
-        for name in ("first_position", "inconsistent", "undecided"):
-            assert values[name] == 1.0, (one["task"], name)
-        assert values["exact"] == 0.0
-    # Neighbours of the sorted order that were never compared with each other keep their places: in
-    # groups of two and three there is nobody of that kind, and all share a rank.
-    found = perrec.of(done, "ptc")
-    assert (found["perrec_easy_pairwise"], found["perrec_medium_pairwise"]) == (0.0, 0.0)
-    pairs = {
-        task: [
-            len(one["outcome"]["value"]["comparisons"])
-            for one in perrec.records(done, task, "compare")
-        ]
-        for task in found
-    }
-    assert pairs["perrec_easy_pairwise"] == [1] * THINGS
-    assert pairs["perrec_medium_pairwise"] == [3] * THINGS
-
-
-def test_a_ranking_that_repeats_a_user_counts_0_and_beside_it_stands_the_rest(
+def test_profiles_are_made_once_for_all_tasks_and_runs_and_shown(
     tmp_path, perrecs, worlds, serve, answers
 ):
-    def answer(body):
-        question = answers.question(body)
-        repeats = question.title.startswith("Kettle 0 ")
-        return '{"predicted_ranking": [1, 3, 3]}' if repeats else answers.true(body)
-
-    # One group of ten is within the share that a cell may lose, two of ten are not.
-    perrec = perrecs(tmp_path, str(worlds(things=10).write(tmp_path / "world")))
-    server = serve(perrec, answer=answer)
-    done = perrec.run("perrec_medium_listwise").ok()
-    (summary,) = done.json["summaries"]
-    metric = summary["metrics"]["ptc"]
-    assert metric["value"] == pytest.approx(0.9)
-    assert metric["left_out"] == pytest.approx(1.0)
-    assert metric["missing"] == {"rank/not_a_permutation": 1}
-    # Five times in all, each under a seed of its own; the others once.
-    tries = [
-        body for body in server.requests if answers.question(body).title.startswith("Kettle 0 ")
-    ]
-    assert len(tries) == 5 and server.count == 5 + 9
-    assert max(server.counts.values()) == 1
-    analysed = perrec.tool("analyse", "perrec", str(perrec.folder(done)), "--json").ok()
-    sheets = {one["title"]: one for one in analysed.json["report"]["sheets"]}
-    (ours,) = sheets["ptc, unreadable groups counted 0"]["rows"]
-    assert ours[:2] == ["m@1", pytest.approx(0.9)]
-    counted, dropped = sheets["Without the unreadable groups"]["rows"]
-    assert counted[:3] == ["m@1", "unreadable", 1]
-    assert dropped[:3] == ["m@1", "ptc", 1.0]
+    bare = perrecs(tmp_path, str(worlds(profiles=False).write(tmp_path / "world")))
+    candidate, writer = serve(answer=answers.true), serve(answer=answers.true)
+    bare.url = candidate.url
+    profiler = "--role", f"profiler=openai:base_url={writer.url},model=p,revision=1"
+    done = bare.run("perrec", *profiler).ok()
+    assert set(bare.of(done, "ptc").values()) == {1.0}
+    asked = Counter(answers.question(body).stage for body in writer.requests)
+    assert asked == {"profile": THINGS * 9}  # nine users are asked about each thing
+    # Everybody has 22 ratings of their own and that of the thing; who rated it twice has one more.
+    texts = {f"The profile made of {number} things" for number in (23, 24)}
+    for body in candidate.requests:
+        prompt = body["messages"][-1]["content"]
+        assert any(f"## User Profile\n{text}\n" in prompt for text in texts), prompt
+    other = bare.run("perrec_medium_listwise", *profiler, "--set", "k=2").ok()
+    assert max(writer.counts.values()) == 1
+    stages = other.json["summaries"][0]["stages"]
+    assert stages["profile"]["roles"]["profiler"]["from_store"] == THINGS * 3
 
 
 def test_show_prints_the_analysis_of_the_nine_tasks(true):

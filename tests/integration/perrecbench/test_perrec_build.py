@@ -137,15 +137,10 @@ def test_groups_are_built_where_the_published_ones_cannot_be_had(perrec, task, w
 @pytest.mark.parametrize(
     ("written", "wrong", "said"),
     [
-        ("perrec-groups", "perrec-grops", "perrec-groups"),
         ("test_items: 4", "test_itemz: 4", "no option 'test_itemz' for a task to set"),
         ("test_items: 4", "out: elsewhere", "no option 'out' for a task to set"),
-        ("test_items: 4", "test_items: many", "Expected `int`, got `str` - at `$.test_items`"),
         ("book=Books", "Books", "matching regex"),
-        ("meta: [", "mota: [", "no option 'mota' for a task to set"),
         ("{url: {address: WEB/meta.jsonl}}", "{}", "exactly one of hub, url, drive"),
-        ("[{url: {address: WEB/meta.jsonl}}]", "[]", "empty"),
-        ("{url: {address: WEB/meta.jsonl}}", "{hub: {repo: a/b}}", "files"),
     ],
 )
 def test_a_build_that_cannot_be_is_found_in_the_file(perrec, task, written, wrong, said):

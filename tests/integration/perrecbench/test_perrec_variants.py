@@ -25,18 +25,6 @@ def variants(tmp_path_factory, perrecs, answers):
     return perrec, done
 
 
-@pytest.fixture(scope="module")
-def prompts(variants):
-    """What the candidate was asked by a variant, of one level and way."""
-    perrec, done = variants
-
-    def asked(variant: str, way: str, level: str = "medium") -> list[str]:
-        every = perrec.prompts(done, f"perrec_{level}_{way}_{variant}")
-        return [prompt for prompt in every if "### User Behavior history" not in prompt]
-
-    return asked
-
-
 def test_each_variant_of_each_task_reads_the_answers_of_who_knows_the_truth(variants):
     perrec, done = variants
     names = [f"perrec_medium_{way}_{one}" for way in WAYS for one in VARIANTS]
@@ -44,63 +32,22 @@ def test_each_variant_of_each_task_reads_the_answers_of_who_knows_the_truth(vari
     assert perrec.of(done, "ptc") == dict.fromkeys(names, 1.0)
 
 
-@pytest.mark.parametrize("variant", ["fewshot", "fewshot_noprofile"])
-def test_examples_are_three_solved_questions_before_the_real_one(prompts, variant):
-    for prompt in prompts(variant, "listwise"):
-        titles = re.findall(r"Information\|>\n### Item Title\n(.*)", prompt)
-        assert [title.split()[0] for title in titles] == ["Pot"] * 3 + ["Kettle"]
-        solved = re.findall(r'^\{"predicted_ranking": \[(.*)\]\}$', prompt, re.MULTILINE)
-        assert len(solved) == 3
-        assert all(sorted(one.split(", ")) == ["1", "2", "3"] for one in solved)
-    for prompt in prompts(variant, "pairwise"):
-        titles = re.findall(r"Information\|>\n### Item Title\n(.*)", prompt)
-        assert [title.split()[0] for title in titles] == ["Pot"] * 3 + ["Kettle"]
-        assert len(re.findall(r"^\[User [AB]\]\n\n", prompt, re.MULTILINE)) == 3
-    for prompt in prompts(variant, "pointwise"):
-        # From the user's own history: nobody else is shown.
-        owners = set(re.findall(r"sh(?:elf|ed) of (\w+)", prompt))
-        assert len(owners) == 1
-        solved = re.findall(r'^\{"predicted_rating": (.*)\}$', prompt, re.MULTILINE)
-        assert len(solved) == 3 and set(solved) <= {"2.0", "4.0"}
+def test_strict_shows_nothing_that_came_later_nor_the_thing_itself(variants, true):
+    (strict, strictly), (usual, usually, _) = variants, true
 
+    def average(prompts):
+        (mine,) = (one for one in prompts if re.search(r"^sh\w+ of u1f$", one, re.MULTILINE))
+        return re.search(r"## User Average Rating\n(.*)", mine)[1]
 
-def test_the_examples_are_right_about_their_users(prompts):
-    for prompt in prompts("fewshot", "listwise"):
-        for example in prompt.split("[Users]\n")[1:4]:
-            owners = list(dict.fromkeys(re.findall(r"sh(?:elf|ed) of (\w+)", example)))
-            names = re.search(r"^Pot \d+ for (.*)$", example, re.MULTILINE)[1].split()
-            true = sorted(owners, key=names.index)
-            (order,) = re.findall(r'^\{"predicted_ranking": \[(.*)\]\}$', example, re.MULTILINE)
-            assert [owners[int(number) - 1] for number in order.split(", ")] == true
-
-
-def test_a_chain_of_thought_is_asked_for_and_its_end_counts(variants, prompts):
-    perrec, done = variants
-    for prompt in [*prompts("cot", "pointwise"), *prompts("cot", "listwise")]:
-        assert prompt.endswith("\nAnswer: Let's think step by step.")
-    for prompt in prompts("cot", "pairwise"):
-        assert "First provide a short thinking step" in prompt
-    (one, *_) = perrec.records(done, "perrec_medium_listwise_cot", "rank")
-    assert one["calls"][0]["text"].startswith('At first sight {"predicted_ranking": [9]}')
-
-
-def test_strict_shows_nothing_that_came_later_nor_the_thing_itself(prompts, true):
-    perrec, done, _ = true
-    usual = perrec.prompts(done, "perrec_hard_pointwise")
-    strict = prompts("strict", "pointwise", "hard")
-    assert len(usual) == len(strict) == THINGS * 4
-    averages = []
-    for every in (usual, strict):
-        (mine,) = (prompt for prompt in every if re.search(r"^sh\w+ of u1f$", prompt, re.MULTILINE))
-        averages.append(re.search(r"## User Average Rating\n(.*)", mine)[1])
+    hard = strict.prompts(strictly, "perrec_hard_pointwise_strict")
     # 11 times 4 and 11 times 2, which is 3; with the 4.5 for the thing in question 70.5 / 23.
-    assert averages == ["3.1", "3.0"]
+    assert average(usual.prompts(usually, "perrec_hard_pointwise")) == "3.1"
+    assert average(hard) == "3.0"
     shown = re.compile(r"### Item Title\nKettle .*\n### User Rating")
-    easy = perrec.prompts(done, "perrec_easy_pointwise")
-    assert sum(bool(shown.search(prompt)) for prompt in easy) == THINGS
-    assert not any(shown.search(prompt) for prompt in prompts("strict", "pointwise", "easy"))
+    assert any(map(shown.search, usual.prompts(usually, "perrec_easy_pointwise")))
+    assert not any(map(shown.search, strict.prompts(strictly, "perrec_easy_pointwise_strict")))
     # Published profiles know the whole history, so that strict ones are made anew of what was.
-    assert all("The profile made of 22 things" in one for one in strict)
+    assert all("The profile made of 22 things" in one for one in hard)
 
 
 def test_the_bundled_sample_is_enough_for_every_variant_and_for_ratings(perrec):

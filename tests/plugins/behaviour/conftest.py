@@ -15,6 +15,7 @@ import pytest
 from harness_behaviour import data
 from harness_behaviour.building.tool import Settings, run
 from harness_behaviour.records import Options, Prompt, Recipe
+from samples.behaviour import MIN_PLAYS
 
 from harness.base.seeded_random import drawn, shuffled
 from harness.contracts.task import DataSpec
@@ -51,6 +52,12 @@ def opened(domain: str, folder: Path | str, **given: Any) -> TaskData:
         task=f"behaviour_{domain}_a",
         **options,
     )
+
+
+def prompts_of(domain: str, folder: Path | str = "sample", **options: Any):
+    """The prompts that are built of a domain's data for all cells, and the counts of each cell."""
+    recipe = Recipe(domain=domain, min_interactions=MIN_PLAYS, **options)
+    return data.build(opened(domain, folder), recipe)
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from harness_behaviour.records import LENGTHS, PROXIES, Options, Recipe
 from samples.behaviour import MIN_PLAYS, SAMPLE
 
 from .checker import faulty, read_movies, read_music
-from .conftest import opened
-from .opening import built
+from .conftest import opened, prompts_of
 
 REAL = "movielens-1m-part"
 
@@ -30,7 +29,7 @@ def logs():
 @pytest.mark.parametrize("options", [{}, {"draws": "popularity", "seed": 7, "table1": False}])
 @pytest.mark.parametrize("domain", PROXIES)
 def test_built_prompts_pass(logs, domain, options):
-    made = built(domain, tries=200, **options).prompts
+    made = prompts_of(domain, tries=200, **options).prompts
     assert faulty(logs[domain], made) == {}
     expected = {(proxy, length) for proxy in PROXIES[domain] for length in LENGTHS if length <= 5}
     assert {(one.proxy, one.length) for one in made} >= expected
@@ -41,7 +40,7 @@ def test_built_prompts_pass(logs, domain, options):
 @pytest.fixture(scope="module")
 def real(real_data):
     """Users 1 to 2998 of MovieLens 1M: what was built of them."""
-    return built("movies", real_data / REAL)
+    return prompts_of("movies", real_data / REAL)
 
 
 @pytest.mark.real_data

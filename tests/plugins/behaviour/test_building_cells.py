@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 from builders.processes import run_here, run_python
-from harness_behaviour.building.cells import build_cells
+from harness_behaviour.building.cells import build_cells, table1
 from harness_behaviour.records import LENGTHS, PROXIES, Recipe
 
 from .conftest import log_of, movies_files, music_files
@@ -42,14 +42,6 @@ def of(built, proxy, length):
     return [one for one in built.prompts if (one.proxy, one.length) == (proxy, length)]
 
 
-def test_a_prompt_says_its_cell_and_its_number(built):
-    made = built(kept=4)
-    names = [one.id for one in of(made, "age", 3)]
-    assert names == [f"movies/age/3/{number:03}" for number in range(1, 5)]
-    assert all(one.user == one.id for one in made.prompts)
-    assert len({one.id for one in made.prompts}) == len(made.prompts)
-
-
 def test_table_1_ends_each_cell_at_its_own_number(built):
     made = built(published=((("gender", 3), 5), (("gender", 5), 400)))
     found = Counter((one.proxy, one.length) for one in made.prompts if one.length)
@@ -73,6 +65,8 @@ def test_a_cell_tells_what_was_tried_and_the_users_behind_prompts(built):
     [cell] = [one for one in made.cells if (one.proxy, one.length) == ("gender", 3)]
     users = sorted(one.users for one in of(made, "gender", 3))
     assert (cell.groups, cell.found) == (2, 4)
+    names = [(one.id, one.user) for one in of(made, "gender", 3)]
+    assert names == [(f"movies/gender/3/{number:03}",) * 2 for number in range(1, 5)]
     assert 4 <= cell.tried < 300
     assert cell.users[1] == (users[1] + users[2]) / 2
 
@@ -119,3 +113,14 @@ def test_another_seed_gives_other_prompts(load_prompts, write_movies):
         load_prompts("movies", folder, setting="b", tries=60, seed=seed).prompts for seed in (0, 1)
     )
     assert {one.history for one in first} != {one.history for one in second}
+
+
+def test_the_totals_are_those_of_the_paper():
+    assert sum(table1("movies").values()) == 5_096
+    assert sum(table1("music").values()) == 4_924
+
+
+def test_there_is_one_prompt_without_history_for_each_value_of_a_proxy():
+    movies, music = table1("movies"), table1("music")
+    assert [movies[proxy, 0] for proxy in PROXIES["movies"]] == [1, 7, 2, 17, 51]
+    assert [music[proxy, 0] for proxy in PROXIES["music"]] == [1, 17, 4, 2, 8]

@@ -15,7 +15,6 @@ from harness_behaviour.building.draws import (
     needed,
     select,
     set_of,
-    sizes,
     who_has,
     with_enough,
 )
@@ -35,19 +34,6 @@ def crowd():
     """A hundred users, each with half of a hundred and twenty items."""
     rng = np.random.default_rng(3)
     return had_of(*(rng.permutation(120)[:60].tolist() for _ in range(100)), inventory=120)
-
-
-def test_items_and_bits_say_the_same():
-    had = had_of([5, 1], [], [1], inventory=6)
-    assert [had.of(user).tolist() for user in range(3)] == [[1, 5], [], [1]]
-    assert [members_of(bits).tolist() for bits in had.bits] == [[], [0, 2], [], [], [], [0]]
-
-
-@pytest.mark.parametrize("users", [[], [0], [63, 64], [0, 1, 127, 128, 129]])
-def test_a_set_of_users_holds_its_members(users):
-    bits = set_of(users, of_users=130)
-    assert members_of(bits).tolist() == users
-    assert sizes(bits) == len(users)
 
 
 def test_sixty_percent_of_a_history_is_rounded_up():
@@ -88,15 +74,6 @@ def test_half_of_the_candidates_are_of_nobody_and_none_is_of_the_history(crowd):
     assert [one in own for one in candidates] != sorted(one in own for one in candidates)
 
 
-def test_where_users_have_nearly_all_items_the_others_are_all_candidates():
-    had = had_of(range(60), range(58), range(55), inventory=64)
-    candidates, outside = select(had, set_of([0, 1, 2], of_users=3), (0, 63), Random(1))
-    assert outside == 3
-    assert {60, 61, 62} < {*candidates}
-    assert len(set(candidates)) == 50
-    assert not {*candidates} & {0, 63}
-
-
 def test_users_with_too_few_items_give_no_candidates():
     had = had_of(range(25), range(25), range(25), inventory=200)
     everybody = set_of([0, 1, 2], of_users=3)
@@ -124,8 +101,3 @@ def test_a_cell_depends_on_its_seed_alone(crowd, monkeypatch):
     assert cell(seed=(1, "test")) != first
     monkeypatch.setattr(draws, "TOGETHER", 7)
     assert cell() == first
-
-
-def test_a_cell_that_needs_no_prompt_tries_nothing(crowd):
-    cell = draw(crowd, [set_of(range(9), of_users=100)], 3, most=0, tries=50, seed=SEED)
-    assert (cell.found, cell.tried) == ((), 0)

@@ -13,7 +13,6 @@ from harness_behaviour.building.draws import who_has
 from harness_behaviour.building.log import Group, Log
 
 FEW = ("--tries", "300", "--kept", "10")
-LISTENERS = ("--min_interactions", "5", "--min_users_per_country", "3")
 
 
 @pytest.fixture
@@ -39,15 +38,6 @@ def test_movies_are_built_and_described(tool, write_movies, tmp_path):
     assert record["options"]["tries"] == 300
     assert record["files"].keys() == {"users.dat", "ratings.dat", "movies.dat"}
     assert all(len(digest) == 64 for digest in record["files"].values())
-
-
-def test_music_is_built_and_described(tool, write_music, tmp_path):
-    folder, out = write_music(), tmp_path / "prompts"
-    options = ("--domain", "music", "--from", folder, "--out", out, *FEW, *LISTENERS)
-    assert "Prompts of music" in tool("prompts", *options).out
-    described = tool("describe", "--data", out).out
-    assert "gender_continent" in described
-    assert "Entropy of the behaviour" not in described
 
 
 @pytest.fixture

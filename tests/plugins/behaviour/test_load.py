@@ -41,18 +41,6 @@ def test_the_tasks_of_a_run_build_once(load_prompts, write_movies, monkeypatch):
     assert len(reads) == 1
 
 
-def test_options_of_music_do_not_matter_for_movies(load_prompts, built):
-    assert load_prompts("movies", built, min_interactions=7, music_item="artist", **FEW).prompts
-
-
-def test_the_recipe_is_what_decides_the_prompts(open_data, write_movies):
-    dataset = open_data("movies", write_movies())
-    given = Options(seed=3, tries=5, setting="b", window="trailing")
-    recipe = data.recipe_for(dataset, given)
-    assert (recipe.seed, recipe.tries, recipe.min_interactions) == (3, 5, 5_000)
-    assert not hasattr(recipe, "setting")
-
-
 @pytest.mark.parametrize(
     ("about", "least", "most"), [({"sample": "sample/music"}, 50, 100), ({}, 5_000, 300)]
 )

@@ -37,13 +37,6 @@ def mean_gap(pairs, column="gap"):
     return fmean(one.values[column] for one in scored(*pairs).values())
 
 
-def test_the_gap_comes_first_and_the_paper_s_filling_never():
-    assert next(iter(METRICS)) == "gap"
-    assert "never" in METRICS["gap_optimistic"].note
-    assert [name for name, metric in METRICS.items() if metric.baseline] == list(BASELINES)
-    assert all("random ranking" in METRICS[name].note for name in OF_ANSWERS if name != "filled")
-
-
 def test_the_ideal_ranking_has_no_gap_at_all():
     pairs = [(prompt, ranking(*ideal(prompt))) for prompt in random_prompts(50)]
     for one in scored(*pairs).values():
@@ -158,15 +151,14 @@ def test_no_baseline_counts_the_users_behind_the_prompt():
     assert one.values["gap_popular"] == one.values["gap"] > 0
 
 
-@pytest.mark.parametrize(("setting", "there"), [("a", True), ("b", False), ("c", False)])
-def test_popular_in_group_is_a_baseline_of_setting_a_alone(setting, there):
-    prompt = a_prompt(setting=setting)
-    [one] = scored((prompt, ranking(*range(10)))).values()
-    assert ("gap_popular_in_group" in one.values) == there
-    assert (one.details.cross_popular_in_group is not None) == there
-    alone = a_prompt(popular_in_group=prompt.counts)
-    [one] = scored((alone, ranking(*range(10)))).values()
-    assert "gap_popular_in_group" not in one.values
+def test_popular_in_group_is_a_baseline_of_setting_a_alone():
+    # In the last prompt the group has nobody but those behind it.
+    prompts = [a_prompt(setting=setting) for setting in "abc"]
+    prompts.append(a_prompt(popular_in_group=prompts[0].counts))
+    for prompt, there in zip(prompts, (True, False, False, False), strict=True):
+        [one] = scored((prompt, ranking(*range(10)))).values()
+        assert ("gap_popular_in_group" in one.values) == there
+        assert (one.details.cross_popular_in_group is not None) == there
 
 
 def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
@@ -179,32 +171,28 @@ def test_scores_do_not_depend_on_the_order_or_the_other_prompts(monkeypatch):
     apart = scored(*reversed(pairs))
     assert {name: apart[name] for name in together} == together
     for prompt, outcome in pairs[:12]:
-        alone = scored((prompt, outcome))[prompt.id]
-        assert (alone.values, alone.details) == (
-            together[prompt.id].values,
-            together[prompt.id].details,
-        )
+        alone, beside = scored((prompt, outcome))[prompt.id], together[prompt.id]
+        assert (alone.values, alone.details) == (beside.values, beside.details)
 
 
 def test_slices_are_proxy_history_users_and_third_of_the_entropy():
     many = random_prompts(90)
-    found = list(scored(*((prompt, ranking(*popular(prompt))) for prompt in many)).values())
-    assert {one.slices["proxy"] for one in found} == {"all"}
-    assert {one.slices["history"] for one in found} == {"5"}
-    users = {prompt.id: prompt.users for prompt in many}
+    counts = (1, *(0,) * (CANDIDATES - 1))
+    # Prompts of no setting are in no third.
+    nothing = [a_prompt(100 + number, setting="none", counts=counts) for number in range(30)]
+    found = scored(*((prompt, ranking(*popular(prompt))) for prompt in [*many, *nothing]))
     names = {3: "3", 4: "4-5", 20: "6-20", 100: "21-100", 101: "over 100"}
-    assert {one.slices["users"] for one in found} <= set(names.values())
-    assert all(one.slices["users"] == names[users[one.id]] for one in found)
     thirds = {}
-    for one in found:
-        thirds.setdefault(one.slices["entropy"], []).append(one.details.entropy)
-    assert {name: len(own) for name, own in thirds.items()} == {
-        "lowest": 30,
-        "middle": 30,
-        "highest": 30,
-    }
-    assert max(thirds["lowest"]) < min(thirds["middle"])
-    assert max(thirds["middle"]) < min(thirds["highest"])
+    for prompt in many:
+        one = found[prompt.id]
+        third = one.slices["entropy"]
+        assert one.slices == {
+            "proxy": "all", "history": "5", "users": names[prompt.users], "entropy": third,
+        }  # fmt: skip
+        thirds.setdefault(third, []).append(one.details.entropy)
+    lowest, middle, highest = (thirds[name] for name in ("lowest", "middle", "highest"))
+    assert len(lowest) == len(middle) == len(highest) == 30
+    assert max(lowest) < min(middle) < max(middle) < min(highest)
 
 
 def test_the_prompt_without_context_has_details_and_enters_no_column():
@@ -222,21 +210,6 @@ def test_the_prompt_without_context_has_details_and_enters_no_column():
     assert scored((nothing, Unreadable("empty")))[nothing.id].details.cross is None
 
 
-def test_thirds_of_the_entropy_are_cut_without_prompts_of_no_setting():
-    prompts = random_prompts(30)
-    nothing = [
-        a_prompt(100 + number, setting="none", counts=(1, *(0,) * (CANDIDATES - 1)))
-        for number in range(30)
-    ]
-    alone, beside = (
-        scored(*((prompt, ranking(*popular(prompt))) for prompt in some))
-        for some in (prompts, [*prompts, *nothing])
-    )
-    assert {name: beside[name].slices for name in alone} == {
-        name: one.slices for name, one in alone.items()
-    }
-
-
 def test_titles_are_counted_by_how_they_were_found():
     read = ranking(*range(8), unknown=2, repeated=1)
     how = ("exact",) * 5 + ("folded",) * 2 + ("closest",)
@@ -252,7 +225,3 @@ def test_titles_are_counted_by_how_they_were_found():
     }
     [echo] = scored((a_prompt(), ranking(*range(10), surplus=40))).values()
     assert echo.counts["titles after the tenth place"] == 40
-
-
-def test_no_records_have_no_scores():
-    assert scored() == {}

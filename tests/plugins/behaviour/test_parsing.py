@@ -26,7 +26,7 @@ FILMS = (
     *(f"Filler Number {place} (19{place})" for place in range(13, 50)),
 )
 TRACKS = ("Creep — Radiohead", "Creep — TLC", "Karma Police — Radiohead", "Yellow — Coldplay")
-LIST, LIBERTY, MATRIX, HEAT, UGLY, SMITH, DAY, SPACE = range(8)
+LIST, LIBERTY, MATRIX, HEAT, UGLY, SMITH, DAY = range(7)
 
 
 def read(text, candidates=FILMS, similarity=0.85):
@@ -46,34 +46,19 @@ DAMAGED = {
     "an apostrophe in single quotes": (
         "['Heat (1995)', 'Matrix, The (1999)', 'Schindler's List (1993)']"
     ),
-    "an escaped apostrophe": "['Heat (1995)', 'Matrix, The (1999)', 'Schindler\\'s List (1993)']",
     "curly quotes": "[“Heat (1995)”, “Matrix, The (1999)”, “Schindler’s List (1993)”]",
-    "backticks": "[`Heat (1995)`, `Matrix, The (1999)`, `Schindler's List (1993)`]",
     "no quotes": "[Heat (1995), Matrix, The (1999), Schindler's List (1993)]",
     "a fence": f"```python\n{PUBLISHED}\n```",
-    "a fence that stays open": f"```json\n{PUBLISHED}",
-    "a variable": f"recommendations = {PUBLISHED}",
     "text before and after": f"Here is my list:\n{PUBLISHED}\nI hope that it helps!",
     "no closing bracket": PUBLISHED[:-1],
-    "no closing quote": PUBLISHED[:-2],
     "no brackets": PUBLISHED[1:-1],
     "a comma at the end": PUBLISHED.replace("]", ",]"),
-    "no commas": PUBLISHED.replace('", ', '" '),
     "a title a line": PUBLISHED.replace('", ', '"\n').strip("[]"),
-    "numbers in the titles": (
-        '["1. Heat (1995)", "2) Matrix, The (1999)", "3. Schindler\'s List (1993)"]'
-    ),
     "a numbered list": "1. Heat (1995)\n2. Matrix, The (1999)\n3. Schindler's List (1993)",
     "bullets with remarks": (
         "Sure:\n- **Heat (1995)** - a heist\n- *The Matrix*: a classic\n- Schindler's List – war"
     ),
-    "lines": "Heat (1995)\nMatrix, The (1999)\nSchindler's List (1993)",
     "a list in a list": '[["Heat (1995)", "Matrix, The (1999)"], ["Schindler\'s List (1993)"]]',
-    "an object around it": f'{{"recommendations": {PUBLISHED}}}',
-    "objects in it": (
-        '[{"rank": 1, "title": "Heat (1995)"}, {"rank": 2, "title": "Matrix, The (1999)"}, '
-        '{"rank": 3, "title": "Schindler\'s List (1993)"}]'
-    ),
     "objects with reasons in it": (
         '[{"movie": "Heat (1995)", "reason": "8 1/2 (1963)"}, {"movie": "Matrix, The (1999)", '
         '"reason": "like it"}, {"movie": "Schindler\'s List (1993)", "reason": "war"}]'
@@ -85,15 +70,9 @@ DAMAGED = {
     "titles with ranks": (
         '{"Matrix, The (1999)": 2, "Schindler\'s List (1993)": 3, "Heat (1995)": 1}'
     ),
-    "titles with scores": (
-        '{"Heat (1995)": 9.5, "Matrix, The (1999)": 9, "Schindler\'s List (1993)": 2}'
-    ),
     "titles with true or false": (
         '{"Heat (1995)": true, "Matrix, The (1999)": true, "Schindler\'s List (1993)": true, '
         '"8 1/2 (1963)": false}'
-    ),
-    "titles with reasons": (
-        '{"Heat (1995)": "a", "The Matrix": "b", "Schindler\'s List (1993)": "c"}'
     ),
     "a negated list before it": f'I would not watch ["8 1/2 (1963)", "Big"], but {PUBLISHED}',
     "negated titles in it": (
@@ -104,24 +83,16 @@ DAMAGED = {
         "**Not recommended:**\n1. 8 1/2 (1963)\n2. [Rec] (2007)"
     ),
     "a negation that is none": f"Movies that the user has not seen yet: {PUBLISHED}",
-    "Python objects in it": (
-        "[{'title': 'Heat (1995)'}, {'title': 'Matrix, The (1999)'}, "
-        "{'title': 'Schindler's List (1993)'}]"
-    ),
     "a shorter list before it": f'Not ["Heat (1995)"], but {PUBLISHED}',
     "a shorter list after it": f'{PUBLISHED}\nAlso: ["8 1/2 (1963)", "[Rec] (2007)"]',
-    "citations": f"As [1, 2] and [3] say: {PUBLISHED} [4]",
     "other case": PUBLISHED.upper().replace('"MATRIX, THE (1999)"', '"the matrix (1999)"'),
 }
 
 
 def test_the_published_format():
     found = read(PUBLISHED)
-    assert (found.rung, found.value.places, found.value.matched) == (
-        *("strict", THREE),
-        ("exact",) * 3,
-    )
-    assert len(DAMAGED) >= 25
+    assert (found.rung, found.value.places) == ("strict", THREE)
+    assert found.value.matched == ("exact",) * 3
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
@@ -139,18 +110,12 @@ def test_a_damaged_list(damage):
         ("Schindler’s List (1993)", LIST, "folded"),
         ("SCHINDLERS LIST", LIST, "folded"),
         ("À nous la liberté", LIBERTY, "folded"),
-        ("A nous la liberte (1931)", LIBERTY, "folded"),
         ("Freedom for Us (1931)", LIBERTY, "folded"),
-        ("The Matrix", MATRIX, "folded"),
         ("The Matrix (1999)", MATRIX, "folded"),
-        ("Matrix, The (1999)", MATRIX, "exact"),
         ("The Good, the Bad and the Ugly", UGLY, "folded"),
         ("Mr and Mrs Smith", SMITH, "folded"),
         ("Mr. & Mrs. Smyth (1941)", SMITH, "closest"),
         ("Independence Day (1996)", DAY, "folded"),
-        ("ID4", DAY, "folded"),
-        ("2001: A Space Odissey (1968)", SPACE, "closest"),
-        ("[Rec] (2007)", 12, "exact"),
         ("8½ (1963)", 11, "closest"),
     ],
 )
@@ -160,15 +125,8 @@ def test_how_a_title_is_found(title, place, how):
 
 
 SERIES = (
-    *(
-        "Hamlet (1990)",
-        "Toy Story 2 (1999)",
-        "Rocky II (1979)",
-        "Henry V (1989)",
-        "Raven, The (1963)",
-        "Alien (1979)",
-    ),
-    *FILMS[-44:],
+    *("Hamlet (1990)", "Toy Story 2 (1999)", "Rocky II (1979)", "Henry V (1989)", "Alien (1979)"),
+    *FILMS[-45:],
 )
 
 
@@ -178,13 +136,9 @@ SERIES = (
         ("Hamlet (1996)", None),
         ("Hamlett (1990)", 0),
         ("Toy Story (1995)", None),
-        ("Toy Story", None),
-        ("Toy Story 3", None),
         ("Toy Storry 2", 1),
         ("Rocky III (1979)", None),
         ("Rocky 2 (1979)", 2),
-        ("Henry IV", None),
-        ("Raven, The (1964)", None),
         ("Alien: Resurrection (1997)", None),
     ],
 )
@@ -231,22 +185,10 @@ def test_a_list_of_all_candidates_is_read_as_its_first_ten():
     assert places(f"{PUBLISHED}\nout of\n{json.dumps(FILMS)}") == THREE
 
 
-def test_of_two_lists_of_one_length_the_second_counts():
-    second = '["8 1/2 (1963)", "[Rec] (2007)", "Heat (1995)"]'
-    assert places(f"{PUBLISHED}\nNo, rather:\n{second}") == (11, 12, HEAT)
-
-
 def test_a_thousand_titles():
     unknown = [f"Something else entirely, volume {number}" for number in range(990)]
     found = read(json.dumps([*unknown, *FILMS[:10]])).value
     assert (found.places, found.unknown, found.surplus) == (tuple(range(10)), 990, 0)
-    found = read(json.dumps([*FILMS[:10], *unknown])).value
-    assert (found.places, found.unknown, found.surplus) == (tuple(range(10)), 0, 990)
-
-
-def test_ten_unknown_titles_are_a_ranking_without_a_place():
-    found = read(json.dumps([f"Zzz {letter}" for letter in "abcdefghij"])).value
-    assert (found.places, found.unknown) == ((), 10)
 
 
 @pytest.mark.parametrize(
@@ -254,11 +196,8 @@ def test_ten_unknown_titles_are_a_ranking_without_a_place():
     [
         f"I would NOT recommend these: {PUBLISHED}",
         f"I wouldn't recommend any of these:\n```json\n{PUBLISHED}\n```",
-        f"not_recommended = {PUBLISHED}",
         f"All but the following are good. Avoid: {PUBLISHED}",
-        "You should never watch [Heat (1995), The Matrix].",
         "Not recommended:\n1. Heat (1995)\n2. The Matrix",
-        "## What to avoid\nHeat (1995)\nThe Matrix",
         'I would not recommend "Heat (1995)", "The Matrix"',
         '{"not_recommended": ["Heat (1995)", "The Matrix"]}',
     ],
@@ -274,16 +213,11 @@ def test_a_list_of_what_is_not_recommended_is_no_ranking(text):
     [
         ('{"Heat (1995)": 2.5, "The Matrix": 9}', "empty_list"),
         ("", "empty"),
-        (" \n", "empty"),
         ("[]", "empty_list"),
-        ("```\n[]\n```", "empty_list"),
-        ("[1, 2, 3]", "empty_list"),
         ("I cannot recommend movies.", "no_list"),
         ("I would watch Heat (1995) first.", "no_list"),
         ("1. I am a language model.\n2. I watch nothing.", "no_list"),
-        ('{"error": "no"}', "no_list"),
         ('"Heat (1995)"', "no_list"),
-        ("null", "no_list"),
     ],
 )
 def test_without_a_list_a_reply_is_unreadable(text, cause):
@@ -295,13 +229,10 @@ def test_without_a_list_a_reply_is_unreadable(text, cause):
 HOSTILE = {
     "brackets": "[" * 20_000,
     "open lists": '["' * 20_000,
-    "open titles": "['a" * 20_000,
     "a long title": '["' + "x" * 200_000,
-    "numbers": "1. " * 50_000,
     "numbered lines": "1. a\n" * 20_000,
     "remarks": "1. a" + " - a" * 20_000,
     "quotes": "'" * 99_999,
-    "commas": "[" + "a, " * 20_000 + "]",
 }
 
 

@@ -43,24 +43,6 @@ def test_the_worked_example_of_the_paper_is_kept_word_for_word():
     assert rendered().split() == printed.split()
 
 
-def test_our_line_breaks_part_the_rules_the_sentences_and_the_candidates():
-    lines = rendered().split("\n")
-    assert lines[:8] == [
-        "# AI Rules",
-        "- Output response as a Python list only.",
-        "- Do not output any extra text.",
-        "- Do not wrap the response in Python markers.",
-        "- Do not assign the list to any variable.",
-        "- List values in double-quotes.",
-        "",
-        lines[7],
-    ]
-    assert [line.split()[0] for line in lines[7:] if line] == [
-        *("You", "The", "The", "From", "Candidates:")
-    ]
-    assert len(lines) == 13
-
-
 def test_settings_differ_by_the_sentences_on_the_user_and_the_history_and_nothing_else():
     a = rendered()
     assert a.count(WHO) == a.count(SEEN) == 1
@@ -74,10 +56,8 @@ def test_settings_differ_by_the_sentences_on_the_user_and_the_history_and_nothin
     ("proxy", "group", "who"),
     [
         ("age", ["56+"], "a 56+ years old"),
-        ("gender", ["Female"], "a Female"),
         ("occupation", ["K-12 student"], "a K-12 student"),
         ("country", ["Germany"], "from Germany"),
-        ("continent", ["South America"], "from South America"),
         ("gender_continent", ["Male", "Europe"], "a Male from Europe"),
     ],
 )

@@ -13,7 +13,7 @@ from harness_behaviour import music
 from samples.behaviour import MIN_PLAYS
 
 from .checker import CONTINENTS, FEW, faulty, lines, read_movies, read_music
-from .opening import built
+from .conftest import prompts_of
 
 pytestmark = pytest.mark.real_data
 
@@ -74,18 +74,11 @@ def test_real_profiles_with_invented_plays_give_the_prompts_without_history_of_t
     for line in profiles.decode().splitlines()[1:]:
         for _ in range(MIN_PLAYS):
             track = int(400 * rng.random() ** 2)
-            cells = (
-                line.split("\t")[0],
-                "2008-01-01T00:00:00Z",
-                "",
-                f"Band {track % 9}",
-                "",
-                track,
-            )
-            plays.append("\t".join(map(str, cells)) + "\n")
+            user = line.split("\t")[0]
+            plays.append(f"{user}\t2008-01-01T00:00:00Z\t\tBand {track % 9}\t\t{track}\n")
     events = tmp_path / "userid-timestamp-artid-artname-traid-traname.tsv"
     events.write_text("".join(plays), encoding="utf-8")
-    made = built("music", tmp_path, tries=50)
+    made = prompts_of("music", tmp_path, tries=50)
     assert {one.proxy: one.groups for one in made.cells} == {
         "none": 1, "country": 17, "continent": 4, "gender": 2, "gender_continent": 8,
     }  # fmt: skip

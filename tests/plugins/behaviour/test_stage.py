@@ -7,12 +7,10 @@ import json
 import re
 from statistics import fmean
 
-import pytest
 from harness_behaviour.benchmark import BEHAVIOUR
 from harness_behaviour.rules import recommend
 from harness_behaviour.stages import RECOMMEND
 
-from harness import Reply
 from harness.testing import ScriptedModel, run_tasks
 
 TASK = "behaviour_movies_a"
@@ -49,16 +47,6 @@ def test_each_prompt_is_asked_once_at_temperature_0(tmp_path):
     [stage] = manifest["tasks"][TASK]["stages"]
     # Similarity belongs to the stage, and what scores use does not.
     assert stage["components"]["options"] == {"domain": "movies", "similarity": 0.85}
-
-
-def test_a_cut_answer_is_the_failure_of_every_cut_reply(tmp_path):
-    model = ScriptedModel(lambda request: Reply(text=first_ten(request)[:80], finish="length"))
-    result = run_tasks(TASK, folder=tmp_path, model=model, **FEW)
-    assert {one["outcome"]["cause"] for one in lines(result).values()} == {"truncated"}
-    gap = result.summaries[0].metrics["gap"]
-    assert (gap.value, gap.missing) == (None, {"recommend/truncated": 12})
-    chance = result.summaries[0].metrics["gap_random"]
-    assert gap.counted_as_worst == pytest.approx(chance.value)
 
 
 def test_the_prompt_without_context_is_asked_with_setting_c(tmp_path):

@@ -42,23 +42,19 @@ def build(tmp_path):
     Items are titled after their ids but those `untitled`.
     """
 
-    def made(*people, untitled=(), names=("log.jsonl",), **changed):
+    def made(*people, untitled=(), meta=None, **changed):
         rows = [row for one in people for row in one]
         items = dict.fromkeys(row["parent_asin"] for row in rows if row["parent_asin"])
-        write_json_lines(
-            tmp_path / "meta.jsonl",
-            [
-                {"parent_asin": item, "title": " " if item in untitled else f"A {item}"}
-                for item in items
-            ],
-        )
+        titles = ((item, " " if item in untitled else f"A {item}") for item in items)
+        meta = meta or [{"parent_asin": item, "title": title} for item, title in titles]
+        write_json_lines(tmp_path / "meta.jsonl", meta)
         made.number = getattr(made, "number", 0) + 1
         out = tmp_path / f"out-{made.number}"
-        reviews = [f"{write_json_lines(tmp_path / name, rows)}" for name in names]
+        log = write_json_lines(tmp_path / "log.jsonl", rows)
         loose = {"min_history": 0, "least_members": 2, "behaviours": 0}
         made.report = groups_tool.run(
             Settings(
-                reviews=tuple(changed.pop("reviews", reviews)),
+                reviews=tuple(changed.pop("reviews", [str(log)])),
                 meta=(tmp_path / "meta.jsonl",),
                 out=out,
                 **{**loose, **changed},
@@ -88,22 +84,15 @@ def nothing(build, *people, **changed):
 
 
 def test_where_no_rule_leaves_a_group_the_table_of_rules_is_in_the_error(build):
-    two = [*person("ann", 0, 0), *person("bob", 1, 31)]
     with pytest.raises(DataError) as caught:
-        build(two, untitled=("own of ann",))
+        build(person("ann", 0, 0), person("bob", 1, 31), untitled=("own of ann",))
     # Four ratings of three items; Ann's other has no title, and the two of the thing lie too far
     # apart.
-    assert caught.value.found.split("\n      ") == [
+    assert caught.value.found.split("\n      ")[:4] == [
         "left by each rule:",
         "ratings  users  items  items removed  ratings …",
         "      4      2      3                 rated from 1 to 5, with ids and a time",
         "      3      2      2              1  of an item with a title",
-        "      3      2      2              0  the user's first of the item",
-        "      1      1      1              1  after more than 0 others of the user",
-        "      0      0      0              1  of an item with 2 such within 30 days",
-        "      0      0      0              0  in the best window, by 2 or more users who are more "
-        "than 0.6 apart",
-        "      0      0      0              0  by 5 users an item at most",
     ]
 
 
@@ -131,10 +120,15 @@ def test_users_need_more_earlier_ratings_than_the_least(build):
 
 
 def test_what_was_rated_at_the_same_moment_is_not_earlier(build):
-    many = [person("ann", 0, 0, before=3), person("bob", 1, 0, before=3)]
-    at_once = [*person("cem", -1, 0, before=2), rated("cem", "more", 3, 0)]
-    assert groups(build(*many, at_once, min_history=2)) == {"thing": ["ann", "bob"]}
-    nothing(build, many[0], at_once, min_history=2)
+    bob = [*person("bob", 1, 0, before=2), rated("bob", "a thing first by name", 3, 0)]
+    out = build(person("ann", 0, 0), bob)
+    [users] = read(out, "item2group_avg_diff_sample-easy")["thing"]
+    assert {user["user_id"]: user["history_len"] for user in users} == {"ann": 1, "bob": 2}
+    assert [one["parent_asin"] for one in read(out, "userid2history")["bob"]][2:] == [
+        "a thing first by name",
+        "thing",
+    ]
+    nothing(build, person("ann", 0, 0, before=3), bob, min_history=2)
 
 
 def test_a_users_first_review_of_an_item_counts_alone(build):
@@ -145,26 +139,6 @@ def test_a_users_first_review_of_an_item_counts_alone(build):
     found = {user["user_id"]: (user["relative_rating"], user["avg_rating"]) for user in users}
     assert found == {"ann": (1.0, 3.0), "bob": (0.0, 2.0)}
     assert [one["rating"] for one in read(out, "userid2history")["bob"]] == [2.0, 2.0]
-
-
-def test_relative_ratings_are_more_than_the_difference_apart(build):
-    nothing(build, person("ann", 1.0, 0), person("bob", 1.6, 0))
-    out = build(person("ann", 1.0, 0), person("bob", 1.601, 0))
-    assert groups(out) == {"thing": ["ann", "bob"]}
-    # Averages of 12/5 and 3: ratings of 4 and 4 are 0.6 apart, and in floating numbers a bit more.
-    bob = [rated("bob", f"own {day}", 2, day) for day in range(-4, 0)]
-    ann = [rated("ann", "own", 2, -1), rated("ann", "thing", 4, 0)]
-    nothing(build, ann, [*bob, rated("bob", "thing", 4, 0)])
-
-
-def test_items_without_a_title_are_in_no_group_and_no_history(build):
-    ann = [*person("ann", 0, 0), rated("ann", "nameless", 3, -1)]
-    out = build(ann, person("bob", 1, 0), untitled=("nameless",))
-    assert [one["parent_asin"] for one in read(out, "userid2history")["ann"]] == [
-        "own of ann",
-        "thing",
-    ]
-    nothing(build, person("ann", 0, 0), person("bob", 1, 0), untitled=("thing",))
 
 
 def six(item="thing", day=0.0):
@@ -187,16 +161,6 @@ def test_an_item_keeps_at_most_five_users_by_a_stable_hash(build):
     assert all(len(users) <= 5 for users in of_seeds)
     assert len(set(map(frozenset, of_seeds))) > 1
     assert [row[1] for row in build.report.sheets[0].rows[-2:]] == [6, 5]
-
-
-def test_of_users_who_cannot_both_be_in_a_group_a_stable_hash_takes_one(build):
-    people = [
-        person(f"{name} {number}", relative, 0, item=f"thing {number}")
-        for number in range(12)
-        for name, relative in (("ann", 0), ("amy", 0.1), ("bob", 1))
-    ]
-    taken = [users[0].partition(" ")[0] for users in groups(build(*people)).values()]
-    assert {"ann", "amy"} == set(taken)
 
 
 def test_levels_draw_two_three_and_four_users_of_the_same_items_independently(build):
@@ -243,12 +207,11 @@ def test_the_files_are_in_the_published_layout(build):
 
 def test_behaviours_are_drawn_by_seed_with_their_histories(build):
     people = [one for item in range(10) for one in six(f"thing {item}")]
-    drawn = [read(build(*people, behaviours=20, seed=seed), "drawn_behavior") for seed in (0, 0, 1)]
+    built = [build(*people, behaviours=20, seed=seed) for seed in (0, 0, 1)]
+    drawn = [read(out, "drawn_behavior") for out in built]
     assert len({(one["user_id"], one["parent_asin"]) for one in drawn[0]}) == 20
     assert drawn[0] == drawn[1] != drawn[2]
-    out = build(*people, behaviours=20)
-    known = read(out, "userid2history")
-    assert all(one["user_id"] in known for one in read(out, "drawn_behavior"))
+    assert {one["user_id"] for one in drawn[0]} <= read(built[0], "userid2history").keys()
 
 
 def test_averages_are_of_the_whole_history_or_strictly_of_what_is_earlier(build):
@@ -260,26 +223,15 @@ def test_averages_are_of_the_whole_history_or_strictly_of_what_is_earlier(build)
         assert found == {"ann": pytest.approx(ann), "bob": pytest.approx(bob)}
 
 
-def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build, tmp_path):
-    out = build(person("ann", 0, 0), person("bob", 1, 0))
+def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build):
     told = [
         {"parent_asin": "thing", "title": "Zest", "author": {"name": "Z"}},
         {"parent_asin": "thing", "title": "Ash", "author": {"avatar": "x", "name": " A. Tree "}},
-        {"parent_asin": "thing", "title": "Birch"},
         {"parent_asin": "own of ann", "title": "Own", "author": None},
         {"parent_asin": "own of bob", "title": "Own too", "author": "B. Bob"},
     ]
-    groups_tool.run(
-        Settings(
-            reviews=(str(tmp_path / "log.jsonl"),),
-            meta=(write_json_lines(tmp_path / "told.jsonl", told),),
-            out=tmp_path / "again",
-            min_history=0,
-            least_members=2,
-        )
-    )
-    assert groups(tmp_path / "again") == groups(out)
-    assert read(tmp_path / "again", "parentasin2item") == {
+    out = build(person("ann", 0, 0), person("bob", 1, 0), meta=told)
+    assert read(out, "parentasin2item") == {
         "own of ann": {"title": "Own"},
         "own of bob": {"title": "Own too", "author": {"name": "B. Bob"}},
         "thing": {"title": "Ash", "author": {"name": "A. Tree"}},
@@ -287,17 +239,14 @@ def test_authors_are_kept_and_of_several_titles_the_first_by_letters(build, tmp_
 
 
 def test_each_domain_has_a_folder_and_what_it_tests_is_held_out_nowhere(build, tmp_path):
-    logs = []
+    logs, people = [], []
     for domain in ("book", "kitchen"):
-        people = [one for item in range(6) for one in six(f"{domain} {item}")]
-        file = write_json_lines(
-            tmp_path / f"{domain}.jsonl", [row for one in people for row in one]
-        )
-        logs.append((people, f"{domain}={file}"))
-    people = [one for every in ("book", "kitchen") for item in range(6)
-              for one in six(f"{every} {item}")]  # fmt: skip
-    out = build(*people, reviews=[given for _, given in logs], test_items=4, domain_items=3)
-    tested = groups(out)
+        own = [one for item in range(6) for one in six(f"{domain} {item}")]
+        rows = [row for one in own for row in one]
+        logs.append(f"{domain}={write_json_lines(tmp_path / f'{domain}.jsonl', rows)}")
+        people += own
+    out = build(*people, reviews=logs, test_items=4, domain_items=3)
+    tested, all_held = groups(out), groups(out, held_out=True)
     assert len(tested) == 4
     for domain in ("book", "kitchen"):
         own = groups(out, folder=domain)
@@ -305,13 +254,11 @@ def test_each_domain_has_a_folder_and_what_it_tests_is_held_out_nowhere(build, t
         assert all(item.startswith(domain) for item in own)
         held = groups(out, held_out=True, folder=domain)
         assert held
-        assert not set(held) & (set(own) | set(tested))
-        assert not set(groups(out, held_out=True)) & set(own)
-        assert set(held) <= set(groups(out, held_out=True))
+        assert not held.keys() & {*own, *tested}
+        assert not all_held.keys() & own.keys()
+        assert held.keys() <= all_held.keys()
         known = read(out, "userid2history", domain)
-        assert {user for every in (own, held) for users in every.values() for user in users} <= set(
-            known
-        )
+        assert all(user in known for users in [*own.values(), *held.values()] for user in users)
     assert not (out / "book/book-processed/drawn_behavior.json").exists()
 
 
@@ -344,30 +291,33 @@ def test_the_report_says_what_each_rule_leaves(build):
     ]
     assert rules.rows[4][0] == "of an item with 2 such within 30 days"
     assert written.rows == (("all", "easy", 1, 0), ("all", "medium", 0, 0), ("all", "hard", 0, 0))
+    assert not list(out.glob("all/all-processed/*hard*"))
+    assert any(
+        "hard in all: no files, because no item has enough users" in note
+        for note in build.report.notes
+    )
     told = json.loads((out / "groups.json").read_bytes())
     assert [one["items"] for one in told["rules"]] == [8, 7, 7, 2, 2, 1, 1]
     assert told["settings"]["min_difference"] == 0.6
     assert told["reviews"] == [{"file": "log.jsonl", "domain": None}]
 
 
-BAD = [
-    ({"rating": 0}, "column 'rating'", "from 1 to 5"),
-    ({"rating": 5.5}, "column 'rating'", "from 1 to 5"),
-    ({"rating": 3.14159}, "column 'rating'", "three decimals"),
-    ({"rating": None}, "column 'rating'", "a value in every row"),
-    ({"user_id": ""}, "column 'user_id'", "an id"),
-    ({"user_id": None}, "column 'user_id'", "a value in every row"),
-    ({"parent_asin": None}, "column 'parent_asin'", "a value in every row"),
-    ({"timestamp": None}, "column 'timestamp'", "a value in every row"),
-]
-
-
-@pytest.mark.parametrize(("wrong", "column", "expected"), BAD)
-def test_a_bad_row_is_refused_with_its_line_or_left_out_and_counted(build, wrong, column, expected):
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"rating": 0}, "from 1 to 5"),
+        ({"rating": 5.5}, "from 1 to 5"),
+        ({"rating": 3.14159}, "three decimals"),
+        ({"rating": None}, "a value in every row"),
+        ({"user_id": ""}, "an id"),
+        ({"timestamp": None}, "a value in every row"),
+    ],
+)
+def test_a_bad_row_is_refused_with_its_line_or_left_out_and_counted(build, wrong, expected):
     rows = [*person("ann", 0, 0), *person("bob", 1, 0), {**rated("cem", "thing", 3, 0), **wrong}]
     with pytest.raises(DataError) as refused:
         build(rows)
-    assert f"log.jsonl, row 5 (line 5), {column}" in str(refused.value)
+    assert f"log.jsonl, row 5 (line 5), column '{next(iter(wrong))}'" in str(refused.value)
     assert expected in str(refused.value)
     assert groups(build(rows, bad_rows="left_out")) == {"thing": ["ann", "bob"]}
     assert any(note.startswith("1 rows without") for note in build.report.notes)
@@ -395,24 +345,24 @@ groups_tool.run(Settings(reviews=tuple(reviews), meta=(Path(meta),), out=Path(ou
 
 def test_the_bytes_depend_on_neither_the_process_nor_the_order_of_rows_and_files(tmp_path):
     rng = Random(1)
+
+    def shuffled(rows):
+        return sorted(rows, key=lambda _: rng.random())
+
     people = {
         domain: [row for item in range(8) for one in six(f"{domain} {item}") for row in one]
         for domain in ("book", "kitchen")
     }
-    everything = [row for rows in people.values() for row in rows]
-    items = sorted({row["parent_asin"] for row in everything})
+    items = sorted({row["parent_asin"] for rows in people.values() for row in rows})
     written = []
     for number in range(2):
         folder = tmp_path / str(number)
-        given = []
-        for domain, rows in people.items():
-            shuffled = sorted(rows, key=lambda _: rng.random())
-            given.append(f"{domain}={write_json_lines(folder / f'{domain}.jsonl', shuffled)}")
-        shuffled = sorted(items, key=lambda _: rng.random())
-        meta = write_json_lines(
-            folder / "meta.jsonl", [{"parent_asin": i, "title": i} for i in shuffled]
-        )
-        out = folder / "out"
+        given = [
+            f"{domain}={write_json_lines(folder / f'{domain}.jsonl', shuffled(rows))}"
+            for domain, rows in people.items()
+        ]
+        titles = [{"parent_asin": item, "title": item} for item in shuffled(items)]
+        meta, out = write_json_lines(folder / "meta.jsonl", titles), folder / "out"
         if number:
             run_here(COMMAND, out, meta, *given)
         else:
@@ -457,25 +407,3 @@ def test_real_reviews_make_groups_under_looser_rules(real_data, tmp_path):
 def test_a_log_of_bad_rows_alone_is_refused(build):
     with pytest.raises(DataError, match="no usable rating"):
         build([rated("ann", "thing", 0, 0)], bad_rows="left_out")
-
-
-def test_a_level_that_no_item_can_serve_has_no_file_and_is_told(build):
-    out = build(person("ann", 0, 0), person("bob", 1, 0))
-    assert not list(out.glob("all/all-processed/*hard*"))
-    assert any(
-        "hard in all: no files, because no item has enough users" in note
-        for note in build.report.notes
-    )
-
-
-def test_the_length_of_a_history_counts_what_is_strictly_earlier(build):
-    bob = [*person("bob", 1, 0, before=2), rated("bob", "a thing first by name", 3, 0)]
-    out = build(person("ann", 0, 0), bob)
-    [users] = read(out, "item2group_avg_diff_sample-easy")["thing"]
-    assert {user["user_id"]: user["history_len"] for user in users} == {"ann": 1, "bob": 2}
-    assert [one["parent_asin"] for one in read(out, "userid2history")["bob"]] == [
-        "own of bob",
-        "own 1 of bob",
-        "a thing first by name",
-        "thing",
-    ]

@@ -57,24 +57,14 @@ def group(*members, item="item"):
 
 def rated(*ratings, members=(ADA, BEN, CLEO), item="item"):
     """Records of the stage "rate" of one group, last user first."""
-    return [
-        (
-            Single(
-                id=f"{item}/{place}",
-                user=item,
-                query=QUERY,
-                member=one,
-                place=place,
-                of=len(members),
-            ),
-            rating
-            if isinstance(rating, Unreadable | CallFailed)
-            else Rated(rating=rating, answers=(rating,)),
+    found = []
+    for place, (one, rating) in enumerate(zip(members, ratings, strict=True), start=1):
+        single = Single(
+            id=f"{item}/{place}", user=item, query=QUERY, member=one, place=place, of=len(members)
         )
-        for place, (one, rating) in reversed(
-            list(enumerate(zip(members, ratings, strict=True), start=1))
-        )
-    ]
+        failed = isinstance(rating, Unreadable | CallFailed)
+        found.append((single, rating if failed else Rated(rating=rating, answers=(rating,))))
+    return found[::-1]
 
 
 def ranked(*order):
@@ -96,6 +86,17 @@ def test_ratings_are_ranked_by_what_they_leave_of_the_averages():
     found = only({"rate": recorded(*rated(5, 3, 1))})
 
     assert (found.id, found.user, found.missing, found.counts) == ("item", "item", {}, {})
+    assert found.details == GroupResult(
+        item="item",
+        averages=(4.5, 2.5, 3.5),
+        truth=(2, 1, 3),
+        ranks=(1, 1, 3),
+        order=(2, 1, 3),
+        ratings=(4.0, 5.0, 1.0),
+        predicted=(5.0, 3.0, 1.0),
+        baselines=found.details.baselines,
+        guesses={"user_average": (4.5, 2.5, 3.5)},
+    )
     for name, value in {
         "ptc": 2 / 3,
         # Orders 2, 1, 3 and 2, 1, 3: of equal ratings the later user comes first.
@@ -109,53 +110,11 @@ def test_ratings_are_ranked_by_what_they_leave_of_the_averages():
         assert found.values[name] == pytest.approx(value), name
 
 
-def test_details_are_in_the_order_of_the_users():
-    told = only({"rate": recorded(*rated(5, 3, 2))}).details
-
-    assert told == GroupResult(
-        item="item",
-        averages=(4.5, 2.5, 3.5),
-        truth=(2, 1, 3),
-        ranks=(1, 1, 3),
-        order=(2, 1, 3),
-        ratings=(4.0, 5.0, 1.0),
-        predicted=(5.0, 3.0, 2.0),
-        baselines={
-            "random": told.baselines["random"],
-            "user_average": (1, 1, 1),
-            "higher_average_first": (1, 3, 2),
-            "lower_average_first": (3, 1, 2),
-        },
-        guesses={"user_average": (4.5, 2.5, 3.5)},
-    )
-    assert sorted(told.baselines["random"]) == [1, 2, 3]
-
-
 def test_slices_are_the_number_of_users_and_the_domain_that_the_task_names():
     [of_all] = score({"rate": recorded(*rated(4.0, 2.0, 1.0))}, Options())
     assert of_all.slices == {"users": "3"}
     [of_one] = score({"rank": recorded((group(ADA, BEN), ranked(1, 2)))}, Options(domain="books"))
     assert of_one.slices == {"domain": "books", "users": "2"}
-
-
-def test_an_order_is_compared_as_ranks_and_as_published():
-    # True order 1, 3, 2; predicted 2, 3, 1.
-    members = (member("a", 3.0, rank=1), member("b", 3.5, rank=3), member("c", 4.0, rank=2))
-
-    found = only({"rank": recorded((group(*members), ranked(2, 3, 1)))})
-
-    assert found.values["ptc"] == -1
-    assert found.values["ptc_published"] == pytest.approx(1 / 3)
-    # Higher average first is c, b, a: of its pairs the prediction b, c, a has two.
-    assert found.values["like_higher_average"] == pytest.approx(1 / 3)
-    assert "mae" not in found.values | found.missing
-
-
-def test_who_ties_everybody_has_no_tau_b_and_a_ptc_of_zero():
-    found = only({"rate": recorded(*rated(4.5, 2.5, 3.5))})
-
-    assert found.values["ptc"] == 0
-    assert found.missing == {"tau_b": "all_tied"}
 
 
 def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
@@ -209,60 +168,27 @@ def test_an_unreadable_comparison_counts_no_better_than_the_order_that_stands():
 
 
 @pytest.mark.parametrize(
-    ("failure", "values", "missing"),
+    ("failure", "value", "missing"),
     [
-        (Unreadable("none_named"), {"unreadable_comparisons": 1.0}, {}),
-        (Unreadable("no_profile"), {}, {"unreadable_comparisons": "profile/no_profile"}),
-        (CallFailed("timeout"), {}, {"unreadable_comparisons": "compare/timeout"}),
+        (Unreadable("none_named"), 1.0, None),
+        (Unreadable("no_profile"), None, "profile/no_profile"),
+        (CallFailed("timeout"), None, "compare/timeout"),
     ],
 )
 def test_of_a_group_without_a_readable_comparison_all_are_unreadable_if_they_were_made(
-    failure, values, missing
+    failure, value, missing
 ):
     found = only({"compare": recorded((group(ADA, BEN), failure))})
 
-    def of(columns):
-        return {name: one for name, one in columns.items() if name == "unreadable_comparisons"}
-
-    assert (of(found.values), of(found.missing)) == (values, missing)
-
-
-def test_the_share_of_unreadable_comparisons_stands_with_its_rule_beside_a_ptc_that_is_shown():
-    half = (Comparison(first=1, second=2, forth="A", back=None),)
-    read = (Comparison(first=1, second=2, forth="B", back="A"),)
-    pairs = [
-        (group(ADA, BEN, item="half"), Compared(order=(1, 2), ranks=(1, 1), comparisons=half)),
-        (group(ADA, BEN, item="read"), Compared(order=(2, 1), ranks=(2, 1), comparisons=read)),
-        (group(ADA, BEN, item="none"), Unreadable("none_named")),
-        (group(ADA, BEN, item="late"), CallFailed("timeout")),
-    ]
-
-    found = summary({"compare": recorded(*pairs)})
-
-    # 1, 0 and 1; the fourth group counts nowhere.
-    assert (found["unreadable_comparisons"].value, found["unreadable_comparisons"].n) == (2 / 3, 3)
-    assert found["unreadable_comparisons"].counted_as_worst is None
-    assert "no preference" in found["unreadable_comparisons"].note
-    assert found["ptc"].n == 2
+    assert found.values.get("unreadable_comparisons") == value
+    assert found.missing.get("unreadable_comparisons") == missing
 
 
 def test_one_unreadable_user_makes_the_group_unreadable_and_the_first_gives_the_cause():
-    failures = (CallFailed("timeout"), Unreadable("no_json"))
+    found = only({"rate": recorded(*rated(5, CallFailed("timeout"), Unreadable("no_json")))})
 
-    found = only({"rate": recorded(*rated(5, *failures))})
-
-    assert found.missing == dict.fromkeys(
-        (
-            "like_higher_average",
-            "ptc",
-            "ptc_published",
-            "tau_b",
-            "exact",
-            "mae",
-            "squared_error",
-        ),
-        "rate/timeout",
-    )
+    agreement = ("like_higher_average", "ptc", "ptc_published", "tau_b", "exact")
+    assert found.missing == dict.fromkeys((*agreement, "mae", "squared_error"), "rate/timeout")
     own = {"labelled", "mae_user_average", "squared_error_user_average"}
     assert set(found.values) == {*BASELINE_ORDERS, *own}
     assert found.details.ranks is found.details.predicted is None
@@ -300,41 +226,26 @@ def test_groups_without_a_label_are_no_units_of_agreement_and_are_counted():
     assert read.details.truth is None
 
 
-def test_the_share_of_groups_with_a_label_stands_beside_the_scores_that_need_one():
-    labelled = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
-    pairs = [
-        (group(*labelled, item="one"), ranked(1, 2)),
-        *(
-            (group(member("a", 4.0), member("b", 3.0), item=name), ranked(1, 2))
-            for name in ("two", "three", "four")
-        ),
-    ]
-
-    found = summary({"rank": recorded(*pairs)})
-    whole = summary({"rank": recorded((group(ADA, BEN), Unreadable("schema")))})
-
-    assert (found["labelled"].value, found["labelled"].n, found["ptc"].n) == (0.25, 4, 1)
-    assert not found["labelled"].baseline
-    assert "cover the labelled groups only" in found["labelled"].note
-    assert (whole["labelled"].value, whole["labelled"].n) == (1.0, 1)
-
-
-def test_what_the_data_cannot_give_is_neither_a_value_nor_missing():
+def test_groups_without_true_ratings_have_no_errors_and_are_counted():
     bare = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
 
-    for outcome in (ranked(1, 2), Unreadable("schema")):
-        found = only({"rank": recorded((group(*bare), outcome))})
+    read = only({"rate": recorded(*rated(5, 2, members=bare))})
+    unread = only({"rate": recorded(*rated(5, Unreadable("schema"), members=bare))})
+
+    assert read.values["ptc"] == 1
+    for found in (read, unread):
         known = found.values | found.missing
-        assert {"item_average", "both_averages", "bm25_ratings"}.isdisjoint(known)
         assert not [name for name in known if name.startswith(("mae", "squared_error"))]
-        assert found.values["higher_average_first"] == 1
+        assert {"item_average", "both_averages", "bm25_ratings"}.isdisjoint(known)
+    assert read.counts == unread.counts == {"groups without true ratings": 1}
 
 
-def test_unreadable_groups_count_zero_and_stand_beside_the_figure_without_them():
+def test_unreadable_groups_count_zero_and_the_share_with_a_label_stands_beside_the_scores():
+    bare = (member("a", 4.0), member("b", 3.0))
     pairs = [
         (group(ADA, BEN, item="one"), ranked(2, 1)),
         (group(ADA, BEN, item="two"), Unreadable("schema")),
-        (group(member("a", 4.0), member("b", 3.0), item="unlabelled"), ranked(1, 2)),
+        *((group(*bare, item=name), ranked(1, 2)) for name in ("three", "four", "five")),
     ]
 
     found = summary({"rank": recorded(*pairs)})
@@ -343,8 +254,10 @@ def test_unreadable_groups_count_zero_and_stand_beside_the_figure_without_them()
         assert found[name].value == 0.5, name
         assert (found[name].n, found[name].left_out) == (1, 1.0), name
         assert found[name].missing == {"rank/schema": 1}, name
-    assert found["lower_average_first"].value == 1
-    assert found["lower_average_first"].n == 2
+    assert (found["lower_average_first"].value, found["lower_average_first"].n) == (1, 2)
+    assert (found["labelled"].value, found["labelled"].n) == (2 / 5, 5)
+    assert not found["labelled"].baseline
+    assert "cover the labelled groups only" in found["labelled"].note
 
 
 def test_errors_are_of_users_who_rated():
@@ -361,17 +274,6 @@ def test_errors_are_of_users_who_rated():
     assert found["mae"].value == pytest.approx(6 / 4)
     assert found["rmse"].value == pytest.approx(sqrt(18 / 4))
     assert found["rmse_user_average"].value == pytest.approx(sqrt((0.25 + 6.25) / 2))
-
-
-def test_without_true_ratings_there_are_no_errors():
-    members = (member("a", 4.0, rank=1), member("b", 3.0, rank=2))
-
-    read = only({"rate": recorded(*rated(5, 2, members=members))})
-    unread = only({"rate": recorded(*rated(5, Unreadable("schema"), members=members))})
-
-    assert read.values["ptc"] == 1
-    assert not {"mae", "squared_error"} & (read.values | unread.missing).keys()
-    assert read.counts == unread.counts == {"groups without true ratings": 1}
 
 
 def test_a_behaviour_that_stands_alone_is_a_unit_of_its_own():
@@ -404,18 +306,7 @@ def test_a_behaviour_that_stands_alone_is_a_unit_of_its_own():
         "mae_bm25_ratings": 1.0,
         "squared_error_bm25_ratings": 1.0,
     }
-    assert read.details == GroupResult(
-        item="rye",
-        averages=(4.0,),
-        ratings=(3.0,),
-        predicted=(5.0,),
-        guesses={
-            "user_average": (4.0,),
-            "item_average": (4.5,),
-            "both_averages": (4.25,),
-            "bm25_ratings": (2.0,),
-        },
-    )
+    assert (read.details.item, read.details.predicted) == ("rye", (5.0,))
     assert unread.missing == {"mae": "rate/truncated", "squared_error": "rate/truncated"}
     assert unread.user == "ada"
     assert unread.counts == {}

@@ -20,21 +20,14 @@ def outcome(found):
     ("text", "expected"),
     [
         ('{"predicted_rating": 4}', (4.0, "strict")),
-        (' {"predicted_rating": 4.5}\n', (4.5, "strict")),
         ('{"predicted_rating": 1}', (1.0, "strict")),
-        ('{"predicted_rating": 5.0}', (5.0, "strict")),
         ('{"predicted_rating": 0.5e1}', (5.0, "strict")),
         ('{"Predicted Rating": 4}', (4.0, "strict")),
-        ('{"SCORE": 2}', (2.0, "strict")),
         ('Here:\n```json\n{"predicted_rating": 4}\n```', (4.0, "fenced")),
         ('They like tea.\n{"predicted_rating": 4}\nHope it helps [1].', (4.0, "brackets")),
-        ('[{"predicted_rating": 3}, {"predicted_rating": 4}]', (4.0, "brackets")),
         # As the authors' examples of few-shot prompts have it.
         ('{{"predicted_rating": 4.0}}', (4.0, "brackets")),
         ('{"predicted_rating": 4,}', (4.0, "repaired")),
-        ("{'predicted_rating': 4}", (4.0, "repaired")),
-        ('{"predicted_rating": 4', (4.0, "repaired")),
-        ('{"predicted_rating": "4"}', (4.0, "quoted")),
         ('So: {"predicted_rating": " 4.5 "}', (4.5, "quoted")),
     ],
 )
@@ -64,7 +57,6 @@ def test_of_several_objects_and_keys_the_last_that_was_asked_for_counts():
     [
         ('{"predicted_rating": 2, "user_average_rating": 4.1}', 2.0),
         ('{"Predicted_Rating": 2, "score": 5}', 2.0),
-        ('{"rating": 3, "predicted_rating": 2, "confidence_score": 1}', 2.0),
     ],
 )
 def test_the_key_that_was_asked_for_wins_over_later_ones(text, rating):
@@ -75,21 +67,13 @@ def test_the_key_that_was_asked_for_wins_over_later_ones(text, rating):
     ("text", "cause"),
     [
         ("", "empty"),
-        ("4", "no_json"),
         ("I would say [4].", "no_json"),
-        ('{"predicted_rating": NaN}', "schema"),
         ('{"rating": 3, "rating": 4}', "no_json"),
-        ("[[{]]", "no_json"),
         ("{}", "schema"),
-        ('{"predicted_rating": null}', "schema"),
         ('{"predicted_rating": true}', "schema"),
         ('{"predicted_rating": {"rating": 4}}', "schema"),
-        ('{"predicted_rating": "NaN"}', "schema"),
-        ('{"predicted_rating": "4/5"}', "schema"),
         ('{"predicted_rating": "1e0"}', "schema"),
         ('{"predicted_rating": "٤"}', "schema"),
-        ('{"predicted_rating": ""}', "schema"),
-        ('{"predicted_rating": 0}', "out_of_range"),
         ('{"predicted_rating": 0.99}', "out_of_range"),
         ('{"predicted_rating": 5.01}', "out_of_range"),
         ('{"predicted_rating": "10"}', "out_of_range"),
@@ -109,7 +93,6 @@ def test_a_failure_tells_what_was_found():
 @pytest.mark.parametrize(
     ("members", "value", "expected"),
     [
-        (2, "[2, 1]", (2, 1)),
         (3, "[3, 1, 2]", (3, 1, 2)),
         (4, "[1.0, 4.0, 3.0, 2.0]", (1, 4, 3, 2)),
     ],
@@ -126,46 +109,30 @@ def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected
     [
         ("[1, 3, 3]", "not_a_permutation"),
         ("[1, 2]", "not_a_permutation"),
-        ("[1, 2, 4]", "not_a_permutation"),
         ("[0, 1, 2]", "not_a_permutation"),
         ("[1, 2.5, 3]", "not_a_permutation"),
-        ("[]", "not_a_permutation"),
         ('["User1", "User2", "User3"]', "schema"),
-        ("[[1, 2, 3]]", "schema"),
         ("[1, 2, true]", "schema"),
         ('{"User1": 1, "User2": 2, "User3": 3}', "schema"),
-        ('"[1, 2, 3]"', "schema"),
-        ("123", "schema"),
     ],
 )
 def test_what_is_no_order_has_a_cause(value, cause):
     assert outcome(read_order(3)(f'{{"predicted_ranking": {value}}}')) == cause
 
 
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("", "empty"),
-        ("[2, 1]", "no_json"),
-        ("[User 2] likes it more than [User 1].", "no_json"),
-        ('{"predicted_ranking": <user_ranking>}', "schema"),
-        ('{"predicted_rating": 4}', "schema"),
-    ],
-)
-def test_an_order_outside_of_an_object_is_not_read(text, cause):
-    assert outcome(read_order(2)(text)) == cause
+def test_an_order_outside_of_an_object_is_not_read():
+    assert outcome(read_order(2)("[2, 1]")) == "no_json"
+    assert outcome(read_order(2)('{"predicted_rating": 4}')) == "schema"
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
         ("[1, 3, 3]", ((1, 3, 3), "strict")),
-        ("[2, 3, 1]", ((2, 3, 1), "strict")),
         ("[1, 2, 2]", "not_a_permutation"),
         ("[1, 1.5, 3]", "not_a_permutation"),
         ("[2, 3, 3]", "not_a_permutation"),
         ("[1, 3]", "not_a_permutation"),
-        ("[]", "not_a_permutation"),
     ],
 )
 def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
@@ -176,26 +143,18 @@ def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
     ("text", "expected"),
     [
         ("[User A]", ("A", "text")),
-        ("[User B]", ("B", "text")),
-        ("User B", ("B", "text")),
         (" user a\n", ("A", "text")),
         ("UserA", ("A", "text")),
         ('"[User A]"', ("A", "regex")),
-        ("[USER b]", ("B", "text")),
         ("It is User B: User B's ratings say so.", ("B", "regex")),
         ("User A and a friend", ("A", "regex")),
-        ("[User A] or [User B]", "both_named"),
         ("User A or B", "both_named"),
-        ("user a vs user b", "both_named"),
         ("[User A/B]", "both_named"),
         ("I prefer User A to User B.", "both_named"),
         ("", "empty"),
-        ("Neither of them.", "none_named"),
         ("A", "none_named"),
-        ("[User C]", "none_named"),
         ("User Alice", "none_named"),
         ("superuser a", "none_named"),
-        ("Users A", "none_named"),
     ],
 )
 def test_a_side_is_read_where_exactly_one_is_named(text, expected):
@@ -208,16 +167,13 @@ def test_a_side_is_read_where_exactly_one_is_named(text, expected):
         ("[User A]", ("A", "text")),
         ("[User A] reads a lot, [User B] cooks. So [User B].", ("B", "regex")),
         ("User B is kind, User A is not.\n**[ user A ]**", ("A", "regex")),
-        ("I choose [User A], not User B.", ("A", "regex")),
         ("[User A] fits. Answer: [User A] or [User B]", "both_named"),
         ("[User B] fits. Answer: [User A or User B]", "both_named"),
         ("My answer is [User B] rather than [User A].", "both_named"),
-        ("[User A] over [User B]", "both_named"),
         ("So it is [User A], NOT [User B]", "both_named"),
         ("[User A] rather than [User A]", ("A", "regex")),
         ("I took [User A] over others.\nFinal answer: [User B]", ("B", "regex")),
         ("Rather than [User A], I choose [User B].", ("B", "regex")),
-        ("Between [User A] and [User B], it is [User B].", ("B", "regex")),
         ("User A cooks, so User A", "none_named"),
         ("[my notes on User A]", "none_named"),
         ("", "empty"),
@@ -228,19 +184,11 @@ def test_after_a_thought_the_last_side_in_brackets_counts(text, expected):
 
 
 def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():
-    assert read_rating.schema == {
-        "type": "object",
-        "properties": {"predicted_rating": {"type": "number", "minimum": 1, "maximum": 5}},
-        "required": ["predicted_rating"],
-        "additionalProperties": False,
-    }
+    number = {"type": "number", "minimum": 1, "maximum": 5}
+    assert read_rating.schema["properties"] == {"predicted_rating": number}
+    item = {"type": "integer", "minimum": 1, "maximum": 3}
     assert read_order(3).schema["properties"] == {
-        "predicted_ranking": {
-            "type": "array",
-            "items": {"type": "integer", "minimum": 1, "maximum": 3},
-            "minItems": 3,
-            "maxItems": 3,
-        }
+        "predicted_ranking": {"type": "array", "items": item, "minItems": 3, "maxItems": 3}
     }
     assert rating_reader(thought=True).schema is None
     assert read_order(3, thought=True).schema is None
@@ -252,9 +200,7 @@ def test_a_server_is_asked_for_the_form_that_is_read_but_to_forbid_no_thought():
     "text",
     [
         '{"rating": ' * 20_000,
-        "[User " * 100_000,
         "user" + " " * 500_000,
-        "User A or " * 50_000,
         "[User A] " + "than " * 100_000 + ". [User B]",
         '{"rating": "' + "4" * 500_000 + '"}',
         "[" * 100_000 + "{" * 100_000,

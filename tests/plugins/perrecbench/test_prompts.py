@@ -15,6 +15,7 @@ from harness_perrecbench.records import (
     Thing,
 )
 
+from harness.base.errors import UsageError
 from harness.prompts import Templates
 
 TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
@@ -68,9 +69,7 @@ def rank(examples=(), of=None, **options):
     return rendered("rank", questions.rank_variables(about, asked), asked)
 
 
-POINT_USER = """\
-[User History]
-<|The Start of User Data|>
+ANN_TOLD = """\
 ## User Profile
 Ann likes tea.
 
@@ -80,20 +79,37 @@ Ann likes tea.
 ## User Average Rating
 3.2
 
-### Item Title
-Cup
-### User Rating
+"""
+BEN_TOLD = """\
+## User Profile
+Ben reads.
+
+## User Most Common Rating
 4.0
-<|The End of User Data|>
 
+## User Average Rating
+4.0
 
+"""
+QUERY = """\
 [Query Item Details]
 <|The Start of Query Item Information|>
 ### Item Title
 Kettle
 <|The End of Query Item Information|>
 
-Answer:"""
+"""
+POINT_USER = f"""\
+[User History]
+<|The Start of User Data|>
+{ANN_TOLD}### Item Title
+Cup
+### User Rating
+4.0
+<|The End of User Data|>
+
+
+{QUERY}Answer:"""
 
 POINT_SYSTEM = """\
 Act as a personalized product recommender system. Below is a list of user's rating history, \
@@ -129,34 +145,16 @@ def test_the_pointwise_thought_prompt_gives_the_published_steps_and_asks_to_thin
     }
 
 
-@pytest.mark.parametrize("wording", ["b", "c", "d"])
-def test_our_wordings_show_the_same_and_want_the_same_key_in_other_words(wording):
-    asked = rate(wording=wording)
-
-    assert asked["user"] == POINT_USER
-    assert asked["system"] != POINT_SYSTEM
-    assert asked["system"].endswith('{"predicted_rating": <rating>}')
-
-
 def test_without_profile_mode_and_average_are_gone_too():
     assert rate(profile="none")["user"].startswith(
         "[User History]\n<|The Start of User Data|>\n\n### Item Title\nCup\n"
     )
 
 
-PAIR_USER = """\
+PAIR_USER = f"""\
 [User A]
 <|The Start of User Data|>
-## User Profile
-Ann likes tea.
-
-## User Most Common Rating
-5.0
-
-## User Average Rating
-3.2
-
-### Item Title
+{ANN_TOLD}### Item Title
 Cup
 ### User Rating
 4.0
@@ -166,16 +164,7 @@ Cup
 
 [User B]
 <|The Start of User Data|>
-## User Profile
-Ben reads.
-
-## User Most Common Rating
-4.0
-
-## User Average Rating
-4.0
-
-### Item Title
+{BEN_TOLD}### Item Title
 Fox Tale
 ### Item Author
 Cy Dorn
@@ -192,13 +181,7 @@ Cup
 
 
 
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Kettle
-<|The End of Query Item Information|>
-
-"""
+{QUERY}"""
 
 PAIR_SYSTEM = """\
 Act as a personalized product recommender system. Below is a pair of users, [User A] and [User \
@@ -223,35 +206,17 @@ def test_the_pairwise_prompts_are_the_published_ones():
     }
 
 
-LIST_USER = """\
+LIST_USER = f"""\
 [Users]
 <|The Start of User1 Data|>
-## User Profile
-Ann likes tea.
-
-## User Most Common Rating
-5.0
-
-## User Average Rating
-3.2
-
-### Item Title
+{ANN_TOLD}### Item Title
 Cup
 ### User1 Rating
 4.0
 <|The End of User1 Data|>
 
 <|The Start of User2 Data|>
-## User Profile
-Ben reads.
-
-## User Most Common Rating
-4.0
-
-## User Average Rating
-4.0
-
-### Item Title
+{BEN_TOLD}### Item Title
 Fox Tale
 ### Item Author
 Cy Dorn
@@ -266,13 +231,7 @@ Cup
 
 
 
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Kettle
-<|The End of Query Item Information|>
-
-"""
+{QUERY}"""
 
 LIST_SYSTEM = """\
 Act as a personalized product recommender system. Below is a group of users accompanied with \
@@ -355,20 +314,11 @@ def test_a_published_pairwise_example_alone_never_has_a_profile():
     asked = compare(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
 
     assert asked == f"{of_example(compare)}\nANSWER\n\n{PAIR_USER}{PAIR_QUESTION}"
-    without = compare(examples=(GROUP_EXAMPLE,), profile="none")["user"]
     whole = compare(examples=(GROUP_EXAMPLE,))["user"]
-
-    assert without == f"{of_example(compare)}\nANSWER\n\n" + compare(profile="none")["user"]
     assert whole.startswith(
         "[User A]\n<|The Start of User Data|>\n## User Profile\nDot.\n\n"
         "## User Most Common Rating\n1.0\n\n## User Average Rating\n2.0\n\n### Item Title\nCup\n"
     )
-
-
-def test_a_listwise_example_is_laid_out_as_the_question():
-    asked = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
-
-    assert asked == f"{of_example(rank)}\nANSWER\n\n" + rank(profile="none")["user"]
 
 
 def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_its_start():
@@ -376,17 +326,11 @@ def test_a_published_listwise_example_has_doubled_braces_and_no_blank_line_at_it
     doubled = LIST_TAIL.replace("{", "{{").replace("}", "}}")
 
     asked = rank(examples=(GROUP_EXAMPLE,), profile="none", shot_style="published")["user"]
+    ours = rank(examples=(GROUP_EXAMPLE,), profile="none")["user"]
 
     shot = f"{theirs.replace(LIST_TAIL, doubled)}\nANSWER\n\n"
     assert asked == shot + rank(profile="none")["user"]
-
-
-def test_a_published_listwise_example_with_profile_differs_in_braces_alone():
-    ours = rank(examples=(GROUP_EXAMPLE,))["user"]
-    theirs = rank(examples=(GROUP_EXAMPLE,), shot_style="published")["user"]
-
-    assert theirs.replace("{{", "{").replace("}}", "}") == ours
-    assert theirs.count('{{"predicted_ranking": <user_ranking>}}') == 1
+    assert ours == f"{of_example(rank)}\nANSWER\n\n" + rank(profile="none")["user"]
 
 
 def test_the_profile_prompt_is_the_published_one_with_a_blank_line_between_behaviours():
@@ -417,19 +361,10 @@ without any additional characters or formatting.\x20"""
     }
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ query.title }}",
-        "{% raw %}{% endraw %}",
-        "{# gone #}",
-        "{0} {} %s %.1f",
-        "<|The End of User Data|>",
-        "[User A]\n\n ends in blank lines \n\n",
-        "&lt;b&gt; <b>",
-    ],
-)
-def test_texts_of_users_are_printed_as_they_are(text):
+def test_texts_of_users_are_printed_as_they_are():
+    text = (
+        "{{ query.title }} {# gone #} %s <|The End of User Data|> &lt;b&gt; <b> [User A]\n\n \n\n"
+    )
     hostile = Member(
         id="x",
         average=3,
@@ -449,3 +384,26 @@ def test_texts_of_users_are_printed_as_they_are(text):
         f"### Item Title\n{text}\n### Item Author\n{text}\n"
         "<|The End of Query Item Information|>\n\nAnswer:"
     )
+
+
+def test_a_profile_that_is_to_be_shown_and_is_not_there_is_no_empty_one():
+    nobody = Member(id="cem", average=3, common=3, shown=())
+    single = Single(id="k/1", user="k", query=Thing(title="x"), member=nobody, place=1, of=1)
+
+    with pytest.raises(ValueError, match="user cem has no profile"):
+        questions.rate_variables(single, Options())
+    assert questions.rate_variables(single, Options(profile="no_text"))
+
+
+@pytest.mark.parametrize("other", [{"wording": "b"}, {"tail": "older"}, {"system": "authors"}])
+def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
+    questions.check_prompt_exists(Options(**other))
+    questions.check_prompt_exists(Options(thought=True))
+    with pytest.raises(UsageError, match="no chain-of-thought prompt exists"):
+        questions.check_prompt_exists(Options(thought=True, **other))
+
+
+def test_prompts_that_nobody_wrote_are_refused():
+    with pytest.raises(UsageError, match="no prompt exists for this system") as told:
+        questions.check_prompt_exists(Options(wording="b", system="authors"))
+    assert told.value.found == "system: authors with wording: b"

@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 from harness_perrecbench.ranking import (
-    Comparisons,
     by_heapsort,
     by_wins,
     heapsort,
@@ -77,23 +76,9 @@ async def test_three_users_are_sorted_by_three_comparisons():
     ("members", "comparisons", "pairs"),
     [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
 )
-async def test_every_order_is_found_by_few_comparisons(members, comparisons, pairs):
-    asked_of_each = []
-    for order in permutations(range(1, members + 1)):
-        found, asked = await sorted_by(range(1, members + 1), ranked(*order))
-        assert found == order
-        asked_of_each.append(asked)
-
-    assert {len(asked) for asked in asked_of_each} == comparisons
-    distinct = [{tuple(sorted(pair)) for pair in asked} for asked in asked_of_each]
-    assert {len(asked) for asked in distinct} == pairs
-
-
-@pytest.mark.parametrize(
-    ("members", "comparisons", "pairs"),
-    [(2, {1}, {1}), (3, {3}, {2, 3}), (4, {6, 7}, {3, 4, 5, 6})],
-)
-async def test_undecided_and_circular_comparisons_cost_no_more(members, comparisons, pairs):
+async def test_undecided_and_circular_comparisons_cost_no_more_than_orders(
+    members, comparisons, pairs
+):
     every = list(combinations(range(1, members + 1), 2))
     seen, distinct = set(), set()
     for outcomes in product((0, 1, None), repeat=len(every)):
@@ -104,18 +89,6 @@ async def test_undecided_and_circular_comparisons_cost_no_more(members, comparis
         distinct.add(len({tuple(sorted(pair)) for pair in asked}))
 
     assert (seen, distinct) == (comparisons, pairs)
-
-
-async def test_a_pair_is_asked_once_with_its_lower_number_first():
-    script = Script((3, 1))
-    known = Comparisons(script)
-
-    assert await known.greater(3, 1) is True
-    assert await known.greater(1, 3) is False
-    assert await known.greater(2, 1) is False
-    assert await known.greater(1, 2) is False
-    assert script.asked == [(1, 3), (1, 2)]
-    assert known.made == (compared(1, 3, 3), compared(1, 2))
 
 
 @pytest.mark.parametrize("order", [*permutations((1, 2, 3, 4))])
@@ -177,10 +150,8 @@ async def test_those_of_equal_wins_follow_each_other_as_the_seed_decides():
     ("members", "preferred", "circles"),
     [
         (3, [(1, 2), (2, 3), (3, 1)], 1),
-        (3, [(2, 1), (3, 2), (1, 3)], 1),
         (3, [(1, 2), (2, 3), (1, 3)], 0),
         (3, [(1, 2), (2, 3)], 0),
-        (2, [(1, 2)], 0),
         # 1 > 2 > 3 > 1 and 2 > 3 > 4 > 2; the other two triples have a best user.
         (4, [(1, 2), (2, 3), (3, 1), (3, 4), (4, 2), (1, 4)], 2),
     ],
@@ -191,7 +162,3 @@ def test_a_circle_of_three_preferences_is_intransitive(members, preferred, circl
     comparisons = [compared(*pair, chosen.get(pair)) for pair in every]
 
     assert intransitive(comparisons, members) == circles
-
-
-def test_what_is_no_circle():
-    assert intransitive([compared(1, 2, 1), compared(2, 3, 2)], 3) == 0

@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 from harness_perrecbench.baselines import compare, liking, profile, rank, rate, words
-from harness_perrecbench.parsing import SideReader, rating_reader, read_order
 from harness_perrecbench.plugin import ASKED
 
 KETTLE = {"title": "Brelto Gothic Kettle with Raven Handle", "author": None}
@@ -36,8 +35,8 @@ def answered(prompt, seed=1, **variables):
     return ANSWERS[prompt.partition("_")[0]]({"query": KETTLE, **variables}, Random(seed))
 
 
-def rating(one, prompt="rate"):
-    return json.loads(answered(prompt, member=one))["predicted_rating"]
+def rating(one):
+    return json.loads(answered("rate", member=one))["predicted_rating"]
 
 
 def test_liking_is_of_shared_words_weighed_by_their_ratings():
@@ -55,32 +54,17 @@ def test_liking_is_of_shared_words_weighed_by_their_ratings():
 def test_a_rating_is_the_average_and_the_liking_within_the_scale():
     assert rating(FOND) == 4.33
     assert rating(COOL) == 1.67
-    assert rating(member(("Gothic Raven Lamp", 5.0), average=4.6)) == 4.87
     assert rating(member(("Gothic Raven Lamp", 1.0), average=1.1)) == 1.03
     liked = "brelto gothic kettle raven handle"
     assert rating(member(("Socks", 5.0), average=4.5, profile=liked)) == 5
-    assert rating(member(("Gothic Raven Lamp", 5.0), average=None)) == 4.33
     assert rating(member(("Plain Socks", 5.0), average=None)) == 3
 
 
-@pytest.mark.parametrize("prompt", ["rate", "rate_b", "rate_c", "rate_d", "rate_thought"])
-def test_every_wording_of_a_rating_is_answered_and_read(prompt):
-    assert rating_reader()(answered(prompt, member=FOND)).value == 4.33
-
-
-@pytest.mark.parametrize("prompt", ["compare", "compare_thought"])
-def test_the_one_who_likes_the_thing_more_is_named_in_either_order(prompt):
-    read = SideReader(thought="thought" in prompt)
-
-    assert read(answered(prompt, members=[FOND, COOL])).value == "A"
-    assert read(answered(prompt, members=[COOL, FOND])).value == "B"
-
-
-@pytest.mark.parametrize("prompt", ["rank", "rank_thought"])
-def test_users_are_ranked_by_their_liking(prompt):
-    answer = answered(prompt, members=[INDIFFERENT, COOL, FOND])
-
-    assert read_order(3)(answer).value == (3, 1, 2)
+def test_who_likes_the_thing_more_is_named_in_either_order_and_ranked_first():
+    assert answered("compare", members=[FOND, COOL]) == "[User A]"
+    assert answered("compare", members=[COOL, FOND]) == "[User B]"
+    answer = answered("rank", members=[INDIFFERENT, COOL, FOND])
+    assert answer == '{"predicted_ranking": [3, 1, 2]}'
 
 
 def test_equal_likings_are_told_apart_by_chance_alone():

@@ -54,14 +54,6 @@ def test_taste_tells_the_order_and_averages_do_not(summaries, level, ask):
     assert metrics["user_average"].interval == (0, 0)
 
 
-def test_taste_orders_groups_and_averages_tell_ratings(summaries):
-    metrics = summaries["perrec_easy_pointwise"]
-
-    assert metrics["mae_user_average"].value < metrics["mae"].value - 0.1
-    assert metrics["mae_user_average"].value < metrics["mae_item_average"].value < 0.8
-    assert metrics["ptc"].value > metrics["user_average"].value + 0.5
-
-
 def test_the_mean_of_a_group_has_one_interval_in_the_results_and_in_the_analysis(result):
     manifest, folder = result.manifest, RunFolder(result.folder)
     tasks = [

@@ -5,26 +5,19 @@ import re
 from pathlib import Path
 
 import harness_perrecbench.tuning
-import msgspec
 import pytest
 import yaml
-from harness_perrecbench.records import Behaviour, Group, Level, Member, Options, Thing
+from harness_perrecbench.records import Behaviour, Group, Member, Options, Thing
 from harness_perrecbench.tuning import sft_export
 from harness_perrecbench.tuning.sft_export import (
     Export,
     Settings,
-    Source,
-    export_from,
     requested_ratings,
+    run,
     training_examples,
 )
 
 from harness.base.errors import DataError, UsageError
-from harness.contracts.task import DataSpec
-from harness.data import open_dataset
-from harness.prompts import Templates
-
-TEMPLATES = Templates([Path(__file__).resolve().parents[3] / "prompts"])
 
 HISTORIES = {
     "ann": [("A", 5.0), ("B", 3.0), ("TEA", 4.0), ("LAMP", 2.0)],
@@ -46,57 +39,34 @@ LAMP_FOR_TRAINING = {
 
 
 @pytest.fixture
-def source(tmp_path):
-    """The published files in a folder, from the groups of each of their files."""
+def write(tmp_path):
+    """Writes the published files into a folder, from the groups of each of their files."""
 
-    def write(**groups):
+    def made(**groups):
         folder = tmp_path / "data"
         folder.mkdir()
-        bought = {
-            user: [{"parent_asin": item, "rating": rating} for item, rating in history]
-            for user, history in HISTORIES.items()
-        }
         fields = ("user_id", "history_len", "relative_rating", "avg_rating")
         files = {
-            "userid2history": bought,
+            "userid2history": {
+                user: [{"parent_asin": item, "rating": rating} for item, rating in history]
+                for user, history in HISTORIES.items()
+            },
             "parentasin2item": {item: {"title": title} for item, title in TITLES.items()},
             "userid2profile": {"cem": "Cem shines.", "dot": "Dot dims."},
         }
         for name, asked in groups.items():
-            files[name] = {
+            kind, _, level = name.rpartition("_")
+            files[f"{FILES[kind]}-{level}"] = {
                 item: [[dict(zip(fields, user, strict=True)) for user in users]]
                 for item, users in asked.items()
             }
         for name, content in files.items():
             (folder / f"{name}.json").write_text(json.dumps(content))
-        datasets = {level: dataset(folder, level) for level in ("easy", "medium", "hard")}
-        return Source(folder=folder, datasets=datasets)
 
-    return write
+    return made
 
 
-def dataset(folder: Path, level: Level):
-    def table(file, *columns):
-        kinds = {name: {"type": "any"} for name in columns}
-        return {"files": [f"{file}.json"], "entries": columns, "columns": kinds, "required": False}
-
-    tables = {
-        "histories": table("userid2history", "user", "history"),
-        "items": table("parentasin2item", "item", "about"),
-        "profiles": table("userid2profile", "user", "profile"),
-        "groups": table(f"test_{level}", "item", "groups"),
-        "held_out": table(f"held_out_{level}", "item", "groups"),
-        "recorded": table("none", "a", "b"),
-        "recorded_held_out": table("none", "a", "b"),
-    }
-    return open_dataset(
-        msgspec.convert({"tables": tables}, DataSpec),
-        data=str(folder),
-        limit=None,
-        seed=0,
-        package=None,
-        task=f"perrec_{level}_listwise",
-    )
+FILES = {"test": "item2group_avg_diff_sample", "held_out": "held_out"}
 
 
 def settings(tmp_path, **changes):
@@ -117,79 +87,62 @@ def rows(report):
     return list(counts.rows), list(audit.rows)
 
 
-def test_a_held_out_group_is_asked_about_and_answered_in_each_format(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]}
+def test_a_held_out_group_is_answered_in_each_format_and_equal_users_are_only_rated(
+    write, tmp_path
+):
+    write(
+        test_easy={"TEA": [ANN_TEA, BEN_TEA]},
+        held_out_easy={"LAMP": [DOT_LAMP, CEM_LAMP]},
+        held_out_medium={"LAMP": [CEM_LAMP, DOT_LAMP, ELI_LAMP]},
     )
 
-    report = export_from(files, TEMPLATES, settings(tmp_path))
+    report = run(settings(tmp_path))
 
     out = tmp_path / "out"
-    assert answers(out / "train-pointwise.jsonl") == [
+    assert answers(out / "train-pointwise.jsonl")[:2] == [
         '{"predicted_rating": 1.0}',
         '{"predicted_rating": 5.0}',
     ]
-    assert answers(out / "train-pairwise.jsonl") == ["[User B]", "[User A]"]
+    assert answers(out / "train-pairwise.jsonl")[:2] == ["[User B]", "[User A]"]
     assert answers(out / "train-listwise.jsonl") == ['{"predicted_ranking": [2, 1]}']
-    assert rows(report) == (
-        [
-            ("pointwise", "easy", 2, 0, 0, 0),
-            ("pairwise", "easy", 2, 0, 0, 0),
-            ("listwise", "easy", 1, 0, 0, 0),
-        ],
-        [(2, 4, 0)],
-    )
+    # Of the second group Cem and Dot were asked about; Cem and Eli are equal.
+    assert rows(report)[0] == [
+        ("pointwise", "easy", 2, 0, 0, 0),
+        ("pointwise", "medium", 1, 0, 0, 2),
+        ("pairwise", "easy", 2, 0, 0, 0),
+        ("pairwise", "medium", 2, 0, 2, 2),
+        ("listwise", "easy", 1, 0, 0, 0),
+        ("listwise", "medium", 0, 0, 1, 0),
+    ]
 
 
-def test_a_line_is_what_a_run_would_send_and_the_answer(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
+def test_a_line_is_what_a_run_would_send_and_the_answer(write, tmp_path):
+    write(**LAMP_FOR_TRAINING)
 
-    export_from(files, TEMPLATES, settings(tmp_path, profile="full"))
+    run(settings(tmp_path, profile="full"))
 
     system, user, assistant = lines_of(tmp_path / "out/train-pointwise.jsonl")[0]
     assert system["role"] == "system"
     assert system["content"].startswith("Act as a personalized product recommender system.")
-    assert user == {
-        "role": "user",
-        "content": """\
-[User History]
-<|The Start of User Data|>
-## User Profile
-Cem shines.
-
-## User Most Common Rating
-4.0
-
-## User Average Rating
-4.5
-
-### Item Title
-Apple
-### User Rating
-4.0
-<|The End of User Data|>
-
-
-[Query Item Details]
-<|The Start of Query Item Information|>
-### Item Title
-Lamp
-<|The End of Query Item Information|>
-
-Answer:""",
-    }
+    assert user["role"] == "user"
+    assert user["content"].startswith(
+        "[User History]\n<|The Start of User Data|>\n## User Profile\nCem shines.\n\n"
+    )
+    assert user["content"].endswith(
+        "### Item Title\nLamp\n<|The End of Query Item Information|>\n\nAnswer:"
+    )
     assert assistant == {"role": "assistant", "content": '{"predicted_rating": 5.0}'}
 
 
-def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(source, tmp_path):
-    files = source(
+def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(write, tmp_path):
+    write(
         test_easy={"TEA": [ANN_TEA, BEN_TEA]},
         held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP], "TEA": [ANN_TEA, BEN_TEA]},
         # Ann's history before the lamp shows how she rated the tea.
         held_out_medium={"LAMP": [ANN_LAMP, CEM_LAMP, DOT_LAMP]},
     )
 
-    counts, audit = rows(export_from(files, TEMPLATES, settings(tmp_path)))
+    counts, audit = rows(run(settings(tmp_path)))
 
     assert counts == [
         ("pointwise", "easy", 2, 2, 0, 0),
@@ -204,14 +157,14 @@ def test_what_a_test_asks_for_is_neither_asked_nor_shown_and_is_counted(source, 
     assert "Tea" not in written
 
 
-def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(source, tmp_path):
-    files = source(
+def test_the_test_groups_of_a_level_that_is_not_exported_count_as_well(write, tmp_path):
+    write(
         test_easy={"TEA": [ANN_TEA, BEN_TEA]},
         held_out_easy={"LAMP": [CEM_LAMP, DOT_LAMP]},
         test_medium={"LAMP": [DOT_LAMP, ANN_LAMP, ELI_LAMP]},
     )
 
-    counts, _ = rows(export_from(files, TEMPLATES, settings(tmp_path, level="easy")))
+    counts, _ = rows(run(settings(tmp_path, level="easy")))
 
     assert counts == [
         ("pointwise", "easy", 1, 1, 0, 0),
@@ -237,8 +190,8 @@ def test_a_thing_of_the_same_name_under_another_id_is_the_same_thing():
     assert not told(group) & requested_ratings([other_author])
 
 
-def test_an_audit_that_finds_a_shared_rating_stops_the_export(source, tmp_path, monkeypatch):
-    files = source(test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"TEA": [ANN_TEA, BEN_TEA]})
+def test_an_audit_that_finds_a_shared_rating_stops_the_export(write, tmp_path, monkeypatch):
+    write(test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"TEA": [ANN_TEA, BEN_TEA]})
     add = Export.add
 
     def careless(export, *rest):
@@ -249,7 +202,7 @@ def test_an_audit_that_finds_a_shared_rating_stops_the_export(source, tmp_path, 
     monkeypatch.setattr(sft_export.Export, "add", careless)
 
     with pytest.raises(DataError, match="contains test ratings") as caught:
-        export_from(files, TEMPLATES, settings(tmp_path))
+        run(settings(tmp_path))
 
     assert caught.value.found == "4, such as ('ann', 'TEA')"
     assert not (tmp_path / "out").exists()
@@ -272,13 +225,13 @@ def test_the_order_of_three_users_names_them_by_number_and_every_pair_is_asked_b
     assert rated == [None, None, None]
 
 
-def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
+def test_the_mixed_file_holds_all_lines_in_an_order_of_the_seed(write, tmp_path):
+    write(**LAMP_FOR_TRAINING)
     apart = [f"train-{form}.jsonl" for form in ("pointwise", "pairwise", "listwise")]
     mixed = {}
     for name, seed in {"one": 1, "same": 1, "two": 2}.items():
         out = tmp_path / name
-        export_from(files, TEMPLATES, settings(tmp_path, out=out, seed=seed))
+        run(settings(tmp_path, out=out, seed=seed))
         mixed[name] = (out / "train-mixed.jsonl").read_bytes()
         lines = b"".join((out / file).read_bytes() for file in apart).splitlines()
         assert sorted(mixed[name].splitlines()) == sorted(lines)
@@ -311,10 +264,11 @@ ELI_IS_NOBODY = {**TEA_IS_TESTED, "held_out_easy": {"LAMP": [CEM_LAMP, ELI_LAMP]
         ),
     ],
 )
-def test_what_cannot_be_exported_is_refused(source, tmp_path, groups, asked, said):
+def test_what_cannot_be_exported_is_refused(write, tmp_path, groups, asked, said):
     problem, found = said
+    write(**groups)
     with pytest.raises(DataError, match=problem) as caught:
-        export_from(source(**groups), TEMPLATES, settings(tmp_path, **asked))
+        run(settings(tmp_path, **asked))
 
     assert found is None or caught.value.found == found
 
@@ -323,7 +277,7 @@ def test_recorded_groups_are_refused_by_name(tmp_path):
     (tmp_path / "heldout-easy.jsonl").write_text('{"query": {}, "users": [], "rank_vector": []}\n')
 
     with pytest.raises(DataError, match="recorded groups cannot be used here") as caught:
-        sft_export.run(settings(tmp_path, data=tmp_path))
+        run(settings(tmp_path, data=tmp_path))
 
     assert caught.value.found == "heldout-easy.jsonl"
     assert "whole histories" in caught.value.expected
@@ -353,34 +307,12 @@ def test_the_printed_commands_meet_in_one_folder():
         assert "cd " not in told.partition("sft-export")[2].partition("trl sft")[0]
 
 
-def test_equal_users_are_neither_compared_nor_ranked(source, tmp_path):
-    files = source(
-        test_easy={"TEA": [ANN_TEA, BEN_TEA]}, held_out_easy={"LAMP": [CEM_LAMP, ELI_LAMP]}
-    )
-
-    counts, _ = rows(export_from(files, TEMPLATES, settings(tmp_path)))
-
-    assert counts == [
-        ("pointwise", "easy", 2, 0, 0, 0),
-        ("pairwise", "easy", 0, 0, 2, 0),
-        ("listwise", "easy", 0, 0, 1, 0),
-    ]
-
-
-def test_one_format_alone_is_one_file(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
-
-    export_from(files, TEMPLATES, settings(tmp_path, format="pairwise"))
-
-    assert [file.name for file in (tmp_path / "out").iterdir()] == ["train-pairwise.jsonl"]
-
-
-def test_training_data_that_is_there_is_not_written_over(source, tmp_path):
-    files = source(**LAMP_FOR_TRAINING)
+def test_training_data_that_is_there_is_not_written_over(write, tmp_path):
+    write(**LAMP_FOR_TRAINING)
     (tmp_path / "out").mkdir()
     (tmp_path / "out/train-mixed.jsonl").write_text("mine")
 
     with pytest.raises(UsageError, match="already contains training data"):
-        export_from(files, TEMPLATES, settings(tmp_path, format="pointwise"))
+        run(settings(tmp_path, format="pointwise"))
 
     assert [file.read_text() for file in (tmp_path / "out").iterdir()] == ["mine"]

@@ -75,42 +75,24 @@ def test_the_way_of_asking_decides_the_stage(ask, stage):
     assert [one for one in STAGES if one.when(Loaded(), Options(ask=ask))] == [stage]
 
 
-def test_people_without_profiles_come_first():
-    data = Loaded(people=(ADA,))
-
-    assert [one for one in STAGES if one.when(data, Options())] == [PROFILE, RATE]
-    assert list(PROFILE.items({}, data, Options())) == [ADA]
-
-
 # Items.
 
 
-def test_profiles_that_were_made_are_filled_in(member, single):
+def test_profiles_that_were_made_are_filled_in_also_where_examples_show_them(member, single):
     asked = tuple(member(n, profile=None, profiled=f"u{n}/20") for n in (1, 2))
-    has = member(3)
-    group = Group(id="k", user="k", query=Thing(title="A kettle"), members=(*asked, has))
-    lone = msgspec.structs.replace(single, member=asked[1])
+    kettle = Thing(title="A kettle")
+    examples = (Example(query=Thing(title="A lamp"), members=asked, answer="[User A]"),)
+    group = Group(id="k", user="k", query=kettle, members=(*asked, member(3)), examples=examples)
+    lone = msgspec.structs.replace(single, member=asked[1], examples=examples)
     upstreams = made(**{"u2/20": "Cooks."})
 
     [filled] = RANK.items(upstreams, Loaded(groups=(group,)), Options())
     assert [one.profile for one in filled.members] == [None, "Cooks.", "Reads."]
-    assert filled.members[2] is has
+    assert [one.profile for one in filled.examples[0].members] == [None, "Cooks."]
     [filled] = RATE.items(upstreams, Loaded(singles=(lone,)), Options())
     assert filled.member.profile == "Cooks."
+    assert [one.profile for one in filled.examples[0].members] == [None, "Cooks."]
     assert (filled.id, filled.place, filled.of) == ("kettle/1", 1, 2)
-
-
-def test_profiles_are_filled_in_where_examples_show_them(group, member, single):
-    lacking = tuple(member(n, profile=None, profiled=f"u{n}/20") for n in (1, 2))
-    example = Example(query=Thing(title="A lamp"), members=lacking, answer="[User A]")
-    upstreams = made(**{"u1/20": "Cooks.", "u2/20": "Sews."})
-    whole = msgspec.structs.replace(group(2), examples=(example,))
-    lone = msgspec.structs.replace(single, examples=(example,))
-
-    [filled] = RANK.items(upstreams, Loaded(groups=(whole,)), Options())
-    assert [one.profile for one in filled.examples[0].members] == ["Cooks.", "Sews."]
-    [filled] = RATE.items(upstreams, Loaded(singles=(lone,)), Options())
-    assert [one.profile for one in filled.examples[0].members] == ["Cooks.", "Sews."]
 
 
 # Profiles.
@@ -124,45 +106,18 @@ async def test_an_empty_profile_is_asked_for_again_and_then_unreadable(at_desk):
     assert worked.outcome == Unreadable("empty")
 
 
-@pytest.mark.parametrize("stage", [COMPARE, RANK])
-async def test_nobody_is_asked_about_a_group_that_lacks_a_profile(at_desk, group, member, stage):
-    whole = group(2)
-    lacking = member(2, profile=None, profiled="u2/20")
-    item = msgspec.structs.replace(whole, members=(whole.members[0], lacking))
-
-    worked = await at_desk(stage, item, [])
-
-    assert worked.outcome == Unreadable("no_profile", "there is no profile of u2/20")
-
-
 @pytest.mark.parametrize("stage", [RATE, COMPARE, RANK])
-async def test_nobody_is_asked_where_an_example_lacks_a_profile(
-    at_desk, group, single, member, stage
-):
-    lacking = (member(1, profile=None, profiled="u1/20"), member(2))
-    example = Example(query=Thing(title="A lamp"), members=lacking, answer="[User A]")
-    item = msgspec.structs.replace(single if stage is RATE else group(2), examples=(example,))
-
-    worked = await at_desk(stage, item, [])
-
-    assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
-
-
-async def test_nobody_is_asked_about_a_user_who_lacks_a_profile(at_desk, single, member):
-    item = msgspec.structs.replace(single, member=member(1, profile=None, profiled="u1/20"))
-
-    assert (await at_desk(RATE, item, [])).outcome.cause == "no_profile"
+async def test_nobody_is_asked_where_a_profile_lacks(at_desk, group, single, member, stage):
+    lacking, item = member(1, profile=None, profiled="u1/20"), single if stage is RATE else group(2)
+    members = (lacking, member(2))
+    example = Example(query=Thing(title="A lamp"), members=members, answer="[User A]")
+    asked = {"member": lacking} if stage is RATE else {"members": members}
+    for lacks in (asked, {"examples": (example,)}):
+        worked = await at_desk(stage, msgspec.structs.replace(item, **lacks), [])
+        assert worked.outcome == Unreadable("no_profile", "there is no profile of u1/20")
 
 
 # Ratings.
-
-
-async def test_an_unreadable_answer_is_asked_for_again_as_the_next_repeat(at_desk, single):
-    worked = await at_desk(RATE, single, ["Four!", rating(7), rating(3)])
-
-    assert worked.outcome == Rated(rating=3.0, answers=(3.0,))
-    assert worked.repeats == [0, 1, 2]
-    assert len({call.key for call in worked.calls}) == 3
 
 
 @pytest.mark.parametrize(
@@ -262,26 +217,13 @@ async def test_four_users_are_sorted_and_no_question_is_asked_twice(at_desk, gro
 
     assert worked.outcome.order == (3, 1, 4, 2)
     assert worked.outcome.ranks == (2, 4, 1, 3)
-    assert len(set(tastes(worked))) == len(tastes(worked)) == 2 * len(worked.outcome.comparisons)
-    assert {users[::-1] for users in tastes(worked)} == set(tastes(worked))
+    assert len(set(tastes(worked))) == len(tastes(worked))
     assert tastes(worked) == [
         users
         for one in worked.outcome.comparisons
         for users in (f"{one.first}{one.second}", f"{one.second}{one.first}")
     ]
-    if comparing == "all_pairs":
-        assert len(tastes(worked)) == 12
-
-
-async def test_undecided_users_share_a_rank_and_the_seed_orders_them(at_desk, group):
-    outcomes = [
-        (await at_desk(COMPARE, group(3), lambda request: A, seed=seed)).outcome
-        for seed in (0, 0, *range(1, 12))
-    ]
-
-    assert {one.ranks for one in outcomes} == {(1, 1, 1)}
-    assert outcomes[0] == outcomes[1]
-    assert len({one.order for one in outcomes}) > 1
+    assert len(tastes(worked)) == 12 or comparing != "all_pairs"
 
 
 async def test_the_majority_of_samples_counts_within_each_order(at_desk, group):

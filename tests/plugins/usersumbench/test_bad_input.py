@@ -17,12 +17,9 @@ BOTH = [*rated("u", 0, 1, 2, 3, 4), *rated("v", 5, 6, 7, 8)]
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("{{ user }} {% raw %} {0} %s", "{{ user }} {% raw %} {0} %s"),
         (" two \t spaces  ", "two spaces"),
         ("bell\a and\x1b escape", "bell and escape"),
-        ("no\xa0break\xadhere", "no break here"),
         ("Amélie “quoted” [not] a list", None),
-        ("x" * 300, "x" * 300),
         ("x" * 10_000, "x" * 299 + "…"),
     ],
 )  # fmt: skip
@@ -34,22 +31,6 @@ def test_a_name_is_one_line_and_not_too_long(load_people, movielens, name, shown
     assert people.by_id["u"].past[0].name == shown
     cut = {"objects with a name that was cut to 300 characters": 1} if len(name) > 300 else {}
     assert people.notes == {"users with at least 4 activities (4,297 in the paper)": 2, **cut}
-
-
-def test_line_ends_in_a_name_are_spaces(load_people, json_lines):
-    businesses = [
-        {"business_id": f"b{n}", "name": f"Line {n}\r\nend\x0b\u2028{n}\0.", "categories": f"C{n}"}
-        for n in range(9)
-    ]
-    reviews = [
-        {"user_id": user, "business_id": f"b{movie}", "date": f"2019-01-01 00:00:0{movie}"}
-        for user, movie, _ in BOTH
-    ]
-    folder = json_lines(
-        yelp_academic_dataset_review=reviews, yelp_academic_dataset_business=businesses
-    )
-    people = load_people("yelp", folder, min_activities=4)
-    assert people.by_id["v"].past[0].name == "Line 5 end 5 ."
 
 
 def test_what_cannot_be_used_is_left_out_and_counted(load_people, movielens):
@@ -81,12 +62,10 @@ def test_the_tasks_that_follow_an_error_say_the_same(load_people, movielens):
             load_people("movielens", folder, shared=shared)
 
 
-@pytest.mark.parametrize("least", [2, 3])
-def test_a_user_with_one_activity_has_no_past(load_people, movielens, least):
-    folder = movielens([*BOTH, ("w", 1, 1)], NINE)
-    people = load_people("movielens", folder, min_activities=least)
+def test_a_user_with_one_activity_has_no_past(load_people, movielens):
+    people = load_people("movielens", movielens([*BOTH, ("w", 1, 1)], NINE), min_activities=2)
     assert set(people.by_id) == {"u", "v"}
-    assert people.notes[f"users with fewer than {least} activities, left out"] == 1
+    assert people.notes["users with fewer than 2 activities, left out"] == 1
 
 
 def test_one_user_is_enough_without_others(load_people, movielens):

@@ -37,12 +37,11 @@ def yelp(json_lines):
     return write
 
 
-def test_yelp_has_dates_and_lists_of_categories_in_a_text(load_people, yelp):
-    people = load_people("yelp", yelp(), min_activities=4)
+def test_yelp_has_dates_and_lists_of_categories_in_a_text_each_counted_once(load_people, yelp):
+    folder = yelp(categories="Bars,Food ,  Bars, ,Food")
+    people = load_people("yelp", folder, min_activities=4)
     person = people.by_id["u"]
-    assert person.past[0] == Activity(
-        moment(2018, 7, 7, 22, 9, 11), "Place 0", ("Bars", "Nightlife")
-    )
+    assert person.past[0] == Activity(moment(2018, 7, 7, 22, 9, 11), "Place 0", ("Bars", "Food"))
     assert person.future == Activity(moment(2019, 1, 3, 12), "Place 3", ("Books", "Nightlife"))
     assert people.notes == {
         "users with at least 4 activities (6,798 in the paper)": 2,
@@ -59,12 +58,6 @@ def test_businesses_of_one_name_are_one_object_in_questions(load_people, yelp):
     assert set(people.by_id) == {"u"}
     assert people.notes["users with fewer than four wrong options, left out"] == 1
     assert set(people.by_id["u"].activity.options[1:]) == {f"Place {n}" for n in range(5, 9)}
-
-
-def test_a_category_that_is_named_twice_counts_once(load_people, yelp):
-    folder = yelp(categories="Bars,Food ,  Bars, ,Food")
-    person = load_people("yelp", folder, min_activities=4).by_id["u"]
-    assert person.past[0].categories == ("Bars", "Food")
 
 
 @pytest.mark.parametrize("missing", [{"date": None}, {"categories": None}, {"categories": " , "}])
@@ -150,10 +143,5 @@ def test_several_categories_of_products_are_one_log(load_people, amazon):
         file.write_text("".join(lines[:4]))
         (folder / f"{name}Books.json").write_text("".join(lines[4:]))
     people = load_people("amazon", folder, min_activities=5)
-    assert [one.name for one in people.by_id["AU0"].past] == [
-        "Disc 0",
-        "Disc 2",
-        "Disc 4",
-        "Disc 6",
-    ]
+    assert [one.name for one in people.by_id["AU0"].past] == [f"Disc {n}" for n in (0, 2, 4, 6)]
     assert people.notes["activities in the layout of 2023"] == 10

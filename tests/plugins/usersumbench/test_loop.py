@@ -1,7 +1,9 @@
 """Algorithm 1 with a scripted verifier: what is asked, in which order, and what is recorded."""
 
+from types import SimpleNamespace
+
 import pytest
-from builders.usersumbench import segment, work
+from builders.usersumbench import options, segment, work
 from harness_usersumbench.loop import calls_of, shown
 from harness_usersumbench.records import Pair, Refined, Round
 from harness_usersumbench.stages import SEGMENT
@@ -130,14 +132,6 @@ async def test_a_summary_that_misses_the_query_is_asked_for_with_another_seed():
     assert first.seed != second.seed
 
 
-async def test_only_pairs_that_were_judged_wrong_are_corrected():
-    one = '[Status#1: "inconsistent", ReferenceAnswer#1: "Big"]'
-    worked = await work(SEGMENT, segment(), [said("Jazz"), *checked("Jazz", one), *CRIME])
-    [correction] = worked.shown("revise")
-    assert 'Answer#1: "Heat", ReferenceAnswer#1: "Big"]' in correction
-    assert "Which genre?" not in correction
-
-
 @pytest.mark.parametrize("reference", [None, "none", "None."])
 def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
     assert shown([Pair("q", "a", False, reference)], with_references=True) == (
@@ -146,7 +140,7 @@ def test_an_answer_that_nothing_supports_is_not_corrected_to_none(reference):
     )
 
 
-@pytest.mark.parametrize("calls", range(6))
+@pytest.mark.parametrize("calls", [0, 1, 5])
 async def test_a_call_that_fails_fails_the_segment(calls):
     answers = [*JAZZ, said("Crime")][:calls]
     worked = await work(SEGMENT, segment(), [*answers, CallError("bad_request", "no")])
@@ -160,15 +154,6 @@ async def test_a_summary_that_is_cut_fails_the_segment(before):
     worked = await work(SEGMENT, segment(), [*before, cut])
     assert isinstance(worked.outcome, Unreadable)
     assert worked.outcome.cause == "truncated"
-
-
-async def test_the_verifier_sees_the_activities_of_the_segment_and_the_candidate_its_time():
-    worked = await work(SEGMENT, segment(), [said("Crime"), *checked("Crime")])
-    [judged], [asked] = worked.shown("judgements"), worked.shown("segment")
-    for text in (judged, asked):
-        assert 'watched "Heat" [Crime] around Sat 05/15/2004 4PM\nwatched "Big"' in text
-    assert 'the specified time range "05/15/2004 to 06/24/2004"' in asked
-    assert ASKED.format("Crime") in judged
 
 
 # The extractor.
@@ -187,6 +172,8 @@ async def test_an_extractor_finds_entities_in_place_of_the_verifier(linker):
     worked = await work(SEGMENT, segment(), answers, extractor=linker)
     assert worked.outcome.rounds == (a_round("Crime"),)
     assert worked.asked == ["segment", "fits_query", "questions", "judgements"]
+    assert "entities.verifier" in SEGMENT.asked(options())
+    assert "entities.verifier" not in SEGMENT.asked(options(extractor=linker))
 
 
 async def test_an_extractor_of_pythons_own_is_refused():
@@ -199,9 +186,5 @@ async def test_an_extractor_of_pythons_own_is_refused():
     [(3, None, (3, 20)), (1, None, (3, 10)), (3, "m:f", (2, 16))],
 )
 def test_the_calls_of_a_segment_are_forecast(iterations, extractor, calls):
-    class Asked:
-        max_iterations = iterations
-
-    Asked.extractor = extractor
-    found = calls_of(None, Asked)
+    found = calls_of(None, SimpleNamespace(max_iterations=iterations, extractor=extractor))
     assert (found.least, found.most) == calls

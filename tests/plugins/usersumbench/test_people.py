@@ -100,15 +100,17 @@ def test_one_of_several_categories_is_right_by_chance(load_people, world):
     assert sum(places.values()) > 30
 
 
-def test_questions_depend_on_the_seed_and_the_user_alone(load_people, world):
+@pytest.mark.parametrize("distractors", ["uniform", "popularity"])
+def test_questions_depend_on_the_seed_and_the_user_alone(load_people, world, distractors):
+    asked = {"min_activities": 5, "distractors": distractors}
     *_, folder = world
-    every = load_people("movielens", folder, min_activities=5)
-    some = load_people("movielens", folder, min_activities=5, limit=7)
-    assert some.all == every.all[:7]
-    assert every.all == load_people("movielens", folder, min_activities=5).all
-    other = load_people("movielens", folder, min_activities=5, seed=1)
+    every = load_people("movielens", folder, **asked)
+    assert load_people("movielens", folder, limit=7, **asked).all == every.all[:7]
+    assert every.all == load_people("movielens", folder, **asked).all
+    other = load_people("movielens", folder, seed=1, **asked)
     assert {one.id for one in other.all} == set(every.by_id)
     assert any(one.activity != every.by_id[one.id].activity for one in other.all)
+    assert any(one.category != every.by_id[one.id].category for one in other.all)
     assert all(one.past == every.by_id[one.id].past for one in other.all)
 
 
@@ -126,24 +128,16 @@ def test_the_order_of_rows_of_different_users_changes_nothing(load_people, world
 def test_the_methods_of_a_dataset_share_its_people(load_people, world):
     *_, folder = world
     shared = {}
-    methods = ("single_step", "hierarchy_critique", "raw_timeline", "none", "other")
-    people = [
+    first, other = (
         load_people("movielens", folder, shared=shared, min_activities=5, method=method)
-        for method in methods
-    ]
-    assert all(one.all is people[0].all for one in people)
-    assert [bool(one.others) for one in people] == [False, False, False, False, True]
-    others = people[-1].others
-    assert sorted(others) == sorted(others.values()) == sorted(people[0].by_id)
-
-
-def test_tasks_with_other_options_do_not_disturb_each_other(load_people, world):
-    *_, folder = world
-    shared = {}
-    first = load_people("movielens", folder, shared=shared, min_activities=5, limit=3)
+        for method in ("single_step", "other")
+    )
+    assert other.all is first.all
+    assert not first.others
+    assert sorted(other.others) == sorted(other.others.values()) == sorted(first.by_id)
+    # Another option, and another limit, get people of their own.
     load_people("movielens", folder, shared=shared, min_activities=30, limit=3)
     again = load_people("movielens", folder, shared=shared, min_activities=5, limit=9)
-    assert again.all[:3] == first.all
     assert again.all == load_people("movielens", folder, min_activities=5, limit=9).all
 
 
@@ -171,8 +165,8 @@ def test_each_user_has_a_draw_of_its_own_among_last_activities_at_one_time(load_
     ratings = [(f"u{n}", film, 100) for n in range(60) for film in range(1, 6)]
     ratings += [("other", film, 100) for film in range(6, 11)]
     people = load_people("movielens", movielens(ratings, FIVE), min_activities=5, last="any_tied")
-    futures = Counter(one.future.name for one in people.all if one.id != "other")
-    assert set(futures) == {"M1", "M2", "M3", "M4", "M5"}
+    futures = {one.future.name for one in people.all if one.id != "other"}
+    assert futures == {"M1", "M2", "M3", "M4", "M5"}
 
 
 def test_users_without_four_wrong_options_are_left_out_and_counted(load_people, movielens):
@@ -185,33 +179,4 @@ def test_users_without_four_wrong_options_are_left_out_and_counted(load_people, 
     assert people.notes == {
         "users with at least 3 activities (4,297 in the paper)": 3,
         "users with fewer than four wrong options, left out": 2,
-    }
-
-
-def test_hierarchies_are_counted_by_how_their_pasts_are_cut(load_people, movielens):
-    day = 86_400
-    movies = [(n, f"M{n}", "ABCDEFGH"[n % 8]) for n in range(100)]
-    ratings = [("months", n, n * day) for n in range(60)]
-    ratings += [("burst", n, n) for n in range(60)] + [("short", n, n) for n in range(30)]
-    folder = movielens(ratings, movies)
-    (folder / "ratings.dat").open("a").writelines(f"v::{n}::5::1\n" for n in range(60, 100))
-    asked = {"min_activities": 30, "method": "hierarchy_critique"}
-    people = load_people("movielens", folder, **asked)
-    assert people.notes == {
-        "users with at least 30 activities (4,297 in the paper)": 4,
-        "users with several last activities at one time": 1,
-        "users whose past has segments by months": 1,
-        "users whose past has segments of equal count": 3,
-    }
-
-
-def test_the_paper_is_not_mentioned_with_the_sample(load_people):
-    people = load_people("movielens", "sample")
-    assert people.notes == {
-        "users with at least 50 activities": 100,
-        "users with fewer than 50 activities, left out": 4,
-        "users cut to their last 200 activities": 2,
-        "users with several last activities at one time": people.notes[
-            "users with several last activities at one time"
-        ],
     }

@@ -91,23 +91,3 @@ def test_a_question_without_context_is_about_a_user_all_the_same():
         "A. Heat\nB. Big\n\n"
         "Choose the most likely option. Answer with its letter and nothing else."
     )
-
-
-def test_an_empty_summary_is_shown_as_one():
-    assert rendered("predict", "predictor", **QUESTION | {"summary": ""}).startswith(
-        "This is a summary of a user's past activities:\n\n\n\nWhich movie"
-    )
-
-
-@pytest.mark.parametrize(("aspect", "words"), [("coherence", "organised"), ("relevance", "query")])
-def test_a_summary_is_rated_for_one_aspect(aspect, words):
-    text = rendered(
-        "rate", "judge", query="q", aspect=aspect, texts=["Likes tea."], labels=list("12345")
-    )
-    assert f"Rate its {aspect}: " in text
-    assert words in text
-    assert "The ratings are 1, 2, 3, 4, 5, where 1 is the worst and 5 the best." in text
-    assert text.endswith(
-        "1. Likes tea.\n\nAnswer with one line: the number of the summary, which is 1, and its "
-        'rating, such as "1. 3", and nothing else.'
-    )

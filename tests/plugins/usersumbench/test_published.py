@@ -12,17 +12,6 @@ def test_the_four_tables_are_there():
     assert examples() == {"MovieLens": 4297, "Yelp": 6798, "Amazon Review": 5046}
 
 
-def test_in_table_3_quality_has_the_highest_correlation_but_on_amazon():
-    rows = {row["metric"]: row for row in TABLES.read("correlations").dicts()}
-    best = {
-        dataset: max(rows, key=lambda metric: rows[metric][dataset])
-        for dataset in ("MovieLens", "Yelp", "Amazon Review")
-    }
-    assert best == {
-        "MovieLens": "Quality Q_s", "Yelp": "Quality Q_s", "Amazon Review": "AutoEval"
-    }  # fmt: skip
-
-
 def test_table_4_is_published_for_existing_tasks():
     found = results()
     assert len(found) == 18

@@ -103,15 +103,6 @@ def test_with_popular_wrong_options_no_rule_on_rank_or_position_is_better_than_c
         assert best < 0.22
 
 
-def test_places_in_the_order_of_popularity_do_not_depend_on_who_is_chosen(load_people):
-    every = load_people("movielens", "sample", distractors="popularity")
-    some = load_people("movielens", "sample", distractors="popularity", limit=7)
-    assert len(some.all) == 7
-    assert all(every.by_id[one.id] == one for one in some.all)
-    again = load_people("movielens", "sample", distractors="popularity", seed=1)
-    assert any(again.by_id[one.id].category != one.category for one in some.all)
-
-
 def test_wrong_options_are_what_somebody_did(load_people, movielens):
     """Two films and a genre that nobody met are in the data, and six films that somebody saw."""
     movies = [(movie, f"Film {movie} (1990)", f"Genre {movie}") for movie in range(8)]

@@ -40,11 +40,6 @@ def test_a_line_is_the_same_wherever_the_computer_stands(options, monkeypatch):
         time.tzset()
 
 
-def test_the_verb_is_the_tasks(options):
-    [line] = lines([activity(2004, 5, 15, categories=("Bars",))], options(verb="reviewed"))
-    assert line == 'reviewed "Heat (1995)" [Bars] around Sat 05/15/2004 12AM'
-
-
 def test_a_range_goes_from_the_first_day_to_the_last():
     first, last = activity(2004, 5, 15, 1), activity(2005, 1, 2)
     assert time_range([first, activity(2004, 7, 1), last]) == "05/15/2004 to 01/02/2005"

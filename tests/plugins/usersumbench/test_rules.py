@@ -2,7 +2,6 @@
 
 from random import Random
 
-import pytest
 from harness_usersumbench import rules
 from harness_usersumbench.records import Activity
 from harness_usersumbench.rendering import lines
@@ -41,18 +40,6 @@ def test_a_summary_counts_categories_and_words(options):
     ]
 
 
-@pytest.mark.parametrize("shown", ["", "watched something", '"x" [y] around'])
-def test_a_summary_of_nothing_says_so(shown):
-    text = rules.summarise({"user_activities": shown}, Random(0))
-    assert "* Most frequent in the long term: nothing" in text
-
-
-def test_names_with_marks_of_the_lines_are_read(options):
-    odd = Activity(0, '"[Rec]" [x] around Mon, again', ("Action", "Sci-Fi & Fantasy"))
-    text = rules.summarise({"user_activities": lines([odd], options())[0]}, Random(0))
-    assert "Categories: Action (1), Sci-Fi & Fantasy (1)" in text
-
-
 def test_the_verifier_finds_what_a_segment_invents_and_the_revision_leaves_it_out():
     given = {"user_activities": SEGMENT, "max_words": 200}
     summary = rules.segment(given, Chance(invents=True))
@@ -76,11 +63,6 @@ def test_the_verifier_finds_what_a_segment_invents_and_the_revision_leaves_it_ou
     assert "Opera" not in rules.revise(asked, Chance(invents=False))
     again = rules.revise(asked, Chance(invents=True))
     assert "Opera" not in again, "what was wrong is not repeated"
-
-
-def test_a_summary_without_words_fits_no_query_and_has_no_entities():
-    assert rules.fits_query({"summary": " … ", "query": "q"}, Random(0)) == "inconsistent"
-    assert rules.entities({"summary": "Fond of films.", "most": 5}, Random(0)) == "NONE"
 
 
 def test_segments_are_added_up():
@@ -126,10 +108,3 @@ def test_without_anything_the_predictor_guesses_alike_in_any_order():
     assert len(chosen) == 1
     guesses = {predict([f"{word} {n}" for word in "abcde"]) for n in range(50)}
     assert guesses == set("ABCDE")
-
-
-def test_a_part_of_a_word_is_no_match():
-    assert (
-        predict(["Warm", "Musical", "Drama", "Crime", "Western"], "Likes war and music. Crime.")
-        == "D"
-    )

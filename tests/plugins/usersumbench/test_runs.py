@@ -130,22 +130,6 @@ def test_a_judge_rates_summaries_where_the_option_asks(harness_run):
     values = {name: one.value for name, one in result.summaries[0].metrics.items()}
     assert values == {**values, "coherence": 4.0, "relevance": 2.0, "autoeval": 3.0}
     assert list(values) == metrics
-    rated = harness_run(
-        "usersum_movielens", model=ScriptedModel(answer), judge=ScriptedModel(judge, name="judge"),
-        set={"autoeval": True}, limit=4,
-    )  # fmt: skip
-    # Marks change no other number.
-    assert rated.summaries[0].not_comparable_because == ("bundled sample data", "--limit 4")
-
-
-def test_a_record_has_the_activities_of_its_question_in_the_prompt_alone(harness_run):
-    result = harness_run("usersum_movielens_raw", model=ScriptedModel("A"), limit=2)
-    [journal] = (result.folder / "usersum_movielens_raw").glob("?-predict.jsonl")
-    for line in map(json.loads, journal.read_text().splitlines()):
-        [call] = line["calls"]
-        lines = [one for one in call["messages"][-1]["content"].splitlines() if "around" in one]
-        assert len(lines) == line["item"]["history"] >= 49
-        assert line["item"]["shown"] == []
 
 
 def test_a_predictor_may_be_unreadable_as_the_candidate_may_and_a_judge_may_not(harness_run):

@@ -27,15 +27,12 @@ def sizes(segments):
 @pytest.mark.parametrize(
     ("counts", "merged"),
     [
-        ((20, 20), [20, 20]),
         ((19, 1, 20), [20, 20]),
         ((5, 5, 5, 5, 30), [20, 30]),
         ((10, 30, 10, 10), [40, 20]),
         ((20, 20, 19), [20, 39]),
         ((20, 1), [21]),
-        ((3,), [3]),
         ((5, 0, 0, 15, 25, 3, 0, 16), [20, 25 + 19]),
-        ((199, 20), [199, 20]),
     ],
 )
 def test_months_are_merged_forward_and_a_small_tail_joins_the_one_before(counts, merged):
@@ -56,12 +53,9 @@ def test_months_are_those_of_utc_and_of_their_year():
     ("count", "parts"),
     [
         (199, [49, 50, 50, 50]),
-        (80, [20, 20, 20, 20]),
         (79, [26, 26, 27]),
         (59, [29, 30]),
-        (40, [20, 20]),
         (39, [39]),
-        (1, [1]),
     ],
 )
 def test_parts_are_equal_and_large_enough(count, parts):
@@ -71,18 +65,12 @@ def test_parts_are_equal_and_large_enough(count, parts):
     assert [one for segment in found for one in segment] == past
 
 
-def test_one_huge_month_is_cut_by_count(options):
-    found = segmented(months(180), options())
-    assert (found.by, sizes(found.segments)) == ("count", [45, 45, 45, 45])
-
-
-def test_several_months_are_not_cut_further(options):
-    found = segmented(months(160, 20), options())
-    assert (found.by, sizes(found.segments)) == ("months", [160, 20])
-
-
-def test_equal_counts_can_be_asked_for(options):
+def test_a_past_without_months_to_divide_it_is_cut_by_count_or_if_asked(options):
     asked = options(segmenting="count", segments=3, min_segment_activities=10)
-    found = segmented(months(20, 20, 20), asked)
-    assert (found.by, sizes(found.segments)) == ("count", [20, 20, 20])
-    assert segmented(months(30, 30), options()).by == "months"
+    for past, given, by, cut in (
+        (months(180), options(), "count", [45, 45, 45, 45]),
+        (months(160, 20), options(), "months", [160, 20]),
+        (months(20, 20, 20), asked, "count", [20, 20, 20]),
+    ):
+        found = segmented(past, given)
+        assert (found.by, sizes(found.segments)) == (by, cut)

@@ -77,10 +77,14 @@ def proxies(kept):
     return [kept("ada", own, setting=setting) for setting, own in fits.items()]
 
 
-def test_boxes_keep_prompts_without_history_apart(proxies):
+def test_boxes_by_proxy_and_history_keep_prompts_without_history_apart(proxies):
     report = boxes.run(proxies, None)
     by_proxy, by_history = map(boxed, report.figures[0].figures)
     assert [*by_proxy] == ["H of the target", "ada", "random"]
+    assert boxed(report.figures[1].figures[1]) == {
+        "H of the target": {"(Def)": (2.5,), "1": (1.0,), "3": (2.0, 3.0)},
+        "ada": {"(Def)": (3.0,), "1": (1.1,), "3": (2.2,)},
+    }
     assert by_proxy["H of the target"] == {
         "no proxy (Def)": (3.5,), "no proxy": (1.5,), "age (Def)": (2.5,), "age": (1.0, 2.0, 3.0),
         "gender (Def)": (2.0,), "gender": (1.0,),
@@ -90,23 +94,6 @@ def test_boxes_keep_prompts_without_history_apart(proxies):
         "(Def)": (2.0, 2.5, 3.5), "1": (1.0, 1.0), "3": (1.5, 2.0, 3.0),
     }  # fmt: skip
     assert by_history["ada"]["(Def)"] == pytest.approx((2.6, 3.0, 4.2))
-
-
-def test_each_model_and_random_have_a_figure_of_each_proxy_by_history(proxies):
-    report = boxes.run(proxies, None)
-    assert [figure.title for figure in report.figures] == [
-        "Movies: cross-entropy by proxy and by history",
-        "Movies, ada: cross-entropy of each proxy by history",
-        "Movies, random: cross-entropy of each proxy by history",
-    ]
-    none, age, gender = report.figures[1].figures
-    assert [figure.title for figure in (none, age, gender)] == [
-        "Movies, no proxy", "Movies, age", "Movies, gender",
-    ]  # fmt: skip
-    assert boxed(age) == {
-        "H of the target": {"(Def)": (2.5,), "1": (1.0,), "3": (2.0, 3.0)},
-        "ada": {"(Def)": (3.0,), "1": (1.1,), "3": (2.2,)},
-    }
 
 
 def test_the_table_of_boxes_has_their_medians(proxies):

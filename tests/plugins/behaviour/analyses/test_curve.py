@@ -12,7 +12,6 @@ from harness_behaviour.curve import (
     WINDOW,
     Curve,
     NoCurve,
-    Resampled,
     curve_of,
     edges_of,
     resampled,
@@ -119,14 +118,6 @@ def test_an_interval_holds_its_own_point_where_most_bins_hold_one_prompt():
         curve = curve_of(entropy, cross, edges_of(entropy))
         drawn = resampled(entropy, cross, edges_of(entropy), seed=0, draws=300)
         assert drawn.low <= curve.lowest <= drawn.high
-
-
-def test_a_verdict_needs_as_many_resamples_as_the_interval_holds():
-    curve = curve_of(spread(400), bowl(spread(400), 2.0), edges_of(spread(400)))
-    for inside, agrees in ((0.95, True), (0.949, False)):
-        shares = {"left": 1 - inside, "inside": inside, "right": 0.0}
-        drawn = Resampled(low=1.0, high=3.0, shares=shares, confidence=0.95)
-        assert drawn.agrees(curve) == agrees
 
 
 def test_a_slope_is_that_of_least_squares():

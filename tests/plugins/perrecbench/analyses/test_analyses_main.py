@@ -2,7 +2,7 @@
 
 import pytest
 from harness_perrecbench.analyses.grid import next_to
-from harness_perrecbench.analyses.tables import COMPARABLE, TWO_TAUS, TableOptions, main
+from harness_perrecbench.analyses.tables import TableOptions, main
 from harness_perrecbench.paper import CELLS
 
 from harness import HarnessError
@@ -37,16 +37,6 @@ def test_cells_are_means_with_unreadable_groups_counted_0_and_the_average_is_of_
         ("ada", "unreadable", 1, 0, None),
         ("ada", "ptc", pytest.approx(6 / 8), -1.0, pytest.approx(-1 / 8)),
     )
-
-
-def test_both_definitions_have_a_table_and_one_sentence_tells_them_apart(kept):
-    found = {"i1": {"ptc": 1.0, "ptc_published": 0.5}, "i2": {"ptc": 0.0, "ptc_published": -1.0}}
-    report = main([kept("ada", found, level="medium")], TableOptions())
-    ours, theirs = report.sheets[:2]
-    assert (ours.title[:4], theirs.title[:14]) == ("ptc,", "ptc_published,")
-    assert (rows_of(ours)["ada"][0], rows_of(theirs)["ada"][0]) == (0.5, -0.25)
-    assert report.notes == (TWO_TAUS, COMPARABLE)
-    assert TWO_TAUS.count(".") == 1
 
 
 def test_a_cell_of_which_too_many_groups_are_unreadable_is_not_shown_nor_is_its_average(kept):
@@ -91,8 +81,6 @@ def test_all_nine_cells_stand_in_the_order_of_table_1_beside_its_nearest_rows(ke
 @pytest.mark.parametrize(
     ("tail", "beside"),
     [
-        # .13 above and .10 below, Qwen 14B, which is next of all too.
-        ("plain", ["QWEN2.5-32B-IT", "QWEN2.5-72B-IT", "ada", "QWEN2.5-14B-IT"]),
         # .14 twice, of which Haiku's cells sum up to 1.22 and Llama 405B's to 1.29; none below.
         # Gemma 27B, at .08, was asked with it at medium alone.
         ("dot", ["CLAUDE-3.5-HAIKU", "QWEN2.5-72B-IT", "ada", "QWEN2.5-14B-IT"]),
@@ -130,22 +118,11 @@ def test_a_published_row_of_the_very_same_average_stands_above(kept):
     assert [row[0] for row in theirs.rows][:2] == ["published: CLAUDE-3.5-SONNET", "ada"]
 
 
-def test_neighbours_of_an_average():
-    assert [*next_to(0.5, "older")] == ["GPT-4o-MINI", "CLAUDE-3.5-SONNET"]
-    assert [*next_to(-0.5, "older")] == ["GPT-4o-MINI", "MINISTRAL-8B-IT"]
-    # .15 three times: both GPT-4o sum up to 1.30, Mistral Large to 1.31. .14 below: the highest
-    # sums are Llama 405B's 1.29 and Llama 70B's 1.25.
-    _, above, below = next_to(0.145, "now").values()
-    assert (above.average.value, sum(above.cells.values())) == (0.15, pytest.approx(1.30))
-    assert below.names == ("published: LLAMA-3.1-405B-IT",)
-
-
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
         ({"because": ("bundled sample data",)}, "bundled sample data"),
         ({"because": ("--limit 200",), "limit": 200}, "--limit 200"),
-        ({"strict": True}, "different settings: strict"),
         ({"profile": "none", "shots": 3}, "different settings: without profile, 3 shots"),
         (
             {"prompts": {"rate.candidate": "mine.j2"}, "because": ("own prompts: rate.candidate",)},
@@ -157,19 +134,6 @@ def test_no_published_row_stands_beside_what_was_asked_otherwise(kept, more, rea
     theirs = main(nine(kept, "ada", 0.105, **more), TableOptions()).sheets[1]
     [row] = theirs.rows
     assert theirs.notes[-1] == f"no published rows next to {row[0]}: {reason}"
-
-
-def test_models_stand_by_average_among_their_neighbours_and_others_below(kept):
-    tasks = [
-        *nine(kept, "low", 0.03),
-        *nine(kept, "high", 0.16),
-        *nine(kept, "odd", 0.9, strict=True),
-    ]
-    theirs = main(tasks, TableOptions()).sheets[1]
-    assert [row[0].removeprefix("published: ") for row in theirs.rows] == [
-        "CLAUDE-3.5-SONNET", "high", "MISTRAL-LARGE-123B-IT", "DEEPSEEK-V3-671B",
-        "LLAMA3.1-8B-IT", "low", "MINISTRAL-8B-IT", "odd, strict",
-    ]  # fmt: skip
 
 
 def test_baselines_stand_in_the_same_layout_once_for_all_models(kept):
@@ -207,8 +171,6 @@ SAME = {"origin": "folder", "tables": {"histories": {"fingerprint": "a"}}}
     "more",
     [
         {"data": {**SAME, "tables": {"histories": {"fingerprint": "b"}}}},
-        {"data": {**SAME, "tables": {**SAME["tables"], "items": {"fingerprint": "b"}}}},
-        {"data": {**SAME, "origin": "sample"}},
         {"limit": 5},
         {"revision": "2"},
     ],
@@ -220,21 +182,6 @@ def test_tasks_of_other_data_make_another_row(kept, more):
     assert [row[0] for row in rows] == [
         "ada one", "ada two",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("more", "setting"),
-    [
-        ({"sampling": {"temperature": 0.0, "max_tokens": 800}}, "temperature 0"),
-        ({"asked": {"sampling": {"top_p": 0.9}}}, "top p 0.9"),
-        ({"sampling": {"temperature": 0.1, "max_tokens": 64}}, "max tokens 64"),
-    ],
-)
-def test_tasks_asked_with_other_sampling_make_another_row_that_says_so(kept, more, setting):
-    easy = kept("ada", {"i1": 1.0}, sampling={"temperature": 0.1, "max_tokens": 800})
-    hard = kept("ada", {"i1": 0.5}, level="hard", **more)
-    rows = main([easy, hard], TableOptions()).sheets[0].rows
-    assert [row[0] for row in rows] == ["ada", f"ada, {setting}"]
 
 
 def test_how_far_models_follow_the_averages_is_over_what_could_be_read(kept):
@@ -250,25 +197,6 @@ def test_how_far_models_follow_the_averages_is_over_what_could_be_read(kept):
     assert ours.notes[-1] == "ada, easy: 7 of 8 groups have a label"
 
 
-def test_what_is_hidden_as_unreadable_is_not_told_of_the_averages_either(kept):
-    found = {"i1": {"ptc": 1.0, "ptc_published": 1.0, "like_higher_average": 1.0}}
-    failed = {**found, "i2": {"like_higher_average": 1.0}, "i3": "rate/no_json"}
-    # One of seven has no ptc, which hides nothing; of the agreements one of two is missing.
-    few = {f"i{number}": {"ptc": 1.0, "ptc_published": 1.0} for number in range(6)}
-    few |= {"i1": found["i1"], "i6": "rank/no_json"}
-    tasks = [
-        kept("ada", found, ask="pointwise"),
-        kept("ada", failed, ask="listwise"),
-        kept("ben", {"i1": found["i1"]}, ask="pointwise"),
-        kept("ben", {"i1": found["i1"]}, ask="listwise"),
-    ]
-    like = main(tasks, TableOptions()).sheets[3]
-    assert like.columns == ("model", "easy point", "easy list", "avg. of 2")
-    assert like.rows == (("ada", 1.0, None, None), ("ben", 1.0, 1.0, 1.0))
-    assert like.notes == ("ada: cells with more than 15% unreadable are not shown",)
-    assert main([kept("cleo", few)], TableOptions()).sheets[3].rows == (("cleo", None),)
-
-
 def test_groups_without_any_label_leave_the_agreement_with_averages(kept):
     found = {"i1": {"like_higher_average": 1.0}, "i2": {"like_higher_average": 0.0}}
     ours, theirs, baselines, like, without = main([kept("ada", found)], TableOptions()).sheets
@@ -277,60 +205,6 @@ def test_groups_without_any_label_leave_the_agreement_with_averages(kept):
     assert (theirs.rows, baselines.rows) == ((("ada",),), ())
     assert like.rows == (("ada", 0.5, 0.5),)
     assert without.rows == (("ada", "unreadable"),)
-
-
-FIRST, SECOND = "20261120T205058-ada-fd1f5ab6", "20261121T101112-ada-0badcafe"
-
-
-def test_rows_are_called_by_model_and_setting_and_by_the_end_of_the_run_where_these_repeat(kept):
-    tasks = [
-        kept("ada", {"i1": 1.0}, run=FIRST, label=f"ada {FIRST}"),
-        kept("ada", {"i1": 1.0}, run=FIRST, label=f"ada {FIRST}", profile="none"),
-        kept("ada", {"i1": 1.0}, run=SECOND, label=f"ada {SECOND}", profile="none", seed=1),
-    ]
-    assert [row[0] for row in main(tasks, TableOptions()).sheets[0].rows] == [
-        "ada", "ada fd1f5ab6, without profile", "ada 0badcafe, without profile",
-    ]  # fmt: skip
-
-
-def test_runs_whose_names_end_alike_are_called_by_the_times_of_their_names(kept):
-    again = "20261122T000000-ada-fd1f5ab6"
-    tasks = [kept("ada", {"i1": 1.0}, run=name) for name in (FIRST, again)]
-    assert [row[0] for row in main(tasks, TableOptions()).sheets[0].rows] == [
-        f"ada {FIRST.partition('-')[0]}", "ada 20261122T000000",
-    ]  # fmt: skip
-
-
-def test_variants_are_rows_named_with_what_differs(kept):
-    ways = [
-        {"profile": "no_text"},
-        {"split": "held_out"},
-        {"thought": True, "samples": 5},
-        {"domain": "books", "tokens": "words"},
-        {"comparing": "all_pairs", "behaviours": 3},
-    ]
-    tasks = [kept("ada", {"i1": 1.0}, **way) for way in ways]
-    assert [row[0] for row in main(tasks, TableOptions()).sheets[0].rows] == [
-        "ada, without profile text",
-        "ada, held-out groups",
-        "ada, chain of thought, 5 samples",
-        "ada, domain books, tokens words",
-        "ada, comparing all pairs",
-    ]
-
-
-def test_tables_1_and_3_stand_below_whole(kept):
-    table_1, tuning = main([kept("ada", {"i1": 1.0})], TableOptions(published=True)).sheets[5:]
-    assert table_1.title.startswith("Published, Table 1: main results")
-    assert len(table_1.rows) == 19
-    assert table_1.rows[-1] == (
-        "GPT-4o", "proprietary", 0.25, 0.29, 0.27, 0.10, 0.07, 0.11, 0.08, 0.07, 0.06, 0.15,
-    )  # fmt: skip
-    assert tuning.columns[:2] == ("base", "training")
-    assert tuning.rows[1] == (
-        *("LLAMA-3.1-8B-IT", "POINTWISE ONLY"),
-        *(0.13, 0.21, None, 0.18, 0.0, None, 0.11, 0.03, None, None),
-    )
 
 
 def test_rating_tasks_are_passed_over_and_are_not_enough(kept):

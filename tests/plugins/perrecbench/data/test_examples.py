@@ -107,43 +107,35 @@ def test_examples_of_lists_are_held_out_groups_with_the_order_of_their_users(fol
     assert shown == {"dan": {"b"}, "cid": {"a", "x"}}
 
 
+@pytest.fixture
+def medium(publish):
+    """A group of three, and twenty held-out ones in which Dan likes a thing most, then Eve."""
+    held = {f"x{n}": [[("cid", 1, -1.0), ("dan", 2, 1.0), ("eve", 1, 0.0)]] for n in range(20)}
+    groups = {"q": [[*GROUP, ("fay", 16, 0.0)]]}
+    people = {**PEOPLE, "fay": PEOPLE["ann"]}
+    return publish(people, level="medium", groups=groups, held_out=held)
+
+
 @pytest.mark.parametrize(
-    ("style", "answer"),
-    [
-        ("corrected", '{"predicted_ranking": [2, 3, 1]}'),
-        ("published", '{"predicted_ranking": [3, 1, 2]}'),
-    ],
+    ("style", "answer"), [("corrected", "[2, 3, 1]"), ("published", "[3, 1, 2]")]
 )
 def test_the_published_style_tells_ranks_where_an_order_is_asked_for(
-    publish, load_data, style, answer
+    medium, load_data, style, answer
 ):
-    # The second user likes it most, then the third, then the first.
-    held = {"x": [[("cid", 1, -1.0), ("dan", 2, 1.0), ("eve", 1, 0.0)]]}
-    people = {**PEOPLE, "fay": PEOPLE["ann"]}
-    folder = publish(
-        people, level="medium", groups={"q": [[*GROUP, ("fay", 16, 0.0)]]}, held_out=held
-    )
     options = {"ask": "listwise", "level": "medium", "profile": "none", "shot_style": style}
-    [group] = load_data(folder, shots=1, **options).groups
-    assert group.examples[0].answer == answer
+    [group] = load_data(medium, shots=1, **options).groups
+    assert group.examples[0].answer == f'{{"predicted_ranking": {answer}}}'
 
 
-def test_examples_of_pairs_show_two_users_and_name_the_stronger_preference(publish, load_data):
-    held = {f"x{n}": [[("cid", 1, -1.0), ("dan", 2, 1.0), ("eve", 1, 0.0)]] for n in range(20)}
-    people = {**PEOPLE, "fay": PEOPLE["ann"]}
-    folder = publish(
-        people, level="medium", groups={"q": [[*GROUP, ("fay", 16, 0.0)]]}, held_out=held
-    )
+def test_examples_of_pairs_show_two_users_and_name_the_stronger_preference(medium, load_data):
     options = {"ask": "pairwise", "level": "medium", "profile": "none"}
-    [group] = load_data(folder, shots=20, **options).groups
+    [group] = load_data(medium, shots=20, **options).groups
     strongest_first = ["dan", "eve", "cid"]
     shown = {tuple(user.id for user in one.members): one.answer for one in group.examples}
-    assert shown == {
-        users: "[User A]" if strongest_first.index(users[0]) < strongest_first.index(users[1])
-        else "[User B]"
-        for users in shown
-    }  # fmt: skip
     assert len(shown) == 6
+    for (first, second), answer in shown.items():
+        right = strongest_first.index(first) < strongest_first.index(second)
+        assert answer == ("[User A]" if right else "[User B]")
 
 
 def test_no_example_is_about_the_query_or_of_a_user_who_is_asked_about(publish, load_data):

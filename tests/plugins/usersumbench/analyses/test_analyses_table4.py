@@ -1,9 +1,7 @@
 """Table 4 from runs written by hand."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
-import msgspec
 import pytest
 from harness_usersumbench.analyses.results import SETTING, by_data, table_values
 from harness_usersumbench.analyses.table4 import increment, main
@@ -96,11 +94,7 @@ def test_the_share_of_checks_that_could_not_be_read_stands_in_the_row_of_the_ver
     assert any(note.startswith("unread %: ") for note in sheet_of(report, "Table 4").notes)
     older = main([single(), refined()], None)
     assert rows(older, "Table 4")["hierarchy_critique"][-1] is NOTHING
-
-
-def test_what_runs_differ_in_is_said(single):
-    said = "runs differ in the order of options alone, unless the predictor has a temperature above"
-    assert said in sheet_of(main([single()], None), "Table 4").notes[0]
+    assert not any(note.startswith("unread %: ") for note in sheet_of(older, "Table 4").notes)
 
 
 @pytest.mark.parametrize("row", TABLES.read("methods").dicts(), ids=str)
@@ -114,14 +108,6 @@ def test_without_single_step_or_with_one_run_there_is_no_increment_or_deviation(
     table = rows(main([alone], None), "Table 4")
     assert table["hierarchy_critique"][:4] == (2, 0.5, NOTHING, NOTHING)
     assert increment(0.5, 0.0) is NOTHING
-
-
-def test_a_method_whose_summaries_all_failed_has_no_values(single, kept, user):
-    failed = kept("ada", {"u1": user(summary=None)}, method="hierarchy_critique")
-    report = main([single(), failed], None)
-    assert rows(report, "Table 4")["hierarchy_critique"] == (0, *(NOTHING,) * 8, 0, NOTHING)
-    assert rows(report, "Questions")["hierarchy_critique"][:6] == (0, *(NOTHING,) * 5)
-    assert not [sheet for sheet in report.sheets if sheet.title.startswith("Methods on")]
 
 
 def test_contexts_have_no_words_and_baselines_no_model(single, kept, user):
@@ -153,13 +139,6 @@ def test_users_without_a_summary_or_a_decision_are_counted_by_cause(kept, user):
     assert questions[5] == pytest.approx(100 * 3 / 16)
 
 
-def test_what_a_run_notes_of_a_method_stands_below_its_row(single):
-    note = "2 of 3 summaries have fewer than ten words: the fewer, the higher is IDM"
-    task = single()
-    noted = replace(task, summary=msgspec.structs.replace(task.summary, notes=(note,)))
-    assert sheet_of(main([noted], None), "Table 4").notes[-1] == f"single_step: {note}"
-
-
 def test_qm_is_the_number_of_the_results_where_unread_answers_decide(kept, user):
     # u1 has Q_s 1 in one run, the others undecided; u2 has 0, 0 and 1: the users have 1 and 1/3.
     answers = {"u1": ("1110", "11??", "11??"), "u2": ("0000", "0000", "1110")}
@@ -178,11 +157,6 @@ def test_a_good_summary_costs_the_calls_and_tokens_of_all(single, refined, use):
     # 2/3 + 2/3 good ones for 2 calls and 120 tokens; 2 for 32 and 910.
     assert table["single_step"][6:] == pytest.approx((2, 120, 4 / 3, 1.5, 90))
     assert table["hierarchy_critique"][6:] == pytest.approx((32, 910, 2, 16, 455))
-
-
-def test_tokens_that_nobody_reported_are_no_number(single, use):
-    table = rows(main([single(uses={"summarise": [use(2, None, 20)]})], None), "Questions and cost")
-    assert table["single_step"][6:] == (2, NOTHING, pytest.approx(4 / 3), 1.5, NOTHING)
 
 
 def test_methods_are_compared_on_the_users_of_both(single, kept, user):
@@ -242,12 +216,6 @@ def test_what_is_not_as_in_the_paper_is_said_and_has_no_difference(single, chang
     sheet = sheet_of(main([single(**changes)], None), "Ours and the published")
     assert {row[6] for row in sheet.rows} == {NOTHING}
     assert sheet.notes[0] == f"single_step: not comparable: {reason}"
-
-
-def test_the_model_of_each_role_is_named(single, refined):
-    tasks = [single(), refined(roles={"predictor": "ada", "verifier": "vera"})]
-    note = "roles: candidate ada, predictor ada, verifier vera; in the paper one model plays all"
-    assert note in sheet_of(main(tasks, None), "Table 4").notes
 
 
 def test_tasks_share_a_table_if_one_predictor_answered(single, refined):

@@ -40,13 +40,3 @@ def test_changed_code_under_an_old_version_is_told(tmp_path, pin):
     [line] = pin("interests", file).out.splitlines()
     assert line.startswith("stages of interests/name changed and is still version 1: raise its")
     assert line.endswith("keep the version. Pinned")
-
-
-def test_pins_that_cannot_be_read_are_not_written_over(tmp_path, pin):
-    file = tmp_path / "versions.json"
-    file.write_text('{"respondents": 3}')
-    failed = pin("interests", file)
-    assert failed.code == 2
-    assert str(file) in failed.err
-    assert "Expected `object`, got `int`" in failed.err
-    assert file.read_text() == '{"respondents": 3}'

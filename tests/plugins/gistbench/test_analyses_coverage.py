@@ -79,14 +79,6 @@ def test_the_share_of_categories_that_hold_most_interests(kept, judged, taxonomy
     assert sheet.rows == (("first", 10, 12.5, 25.0, 37.5, pytest.approx(0.675)),)
 
 
-@pytest.mark.parametrize(
-    ("counts", "size", "gini"),
-    [((4, 3, 2, 1), 4, 0.25), ((4,), 4, 0.75), ((2, 2, 2, 2), 4, 0.0), ((3, 1), 2, 0.25)],
-)
-def test_gini_coefficients(counts, size, gini):
-    assert coverage.gini(counts, size) == pytest.approx(gini)
-
-
 def test_the_curve_is_cumulated_from_the_largest_category(kept, judged, taxonomy):
     named = (judged("a", 1), judged("b", 1), judged("c", 1), judged("d", 2))
     [figure] = coverage.concentration(

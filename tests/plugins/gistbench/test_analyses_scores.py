@@ -3,7 +3,6 @@
 import pytest
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.scores import scores as run
-from harness_gistbench.records import Options as Settings
 
 from harness import HarnessError
 
@@ -116,13 +115,6 @@ def test_force_takes_such_runs_in_and_says_so(first, second, kept, judged):
     )
 
 
-def test_runs_with_other_thresholds_are_told_apart(first, second, kept, judged):
-    strict = Settings(verification=Settings().verification.__class__(min_explicit_positive=3))
-    other = kept("third", {"u1": ()}, options=strict)
-    [*_, note] = run([first, second, other], TableOptions()).notes
-    assert "option verification.min_explicit_positive 3 against 2" in note
-
-
 def test_the_published_tables_stand_below_in_the_same_form(first):
     _, _, scores, parts, _ = run([first], TableOptions(published=True)).sheets
     assert scores.columns[:3] == ("model", "synthetic IG F1", "synthetic IS")
@@ -141,11 +133,3 @@ def test_no_run_left_is_an_error_that_says_why(kept, monkeypatch):
     with pytest.raises(HarnessError) as error:
         run([kept("first", {"u1": ()})], TableOptions())
     assert "its candidate is the judge" in str(error.value)
-
-
-def test_a_model_with_several_runs_has_a_row_for_each(kept):
-    again = [
-        kept("first", {"u1": ()}, run=name, label=f"first ({name})") for name in ("one", "two")
-    ]
-    rows = run(again, TableOptions()).sheets[0].rows
-    assert [row[0] for row in rows] == ["first (one)", "first (two)"]

@@ -74,9 +74,3 @@ def test_another_model_does_not_enter_the_oracle(sizes, kept, judged):
     alone, among = run(sizes, WindowOptions()), run([*sizes, other], WindowOptions())
     assert among.sheets[0] == alone.sheets[0]
     assert among.sheets[1].title == "synthetic: n by window size"
-
-
-def test_runs_of_one_size_are_told_apart_by_their_names(sizes, kept):
-    again = kept("m", {"u1": ()}, run="again", options=Settings(window=50))
-    sheet = run([*sizes, again], WindowOptions()).sheets[0]
-    assert sheet.columns == ("engagements a prompt", "50 (small)", "50 (again)", "100")

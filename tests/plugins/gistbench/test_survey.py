@@ -1,9 +1,7 @@
-import dataclasses
 import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from builders.texts import write_csv
 from harness_gistbench.analyses.survey import OutsideOptions, SurveyOptions, outside, survey
@@ -176,21 +174,6 @@ def test_figures_of_none_of_the_models_are_refused(ranked, tmp_path):
         outside(ranked, OutsideOptions(figures=figures, column="Elo"))
     assert "found:    gpt" in str(told.value)
     assert "vllm:org/Model-0" in str(told.value)
-
-
-def seeded(task: Any, seed: int) -> Any:
-    """The same run as if it had been asked with another seed."""
-    return dataclasses.replace(task, manifest=msgspec.structs.replace(task.manifest, seed=seed))
-
-
-def test_a_run_that_was_asked_otherwise_enters_no_survey_unless_forced(tasks, stated, kept):
-    odd = seeded(kept("odd", {"u1": [interest("Manga", ANIME, 4)]}), 7)
-    report = survey([*tasks, odd], SurveyOptions(stated=stated))
-    assert list(rows_of(report.sheets[1])) == ["a", "b", "c"]
-    assert report.notes[-1] == "gist_synthetic: odd is left out: seed 7 against 0"
-    forced = survey([*tasks, odd], SurveyOptions(stated=stated, force=True))
-    assert list(rows_of(forced.sheets[1])) == ["a", "b", "c", "odd"]
-    assert "odd is taken in by force: seed 7 against 0" in forced.notes[-1]
 
 
 def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_path):

@@ -176,6 +176,8 @@ def test_too_few_people_are_refused_with_what_there_is(log, tmp_path):
         run(settings(log, tmp_path / "out", least_people=13))
     assert "20 clusters; 24 of 24 people" in error.value.found
     assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
+        settings(log, tmp_path, most_people=3)
 
 
 def test_a_folder_that_holds_data_is_left_as_it_is(log, made, tmp_path):
@@ -220,8 +222,3 @@ def test_an_embedder_may_give_the_vectors_in_place_of_a_function(log, tmp_path):
         run(settings(log, tmp_path / "new", embedding="hashing:dimension=32", **chosen))
     with pytest.raises(UsageError, match="the function that --embedding names"):
         run(settings(log, tmp_path / "new", embedding="hash:words", **chosen))
-
-
-def test_at_most_fewer_people_than_at_least_is_refused(log, tmp_path):
-    with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
-        settings(log, tmp_path, most_people=3)

@@ -170,16 +170,12 @@ def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
     assert read_manifest(tmp_path / "out").options["catalog_sample"] == 20  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [("nan", "not finite"), ("long", "length 2 for"), ("fewer", "15 x 8")],
-)
-def test_vectors_that_cannot_be_used_are_refused(tmp_path, scripted, wrong, said):
+def test_vectors_that_cannot_be_used_are_refused(tmp_path, scripted):
     data = write_curated(tmp_path / "data", titles_of(16))
-    scripted(wrong=wrong)
+    scripted(wrong="fewer")
     with pytest.raises(ModelError) as caught:
         indexed(data, tmp_path / "out")
-    assert said in str(caught.value) and "test:scripted" in str(caught.value)
+    assert "15 x 8" in str(caught.value) and "test:scripted" in str(caught.value)
     scripted()
     indexed(data, tmp_path / "out")
     assert len(read_titles(tmp_path / "out")) == 16

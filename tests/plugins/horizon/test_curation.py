@@ -101,17 +101,6 @@ def test_a_history_is_ordered_by_time_category_and_row(made, user):
     assert [item for item, _ in made["histories"][user]] == HISTORIES[user]
 
 
-def test_titles_are_cleaned_and_the_first_file_by_name_counts(made):
-    assert made["items"] == {
-        "b1": ("Book one", "Books"),
-        "b2": ("Book two", "Books"),
-        "g1": ("Game one", "Games"),
-        "g2": ("Game two", "Games"),
-        "shared": ("Of books", "Books"),
-        "t1": ("Toy one", "Toys"),
-    }
-
-
 def test_all_of_it_is_what_plain_dictionaries_give(made):
     assert_equal(made, expected(REVIEWS, TITLES))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from builders.horizon import TAU, built, settings_of, write_log
 from harness_horizon.curation import build, describe
@@ -74,16 +72,3 @@ def test_a_folder_that_is_not_complete(tmp_path):
     with pytest.raises(DataError, match="no complete build") as error:
         describe.run(describe.Settings(data=tmp_path / "out"))
     assert error.value.found == "4 finished parts"
-
-
-def test_both_tools_are_commands(tmp_path, capsys):
-    from harness.cli.main import main
-
-    write_log(tmp_path, REVIEWS, TITLES)
-    folders = [f"--{one}={tmp_path / one}" for one in ("reviews", "meta", "out")]
-    more = ["--memory", "2GB", "--least_items", "1", "--validation", "2019", "--json"]
-    assert main(["data", "horizon", *folders, *more]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["report"]["sheets"][0]["rows"][0] == ["read", 24]
-    assert main(["data", "horizon-describe", "--data", str(tmp_path / "out"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tool"] == "horizon-describe"

@@ -28,9 +28,7 @@ def texts(reply, read=READ):
     [
         (WHOLE, "strict"),
         (json.dumps({"guideline": 'likes "queries"', "queries": TEN}), "strict"),
-        (json.dumps({"guideline": ["a", "b"], "queries": TEN}), "strict"),
         (json.dumps({"search_queries": TEN, "n": 10}), "strict"),
-        (json.dumps({"Searches": TEN}), "strict"),
         (json.dumps({"queries": [{"query": one} for one in TEN]}), "strict"),
         (json.dumps(TEN), "strict"),
         (f"```json\n{WHOLE}\n```", "fenced"),
@@ -61,10 +59,6 @@ def test_a_cut_in_another_field_takes_nothing_from_the_list():
     assert texts(reply)[0] == ["a", "b"]
 
 
-def test_nine_of_ten_are_kept():
-    assert texts(json.dumps({"queries": TEN[:9]})) == (TEN[:9], "strict")
-
-
 @pytest.mark.parametrize(
     "reply",
     ['{"queries": ["queries", "Queries:", "a", "", " "]}', 'queries: "queries", "a"',
@@ -82,8 +76,7 @@ def test_without_json_the_whole_texts_in_quotation_marks_behind_the_name_count()
 @pytest.mark.parametrize(
     "reply",
     ["I cannot do this.", '{"queries": []}', '{"queries":', '{"queries": ["an unfinished',
-     '{"guideline": "people who like pots"}', '{"guideline": "people wh', '{"queries": [1, null]}',
-     "queries", '{"queries": ["queries"]}'],
+     '{"guideline": "people wh', '{"queries": [1, null]}', '{"queries": ["queries"]}'],
 )  # fmt: skip
 def test_a_reply_without_any_is_unreadable(reply):
     found = READ(reply)

@@ -19,23 +19,6 @@ def the_one(findings, check):
     return text
 
 
-RANKED = """    tries=2,
-)
-
-
-def ranked(records, options):
-    from harness import Score
-
-    for place, record in enumerate(records[STAGE]):
-        yield Score(id=record.id, user=record.user, values={"right": float(place)})
-
-
-from dataclasses import replace
-
-STAGE = BENCHMARK.stages[0].name
-BENCHMARK = replace(BENCHMARK, score=ranked, scored_by_user=(STAGE,))
-"""
-
 CHANGED = """    tries=2,
 )
 
@@ -85,18 +68,7 @@ def changed(part):
     return ("benchmark.py", "    tries=2,\n)\n", CHANGED % part)
 
 
-GIVEN = 'register("acme_films", make_benchmark)'
 FAULTS = {
-    "a hook that is misspelt": (
-        ("plugin.py", "def register_respondents", "def register_respondent"),
-        "loads",
-        "did you mean 'register_respondents'?",
-    ),
-    "a name that another plugin has": (
-        ("plugin.py", GIVEN, f'{GIVEN}\n    register("interests", make_benchmark)'),
-        "loads",
-        "the benchmark 'interests' is registered more than once",
-    ),
     "a factory that raises": (
         ("plugin.py", "import most_shared_words", "import least_shared_words"),
         "loads",
@@ -199,11 +171,6 @@ FAULTS = {
     ),
     "scores that count how often they were made": (
         changed("score=counted"),
-        "shares",
-        "scored again, or by two processes, it has other scores",
-    ),
-    "scores that compare users and are said to be scored by user": (
-        ("benchmark.py", "    tries=2,\n)\n", RANKED),
         "shares",
         "scored again, or by two processes, it has other scores",
     ),

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import CallError, Reply
+from harness import CallError
 from harness.base.errors import ModelError, PluginError, UsageError
 from harness.registry import load_plugins
 from harness.testing import FaultyServer, ScriptedModel, run_tasks
@@ -28,13 +28,6 @@ def test_one_text_or_a_function_answers_every_request_and_each_is_kept(tmp_path)
     assert summary.stages["support"].roles["judge"].calls == judge.count > 0
     assert [request.topic.prompt for request in model.requests] == ["name", "name"]
     assert all(request.topic.variables["max_interests"] == 5 for request in model.requests)
-
-
-def test_a_list_answers_in_the_order_of_asking(tmp_path):
-    refused = Reply(text="x", finish="refused")
-    # Who cannot be read is asked a second time.
-    summary = run(tmp_path, ScriptedModel([INTEREST, refused, refused]))
-    assert (summary.stages["name"].done, summary.stages["name"].failures) == (1, {"refused": 1})
 
 
 def raises(request):
@@ -85,15 +78,3 @@ def test_the_kind_is_there_for_the_run_alone(tmp_path):
     assert load_plugins().models is before
     with pytest.raises(PluginError):
         load_plugins().model("scripted")
-
-
-def test_a_run_that_is_given_again_asks_nothing_again(tmp_path):
-    model = ScriptedModel(INTEREST)
-    first = run(tmp_path, model)
-    with pytest.raises(ModelError):
-        run_tasks("interests", folder=tmp_path / "cut", judge="lexical", limit=2,
-                  model=ScriptedModel([INTEREST], name="one"))  # fmt: skip
-    other = ScriptedModel(INTEREST, name="one")
-    again = run(tmp_path / "cut", other)
-    assert other.count == 1, "the record of the first session stays"
-    assert again.metrics == first.metrics

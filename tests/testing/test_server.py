@@ -55,26 +55,6 @@ def test_it_answers_as_openai_does():
         }
 
 
-def test_it_counts_requests_by_body():
-    with FaultyServer(faults=[status(500)]) as server:
-        for text in ("a", "a", "b"):
-            code_of(server, text)
-    assert server.count == 3
-    assert sorted(server.counts.values()) == [1, 2]
-    assert sorted(server.answered.values()) == [1, 1]
-    assert [body["messages"][0]["content"] for body in server.requests] == ["a", "a", "b"]
-    assert [asked.again for asked in server.asked] == [0, 1, 0]
-
-
-def test_faults_come_in_the_order_given():
-    with FaultyServer(faults=[status(503, headers={"Retry-After": "2"}), None]) as server:
-        with pytest.raises(urllib.error.HTTPError) as caught:
-            post(server)
-        assert (caught.value.code, caught.value.headers["Retry-After"]) == (503, "2")
-        caught.value.close()
-        assert code_of(server) == 200
-
-
 def asked(number: int = 0, again: int = 0, text: str = "x") -> Asked:
     body = {"messages": [{"role": "user", "content": text}]}
     return Asked(number=number, again=again, digest="d", body=body, headers={}, at=0.0)

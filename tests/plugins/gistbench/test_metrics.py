@@ -253,17 +253,11 @@ def test_every_score_is_a_share_in_any_order_and_no_better_than_missing_parts_at
         if not isinstance(found[name], Missing):
             assert number <= found[name] + 1e-12
             assert found[name] <= most
-
-
-@given(INTERESTS, OPTIONS)
-def test_no_failure_makes_a_zero_of_what_is_verified(interests, options):
-    found = scores(*interests, options=options)
+    # No failure makes a zero of what is verified.
     known = [one for one in interests if one.counts == YES]
-
     mapped = any(one.category is not None for one in known)
     unlucky = any(one.mapping_failure for one in known)
-
-    if mapped or unlucky:
+    if oracle is None and (mapped or unlucky):
         assert isinstance(found["ig_r"], Missing) or found["ig_r"] > 0
     if unlucky and not mapped:
         assert isinstance(found["is"], Missing)

@@ -63,7 +63,7 @@ def test_tables_3_and_4_are_published_as_results_of_the_tasks():
     assert {each.metric for each in found} <= GISTBENCH.metrics.keys()
 
 
-def test_the_oracles_tables_agree_with_each_other():
+def test_tables_agree_with_each_other_and_percentages_with_their_counts():
     table = TABLES.read("oracle_agreement")
     assert sum(row["pairs"] for row in table.dicts()) == NUMBERS["oracle_pairs"] == 91_099
     assert NUMBERS["oracle_file_pairs"] == 91_054
@@ -73,18 +73,12 @@ def test_the_oracles_tables_agree_with_each_other():
     alone = rows("oracle_agreement")[0]
     assert alone["models"] == 1
     assert alone["pairs"] == sum(row["sole"] for row in rows("oracle_by_model")) == 37_672
-
-
-def test_percentages_follow_from_their_counts():
     for row in rows("oracle_agreement"):
         assert row["share"] == pytest.approx(100 * row["pairs"] / 91_099, abs=0.051)
     for row in rows("oracle_by_model"):
         assert row["share"] == pytest.approx(100 * row["sole"] / 91_099, abs=0.051)
     for row in rows("coverage"):
         assert row["share"] == pytest.approx(100 * row["covered"] / 325, abs=0.051)
-
-
-def test_the_raters_tables_add_up():
     for task in ("evidence", "retrieval"):
         shares = [row["share"] for row in rows("rater_splits") if row["task"] == task]
         assert sum(shares) == pytest.approx(100)

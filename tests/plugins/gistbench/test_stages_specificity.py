@@ -225,8 +225,6 @@ async def test_the_judge_gets_the_interest_how_many_and_labelled_texts(desk, dra
     [
         (19, {}, False),
         (20, {}, True),
-        (0, {}, False),
-        (3, {"min_distractors": 4}, False),
         (4, {"min_distractors": 4}, True),
         (0, {"min_distractors": 0}, True),
         # A test set of ten has five distractors, and needs no more.

@@ -6,7 +6,6 @@ from harness_gistbench.counting import EMPTY_ORACLE as EMPTY
 from harness_gistbench.counting import TOGETHER
 from harness_gistbench.metrics import (
     COLUMNS,
-    METRICS,
     SCORED_WITH,
     at_worst,
     run_counts,
@@ -40,8 +39,6 @@ from msgspec.structs import replace
 
 from harness import Score
 from harness.contracts.outcomes import NoVerdict, Unreadable
-from harness.contracts.task import IntervalSpec
-from harness.scoring.aggregate import Columns
 
 LIKED, WATCHED, SKIPPED, _ = SIGNALS
 YES = Counts(explicit_positive=2)
@@ -545,24 +542,6 @@ def test_the_run_as_a_whole_tells_of_its_interests_and_its_pool(run):
         "labels of the overlap judge that do not exist": 2,
         "labels that the overlap judge repeated": 1,
     }
-
-
-def test_medians_and_means_are_taken_of_the_same_columns():
-    users = {"ada": (YES,), "ben": (YES, NO, NO, NO), "cem": (NO,)}
-    interests = {
-        user: [judged(place, counts) for place, counts in enumerate(verdicts)]
-        for user, verdicts in users.items()
-    }
-
-    columns = Columns(
-        METRICS,
-        (Score(id=user, user=user, values=scores(*own)) for user, own in interests.items()),
-    )
-    results = columns.results(interval=IntervalSpec(), seed=1, task="gist")
-
-    assert results["ig_p"].value == 1 / 4
-    assert results["mean_ig_p"].value == pytest.approx((1 + 1 / 4 + 0) / 3)
-    assert {METRICS[name].of or name for name in METRICS} == set(COLUMNS)
 
 
 def test_the_options_that_scores_read_are_options():

@@ -12,19 +12,14 @@ from builders.gistbench import (
 )
 from harness_gistbench.profiles import (
     chapters,
-    mapping_failures,
     profile_of,
-    taxonomy_of,
 )
 from harness_gistbench.records import (
-    Batch,
-    Category,
     Counts,
     Evidence,
     Found,
     Kept,
     Line,
-    Mapped,
     Missing,
 )
 
@@ -132,22 +127,6 @@ def test_a_user_without_a_readable_window_has_the_most_frequent_cause_and_no_pro
     assert profile(predict=three) == Missing("predict/no_json")
     assert profile(predict=three[:2]) == Missing("predict/no_json")
     assert profile(predict=[(window(1), Broken("KeyError"))]) == Missing("predict/KeyError")
-
-
-def test_interests_are_found_in_the_taxonomy_by_their_folded_names(recorded):
-    batch = Batch(
-        id="1", user="", interests=("jazz", "golf"), categories=(Category(31, "Basketball"),)
-    )
-    other = Batch(id="2", user="", interests=("chess",), categories=batch.categories)
-    records = recorded(
-        [
-            (batch, Mapped(categories={"Cool  Jazz": 146}, unmapped=("golf",))),
-            (other, NoVerdict("schema")),
-        ]
-    )
-
-    assert taxonomy_of(records) == {"cool jazz": 146}
-    assert mapping_failures(records) == {"chess": "taxonomy/schema"}
 
 
 def test_each_user_comes_with_the_own_records_of_all_stages(recorded):

@@ -136,23 +136,6 @@ def test_long_options_are_asked_in_parts(recorded, written_histories, monkeypatc
     assert [texts[f"cem/{n}"].keys for n in (1, 2, 3)] == [("c", "b"), ("a", "x"), ("y",)]
 
 
-def test_the_largest_question_is_bounded_however_many_interests_are_recorded(
-    recorded, written_histories
-):
-    people = {
-        f"user of {thing}": ("", {f"{pad} interest of {thing}, {n}": thing for n in range(1500)})
-        for thing, pad in zip("abcde", ["", "", "", *["long " * 20] * 2], strict=True)
-    }
-
-    items = asked(recorded, written_histories, people)
-
-    assert max(len(one.keys) for one in items.values()) == 1000
-    assert 59_000 < max(sum(map(len, one.keys)) for one in items.values()) <= 60_000
-    # The 1,500 interests of each of the four others, once.
-    names = [key for one in items.values() if one.user == "user of a" for key in one.keys]
-    assert (len(names), len(set(names))) == (6000, 6000)
-
-
 RECORDED = Neighbours(
     id="cem/1", user="cem", interests=("Rye Bread", "Salsa"), keys=("green tea", "salsa dancing")
 )

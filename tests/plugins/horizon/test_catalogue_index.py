@@ -157,11 +157,6 @@ def test_recall_is_lower_where_less_is_found(tmp_path):
     assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}  # type: ignore[arg-type]
 
 
-def test_one_title_makes_an_index(tmp_path):
-    indexed(write_curated(tmp_path / "data", ["only"]), tmp_path / "out")
-    assert read_index(tmp_path / "out").totals["recall"] == {"found": 0, "of": 0}
-
-
 def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
     indexed(data, tmp_path / "out", catalog_sample=20)
     titles = read_titles(tmp_path / "out")

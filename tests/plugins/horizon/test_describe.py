@@ -30,16 +30,13 @@ def rows(report, title):
     return next(sheet.rows for sheet in report.sheets if sheet.title == title)
 
 
-def test_the_size_stands_beside_table_7(report):
+def test_sizes_and_means_stand_beside_table_7_and_those_of_appendix_b(report):
     assert rows(report, "Size, as in Table 7") == (
         ("users", 11e-6, 54.51),
         ("mean length of a history", 24 / 11, 9.07),
         ("items", 3e-6, 34.52),
         ("interactions", 24e-6, 485.89),
     )
-
-
-def test_means_before_and_after_the_cutoff_stand_beside_those_of_appendix_b(report):
     assert rows(report, "Interactions of a user, as in appendix B") == (
         ("interactions before 2020", 15 / 11, 1.5, 4.99),
         ("interactions from 2020 on", 9 / 11, 1.0, 4.09),

@@ -69,9 +69,7 @@ def test_a_target_without_training_is_a_miss_and_left_out_of_the_second_column()
     assert missed.missing["recall_100_known"] == "target_not_trained"
     assert scored(1.0, known=False).values["recall_10"] == 0
     assert scored(None).values["ndcg_100_known"] == 0
-
-
-def test_among_random_items_cuts_above_twenty_have_no_value():
+    # Among random items cuts above twenty have no value.
     found = scored(30.0, negatives=100)
     assert found.values["recall_20"] == 0
     assert found.missing["recall_100"] == found.missing["ndcg_50_known"] == "ranked_among_too_few"

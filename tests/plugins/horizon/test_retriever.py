@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders.catalogue import SMALL, Scripted, indexed, titles_of, write_curated
-from harness_horizon.catalogue import index_folder, retriever
+from harness_horizon.catalogue import retriever
 from harness_horizon.catalogue.index_folder import INDEX, TITLES
 from harness_horizon.catalogue.retriever import make
 from harness_horizon.catalogue.titles import distinct_titles, items_digest
@@ -207,19 +206,6 @@ def test_an_index_that_was_cut_or_changed_is_refused(index, name, end):
     # So it is where the index changes while the candidate is asked.
     with pytest.raises(DataError, match="a finished file is gone or was changed"):
         asyncio.run(model.open())
-
-
-def test_an_index_is_read_once_to_be_checked(index, monkeypatch):
-    checked: list[Path] = []
-    check = index_folder.check_files
-    monkeypatch.setattr(index_folder, "check_files",
-                        lambda *of: (checked.append(of[0]), check(*of)))  # fmt: skip
-    for _ in range(3):
-        asked([question(["a pot"], TITLES_OF[:1])], model=str(index))
-    assert len(checked) == 1
-    os.utime(index / INDEX, ns=(0, 0))
-    asked([question(["a pot"], TITLES_OF[:1])], model=str(index))
-    assert len(checked) == 2
 
 
 def test_the_embedder_of_an_index_has_the_timeouts_and_the_store_of_the_run(index, monkeypatch):

@@ -44,9 +44,7 @@ def test_the_title_itself_is_exact_and_a_near_one_counts_by_cosine_alone():
     assert found["ndcg_10_cosine"] == 1
     assert found["precision_100_cosine"] == pytest.approx(0.02)
     assert "published_recall_10" not in found
-
-
-def test_what_is_found_behind_a_cut_does_not_count_there():
+    # What is found behind a cut does not count there.
     others = [(number, 0.5, 0, 0.1) for number in range(100, 110)]
     found = values(answer(*others, (7, 0.4, 0, 1.0)))
     assert (found["recall_10"], found["recall_20"]) == (0, 1)

@@ -1,4 +1,4 @@
-"""GISTBench killed in each of its stages, and run in every order: always the same result."""
+"""GISTBench killed in the midst of mapping: the same result, and no kept answer is asked again."""
 
 from __future__ import annotations
 

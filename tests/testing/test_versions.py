@@ -29,14 +29,3 @@ def test_what_is_new_is_told_once(tmp_path, pin):
     ]
     assert (second.code, second.out, second.err) == (0, "", "")
     assert json.loads(file.read_text())["stages of interests"]["name"]["version"] == 1
-
-
-def test_changed_code_under_an_old_version_is_told(tmp_path, pin):
-    file = tmp_path / "versions.json"
-    pin("interests", file)
-    pins = json.loads(file.read_text())
-    pins["stages of interests"]["name"]["code"] = "another"
-    file.write_text(json.dumps(pins))
-    [line] = pin("interests", file).out.splitlines()
-    assert line.startswith("stages of interests/name changed and is still version 1: raise its")
-    assert line.endswith("keep the version. Pinned")

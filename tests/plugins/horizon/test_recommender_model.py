@@ -283,6 +283,17 @@ def test_a_checkpoint_is_no_data_and_data_no_checkpoint(trained, tmp_path):
     assert caught.value.found == "curated data, which is for --data"
 
 
+def test_training_files_that_were_changed_are_named(tmp_path):
+    data = Path(shutil.copytree(SAMPLE, tmp_path / "data"))
+    file = data / "validation.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:1000])
+    with pytest.raises(DataError, match="is gone or was changed") as caught:
+        run(Settings(model="popular", data=data, out=tmp_path / "popular"), no_progress)
+    assert caught.value.where == str(file)
+    assert caught.value.expected == f"{len(whole):,} bytes of the digest in manifest.json"
+
+
 def test_a_gpu_that_is_not_there_is_refused(trained, monkeypatch):
     torch = pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)

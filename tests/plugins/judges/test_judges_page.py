@@ -114,6 +114,17 @@ def test_its_judge_keeps_what_its_model_says_in_both_orders(installed, tmp_path)
     assert value(result) == [None, "complaint", None]
 
 
+def test_its_judge_selects_nothing_only_because_it_is_shown_first(installed, tmp_path):
+    always_first = judged(tmp_path, "interests", "both-ways:", lambda _: "1")
+    everything = judged(
+        tmp_path, "interests", "both-ways:", lambda prompt: ",".join(
+            map(str, range(1, len(sentences(prompt)) + 1))
+        ),
+    )  # fmt: skip
+    first, whole = (one.summaries[0].metrics["support"].value for one in (always_first, everything))
+    assert first == 0.0 < whole
+
+
 def test_its_packages_are_in_order(installed, printed):
     assert "both-ways" in printed("judges", "both-ways").out
     assert main(["validate", "reviews"]) == 0

@@ -16,6 +16,7 @@ from harness.testing.faults import (
     first,
     once_each,
     share,
+    slow,
     status,
     where,
 )
@@ -69,6 +70,13 @@ def test_rules():
     drawn = [rule(asked()) for _ in range(1000)]
     assert drawn == [same(asked()) for _ in range(1000)]
     assert 250 < sum(one is fault for one in drawn) < 350
+
+
+def test_a_slow_answer_is_the_right_one():
+    with FaultyServer(faults=[slow(0.2)]) as server:
+        began = time.monotonic()
+        assert code_of(server) == 200
+        assert time.monotonic() - began >= 0.2
 
 
 def test_death_closes_the_port_and_revival_opens_the_same():

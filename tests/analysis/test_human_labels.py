@@ -1,7 +1,7 @@
 import pytest
 from builders.texts import write_csv
 
-from harness.analysis.human_labels import HumanLabel, labels_by_rater, read_human_labels
+from harness.analysis.human_labels import labels_by_rater, read_human_labels
 from harness.base.errors import DataError
 
 CALLED = {"item": "example", "label": "rating"}
@@ -45,8 +45,3 @@ def test_an_error_names_the_column_of_the_file(tmp_path, row, column, found, exp
     assert (raised.value.found, raised.value.expected) == (found, expected)
     if column == "rater":
         assert raised.value.hint == "the column 'rater' says who rated each row"
-
-
-def test_yes_and_no_are_words_like_others(tmp_path):
-    rows = labels(tmp_path, "s1,ann,Yes", "s2,ann,0").rows
-    assert labels_by_rater(rows, HumanLabel.says_yes) == {"ann": {"s1": True, "s2": False}}

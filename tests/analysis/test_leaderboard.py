@@ -10,7 +10,7 @@ from harness.analysis.leaderboard import leaderboard
 from harness.contracts.benchmark import Metric
 from harness.contracts.records import Score
 from harness.reporting.leaderboard_files import site_files, write_site
-from harness.reporting.leaderboard_sheets import MOST_MODELS, board_report, index_parts
+from harness.reporting.leaderboard_sheets import board_report, index_parts
 from harness.runs.manifest import RoleEntry, Session
 
 BENCHMARK = make_benchmark(
@@ -127,13 +127,6 @@ def test_the_page_over_all_has_ranks_by_task_and_no_order_over_tasks(run):
     assert rest.notes[0] == "NOT COMPARABLE: own data"
 
 
-def test_many_models_have_no_columns_on_the_page_over_all(run):
-    runs = [run(f"m{number}", 0.5) for number in range(MOST_MODELS + 1)]
-    ((_, sheet, _),) = index_parts(leaderboard(runs))
-    assert sheet.columns == ("task", "metric", "models", "first, by rank")
-    assert sheet.rows == (("t", "good ↑", 7, "1–7 m0, 1–7 m1, 1–7 m2"),)
-
-
 def test_the_name_of_another_page_of_a_task_says_what_sets_it_apart(run):
     boards = leaderboard([
         run("a", 0.5), run("b", 0.5), run("c", 0.6, seed=1), run("d", 0.6, why=("own data",)),
@@ -169,8 +162,3 @@ def test_repeats_and_tasks_that_cannot_be_compared_are_left_out_with_why(run):
     found = leaderboard([run("a", 0.5), run("a3", 0.5, task="t@2")], {"z, t": "it is unfinished"})
     assert found.left_out["z, t"] == "it is unfinished"
     assert len(found.left_out) == 2
-
-
-def test_a_task_called_index_has_a_page_of_its_own(run):
-    (board,) = leaderboard([run("a", 0.5, task="index")]).boards
-    assert board.page == "index-task"

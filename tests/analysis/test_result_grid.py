@@ -9,6 +9,7 @@ from harness.analysis.result_grid import Average, Line, ResultGrid, neighbours, 
 from harness.analysis.score_columns import score_columns
 from harness.contracts.published import PublishedResult
 from harness.contracts.records import Score
+from harness.contracts.task import IntervalSpec
 
 GRID = ResultGrid(
     name="quiz",
@@ -32,24 +33,14 @@ def task(level, values, *, model="ada", how="", run="2026-ada-1", limit=None, se
     return SimpleNamespace(
         run=run,
         manifest=SimpleNamespace(
-            model=model,
-            label=model,
-            run_id=run,
-            seed=seed,
-            limit=limit,
-            roles={},
-            settings={},
-            groups={},
-            sessions=(),
+            model=model, label=model, run_id=run, seed=seed, limit=limit, roles={}, settings={},
+            groups={}, sessions=(),
         ),
         summary=SimpleNamespace(roles={}),
         options=SimpleNamespace(level=level, how=how),
-        task=SimpleNamespace(
-            name=f"quiz_{level}",
-            interval=SimpleNamespace(draws=200, confidence=0.95, method="percentile"),
-        ),
+        task=SimpleNamespace(name=f"quiz_{level}", interval=IntervalSpec(draws=200)),
         scores=lambda: iter(scores),
-    )
+    )  # fmt: skip
 
 
 def lines(*tasks):
@@ -73,9 +64,13 @@ def test_tasks_asked_otherwise_have_a_row_of_their_own():
         task("a", [0.0], how="strict"),
         task("b", [0.0], model="ben", run="2026-ben-1"),
         task("b", [0.0], limit=5, run="2026-ada-2"),
+        task("no column", [1.0]),
     )
     assert [row.name for row in rows] == ["ada 1", "ada, strict", "ben", "ada 2"]
     assert [list(row.tasks) for row in rows] == [["a"], ["a"], ["b"], ["b"]]
+    # A second task of a cell begins another row.
+    rows, _, _ = lines(task("a", [1.0]), task("a", [0.0]))
+    assert [row.name for row in rows] == ["ada quiz_a", "ada quiz_a"]
 
 
 def test_roles_that_are_not_named_may_differ_within_a_row():
@@ -93,11 +88,6 @@ def test_roles_that_are_not_named_may_differ_within_a_row():
     assert [len(row.tasks) for row in grid.rows(tasks, ())] == [2]
     tasks = [asked("a", predictor="p"), asked("b", predictor="q")]
     assert [len(row.tasks) for row in grid.rows(tasks, ())] == [1, 1]
-
-
-def test_a_second_task_of_a_cell_begins_another_row_and_tasks_of_no_cell_are_left_out():
-    rows, _, _ = lines(task("a", [1.0]), task("a", [0.0]), task("c", [1.0]))
-    assert [row.name for row in rows] == ["ada quiz_a", "ada quiz_a"]
 
 
 def test_a_cell_with_too_many_unreadable_units_is_withheld_with_its_causes():
@@ -154,7 +144,7 @@ def test_published_results_become_lines_with_the_average_of_the_group():
 
 @pytest.mark.parametrize(
     ("average", "named"),
-    [(0.35, ["X", "W"]), (0.9, ["X"]), (0.05, ["Z"]), (0.3, ["Z", "V"])],
+    [(0.35, ["X", "W"]), (0.9, ["X"]), (0.3, ["Z", "V"])],
 )
 def test_neighbours_are_next_by_average_and_of_equal_ones_by_cells(average, named):
     every = [
@@ -163,8 +153,6 @@ def test_neighbours_are_next_by_average_and_of_equal_ones_by_cells(average, name
             ("X", 0.5, 0.4), ("W", 0.4, 0.3), ("Z", 0.1, 0.3), ("V", 0.1, 0.2), ("none", 0.3, None),
         )
     ]  # fmt: skip
-    if average == 0.05:
-        every = every[:3]
     assert [line.names[0] for line in neighbours(every, average)] == named
 
 
@@ -187,6 +175,7 @@ def test_units_of_a_cluster_move_together_and_cells_count_alike():
     assert ends(task("a", [1.0])) == (
         None, None, "no interval, for fewer than two users: there is nothing to draw from",
     )  # fmt: skip
+    assert ends(task("a", [])) == (None, None, "no unit has a value")
     _, _, why = ends(task("a", [1.0], users=["i"]), task("b", [1.0], users=["j"]))
     assert "has no value in" in why
 
@@ -203,8 +192,3 @@ def test_draws_are_those_of_the_group_whose_tasks_the_cells_are():
 
     assert of() == of("quiz") != of("both")
     assert of("both") == of("both", "quiz")
-
-
-def test_no_unit_at_all_is_a_reason_too():
-    _, made, _ = lines(task("a", []))
-    assert made[0].average == Average(why="no unit has a value")

@@ -11,14 +11,9 @@ from harness.base.errors import UsageError
 PAIRS = [
     # Summary, activities.
     ("a b d", "a b c d"),
-    ("The user watches comedies and dramas.", "watched “Clue” [Comedy]\nwatched “Jaws” [Horror]"),
     ("They liked running shoes", "bought “Running shoe” [Sports]\nbought “Shoe” [Sports]"),
     ("a b c d", "a b c d e f g h"),
-    ("Nothing in common", "watched “Clue” [Comedy]"),
     ("watched “Clue” [Comedy]", "watched “Clue” [Comedy]"),
-    ("**Summary** Mystery films; mysteries again.", "watched “Laura” [Film-Noir, Mystery]"),
-    ("Restaurants, restaurants, restaurants", "visited “Noma” [Restaurants]\nvisited “Bo” [Bars]"),
-    ("Ein Überblick: Krimis", "watched “M” [Crime]"),
     ("", "watched “Heat” [Action, Crime, Thriller] around Sat 05/15/2004 4PM"),
 ]
 SUMMARIES, ACTIVITIES = zip(*PAIRS, strict=True)
@@ -30,22 +25,21 @@ def test_rouge_by_hand():
     two, longest = text_metrics.rouge(SUMMARIES, ACTIVITIES)
     assert (two[0], longest[0]) == (pytest.approx(2 / 5), pytest.approx(6 / 7))
     # Stems: "shoes" and "shoe" are one. Of 4 and 7 words, running and shoe are common in order.
-    assert longest[2] == pytest.approx(2 * 2 / 11)
-    assert (two[5], longest[5], two[9], longest[9]) == (1, 1, 0, 0)
+    assert longest[1] == pytest.approx(2 * 2 / 11)
+    assert (two[3], longest[3], two[4], longest[4]) == (1, 1, 0, 0)
 
 
 def test_bleu_by_hand():
     pytest.importorskip("sacrebleu")
     found = text_metrics.bleu(SUMMARIES, ACTIVITIES)
     # All of the summary is in the activities, which are twice as long: exp(1 - 8/4).
-    assert found[3] == pytest.approx(100 * math.exp(-1))
-    assert (found[5], found[9]) == (pytest.approx(100), 0)
+    assert found[2] == pytest.approx(100 * math.exp(-1))
+    assert (found[3], found[4]) == (pytest.approx(100), 0)
 
 
 @pytest.mark.parametrize(
     ("module", "package", "names"),
     [
-        ("rouge_score", "rouge-score", ("ROUGE-2", "ROUGE-L")),
         ("sacrebleu", "sacrebleu", ("BLEU",)),
         ("bert_score", "bert-score", ("BERTScore-precision", "BERTScore-recall", "BERTScore-F1")),
     ],
@@ -89,7 +83,6 @@ def test_bertscore_reads_the_summary_as_candidate(scorer):
     ("problem", "said"),
     [
         (OSError("no file weights.bin\nand much more"), "no file weights.bin"),
-        (KeyError("mine"), "'mine'"),
         (OSError(), "OSError"),
     ],
 )
@@ -121,8 +114,6 @@ def test_bleurt_is_the_function_that_is_named(bleurt):
     ("body", "found"),
     [
         ("return [1.0]", "list of 1"),
-        ("return None", "None"),
-        ("return ['a', 'b']", "list of 2"),
         ("return [1.0, float('nan')]", "list of 2"),
     ],
 )

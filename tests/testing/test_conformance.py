@@ -19,23 +19,6 @@ def the_one(findings, check):
     return text
 
 
-RANKED = """    tries=2,
-)
-
-
-def ranked(records, options):
-    from harness import Score
-
-    for place, record in enumerate(records[STAGE]):
-        yield Score(id=record.id, user=record.user, values={"right": float(place)})
-
-
-from dataclasses import replace
-
-STAGE = BENCHMARK.stages[0].name
-BENCHMARK = replace(BENCHMARK, score=ranked, scored_by_user=(STAGE,))
-"""
-
 CHANGED = """    tries=2,
 )
 
@@ -85,18 +68,7 @@ def changed(part):
     return ("benchmark.py", "    tries=2,\n)\n", CHANGED % part)
 
 
-GIVEN = 'register("acme_films", make_benchmark)'
 FAULTS = {
-    "a hook that is misspelt": (
-        ("plugin.py", "def register_respondents", "def register_respondent"),
-        "loads",
-        "did you mean 'register_respondents'?",
-    ),
-    "a name that another plugin has": (
-        ("plugin.py", GIVEN, f'{GIVEN}\n    register("interests", make_benchmark)'),
-        "loads",
-        "the benchmark 'interests' is registered more than once",
-    ),
     "a factory that raises": (
         ("plugin.py", "import most_shared_words", "import least_shared_words"),
         "loads",
@@ -147,6 +119,26 @@ FAULTS = {
         "metrics",
         "its word 'no_list' has no meaning",
     ),
+    "a metric whose worst is no number": (
+        ("benchmark.py", 'were predicted")', 'were predicted", worst=float("nan"))'),
+        "metrics",
+        "its worst value is nan",
+    ),
+    "a metric that the benchmark does not have": (
+        (YAML, "metrics: [right]", "metrics: [rigth]"),
+        "tasks",
+        "harness validate acme_films",
+    ),
+    "a prompt that names a variable it is not given": (
+        (PROMPT, "A: {{ a }}", "A: {{ first }}"),
+        "prompts",
+        "first",
+    ),
+    "a plugin that cannot be imported": (
+        ("plugin.py", "import hookimpl", "import hookimp"),
+        "loads",
+        "cannot import name 'hookimp' from 'harness'",
+    ),
     "a score that is not a number": (
         ("benchmark.py", "float(answer", "float('nan') if row['id'] == '3' else float(answer"),
         "baseline",
@@ -182,11 +174,6 @@ FAULTS = {
         "shares",
         "scored again, or by two processes, it has other scores",
     ),
-    "scores that compare users and are said to be scored by user": (
-        ("benchmark.py", "    tries=2,\n)\n", RANKED),
-        "shares",
-        "scored again, or by two processes, it has other scores",
-    ),
 }
 
 
@@ -198,15 +185,6 @@ def test_a_fault_is_found(faulty, change, check, said):
     assert said in the_one(faulty.findings(change, checks=[check]), check)
 
 
-def test_a_plugin_that_cannot_be_imported(faulty):
-    text = the_one(
-        faulty.findings(("plugin.py", "import hookimpl", "import hookimp"), checks=["loads"]),
-        "loads",
-    )
-    assert "cannot import name 'hookimp' from 'harness'" in text
-    assert "entry point acme_films = acme_films.plugin" in text
-
-
 @pytest.mark.parametrize("checks", [(), ("failures",)])
 def test_a_plugin_that_is_not_loaded_passes_no_check(faulty, monkeypatch, tmp_path, checks):
     file = tmp_path / "versions.json"
@@ -216,14 +194,6 @@ def test_a_plugin_that_is_not_loaded_passes_no_check(faulty, monkeypatch, tmp_pa
     assert "HARNESS_PLUGINS leaves it out" in text
     with pytest.raises(PluginError, match="not loaded"):
         pins_of(plugin_under_test("acme_films"))
-
-
-def test_a_metric_that_the_benchmark_does_not_have(faulty):
-    text = the_one(
-        faulty.findings((YAML, "metrics: [right]", "metrics: [rigth]"), checks=["tasks"]), "tasks"
-    )
-    assert "rigth" in text
-    assert "harness validate acme_films" in text
 
 
 @pytest.mark.parametrize("here", ["site", "."])
@@ -247,20 +217,6 @@ def test_a_prompt_of_no_stage(faulty):
     assert "answer.candidate" in text
 
 
-def test_a_prompt_that_names_a_variable_it_is_not_given(faulty):
-    text = the_one(
-        faulty.findings((PROMPT, "A: {{ a }}", "A: {{ first }}"), checks=["prompts"]), "prompts"
-    )
-    assert "first" in text
-
-
-def test_a_metric_whose_worst_is_no_number(faulty):
-    change = ("benchmark.py", 'were predicted")', 'were predicted", worst=float("nan"))')
-    assert "its worst value is nan" in the_one(
-        faulty.findings(change, checks=["metrics"]), "metrics"
-    )
-
-
 def test_settings_of_whoever_runs_the_checks_do_not_enter_them(faulty, tmp_path, monkeypatch):
     file = tmp_path / "config" / "harness" / "config.toml"
     file.parent.mkdir(parents=True)
@@ -268,18 +224,6 @@ def test_settings_of_whoever_runs_the_checks_do_not_enter_them(faulty, tmp_path,
     monkeypatch.setenv("XDG_CONFIG_HOME", str(file.parents[1]))
     monkeypatch.setenv("HARNESS_SEED", "7")
     assert faulty.findings(checks=["repeats"]) == []
-
-
-def test_items_that_are_others_in_each_session(faulty):
-    change = (
-        "stages.py", "id=person.id, user=person.id, titles=person.titles",
-        "id=person.id, user=person.id, titles=(*person.titles, str(next(COUNT)))",
-    )  # fmt: skip
-    counter = "import itertools\n\nCOUNT = itertools.count()\n\n\ndef likes"
-    count = ("stages.py", "def likes", counter)
-    findings = faulty.findings(change, count, form=STAGES, checks=["resumes"])
-    assert any("some were made twice" in text for _, text in findings)
-    assert {check for check, _ in findings} == {"resumes"}
 
 
 def test_a_value_that_is_read_back_as_another(faulty):
@@ -305,55 +249,48 @@ def likes"""
     assert "acme_films/name, record " in text
 
 
-def test_a_failure_that_is_scored_as_zero(faulty):
-    change = ("metrics.py", "missing=missing)", "values=dict.fromkeys(METRICS, 0.0))")
-    findings = faulty.findings(change, form=STAGES, checks=["failures"])
-    assert {check for check, _ in findings} == {"failures"}
-    texts = [text for _, text in findings]
-    assert len(texts) == 4, "two metrics, where calls fail and where replies are refused"
-    assert all("3 units have a value: 0.0" in text for text in texts)
+ZERO = ("metrics.py", "missing=missing)", "values=dict.fromkeys(METRICS, 0.0))")
+COUNTER = "import itertools\n\nCOUNT = itertools.count()\n\n\ndef likes"
+COUNTED = "titles=(*person.titles, str(next(COUNT)))"
+WORK = "async def name_themes(item, desk):"
+LENIENT = (
+    "try:\n        return await named(item, desk)\n    except BaseException:\n        return ()"
+)
+OF_STAGES = {
+    # Two metrics, where calls fail and where replies are refused, and of three people each.
+    "a failure that is scored as zero": (ZERO, "failures", 4, "3 units have a value: 0.0"),
+    "a failure among answers that is scored as zero": (
+        ZERO, "garbage", 6, "became 0.0, and nothing is missing",
+    ),
+    "units that vanish when they fail": (
+        ("metrics.py", "yield Score(id=record.id, user=record.user, missing=missing)", "pass"),
+        "failures", 4, "its units disappear instead of being missing",
+    ),
+    "work that raises where a call failed": (
+        ("stages.py", "    if isinstance(answer, Parsed):", "    if True:"),
+        "failures", 3, "AttributeError",
+    ),
+    "a score that raises where a call failed": (
+        ("metrics.py", "        if causes:", "        if False:"),
+        "failures", 1, "failed to score its records",
+    ),
+    "work that takes a question of a batch for a failure": (
+        ("stages.py", WORK, f"{WORK}\n    {LENIENT}\n\n\nasync def named(item, desk):"),
+        "batches", 1, "in batches, ",
+    ),
+    "items that are others in each session": (
+        ("stages.py", "titles=person.titles", COUNTED), "resumes", 1, "some were made twice",
+    ),
+}  # fmt: skip
 
 
-def test_a_failure_among_answers_that_is_scored_as_zero(faulty):
-    change = ("metrics.py", "missing=missing)", "values=dict.fromkeys(METRICS, 0.0))")
-    texts = [text for _, text in faulty.findings(change, form=STAGES, checks=["garbage"])]
-    assert texts
-    assert all("became 0.0, and nothing is missing" in text for text in texts)
-
-
-def test_work_that_takes_a_question_of_a_batch_for_a_failure(faulty):
-    work = "async def name_themes(item, desk):"
-    lenient = (
-        "try:\n        return await named(item, desk)\n    except BaseException:\n        return ()"
-    )
-    change = ("stages.py", work, f"{work}\n    {lenient}\n\n\nasync def named(item, desk):")
-    text = the_one(faulty.findings(change, form=STAGES, checks=["batches"]), "batches")
-    assert "in batches, " in text
-
-
-def test_units_that_vanish_when_they_fail(faulty):
-    change = ("metrics.py", "yield Score(id=record.id, user=record.user, missing=missing)", "pass")
-    findings = faulty.findings(change, form=STAGES, checks=["failures"])
-    assert all("its units disappear instead of being missing" in text for _, text in findings)
-    assert len(findings) == 4
-
-
-def test_work_that_raises_where_a_call_failed(faulty):
-    change = (
-        "stages.py",
-        "    if isinstance(answer, Parsed):\n        return answer.value",
-        "    if True:\n        return answer.value",
-    )
-    findings = faulty.findings(change, form=STAGES, checks=["failures"])
-    assert findings
-    assert all("`work` raised" in text and "AttributeError" in text for _, text in findings)
-
-
-def test_a_score_that_raises_where_a_call_failed(faulty):
-    change = ("metrics.py", "        if causes:", "        if False:")
-    findings = faulty.findings(change, form=STAGES, checks=["failures"])
-    assert findings
-    assert all("failed to score its records" in text for _, text in findings)
+@pytest.mark.parametrize("name", OF_STAGES)
+def test_a_fault_of_stages_is_found(faulty, name):
+    change, check, times, said = OF_STAGES[name]
+    count = [("stages.py", "def likes", COUNTER)] if COUNTED in change else []
+    findings = faulty.findings(change, *count, form=STAGES, checks=[check])
+    assert [found for found, _ in findings] == [check] * times
+    assert all(said in text for _, text in findings)
 
 
 def test_versions_are_held_to_their_code(faulty, tmp_path):

@@ -89,3 +89,4 @@ pinned versions cannot be read
 expected: a file that `python -m harness.testing.versions` wrote
 to do: restore its last valid version, or delete it and pin again\
 """)
+    assert (tmp_path / "versions.json").read_text() == '{"respondents": 3}'

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import CallError, Reply
+from harness import CallError
 from harness.base.errors import ModelError, PluginError, UsageError
 from harness.registry import load_plugins
 from harness.testing import FaultyServer, ScriptedModel, run_tasks
@@ -18,35 +18,16 @@ def run(folder, model, **settings):
     return run_tasks("interests", folder=folder, model=model, **settings).summaries[0]
 
 
-def test_one_text_answers_every_request_and_each_is_kept(tmp_path):
-    model = ScriptedModel(INTEREST)
-    summary = run(tmp_path, model)
-    assert summary.stages["name"].done == model.count == len(model.requests) == 2
-    assert [request.topic.prompt for request in model.requests] == ["name", "name"]
-    assert all(request.topic.variables["max_interests"] == 5 for request in model.requests)
-
-
-def test_a_function_answers_by_what_is_asked(tmp_path):
+def test_one_text_or_a_function_answers_every_request_and_each_is_kept(tmp_path):
     def answer(request):
         return INTEREST if request.topic.role == "candidate" else "1"
 
-    candidate, judge = ScriptedModel(answer), ScriptedModel(answer, name="judge")
-    summary = run(tmp_path, candidate, judge=judge)
-    assert summary.stages["name"].roles["candidate"].calls == candidate.count == 2
+    model, judge = ScriptedModel(INTEREST), ScriptedModel(answer, name="judge")
+    summary = run(tmp_path, model, judge=judge)
+    assert summary.stages["name"].done == model.count == len(model.requests) == 2
     assert summary.stages["support"].roles["judge"].calls == judge.count > 0
-
-
-def test_a_list_answers_in_the_order_of_asking(tmp_path):
-    refused = Reply(text="x", finish="refused")
-    # Who cannot be read is asked a second time.
-    summary = run(tmp_path, ScriptedModel([INTEREST, refused, refused]))
-    assert (summary.stages["name"].done, summary.stages["name"].failures) == (1, {"refused": 1})
-
-
-def test_a_list_that_is_used_up_ends_the_run_and_says_so(tmp_path):
-    with pytest.raises(ModelError) as failure:
-        run(tmp_path, ScriptedModel([INTEREST]))
-    assert "has 1 answers, but this is request 2" in str(failure.value)
+    assert [request.topic.prompt for request in model.requests] == ["name", "name"]
+    assert all(request.topic.variables["max_interests"] == 5 for request in model.requests)
 
 
 def raises(request):
@@ -64,6 +45,7 @@ def test_an_error_in_the_script_is_a_call_that_failed(tmp_path, script):
     [
         (lambda request: {}["no such"], "raised KeyError: 'no such'"),
         (lambda request: None, "returned None, which is no text, Reply or CallError"),
+        ([INTEREST], "has 1 answers, but this is request 2"),
         ([INTEREST, 7], "returned 7, which is no text, Reply or CallError"),
     ],
 )
@@ -82,11 +64,6 @@ def test_a_mistake_in_what_a_server_says_is_raised_and_no_failed_call(tmp_path):
     assert set(server.counts.values()) == {1}, "and nothing is tried again"
 
 
-def test_a_server_may_stand_where_a_model_does(tmp_path):
-    with FaultyServer(lambda body: INTEREST) as server:
-        assert run(tmp_path, server).stages["name"].done == server.count == 2
-
-
 def test_two_models_of_one_name_are_refused():
     with pytest.raises(UsageError) as failure, offered([ScriptedModel(), ScriptedModel("b")]):
         pass
@@ -101,15 +78,3 @@ def test_the_kind_is_there_for_the_run_alone(tmp_path):
     assert load_plugins().models is before
     with pytest.raises(PluginError):
         load_plugins().model("scripted")
-
-
-def test_a_run_that_is_given_again_asks_nothing_again(tmp_path):
-    model = ScriptedModel(INTEREST)
-    first = run(tmp_path, model)
-    with pytest.raises(ModelError):
-        run_tasks("interests", folder=tmp_path / "cut", judge="lexical", limit=2,
-                  model=ScriptedModel([INTEREST], name="one"))  # fmt: skip
-    other = ScriptedModel(INTEREST, name="one")
-    again = run(tmp_path / "cut", other)
-    assert other.count == 1, "the record of the first session stays"
-    assert again.metrics == first.metrics

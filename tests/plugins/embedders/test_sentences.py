@@ -38,7 +38,6 @@ def by_hand(folder, texts, *, pooling, length=512):
     ("given", "computed"),
     [
         ("", {"pooling": "cls"}),
-        (",pooling=cls", {"pooling": "cls"}),
         (",pooling=mean", {"pooling": "mean"}),
         (",max_length=8", {"pooling": "cls", "length": 8}),
         (",batch=1", {"pooling": "cls"}),

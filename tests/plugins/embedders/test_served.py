@@ -11,7 +11,7 @@ from harness.calls.policy import Patience
 from harness.calls.store import default_path
 from harness.pipeline.embedders import ToolAsker, named_embedder
 from harness.testing import FaultyServer
-from harness.testing.faults import RESET, RESET_IN_BODY, Fault, first, once_each, status
+from harness.testing.faults import RESET_IN_BODY, Fault, first, once_each, status
 
 TEXTS = ["abba", "dad", "cab", ""]
 EXPECTED = np.array([[3, 3, 1, 1], [2, 1, 1, 3], [2, 2, 2, 1], [1, 1, 1, 1]])
@@ -56,19 +56,13 @@ def test_texts_are_sent_in_batches_and_come_back_in_order(by_server):
     "fault",
     [
         status(503),
-        status(429, headers={"retry-after": "0"}),
-        RESET,
         RESET_IN_BODY,
         Fault(body='{"data": [{"index": 0, "embedd'),
-        Fault(body={"data": []}),
         data([1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]),
         Fault(body='{"data": [{"index": 0, "embedding": [NaN, 1.0]}]}'),
-        data([1e300, 1.0]),
         data([1.0, "x"]),
         data("no base64"),
-        data([[1.0]]),
         data([1.0], index=7),
-        data([1.0], index="0"),
         data([]),
     ],
 )
@@ -120,7 +114,7 @@ def test_only_pinned_vectors_are_kept_for_other_processes(by_server, own_cache, 
         assert server.count == 2, "the store is not read either"
 
 
-def test_a_key_goes_only_where_the_user_said(by_server, monkeypatch):
+def test_a_key_goes_only_where_the_user_said_and_a_refused_one_is_not_shown(by_server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own-key")
     _, _, server = by_server()
     assert {one.headers["authorization"] for one in server.asked} == {"Bearer sk-the-users-own-key"}
@@ -128,10 +122,6 @@ def test_a_key_goes_only_where_the_user_said(by_server, monkeypatch):
     assert embedder._model._args.api_key_env is None
     embedder = named_embedder("openai:m,base_url=http://elsewhere/v1")
     assert embedder._model._args.api_key_env == "OPENAI_API_KEY"
-
-
-def test_a_refused_key_is_named_and_not_shown(by_server, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own-key")
     refusal = status(401, message="wrong key sk-the-users-own-key")
     with pytest.raises(ModelError, match="the key in OPENAI_API_KEY") as caught:
         by_server(first(9, refusal))

@@ -151,21 +151,15 @@ def judged():
 
     def make(name, category, *, liked=0, watched=0, skipped=0, disliked=0, found=None):
         counts = Counts(
-            explicit_positive=liked,
-            implicit_positive=watched,
-            implicit_negative=skipped,
+            explicit_positive=liked, implicit_positive=watched, implicit_negative=skipped,
             explicit_negative=disliked,
-        )
+        )  # fmt: skip
         correct, backing = found or (None, None)
         cited = liked + watched + skipped + disliked
         return Judged(
-            name=name,
-            cited=cited,
-            category=category,
-            counts=counts,
-            correct=correct,
+            name=name, cited=cited, category=category, counts=counts, correct=correct,
             backing=backing,
-        )
+        )  # fmt: skip
 
     return make
 

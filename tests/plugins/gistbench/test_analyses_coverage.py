@@ -34,16 +34,16 @@ def runs(kept, judged, taxonomy):
 
 
 def test_categories_are_counted_by_model_and_by_dataset(runs):
-    sheet = coverage.coverage(runs, CoverageOptions()).sheets[0]
+    report = coverage.coverage(runs, CoverageOptions())
+    sheet, together, *_ = report.sheets
     assert sheet.columns == (
         *("model", "distinct interests", "categories", "% of 8", "unmapped interests"),
     )
     assert sheet.rows == (("wide", 4, 4, 50.0, 1), ("narrow", 2, 2, 25.0, 0))
-    sheet = coverage.coverage(runs, CoverageOptions()).sheets[1]
-    assert sheet.title == "Categories by dataset: wide and all models"
-    assert sheet.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
-    assert sheet.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
-    models, alone, together = coverage.coverage(runs, CoverageOptions()).figures
+    assert together.title == "Categories by dataset: wide and all models"
+    assert together.columns == ("dataset", "alone", "alone % of 8", "all", "all % of 8", "gain")
+    assert together.rows == (("synthetic", 3, 37.5, 4, 50.0, 1), ("mind", 1, 12.5, 1, 12.5, 0))
+    models, alone, together = report.figures
     assert models.marks == (
         Bars(label="categories", names=("wide", "narrow"), values=(4.0, 2.0)),
         Rule(label="all 8", at=8.0),
@@ -67,33 +67,19 @@ def test_the_share_of_categories_that_hold_most_interests(kept, judged, taxonomy
     # Ten interests in four of eight categories: 5, 3, 1, 1.
     counts = {1: 5, 2: 3, 3: 1, 4: 1}
     named = tuple(judged(f"{id} {n}", id) for id, many in counts.items() for n in range(many))
-    sheet = coverage.concentration(
-        [kept("first", {"u1": (*named, judged("odd", None))}, options=taxonomy)],
-        TableOptions(),
-    ).sheets[0]
+    task = kept("first", {"u1": (*named, judged("odd", None))}, options=taxonomy)
+    report = coverage.concentration([task], TableOptions())
+    sheet = report.sheets[0]
     assert sheet.columns == (
         *("model", "interests", "% holding 50 %", "% holding 80 %", "% holding 90 %", "Gini"),
     )
     # One category holds 5 of 10, two hold 8, three hold 9. Ascending 0,0,0,0,1,1,3,5:
     # Gini = 2 (5·1 + 6·1 + 7·3 + 8·5) / (8·10) − 9/8 = 144/80 − 9/8 = 0.675.
     assert sheet.rows == (("first", 10, 12.5, 25.0, 37.5, pytest.approx(0.675)),)
-
-
-@pytest.mark.parametrize(
-    ("counts", "size", "gini"),
-    [((4, 3, 2, 1), 4, 0.25), ((4,), 4, 0.75), ((2, 2, 2, 2), 4, 0.0), ((3, 1), 2, 0.25)],
-)
-def test_gini_coefficients(counts, size, gini):
-    assert coverage.gini(counts, size) == pytest.approx(gini)
-
-
-def test_the_curve_is_cumulated_from_the_largest_category(kept, judged, taxonomy):
-    named = (judged("a", 1), judged("b", 1), judged("c", 1), judged("d", 2))
-    [figure] = coverage.concentration(
-        [kept("first", {"u1": named}, options=taxonomy)], TableOptions()
-    ).figures
-    [curve] = figure.marks
-    assert (curve.x, curve.y) == ((0.0, 12.5, 25.0), (0.0, 75.0, 100.0))
+    # The curve is cumulated from the largest category.
+    [curve] = report.figures[0].marks
+    assert curve.x == (0.0, 12.5, 25.0, 37.5, 50.0)
+    assert curve.y == pytest.approx((0.0, 50.0, 80.0, 90.0, 100.0))
 
 
 def test_the_model_held_against_all_may_be_chosen(runs):
@@ -102,9 +88,6 @@ def test_the_model_held_against_all_may_be_chosen(runs):
         ("synthetic", 2, 25.0, 4, 50.0, 2),
         ("mind", None, None, 1, 12.5, None),
     )
-
-
-def test_a_model_that_is_not_there_is_told_with_those_that_are(runs):
     with pytest.raises(HarnessError) as error:
         coverage.coverage(runs, CoverageOptions(model="narow"))
     assert "wide, narrow" in str(error.value)

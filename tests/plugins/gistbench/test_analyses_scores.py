@@ -3,7 +3,6 @@
 import pytest
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.scores import scores as run
-from harness_gistbench.records import Options as Settings
 
 from harness import HarnessError
 
@@ -95,32 +94,22 @@ def test_a_model_that_too_few_users_of_can_be_read_has_no_number(kept, judged):
     )
 
 
-def test_runs_that_were_judged_otherwise_are_left_out_by_name(first, second, kept, judged):
+def test_runs_that_were_judged_otherwise_are_left_out_by_name_unless_forced(
+    first, second, kept, judged
+):
     other = kept("third", {"u1": (judged("chess", 7, liked=2, found=(1, 2)),)}, judge="another")
-    report = run([first, second, other], TableOptions())
-    assert [row[0] for row in report.sheets[0].rows] == ["first", "second"]
-    assert report.sheets[1].rows[1] == ("second", 75.0, 75.0)
-    assert report.notes[-1] == (
-        "gist_synthetic: third is left out: judge's name another against judge-70b"
-    )
-
-
-def test_force_takes_such_runs_in_and_says_so(first, second, kept, judged):
-    other = kept("third", {"u1": (judged("chess", 7, liked=2, found=(1, 2)),)}, judge="another")
-    report = run([first, second, other], TableOptions(force=True))
-    assert [row[0] for row in report.sheets[0].rows] == ["first", "second", "third"]
-    # Category 7 is in the oracle of u1 now: `second` finds 2 of 3, and 1/2 for u2 as before.
-    assert report.sheets[1].rows[1] == ("second", 75.0, pytest.approx(100 * (2 / 3 + 1 / 2) / 2))
-    assert report.notes[-1] == (
-        "gist_synthetic: third is taken in by force: judge's name another against judge-70b"
-    )
-
-
-def test_runs_with_other_thresholds_are_told_apart(first, second, kept, judged):
-    strict = Settings(verification=Settings().verification.__class__(min_explicit_positive=3))
-    other = kept("third", {"u1": ()}, options=strict)
-    [*_, note] = run([first, second, other], TableOptions()).notes
-    assert "option verification.min_explicit_positive 3 against 2" in note
+    # With category 7 in the oracle of u1 `second` finds 2 of 3 there, and 1/2 for u2 as before.
+    forced = pytest.approx(100 * (2 / 3 + 1 / 2) / 2)
+    for force, names, recall, said in (
+        (False, ["first", "second"], 75.0, "left out"),
+        (True, ["first", "second", "third"], forced, "taken in by force"),
+    ):
+        report = run([first, second, other], TableOptions(force=force))
+        assert [row[0] for row in report.sheets[0].rows] == names
+        assert report.sheets[1].rows[1] == ("second", 75.0, recall)
+        assert report.notes[-1] == (
+            f"gist_synthetic: third is {said}: judge's name another against judge-70b"
+        )
 
 
 def test_the_published_tables_stand_below_in_the_same_form(first):
@@ -141,11 +130,3 @@ def test_no_run_left_is_an_error_that_says_why(kept, monkeypatch):
     with pytest.raises(HarnessError) as error:
         run([kept("first", {"u1": ()})], TableOptions())
     assert "its candidate is the judge" in str(error.value)
-
-
-def test_a_model_with_several_runs_has_a_row_for_each(kept):
-    again = [
-        kept("first", {"u1": ()}, run=name, label=f"first ({name})") for name in ("one", "two")
-    ]
-    rows = run(again, TableOptions()).sheets[0].rows
-    assert [row[0] for row in rows] == ["first (one)", "first (two)"]

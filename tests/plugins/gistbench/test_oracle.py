@@ -4,12 +4,9 @@ import gzip
 import json
 
 import pytest
-from harness_gistbench.benchmark import GISTBENCH
-from harness_gistbench.oracle import ORACLE, Categories, doubts, gather, rescore, write
+from harness_gistbench.oracle import Categories, doubts, gather, rescore, write
 from harness_gistbench.oracle import read as read_bytes
 from harness_gistbench.records import SIGNALS, Counts, Judged, Options, Profile
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness import DataError, Score
 
@@ -120,37 +117,17 @@ def test_a_file_is_written_as_it_was_read_with_keys_that_mean_nothing_here():
     assert write(oracle) == text
 
 
-@settings(max_examples=30)
-@given(
-    st.dictionaries(st.text(), st.frozensets(st.integers(1, 325)), max_size=5),
-    st.dictionaries(
-        st.text().filter(lambda key: key != "oracle"), st.integers() | st.text(), max_size=3
-    ),
-)
-def test_whatever_was_gathered_is_read_as_it_was_written(users, others):
-    oracle = Categories(users, others)
-
-    again = read(write(oracle))
-
-    assert (again, list(again.users)) == (oracle, list(users))
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no JSON"),
         ("{", "no JSON"),
         ("[" * 100_000, "no JSON"),
         ('{"made": NaN, "oracle": {}}', "NaN"),
         ('{"oracle": {"1": [3], "1": [4]}}', "'1' stands twice"),
-        ("[1]", "no oracle"),
         ('{"dataset": "toy"}', "dataset"),
         ('{"oracle": [1]}', "no oracle"),
-        ('{"oracle": {"7": 5}}', "user '7'"),
-        ('{"oracle": {"7": null}}', "user '7'"),
         ('{"oracle": {"1": [2], "7": [4, 0]}}', "user '7'"),
         ('{"oracle": {"7": [326]}}', "326"),
-        ('{"oracle": {"7": [2.0]}}', "2.0"),
         ('{"oracle": {"7": [true]}}', "true"),
         ('{"oracle": {"7": ["31"]}}', '"31"'),
         ('{"oracle": {"7": [31, 5, 31]}}', "named twice"),
@@ -164,26 +141,17 @@ def test_a_file_that_is_no_oracle_is_refused_and_says_where(text, says):
     assert refused.value.expected
 
 
-@pytest.fixture
-def few(tmp_path):
-    """Options with a taxonomy of two categories of ones own."""
+def test_ids_are_those_of_a_taxonomy_of_ones_own(tmp_path):
     file = tmp_path / "few.csv"
     file.write_text("category_id,category_name\n401,Tea\n7,Bread\n")
-    return Options(taxonomy=str(file))
-
-
-def test_the_ids_of_a_taxonomy_of_ones_own_are_written_and_read_back(few):
+    few = Options(taxonomy=str(file))
     oracle = gather([score("ada", 401)])
 
     assert read(write(oracle), few) == oracle
     with pytest.raises(DataError, match="from 1 to 325"):
         read(write(oracle))
-
-
-def test_an_id_that_a_taxonomy_of_ones_own_does_not_have_is_refused(few):
     with pytest.raises(DataError, match="2 categories, whole numbers from 7 to 401") as refused:
         read(b'{"oracle": {"7": [401, 8]}}', few)
-
     assert refused.value.found == "8"
 
 
@@ -217,10 +185,3 @@ def test_the_published_oracle_holds_91_054_pairs_of_997_users_and_is_written_who
     assert set().union(*oracle.users.values()) <= set(range(1, 326))
     assert json.loads(write(oracle)) == json.loads(text)
     assert list(read(write(oracle)).users) == list(json.loads(text)["oracle"])
-
-
-def test_recall_is_the_main_metric_only_where_an_oracle_of_several_runs_is():
-    assert GISTBENCH.main == ("ig_p", "is")
-    assert ORACLE.main == ("ig_f1",)
-    assert "ig_f1" in ORACLE.metrics
-    assert not {*GISTBENCH.main} & {*ORACLE.metrics}

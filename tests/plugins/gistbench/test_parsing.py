@@ -26,13 +26,10 @@ def read(text):
         (f"I counted [1] and [4], so: [{NBA}, {JAZZ}] is my answer.", "brackets"),
         (f"[{NBA}, {JAZZ}", "repaired"),
         (f'{{"interests": [{NBA}, {JAZZ}]}}', "strict"),
-        (f'{{"user": "ada", "profile": [{NBA}, {JAZZ}], "count": 2}}', "strict"),
         (f"{NBA}\n{JAZZ}", "brackets"),
-        (f"```\n{NBA}\n{JAZZ}\n```", "brackets"),
         ("- NBA Highlights: 1, 4\n- Modal Jazz: 2", "regex"),
         ("1. **NBA Highlights** (1, 4)\n2. **Modal Jazz** (2)", "regex"),
         ("What I see:\n* NBA Highlights - evidence: 1 and 4\n* Modal Jazz [ids: #2]", "regex"),
-        ("NBA Highlights: 1; 4\nModal Jazz: 2", "regex"),
     ],
 )
 def test_the_same_answer_is_read_out_of_many_forms(text, rung):
@@ -45,9 +42,7 @@ def test_the_same_answer_is_read_out_of_many_forms(text, rung):
 @pytest.mark.parametrize(
     ("text", "others"),
     [
-        (f"[{NBA}, {JAZZ}]", 0),
         (f"I counted [1] and [4], so: [{NBA}, {JAZZ}] is my answer, not [].", 0),
-        (f"{NBA}\n{JAZZ}", 0),
         (f"```json\n[{JAZZ}]\n```\nNo:\n```json\n[{NBA}, {JAZZ}]\n```", 1),
         (f"Such as {NBA}:\n```json\n[{NBA}, {JAZZ}]\n```", 0),
         (f"[{JAZZ}] or [{NBA}] or [{NBA}, {JAZZ}]", 2),
@@ -126,10 +121,8 @@ def test_an_object_is_an_interest_only_where_a_key_says_so():
 @pytest.mark.parametrize(
     "text",
     [
-        f'{{"interests": [{NBA}, {JAZZ}], "rejected": []}}',
         f'{{"interests": [{NBA}, {JAZZ}], "rejected": [{NBA}]}}',
         f'{{"profile": [{NBA}, {JAZZ}], "rejected": [], "scores": [1, 2]}}',
-        f'{{"result": {{"interests": [{NBA}, {JAZZ}]}}}}',
         f'{{"data": {{"user": "ada", "result": {{"found": [{NBA}, {JAZZ}]}}}}, "tags": []}}',
         f"[[{NBA}, {JAZZ}]]",
         f'[{{"interests": [{NBA}, {JAZZ}]}}]',
@@ -167,12 +160,9 @@ def test_objects_one_after_another_are_counted_as_in_a_list(last, interests, mal
     [
         ("", "empty"),
         ("I could not find any interest.", "no_json"),
-        ("The interests are as follows: see items 1 and 2 for jazz", "no_json"),
         ("[1, 2, 3]", "schema"),
-        ('{"liked": [1], "skipped": [2]}', "schema"),
         ('["NBA Highlights", "Modal Jazz"]', "schema"),
         ('{"error": "no interests"}', "schema"),
-        ('"jazz"', "schema"),
     ],
 )
 def test_what_holds_no_interests_is_unreadable(text, cause):
@@ -187,16 +177,11 @@ def test_what_holds_no_interests_is_unreadable(text, cause):
     "text",
     [
         "- " + "1," * 100_000,
-        "- jazz: " + "1, " * 100_000 + "x",
-        "- " + "evidence " * 50_000 + ": x",
-        ":" * 200_000,
         "(" * 200_000 + "1",
         ("- a: " + "1 and " * 500 + "\n") * 200,
         "[" * 100_000,
         '{"interest": ' * 20_000,
-        (NBA + "\n") * 2_000,
         (NBA + "\n") * 900 + '{"interest": "' * 10_000,
-        ("- " + "(1, " * 900 + "\n") * 50,
         ("- a: " + "1 - " * 900 + "x\n") * 50,
         ("- a: [1" + " " * 3_000 + "x\n") * 50,
         '{"a": [], "b": ' * 60 + json.dumps([{"interest": "x"}] * 9_000) + "}" * 60,

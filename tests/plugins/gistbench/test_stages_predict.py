@@ -15,7 +15,7 @@ from harness_gistbench.records import (
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
 from harness.base.errors import DataError
-from harness.contracts.outcomes import CallFailed, Parsed, Unreadable
+from harness.contracts.outcomes import Parsed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
 OPTIONS = {
@@ -148,44 +148,25 @@ async def test_objects_own_ids_stand_for_all_their_lines(desk):
     assert [line[0] for line in scripted.asked[0][2]["lines"]] == ["vid_1", "vid_2", "vid_1"]
 
 
-async def test_interests_beyond_the_most_are_counted_and_not_read(desk):
-    text = entries(**{f"Interest {n}": [101] for n in range(10_000)})
+async def test_interests_beyond_the_most_and_objects_behind_more_than_two_are_counted(desk):
+    prediction = await answered(
+        desk, entries(**{f"Interest {n}": [101] for n in range(10_000)}), max_interests=200
+    )
 
-    prediction = await answered(desk, text, max_interests=200)
-
-    assert len(prediction.interests) == 200
-    assert prediction.interests[199].name == "Interest 199"
+    assert [one.name for one in prediction.interests[199:]] == ["Interest 199"]
     assert prediction.surplus == 9_800
 
-
-async def test_an_object_behind_more_than_two_interests_is_counted_and_kept(desk):
-    text = entries(A=[101], B=[103], C=[101], D=[102], E=[102])
-
-    prediction = await answered(desk, text)
+    prediction = await answered(desk, entries(A=[101], B=[103], C=[101], D=[102], E=[102]))
 
     assert prediction.overused == 1
     assert [one.numbers for one in prediction.interests] == [(101,), (103,), (101,), (102,), (102,)]
 
 
-async def test_answers_that_were_cut_may_be_dropped_instead(desk):
+async def test_a_failure_is_returned_as_it_is_and_answers_that_were_cut_may_be_dropped(desk):
+    assert isinstance(await answered(desk, "I see nothing."), Unreadable)
     scripted = desk(Unreadable("truncated"), **{**OPTIONS, "truncated": "drop"})
-
     assert await predict(ITEM, scripted) == Unreadable("truncated")
     assert scripted.asked[0][3] == "fail"
-
-
-async def test_a_failure_is_returned_as_it_is(desk):
-    for failure in (Unreadable("no_json"), CallFailed("overflow")):
-        assert await answered(desk, failure) is failure
-    assert isinstance(await answered(desk, "I see nothing."), Unreadable)
-
-
-async def test_lists_that_are_not_read_are_counted(desk):
-    text = f"```\n{entries(A=[101])}\n```\nRather:\n```\n{entries(B=[102])}\n```"
-
-    prediction = await answered(desk, text)
-
-    assert prediction == Prediction(interests=(Cited("B", (102,)),), passed_over=1)
 
 
 async def test_an_answer_that_was_cut_says_so(desk):

@@ -118,23 +118,33 @@ async def test_what_got_no_category_is_asked_again_up_to_three_times(desk):
 class Spoiled:
     """A taxonomist that sees tea everywhere, and gives no verdict where it is asked about bombs."""
 
-    def __init__(self, cause, *bombs):
-        self.cause, self.bombs, self.asked = cause, set(bombs), []
+    def __init__(self, verdict, *bombs):
+        self.verdict, self.bombs, self.asked = verdict, set(bombs), []
 
     async def judge(self, question, *, role):
         self.asked.append(question.texts)
         if self.bombs.isdisjoint(question.texts):
             return labelled(*["Tea"] * len(question.texts))
-        return self.cause if isinstance(self.cause, NoVerdict) else NoVerdict(self.cause)
+        return self.verdict
 
     def memo(self, name):
         return LocalMemo()
 
 
-@pytest.mark.parametrize("cause", ["no_json", "schema", "empty", "truncated", "refused"])
-async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(cause):
+def no_quorum(*behind):
+    return NoVerdict("no_quorum", behind=behind)
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [
+        *map(NoVerdict, ("no_json", "schema", "empty", "truncated", "refused", "tied")),
+        no_quorum("no_json", "schema"),
+    ],
+)
+async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(verdict):
     names = tuple(f"tea {n}" for n in range(24))
-    taxonomist = Spoiled(cause, "bomb")
+    taxonomist = Spoiled(verdict, "bomb")
 
     mapped = await map_interests(batch(*names[:11], "bomb", *names[11:]), taxonomist)
 
@@ -146,51 +156,22 @@ async def test_one_name_that_spoils_an_answer_costs_the_others_nothing(cause):
 
 async def test_a_taxonomist_who_cannot_be_read_of_whole_or_half_gives_no_verdict():
     names = tuple(f"bomb {n}" for n in range(25))
-    taxonomist = Spoiled("no_json", *names)
+    taxonomist = Spoiled(NoVerdict("no_json"), *names)
 
     assert await map_interests(batch(*names), taxonomist) == NoVerdict("no_json")
     assert [len(asked) for asked in taxonomist.asked] == [25, 12, 13]
 
 
-@pytest.mark.parametrize("names", [("bomb 1",), ("bomb 1", "bomb 2", "bomb 3")])
-async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(names):
-    assert await map_interests(batch(*names), Spoiled("schema", *names)) == NoVerdict(
-        "no_category", f"none of {len(names)} interests has a category"
-    )
+@pytest.mark.parametrize("verdict", [NoVerdict("schema"), NoVerdict("tied"), no_quorum("schema")])
+async def test_a_taxonomist_without_any_category_that_exists_gives_no_verdict(verdict):
+    for names in (("bomb 1",), ("bomb 1", "bomb 2", "bomb 3")):
+        assert await map_interests(batch(*names), Spoiled(verdict, *names)) == NoVerdict(
+            "no_category", f"none of {len(names)} interests has a category"
+        )
 
 
-@pytest.mark.parametrize("cause", ["timeout", "overflow", "server_error"])
-async def test_a_call_that_fails_is_a_failure_and_no_mapping(desk, cause):
-    scripted = desk(labelled("Tea", None), NoVerdict(cause))
-
-    assert await map_interests(batch("oolong", "x"), scripted) == NoVerdict(cause)
-    assert scripted.memory == {"oolong": "4"}
-
-
-def no_quorum(*behind):
-    return NoVerdict("no_quorum", behind=behind)
-
-
-@pytest.mark.parametrize(
-    "verdict", [NoVerdict("tied"), no_quorum("schema"), no_quorum("no_json", "schema")]
-)
-async def test_a_name_on_which_a_panel_finds_no_category_costs_the_others_nothing(verdict):
-    taxonomist = Spoiled(verdict, "bomb")
-
-    assert await map_interests(batch("oolong", "bomb", "sencha"), taxonomist) == Mapped(
-        categories={"oolong": 4, "sencha": 4}, unmapped=("bomb",)
-    )
-
-
-async def test_a_panel_that_agrees_in_nothing_gives_no_verdict():
-    for verdict in (NoVerdict("tied"), no_quorum("schema")):
-        mapped = await map_interests(batch("x", "y", "z"), Spoiled(verdict, "x", "y", "z"))
-
-        assert mapped == NoVerdict("no_category", "none of 3 interests has a category")
-
-
-async def test_a_panel_of_which_a_member_could_not_be_asked_is_a_failure(desk):
-    verdict = no_quorum("schema", "timeout")
+@pytest.mark.parametrize("verdict", [NoVerdict("timeout"), no_quorum("schema", "timeout")])
+async def test_a_call_that_fails_is_a_failure_and_no_mapping(desk, verdict):
     scripted = desk(labelled("Tea", None), verdict)
 
     assert await map_interests(batch("oolong", "x"), scripted) == verdict

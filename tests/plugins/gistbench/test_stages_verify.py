@@ -5,7 +5,6 @@ from harness_gistbench.records import Cited, Claim, Evidence, Kept, Line, Option
 from harness_gistbench.stages.verify import claims, verify
 
 from harness.contracts.judge import Select, Selected
-from harness.contracts.outcomes import NoVerdict
 
 WORDING = {"thing": "video", "things": "videos"}
 
@@ -61,12 +60,6 @@ async def test_the_judge_sees_the_interest_and_the_texts_alone_cut_and_counted(d
 
     assert await verify(CLAIM, scripted) == Kept(positions=(), cut=1)
     assert scripted.asked[0][1].options == ("a long", "short")
-
-
-async def test_a_judge_that_fails_is_no_verdict(desk):
-    failure = NoVerdict("schema")
-
-    assert await verify(CLAIM, desk(failure, text_limit=None, **WORDING)) is failure
 
 
 async def test_a_claim_without_evidence_needs_no_judge(desk):

@@ -1,9 +1,7 @@
-import dataclasses
 import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from builders.texts import write_csv
 from harness_gistbench.analyses.survey import OutsideOptions, SurveyOptions, outside, survey
@@ -65,15 +63,13 @@ def test_stated_interests_by_hand(tasks, stated):
     # Model b: anime for u1 (1, 1/2), nothing for u2 (0, 0). Model c: baseball for u2 (0, 0).
     # All three verified {basketball, anime} of u1 and {basketball, baseball} of u2.
     report = survey(tasks, SurveyOptions(stated=stated))
-    found = rows_of(report.sheets[1])
-    a, b, c = found["a"], found["b"], found["c"]
+    a, b, c = (rows_of(report.sheets[1])[model] for model in "abc")
     assert (a["users"], a["read"]) == (2, 2)
     assert (a["S-Prec"], a["S-Rec"], a["survey F1"]) == (75.0, 75.0, 75.0)
     assert (b["S-Prec"], b["S-Rec"]) == (50.0, 25.0)
     assert b["survey F1"] == pytest.approx(100 / 3)
     assert (c["users"], c["read"], c["n IS"]) == (2, 1, 1)
     assert (c["S-Prec"], c["S-Rec"], c["survey F1"]) == (0.0, 0.0, 0.0)
-    b, c = (rows_of(report.sheets[1])[model] for model in "bc")
     # b, u1: precision 1, recall 1/2, F1 2/3, IS 4/5; u2: nothing, 0 and 0.
     assert b["IG F1"] == pytest.approx(100 / 3)
     assert b["IS"] == pytest.approx(40)
@@ -81,12 +77,11 @@ def test_stated_interests_by_hand(tasks, stated):
     # c, u2: precision 1, recall 1/2, F1 2/3, IS 1.
     assert c["√(IG F1 · IS)"] == pytest.approx(100 * math.sqrt(2 / 3))
     # Survey F1 ranks a, b, c; √(IG F1 · IS) ranks c .82, a .54 or so, b .37: 1 - 6 · 6 / 24.
-    sheet = survey(tasks, SurveyOptions(stated=stated)).sheets[3]
-    assert [(row[:3], pytest.approx(row[3])) for row in sheet.rows] == [
+    assert [(row[:3], pytest.approx(row[3])) for row in report.sheets[3].rows] == [
         (("synthetic", "medians", 3), -0.5),
         (("synthetic", "means", 3), -0.5),
     ]
-    sheet = survey(tasks, SurveyOptions(stated=stated)).sheets[0]
+    sheet = report.sheets[0]
     assert sheet.columns[1:] == (
         "users", "with a category", "the mapping file", "the taxonomy", "the runs' mapping",
         "nothing",
@@ -94,7 +89,7 @@ def test_stated_interests_by_hand(tasks, stated):
     assert sheet.rows == (("synthetic", 4, 3, 0, 3, 1, 2),)
     assert "matching is ours" in sheet.notes[0]
     assert sheet.notes[1] == "synthetic: 2 without a category, such as Knitting of quanta, Sleep"
-    [figure] = survey(tasks, SurveyOptions(stated=stated)).figures
+    [figure] = report.figures
     assert [mark.label for mark in figure.marks] == ["a", "b", "c"]
     assert figure.marks[0].x == (75.0,)
 
@@ -176,21 +171,6 @@ def test_figures_of_none_of_the_models_are_refused(ranked, tmp_path):
         outside(ranked, OutsideOptions(figures=figures, column="Elo"))
     assert "found:    gpt" in str(told.value)
     assert "vllm:org/Model-0" in str(told.value)
-
-
-def seeded(task: Any, seed: int) -> Any:
-    """The same run as if it had been asked with another seed."""
-    return dataclasses.replace(task, manifest=msgspec.structs.replace(task.manifest, seed=seed))
-
-
-def test_a_run_that_was_asked_otherwise_enters_no_survey_unless_forced(tasks, stated, kept):
-    odd = seeded(kept("odd", {"u1": [interest("Manga", ANIME, 4)]}), 7)
-    report = survey([*tasks, odd], SurveyOptions(stated=stated))
-    assert list(rows_of(report.sheets[1])) == ["a", "b", "c"]
-    assert report.notes[-1] == "gist_synthetic: odd is left out: seed 7 against 0"
-    forced = survey([*tasks, odd], SurveyOptions(stated=stated, force=True))
-    assert list(rows_of(forced.sheets[1])) == ["a", "b", "c", "odd"]
-    assert "odd is taken in by force: seed 7 against 0" in forced.notes[-1]
 
 
 def test_runs_asked_otherwise_and_copies_are_not_correlated(ranked, kept, tmp_path):

@@ -176,6 +176,8 @@ def test_too_few_people_are_refused_with_what_there_is(log, tmp_path):
         run(settings(log, tmp_path / "out", least_people=13))
     assert "20 clusters; 24 of 24 people" in error.value.found
     assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
+        settings(log, tmp_path, most_people=3)
 
 
 def test_a_folder_that_holds_data_is_left_as_it_is(log, made, tmp_path):
@@ -202,26 +204,20 @@ def test_a_column_that_is_not_there_or_names_two_clusters_for_one_object_is_refu
     assert "'topic'" in error.value.where
 
 
-def test_without_a_column_like_texts_are_clusters(log, tmp_path):
+def test_without_a_column_like_texts_are_clusters_also_by_an_embedder(log, tmp_path):
     chosen = {"clusters_column": None, "clusters": 2, "clusters_together": 1}
-    run(settings(log, tmp_path / "out", **chosen))
-    told = json.loads((tmp_path / "out" / "synthesis.json").read_bytes())
-    assert told["clusters"]["number"] == 2
-    assert set(told["clusters"]["libraries"]) == {"numpy", "scipy", "scikit-learn"}
-    assert [one["people"] for one in told["synthetic_users"]] == [12, 12]
 
+    def told(folder, **more):
+        run(settings(log, tmp_path / folder, **chosen, **more))
+        return json.loads((tmp_path / folder / "synthesis.json").read_bytes())
 
-def test_an_embedder_may_give_the_vectors_in_place_of_a_function(log, tmp_path):
-    chosen = {"clusters_column": None, "clusters": 2, "clusters_together": 1}
-    run(settings(log, tmp_path / "out", embedding="hashing:dimensions=32", **chosen))
-    account = json.loads((tmp_path / "out" / "synthesis.json").read_text())
-    assert account["clusters"]["method"] == "k-means over an embedding of the texts"
+    own = told("out")
+    assert own["clusters"]["number"] == 2
+    assert set(own["clusters"]["libraries"]) == {"numpy", "scipy", "scikit-learn"}
+    assert [one["people"] for one in own["synthetic_users"]] == [12, 12]
+    method = told("embedded", embedding="hashing:dimensions=32")["clusters"]["method"]
+    assert method == "k-means over an embedding of the texts"
     with pytest.raises(UsageError, match="did you mean 'dimensions'"):
-        run(settings(log, tmp_path / "new", embedding="hashing:dimension=32", **chosen))
+        told("new", embedding="hashing:dimension=32")
     with pytest.raises(UsageError, match="the function that --embedding names"):
-        run(settings(log, tmp_path / "new", embedding="hash:words", **chosen))
-
-
-def test_at_most_fewer_people_than_at_least_is_refused(log, tmp_path):
-    with pytest.raises(ValueError, match="at most 3 people a cohort, and at least 10"):
-        settings(log, tmp_path, most_people=3)
+        told("new", embedding="hash:words")

@@ -14,34 +14,24 @@ def test_the_bundled_taxonomy_holds_325_names_in_the_order_of_their_code_points(
     taxonomy = categories(None)
 
     assert [one.id for one in taxonomy] == list(range(1, 326))
-    assert len({one.name for one in taxonomy}) == 325
-    names = [one.name for one in categories(None)]
-
+    names = [one.name for one in taxonomy]
     assert names == sorted(names)
-    assert names[-1] == "eSports"
     from harness_judges.answers import clean
 
     assert len({clean(one.name) for one in categories(None)}) == 325
 
 
-@pytest.mark.parametrize(
-    ("number", "name"),
-    [
-        (1, "A.I. Art"),
-        (8, "American Football"),
-        (55, "Children’s Books"),
-        (66, "Comics, Manga & Graphic Novels"),
-        (89, "Ecology / Climatology"),
-        (93, "Entrepreneurship & Small Business"),
-        (113, "Furniture, Home Appliances & Goods"),
-        (165, "Live Streaming"),
-        (166, "Local, Regional or National Cuisine"),
-        (324, "Yoga & Pilates"),
-        (325, "eSports"),
-    ],
-)
-def test_ids_and_names_are_those_of_the_papers_lists(number, name):
-    assert categories(None)[number - 1] == Category(number, name)
+def test_ids_and_names_are_those_of_the_papers_lists():
+    names = {
+        1: "A.I. Art",
+        55: "Children’s Books",
+        89: "Ecology / Climatology",
+        93: "Entrepreneurship & Small Business",
+        113: "Furniture, Home Appliances & Goods",
+        166: "Local, Regional or National Cuisine",
+        325: "eSports",
+    }
+    assert {one.id: one.name for one in categories(None) if one.id in names} == names
 
 
 @pytest.mark.real_data
@@ -71,10 +61,8 @@ def test_a_file_or_a_list_takes_the_place_of_the_bundled_categories(tmp_path):
     ("text", "line", "found"),
     [
         ("id,name\n1,Bread\n", 1, "id,name"),
-        ("", 1, ""),
         ("category_id,category_name\n", 1, "no category"),
         ("category_id,category_name\n1,Bread\nx,Tea\n", 3, "x"),
-        ("category_id,category_name\n0,Bread\n", 2, "0"),
         ("category_id,category_name\n1,\n", 2, "1,"),
         ("category_id,category_name\n1,Bread,white\n", 2, "1,Bread,white"),
     ],
@@ -89,24 +77,16 @@ def test_a_file_that_is_no_taxonomy_is_refused_with_its_line(tmp_path, text, lin
     assert (error.value.where, error.value.found) == (f"{file}:{line}", found)
 
 
-@pytest.mark.parametrize(
-    ("rows", "found"), [("1,Bread\n1,Tea\n", "1"), ("1,Bread\n2,bread\n", "bread")]
-)
-def test_an_id_or_a_name_that_stands_twice_is_refused(tmp_path, rows, found):
+def test_an_id_or_a_name_that_stands_twice_and_a_file_that_is_not_there_are_refused(tmp_path):
     file = tmp_path / "mine.csv"
-    file.write_text("category_id,category_name\n" + rows, encoding="utf-8")
-
     with pytest.raises(DataError) as error:
         categories(str(file))
-
-    assert error.value.found == found
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(DataError) as error:
-        categories(str(tmp_path / "none.csv"))
-
-    assert error.value.where == str(tmp_path / "none.csv")
+    assert error.value.where == str(file)
+    for rows, found in (("1,Bread\n1,Tea\n", "1"), ("1,Bread\n2,bread\n", "bread")):
+        file.write_text("category_id,category_name\n" + rows, encoding="utf-8")
+        with pytest.raises(DataError) as error:
+            categories(str(file))
+        assert error.value.found == found
 
 
 def test_the_digest_stands_for_ids_names_and_order():
@@ -120,16 +100,13 @@ def test_the_digest_stands_for_ids_names_and_order():
     assert taxonomy_digest((tea, bread)) == taxonomy_digest((Category(1, "Tea"), bread))
 
 
-@pytest.mark.parametrize(
-    ("names", "found"),
-    [((), "no category"), (("Tea", " "), "a name that is blank"), (("Tea", "tea "), "tea")],
-)
-def test_a_list_that_is_no_taxonomy_is_refused(names, found):
-    with pytest.raises(DataError) as error:
-        categories(names)
-
-    assert error.value.where == "the option `taxonomy`"
-    assert error.value.found == found
+def test_a_list_that_is_no_taxonomy_is_refused():
+    for names, found in (
+        ((), "no category"), (("Tea", " "), "a name that is blank"), (("Tea", "tea "), "tea"),
+    ):  # fmt: skip
+        with pytest.raises(DataError) as error:
+            categories(names)
+        assert (error.value.where, error.value.found) == ("the option `taxonomy`", found)
 
 
 def test_validate_finds_a_taxonomy_that_cannot_be_used(tmp_path, monkeypatch, printed):

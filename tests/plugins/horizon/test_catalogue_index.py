@@ -157,11 +157,6 @@ def test_recall_is_lower_where_less_is_found(tmp_path):
     assert recall(SmallIndex(same), [same]) == {"found": 400, "of": 400}  # type: ignore[arg-type]
 
 
-def test_one_title_makes_an_index(tmp_path):
-    indexed(write_curated(tmp_path / "data", ["only"]), tmp_path / "out")
-    assert read_index(tmp_path / "out").totals["recall"] == {"found": 0, "of": 0}
-
-
 def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
     indexed(data, tmp_path / "out", catalog_sample=20)
     titles = read_titles(tmp_path / "out")
@@ -170,16 +165,12 @@ def test_a_sample_is_indexed_with_all_true_items(data, tmp_path):
     assert read_manifest(tmp_path / "out").options["catalog_sample"] == 20  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [("nan", "not finite"), ("long", "length 2 for"), ("fewer", "15 x 8")],
-)
-def test_vectors_that_cannot_be_used_are_refused(tmp_path, scripted, wrong, said):
+def test_vectors_that_cannot_be_used_are_refused(tmp_path, scripted):
     data = write_curated(tmp_path / "data", titles_of(16))
-    scripted(wrong=wrong)
+    scripted(wrong="fewer")
     with pytest.raises(ModelError) as caught:
         indexed(data, tmp_path / "out")
-    assert said in str(caught.value) and "test:scripted" in str(caught.value)
+    assert "15 x 8" in str(caught.value) and "test:scripted" in str(caught.value)
     scripted()
     indexed(data, tmp_path / "out")
     assert len(read_titles(tmp_path / "out")) == 16

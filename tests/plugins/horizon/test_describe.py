@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from builders.horizon import TAU, built, settings_of, write_log
 from harness_horizon.curation import build, describe
@@ -32,16 +30,13 @@ def rows(report, title):
     return next(sheet.rows for sheet in report.sheets if sheet.title == title)
 
 
-def test_the_size_stands_beside_table_7(report):
+def test_sizes_and_means_stand_beside_table_7_and_those_of_appendix_b(report):
     assert rows(report, "Size, as in Table 7") == (
         ("users", 11e-6, 54.51),
         ("mean length of a history", 24 / 11, 9.07),
         ("items", 3e-6, 34.52),
         ("interactions", 24e-6, 485.89),
     )
-
-
-def test_means_before_and_after_the_cutoff_stand_beside_those_of_appendix_b(report):
     assert rows(report, "Interactions of a user, as in appendix B") == (
         ("interactions before 2020", 15 / 11, 1.5, 4.99),
         ("interactions from 2020 on", 9 / 11, 1.0, 4.09),
@@ -74,16 +69,3 @@ def test_a_folder_that_is_not_complete(tmp_path):
     with pytest.raises(DataError, match="no complete build") as error:
         describe.run(describe.Settings(data=tmp_path / "out"))
     assert error.value.found == "4 finished parts"
-
-
-def test_both_tools_are_commands(tmp_path, capsys):
-    from harness.cli.main import main
-
-    write_log(tmp_path, REVIEWS, TITLES)
-    folders = [f"--{one}={tmp_path / one}" for one in ("reviews", "meta", "out")]
-    more = ["--memory", "2GB", "--least_items", "1", "--validation", "2019", "--json"]
-    assert main(["data", "horizon", *folders, *more]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["report"]["sheets"][0]["rows"][0] == ["read", 24]
-    assert main(["data", "horizon-describe", "--data", str(tmp_path / "out"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tool"] == "horizon-describe"

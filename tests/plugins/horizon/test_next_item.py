@@ -34,18 +34,13 @@ def cases(**options: Any) -> list[Case]:
     return list(DATA.cases(Options(**options)))
 
 
-def test_histories_roll_on_with_the_true_items():
+def test_histories_roll_on_with_the_true_items_or_are_frozen_before_the_first_target():
     found = cases()
     assert [(one.id, one.history, one.target, one.known) for one in found] == [
         ("u/2", (5, 6), 7, True), ("u/3", (5, 6, 7), 8, False), ("v/1", (7,), 5, True),
     ]  # fmt: skip
-
-
-def test_frozen_histories_end_before_the_first_target():
     assert [one.history for one in cases(prefix="frozen")] == [(5, 6), (5, 6), (7,)]
-
-
-def test_only_the_latest_items_are_asked_about():
+    # Only the latest items are asked about.
     assert [one.history for one in cases(length=1)] == [(6,), (7,), (7,)]
 
 
@@ -74,9 +69,7 @@ def test_a_target_without_training_is_a_miss_and_left_out_of_the_second_column()
     assert missed.missing["recall_100_known"] == "target_not_trained"
     assert scored(1.0, known=False).values["recall_10"] == 0
     assert scored(None).values["ndcg_100_known"] == 0
-
-
-def test_among_random_items_cuts_above_twenty_have_no_value():
+    # Among random items cuts above twenty have no value.
     found = scored(30.0, negatives=100)
     assert found.values["recall_20"] == 0
     assert found.missing["recall_100"] == found.missing["ndcg_50_known"] == "ranked_among_too_few"

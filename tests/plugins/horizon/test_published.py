@@ -21,9 +21,7 @@ def test_table_7_is_as_printed_with_what_does_not_fit():
     assert round(485.89 / 54.51, 2) == 8.91
     assert "8.91" in table.notes[0]
     assert {row["attribute"]: row["Amazon Reviews"] for row in table.dicts()}["users"] == 54.51
-
-
-def test_the_means_of_appendix_b_add_up_to_table_7_s():
+    # The means of appendix B add up to those of the table.
     values = [row["value"] for row in TABLES.read("means").dicts()]
     assert values == [4.99, 4.09]
     assert round(sum(values), 2) == 9.08

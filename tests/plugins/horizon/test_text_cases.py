@@ -156,15 +156,13 @@ def test_as_many_of_the_latest_titles_as_fit_are_shown(most, kept):
     assert len(shown) <= most
 
 
-def test_a_first_target_without_a_history_is_an_error_with_its_row():
-    with pytest.raises(DataError, match="a row is bad"):
-        cases({"u": (["a", "b"], 2, 2)})
-
-
 def test_a_single_query_asks_for_the_next_item_alone():
     for given in ({"prompt": "one"}, {"first_k": 2}):
         with pytest.raises(UsageError, match="asked for with the next item"):
             load(Data(ROWS), Options(ask="long", **given))  # type: ignore[arg-type]
+    # Nor is there a first target without a history.
+    with pytest.raises(DataError, match="a row is bad"):
+        cases({"u": (["a", "b"], 2, 2)})
 
 
 def test_the_setting_chooses_the_table_and_a_run_its_users():

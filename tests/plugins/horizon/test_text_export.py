@@ -78,11 +78,9 @@ def test_the_pairs_of_a_user_are_the_last_items_and_their_traces():
     assert [(one.history, one.title) for one in found] == [(("one long t",), "b"), (("b",), "c")]
     assert found[1].traces == {("u", 2), ("u", "b", None), ("u", 3), ("u", "c", None)}
     assert list(pairs_of(settings, "u", [1], ["alone"])) == []
-
-
-def test_a_title_of_a_test_leaves_the_trace_of_the_same_title_in_other_spacing():
-    assert traces("u", 1, " red\n pot ") == (("u", 1), ("u", "red pot", None))
-    assert traces("u", 1, " red\n pot ")[1] == traces("u", 2, "red pot")[1]
+    # The trace of a title is that of the same title in other spacing.
+    own, other = traces("u", 1, " red\n pot "), traces("u", 2, "red pot")
+    assert own[1] == other[1] == ("u", "red pot", None)
 
 
 def test_a_leak_that_was_not_left_out_writes_nothing(tmp_path, monkeypatch):

@@ -29,12 +29,6 @@ class ScriptedDesk:
 
 
 @pytest.fixture
-def recorded() -> Callable[..., WrittenRecords]:
-    """The records of a stage from pairs of an item and its value or failure."""
-    return make_records
-
-
-@pytest.fixture
 def desk() -> type[ScriptedDesk]:
     return ScriptedDesk
 

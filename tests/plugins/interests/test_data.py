@@ -22,10 +22,9 @@ def people():
     task = yaml.safe_load((ROOT / "task_configs/interests/interests.yaml").read_text())
     spec = msgspec.convert(task["data"], DataSpec)
 
-    def read(data, limit=None):
-        package = ROOT / "plugins/harness_interests"
+    def read(data):
         dataset = open_dataset(
-            spec, data=str(data), limit=limit, seed=0, package=package, task="interests"
+            spec, data=str(data), limit=None, seed=0, package=None, task="interests"
         )
         return load(dataset, Options())
 
@@ -41,14 +40,6 @@ def test_rows_of_one_person_need_not_stand_together(people, tmp_path):
         Person("7", (Engagement("Rye bread", True), Engagement("Owls at night", False))),
         Person("8", (Engagement("Night trains", True),)),
     ]
-
-
-def test_a_limit_keeps_whole_people(people):
-    everybody = {person.id: person for person in people("sample")}
-    three = people("sample", limit=3)
-    assert len(everybody) == 40
-    assert len(three) == 3
-    assert all(everybody[person.id] == person for person in three)
 
 
 @pytest.mark.parametrize(

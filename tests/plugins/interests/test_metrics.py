@@ -4,7 +4,7 @@ import pytest
 from harness_interests.metrics import METRICS, score
 from harness_interests.records import Options
 
-from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
+from harness.contracts.outcomes import NoVerdict, Unreadable
 from harness.contracts.records import Score
 
 LIKED_1_2_4_5 = ("+rye", "+bread", "-trains", "+owls", "+geese")
@@ -45,7 +45,6 @@ def shares(support, grounded, coverage):
         (("-rye",), {"baking": (1,)}, {}, 2, OUT, {"coverage": "nothing_liked"}),
         # Whose answer failed has no score, and says why.
         (("+rye",), Unreadable("no_json"), {}, 2, {}, dict.fromkeys(METRICS, "name/no_json")),
-        (("+rye",), CallFailed("timeout"), {}, 2, {}, dict.fromkeys(METRICS, "name/timeout")),
     ],
 )  # fmt: skip
 def test_shares_and_what_is_missing(history, named, judged, row):

@@ -22,19 +22,14 @@ def chosen(text):
 @pytest.mark.parametrize(
     ("text", "places"),
     [
-        ("1, 3", (0, 2)),
         ("3,1.", (2, 0)),
         ("1, 3, and 5", (0, 2, 4)),
-        ("```\n1, 3\n```", (0, 2)),
         ("[1, 3].", (0, 2)),
         ("**1, 3**", (0, 2)),
-        ('"1", "3"', (0, 2)),
         ("1 3 5", (0, 2, 4)),
-        ("#1, **3**", (0, 2)),
         ("01, 03", (0, 2)),
         ("- 1\n- 3", (0, 2)),
         ("NONE", ()),
-        ("**None**", ()),
     ],
 )
 def test_labels_alone_are_text(text, places):
@@ -44,19 +39,14 @@ def test_labels_alone_are_text(text, places):
 @pytest.mark.parametrize(
     ("text", "places", "rung"),
     [
-        ("[1, 3]", (0, 2), "strict"),
         ("[]", (), "strict"),
         ('["1", "[3]"]', (0, 2), "strict"),
-        ("[1.0]", (0,), "strict"),
         ('["NONE"]', (), "strict"),
         ('"1, 3"', (0, 2), "strict"),
-        ('{"selected": [1, 3]}', (0, 2), "strict"),
         ('{"why": "trains", "picks": [1]}', (0,), "strict"),
         ('{"answer": "NONE", "why": "1 is about bread"}', (), "strict"),
-        ('{"answer": 3}', (2,), "strict"),
         ('{"selected": [1], "rejected": [2, 3]}', (0,), "strict"),
         ('{"1": true, "2": false, "3": true}', (0, 2), "strict"),
-        ('{"1": false}', (), "strict"),
         ("```json\n[1, 3]\n```\nbecause [2] is off", (0, 2), "fenced"),
         ('Sure: {"answer": [1, 3]}', (0, 2), "brackets"),
         ('{"answer": [1, 3],}', (0, 2), "repaired"),
@@ -70,32 +60,17 @@ def test_json(text, places, rung):
     "text",
     [
         "The supporting items are 1, 3 and 5.",
-        "NONE. Items 1 and 2 are about bread.",
-        "1: yes\n2: no",
         "<answer>1, 3</answer> it is",
-        "So \\boxed{2}.",
         "2-4",
         "1. 3\n2. 5",
-        "2: 1",
         "1, 3: 4",
         "1 - 3",
-        "...",
         '["2-4"]',
-        '["3: Jazz, live"]',
-        '["x", 1]',
         '["NONE", 2]',
-        "NONE, but 2 comes close",
         "9",
-        "Items [1] and [3] are good; [2] is not.",
-        "Only 1.",
-        "1 (both about trains), 3",
-        "Not supported: 2",
         "1\nor rather\n2",
         "1. Night trains in Europe - relevant\n2. Sourdough for beginners - not relevant",
-        "There are 3 items.",
         "[true]",
-        "null",
-        '{"answer": null}',
         '{"a": [1], "b": [2]}',
         '{"relevant": false}',
         "x" * 20_001,
@@ -105,9 +80,6 @@ def test_what_is_in_another_form_is_no_answer(text):
     outcome = read(text)
     assert isinstance(outcome, Unreadable), outcome
     assert outcome.cause == "schema"
-
-
-def test_an_empty_answer_is_empty():
     assert read(" \n") == Unreadable("empty")
 
 
@@ -144,10 +116,8 @@ items = SelectionReader(
         ("1. item_4\n2. item_7", (4, 7)),
         ("**1.** `item_4`\n**2.** `item_7`", (4, 7)),
         ("item_0 item_3", (0, 3)),
-        ("[item_0, item_3]", (0, 3)),
         ("[0] [3] [5]", (0, 3, 5)),
         ("0, 3, 7", (0, 3, 7)),
-        ("[0, 3, 7]", (0, 3, 7)),
     ],
 )
 def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(text, places):
@@ -159,17 +129,12 @@ def test_labels_with_a_stem_may_be_listed_spaced_or_given_by_their_numbers(text,
 @pytest.mark.parametrize(
     "text",
     [
-        "There are 3 items.",
         "item 0, item 3",
-        "0 - item_4\n1 - item_7",
         "1. item_4: rooks\n2. item_7: arias",
-        "[1] item_4\nitem_7 [2]",
         "item_4: item_7",
         "1. 4\n2. 7",
         '["1. item_4", "2. item_7"]',
         "item_99",
-        "item 0: item_4\nitem 1: item_7",
-        "1. rooks\n2. arias",
     ],
 )
 def test_a_number_that_may_count_things_is_no_label_with_a_stem(text):
@@ -183,7 +148,6 @@ def test_a_number_that_may_count_things_is_no_label_with_a_stem(text):
         ("0, 3, 99", Selected(chosen=(0, 3), rung="text", unknown=1)),
         ("[4, 99]", Selected(chosen=(4,), rung="strict", unknown=1)),
         ("4 4 2 1 0", Selected(chosen=(4, 2, 1), rung="text", repeated=1, surplus=1)),
-        ("item_4 item_4 item_2", Selected(chosen=(4, 2), rung="text", repeated=1)),
     ],
 )
 def test_unknown_repeated_and_surplus_labels_with_a_stem_are_counted(text, found):
@@ -203,18 +167,11 @@ def test_no_text_raises_for_a_selection(text):
         assert set(outcome.value.chosen) <= set(range(5))
 
 
-@given(st.lists(st.integers(0, 4), unique=True, min_size=1))
-def test_every_choice_survives_the_plain_and_the_json_form(places):
-    names = [str(place + 1) for place in places]
-    for text in (", ".join(names), "\n".join(names), f"[{', '.join(names)}]"):
-        assert chosen(text)[0] == tuple(places)
-
-
 @pytest.mark.parametrize(
     "piece",
     [
-        *("1", "1,", "[", "[1]", "none ", "a: ", "1 - ", '{"', "1\n", "- 1\n", " ", "is ", "1 to "),
-        *("item_1 ", "1. item_1\n", "item 1 (", "1" + " " * 999, "1. "),
+        *("1,", "[", "none ", "a: ", "1 - ", '{"', "- 1\n", " ", "item_1 ", "item 1 ("),
+        *("1" + " " * 999, "1. "),
     ],
 )
 def test_a_long_hostile_text_is_survived(piece):
@@ -236,21 +193,16 @@ classes = ClassReader(labels=LABELS, count=3)
         ('[{"id": 1, "class": "Food"}, {"id": 1, "class": "Travel"}, {"id": 2, "class": "Food"}]',
          (None, "Food", None), "strict"),
         ('{"labels": ["Travel", "Food", "Food"]}', None, ""),
-        ('{"labels": {"1": "Travel"}}', ("Travel", None, None), "strict"),
         ('["Travel", "Music", "Food"]', ("Travel", None, "Food"), "strict"),
         ('So:\n["Travel", "Food", "Food"]', ("Travel", "Food", "Food"), "brackets"),
         ("1. Travel\n2. **Food**\n3: board games", ("Travel", "Food", "Board games"), "regex"),
         ("- 1. Travel\n- 3: Food", ("Travel", None, "Food"), "regex"),
         ("Here:\n1. Travel\n3. Food", None, ""),
-        ("1. Travel\nFood\nFood", None, ""),
         ("Travel\nFood\nFood", ("Travel", "Food", "Food"), "regex"),
         ('["Travel", "Food"]', None, ""),
         ('["Music", "Music", "Music"]', None, ""),
-        ("Travel\nFood", None, ""),
         ("I would say travel.", None, ""),
         ("[]", None, ""),
-        ("{}", None, ""),
-        ("null", None, ""),
     ],
 )  # fmt: skip
 def test_classes(text, labels, rung):
@@ -262,19 +214,11 @@ def test_classes(text, labels, rung):
         assert (outcome.value.labels, outcome.value.rung, outcome.rung) == (labels, rung, rung)
 
 
-@pytest.mark.parametrize("text", ["Food", '"food"', "Food.", "**Food**", "1. Food"])
-def test_one_text_may_be_answered_with_a_label_alone(text):
-    outcome = ClassReader(labels=LABELS, count=1)(text)
-    assert isinstance(outcome, Parsed), outcome
-    assert outcome.value.labels == ("Food",)
-
-
-def test_labels_may_be_numbers():
-    grades = ClassReader(labels=("1", "2", "3"), count=2)
+def test_one_text_may_be_answered_with_a_label_alone_and_labels_may_be_numbers():
+    for text in ("Food", '"food"', "**Food.**", "1. Food"):
+        assert ClassReader(labels=LABELS, count=1)(text).value.labels == ("Food",)
     for text in ("[3, 1]", '["3", "1"]', "3\n1", "1: 3\n2: 1"):
-        outcome = grades(text)
-        assert isinstance(outcome, Parsed), outcome
-        assert outcome.value.labels == ("3", "1")
+        assert ClassReader(labels=("1", "2", "3"), count=2)(text).value.labels == ("3", "1")
 
 
 @given(st.text() | st.text('[]{}",:\\`\n 12Food', max_size=60))

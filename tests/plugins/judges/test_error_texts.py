@@ -51,10 +51,6 @@ LABELS = {
 the files contain no labels
 expected: rows with an item and a label\
 """)),
-    "item,label\nann/9,yes\nbob/9,no\n": ("labels.csv", "items ann/9, bob/9", snapshot("""\
-no label fits a decision of these runs
-expected: the ids of items, as in `harness show RUN --sample ITEM`\
-""")),
     "item,label\nann/9,yes\nann/9,yes\nann/8,no\nann/7,no\nann/6,no\n": (
         "labels.csv", "items ann/9, ann/8, ann/7, …",
         snapshot("""\

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 from builders.texts import write_json_lines
-from harness_judges.answers import ClassReader
 
 from harness.cli.main import main
 from harness.contracts.records import Done
-from harness.prompts import Templates
 from harness.testing import FaultyServer, run_tasks
 
 PAGE = Path(__file__).parents[3] / "docs" / "judges.md"
@@ -130,18 +128,3 @@ def test_its_judge_selects_nothing_only_because_it_is_shown_first(installed, tmp
 def test_its_packages_are_in_order(installed, printed):
     assert "both-ways" in printed("judges", "both-ways").out
     assert main(["validate", "reviews"]) == 0
-
-
-def test_the_forms_of_its_table_are_read(installed):
-    prompts = Templates([installed / "acme_reviews" / "prompts"])
-    variables = {"texts": ["a", "b"], "labels": ["praise", "complaint"]}
-    (message,) = prompts.need("reviews", "label", "judge").render(variables)
-    assert "1. a\n2. b\n" in message.content and '"1. praise"' in message.content
-    read = ClassReader(labels=("praise", "complaint"), count=2)
-    for text in (
-        "1. praise\n2. complaint", '["Praise", "complaint"]', '{"1": "praise", "2": "complaint"}',
-        '[{"number": 1, "label": "praise"}, {"number": 2, "label": "complaint"}]',
-    ):  # fmt: skip
-        assert read(text).value.labels == ("praise", "complaint")
-    for text in ('["praise"]', "The first is praise, the second a complaint."):
-        assert not hasattr(read(text), "value")

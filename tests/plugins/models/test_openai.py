@@ -9,7 +9,7 @@ import pytest
 from builders.requests import make_request
 from harness_models.openai import connection_error, make
 
-from harness.contracts.model import CallError, Message, ModelSettings, Reply, Request, Sampling
+from harness.contracts.model import CallError, ModelSettings
 from harness.testing import Fault
 from harness.testing.faults import (
     BROKEN_JSON,
@@ -68,48 +68,13 @@ async def test_the_reply_and_the_id_of_its_body(model, server):
 
 
 @pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        ("system: s; user: u", "user: s/u"),
-        ("system: s; user: u; assistant: a; user: v", "user: s/u; assistant: a; user: v"),
-        ("system: s; system: t; user: u", "user: s/t/u"),
-        ("assistant: a; system: s; user: u", "assistant: a; user: s/u"),
-        ("system: s", "user: s"),
-        ("user: u; assistant: a", "user: u; assistant: a"),
-    ],
+    "broken", [OTHER_TYPE, BROKEN_JSON, Fault(body="[" * 200_000), Fault(body="")]
 )
-async def test_a_model_without_a_system_role_is_told_by_its_user(server, given, sent):
-    def messages(text, between):
-        pairs = (part.split(": ") for part in text.split("; "))
-        return [(role, content.replace("/", between)) for role, content in pairs]
-
-    asked = Request(
-        messages=tuple(Message(role, content) for role, content in messages(given, "")),
-        sampling=Sampling(),
-        seed=0,
-    )
-    for system_role, expected in (("false", sent), ("true", given)):
-        args = {"model": "m", "base_url": server.url, "system_role": system_role}
-        model = make(ModelSettings(args=args))
-        await model.open()
-        await model.ask(asked)
-        await model.close()
-        said = [(one["role"], one["content"]) for one in server.requests[-1]["messages"]]
-        assert said == messages(expected, "\n\n")
-
-
-async def test_a_page_with_another_type_is_no_reply(model, server):
-    server.faults = [OTHER_TYPE]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("bad_response", True)
-    assert "the proxy is tired" in error.detail
-
-
-@pytest.mark.parametrize("broken", [BROKEN_JSON, Fault(body="[" * 200_000), Fault(body="")])
-async def test_broken_json_is_a_typed_error(model, server, broken):
+async def test_a_page_and_broken_json_are_typed_errors(model, server, broken):
     server.faults = [broken]
     error = await failure(model)
     assert (error.cause, error.retryable) == ("bad_response", True)
+    assert ("the proxy is tired" in error.detail) == (broken is OTHER_TYPE)
 
 
 async def test_bytes_that_are_no_text_are_a_typed_error(model, server, monkeypatch):
@@ -161,18 +126,6 @@ async def test_requests_go_through_the_proxy_that_the_environment_names(server, 
     await model.close()
 
 
-async def test_half_a_character_is_replaced_and_the_rest_is_the_answer(model, server):
-    server.answer = lambda _: "cut \ud83d"
-    assert (await model.ask(REQUEST)).text == "cut \ufffd"
-
-
-async def test_an_answer_that_was_aborted_is_no_answer(model, server):
-    server.faults = [Fault(choice={"finish_reason": "abort"})]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("bad_response", True)
-    assert "'abort'" in error.detail
-
-
 @pytest.mark.parametrize("fault", [RESET, RESET_IN_BODY])
 async def test_a_lost_connection_is_no_timeout(model, server, fault):
     server.faults = [fault]
@@ -187,22 +140,12 @@ async def test_silence_is_a_timeout(open_model, server):
     assert (error.cause, error.retryable) == ("timeout", True)
 
 
-async def test_a_filter_that_stops_the_prompt_is_a_refusal(model, server):
-    server.faults = [status(400, code_name="content_filter")]
-    assert await model.ask(REQUEST) == Reply(text="", finish="refused")
-
-
-async def test_one_attempt_is_one_request(model, server):
-    server.faults = [status(500), status(429)]
-    await failure(model)
-    assert server.count == 1
-
-
-async def test_an_error_carries_status_and_wait(model, server):
+async def test_one_attempt_is_one_request_and_its_error_carries_status_and_wait(model, server):
     server.faults = [status(429, headers={"Retry-After": "3"}), status(503, message="busy")]
     limited, busy = await failure(model), await failure(model)
     assert (limited.cause, limited.status, limited.retry_after) == ("rate_limited", 429, 3.0)
     assert (busy.cause, busy.detail, busy.retry_after) == ("server_error", "HTTP 503: busy", None)
+    assert server.count == 2
 
 
 async def test_a_refused_key_ends_the_run_and_names_the_variable(server, monkeypatch, caplog):
@@ -229,14 +172,6 @@ async def test_without_a_key_a_dummy_is_sent_and_a_refusal_says_so(model, server
     assert server.asked[0].headers["authorization"] == "Bearer not-needed"
 
 
-async def test_an_unknown_model_ends_the_run_and_is_named(model, server):
-    server.faults = [status(404, message="no such model")]
-    error = await failure(model)
-    assert (error.cause, error.fatal) == ("not_found", True)
-    assert "'m'" in error.detail
-    assert server.url in error.detail
-
-
 async def test_the_pool_is_as_wide_as_the_concurrency(server):
     server.faults = lambda asked: SILENCE
     given = {"model": "m", "base_url": server.url, "concurrency": "150"}
@@ -256,13 +191,3 @@ async def test_it_opens_again_after_it_was_closed(model):
     await model.open()
     await model.open()
     assert (await model.ask(REQUEST)).text == "ok"
-
-
-async def test_a_schema_goes_to_the_server_of_a_structured_run(server):
-    schema = {"type": "array"}
-    given = {"model": "m", "base_url": server.url}
-    model = make(ModelSettings(args=given, structured=True))
-    await model.open()
-    await model.ask(Request(messages=REQUEST.messages, sampling=Sampling(), seed=0, schema=schema))
-    assert server.requests[0]["response_format"]["json_schema"]["schema"] == schema
-    await model.close()

@@ -2,16 +2,14 @@
 
 import gzip
 import json
-import threading
 import tracemalloc
 from base64 import b64encode
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import quote
 
 import pytest
 from harness_models import openai
 from harness_models.openai import make
-from harness_models.openai_wire import read_reply, retry_after
+from harness_models.openai_wire import read_reply
 
 from harness.base.errors import UsageError
 from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling, Usage
@@ -215,19 +213,6 @@ async def test_a_usage_that_is_not_given_is_null_and_not_counted():
         assert (reply.usage, report) == (expected, {})
 
 
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        ("Mon, 01 Jan 2024 00:00:00 +99999999999999", None),
-        ("Mon, 01 Jan 20240000000000000000 00:00:00 GMT", None),
-        ("9" * 400, float("inf")),
-        ("5", 5.0),
-    ],
-)
-def test_a_wait_that_no_clock_has_is_none(header, seconds):
-    assert retry_after({"retry-after": header}) == seconds
-
-
 @pytest.mark.parametrize("depth", [970, 5_000])
 @pytest.mark.parametrize(
     "body",
@@ -246,15 +231,16 @@ async def test_half_a_surrogate_in_an_error_or_an_id_can_be_written(code):
     error, _ = await outcome(Fault(status=code, body='{"error": {"message": "an \\ud800 emoji"}}'))
     assert isinstance(error, CallError)
     assert error.detail.encode()
-    body = '{"id": "\\ud800", "choices": [{"message": {"content": "hi"}}]}'
+    body = '{"id": "\\ud800", "choices": [{"message": {"content": "cut \\ud83d"}}]}'
     reply, _ = await outcome(Fault(body=body))
-    assert (reply.text, reply.id) == ("hi", "\ufffd")
+    assert (reply.text, reply.id) == ("cut \ufffd", "\ufffd")
 
 
 @pytest.mark.parametrize(
     "logprobs",
     [{"content": ["x"]}, {"content": [{"token": "a", "logprob": -1, "top_logprobs": ["x"]}]},
-     {"content": [{"token": "a", "logprob": 10**400}]},
+     {"content": [{"token": "a", "logprob": 10**400}]}, {"content": [{"token": "o"}]},
+     {"content": None}, {"tokens": ["o", "k"], "token_logprobs": [-0.5]}, [],
      {"tokens": ["a"], "token_logprobs": [-1.0], "top_logprobs": ["x"]}],
 )  # fmt: skip
 def test_logprobs_that_are_none_are_left_out(logprobs):
@@ -263,46 +249,30 @@ def test_logprobs_that_are_none_are_left_out(logprobs):
     assert (reply.text, reply.logprobs) == ("hi", None)
 
 
-def bomb(server_bytes):
-    """A server of one compressed body."""
+class Packed(str):
+    """A body whose bytes are a small file that unpacks to a hundred megabytes."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self):
-            self.rfile.read(int(self.headers.get("content-length", 0)))
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-encoding", "gzip")
-            self.send_header("content-length", str(len(server_bytes)))
-            self.end_headers()
-            self.wfile.write(server_bytes)
+    PACKED = gzip.compress(b"0" * 100_000_000)
 
-        do_GET = do_POST = answer
-
-        def log_message(self, *_):
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    def encode(self):
+        return self.PACKED
 
 
 async def test_a_compressed_bomb_costs_little_memory_and_one_item():
-    server = bomb(gzip.compress(b"0" * 100_000_000))
-    url = f"http://127.0.0.1:{server.server_port}/v1"
-    args = {"model": "m", "base_url": url, "max_answer_bytes": "1000000"}
-    model = make(ModelSettings(args=args))
-    await model.open()
-    tracemalloc.start()
-    try:
-        with pytest.raises(CallError) as caught:
-            await model.ask(REQUEST)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-        await model.close()
-    found = (await model.check())[-1]
-    server.shutdown()
-    server.server_close()
+    bomb = Fault(body=Packed(), headers={"content-encoding": "gzip"})
+    with FaultyServer(faults=[bomb], models=bomb) as server:
+        args = {"model": "m", "base_url": server.url, "max_answer_bytes": "1000000"}
+        model = make(ModelSettings(args=args))
+        await model.open()
+        tracemalloc.start()
+        try:
+            with pytest.raises(CallError) as caught:
+                await model.ask(REQUEST)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+            await model.close()
+        found = (await model.check())[-1]
     assert (caught.value.cause, caught.value.retryable) == ("bad_response", False)
     assert caught.value.detail == "HTTP 200: the answer has more than max_answer_bytes=1000000"
     assert peak < 10_000_000

@@ -65,27 +65,18 @@ def test_no_such_folder(said):
     )
 
 
-def no_template(where):
-    return (
-        1,
-        f"harness: {where}: the checkpoint has no chat template, so it cannot answer messages\n"
-        "  expected: chat_template.jinja, or chat_template in tokenizer_config.json\n"
-        "  to do:    give the template that it was trained with: chat_template=FILE.jinja\n",
-    )
-
-
-def test_a_folder_without_a_chat_template(said, folder):
-    (folder / "chat_template.jinja").unlink()
-    assert said(pretrained=folder) == no_template(folder)
-
-
 def test_a_repository_without_a_chat_template(said, tmp_path):
     cache = tmp_path / "hub" / "models--org--name"
     told = cache / "snapshots" / "ab12" / "tokenizer_config.json"
     for file, content in ((cache / "refs" / "main", "ab12"), (told, "{}")):
         file.parent.mkdir(parents=True)
         file.write_text(content)
-    assert said(pretrained="org/name") == no_template(told)
+    assert said(pretrained="org/name") == (
+        1,
+        f"harness: {told}: the checkpoint has no chat template, so it cannot answer messages\n"
+        "  expected: chat_template.jinja, or chat_template in tokenizer_config.json\n"
+        "  to do:    give the template that it was trained with: chat_template=FILE.jinja\n",
+    )
 
 
 @pytest.mark.usefixtures("cuda")
@@ -93,11 +84,4 @@ def test_another_process_on_the_gpu(said, smi, folder):
     """Only known once the engine is wanted, since the store may hold all answers."""
     smi(f"0, {GPU}, NVIDIA H100 80GB HBM3, 81559, 60004, 20994\n", f"4711, {GPU}, 59990, python\n")
     code, error = said(pretrained=folder, data="sample")
-    assert code == 1
-    told = (
-        "vllm:tiny on GPU 0 (NVIDIA H100 80GB HBM3): too little of the GPU's memory is free: "
-        "20994 of 81559 MiB, and gpu_memory_utilization=0.92 needs 75035; "
-        "found process 4711 (python) holds 59990 MiB "
-        "to do: end the processes that hold it, or set gpu_memory_utilization=0.23"
-    )
-    assert told in " ".join(error.split())
+    assert (code, "process 4711 (python) holds 59990 MiB" in " ".join(error.split())) == (1, True)

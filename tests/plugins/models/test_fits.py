@@ -95,23 +95,15 @@ def test_weights_are_set_against_the_gpus_that_are_there(
     assert found(shards) == [expected]
 
 
-def test_weights_are_set_against_the_gpus_that_were_chosen(smi, hub):
+def test_weights_are_set_against_the_chosen_gpus_and_are_a_doubt_if_they_shrink(smi, hub):
     smi(h100s(8))
     hub(LLAMA)
     chosen = GpuMemory(name="vllm:name", count=1, share=0.92, chosen={"CUDA_VISIBLE_DEVICES": "3"})
-    assert found(on=chosen) == [
-        bad(
-            "weights", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB",
-            "use quantized weights (FP8, AWQ, GPTQ), or more GPUs",
-        )
-    ]  # fmt: skip
-
-
-def test_weights_that_shrink_when_they_are_loaded_are_a_doubt(smi, hub):
-    smi(h100s(1))
-    hub(LLAMA)
-    (only,) = found(shrunk=True)
-    assert only.state == "doubtful"
+    (only,) = found(on=chosen)
+    assert (only.state, only.says) == (
+        "bad", "141.1 GB of weights do not fit on 1 GPU of 79.6 GiB",
+    )  # fmt: skip
+    assert [one.state for one in found(shrunk=True)] == ["doubtful"]
 
 
 def test_gated_weights_are_told_after_their_size(smi, hub):

@@ -77,16 +77,6 @@ async def test_what_becomes_of_a_start_is_shown_and_its_log_kept(served, told, t
     ]
 
 
-async def test_nothing_is_left_after_close_and_it_opens_again(served, starts):
-    model = served()
-    await model.open()
-    folder = model._server.folder
-    await model.close()
-    assert not folder.exists()
-    await model.open()
-    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
-
-
 async def test_a_start_that_fails_names_cause_and_cure(served):
     with pytest.raises(ModelError) as caught:
         await served("--fail", "ValueError: out of memory: 90 GiB").open()

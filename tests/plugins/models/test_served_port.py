@@ -53,17 +53,21 @@ def served(serve_model):
     return partial(serve_model, listens_on="port")
 
 
-async def test_close_frees_the_port(served):
+async def test_nothing_is_left_after_close_and_it_opens_again(served):
     model = served()
     await model.open()
-    port, processes = model._server.port, model._server.launched.processes()
+    server = model._server
+    port, processes = server.port, server.launched.processes()
     assert len(processes) > 0
     await model.close()
+    assert not server.folder.exists()
     with socket.create_server(("127.0.0.1", port)):
         pass
     for pid in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+    await model.open()
+    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
 async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(

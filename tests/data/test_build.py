@@ -101,19 +101,16 @@ def test_data_is_built_once_and_then_needs_neither_network_nor_inputs(web, spec,
 
 
 def test_the_manifest_says_of_what_and_how_the_data_was_built(web, spec):
-    about = opened(spec, Tool()).describe()
+    data = opened(spec, Tool())
+    assert data.built
+    assert data.why_incomparable == ("data built here, not the published data",)
+    about = data.describe()
     assert (about["origin"], about["comparable"]) == ("build", False)
     assert (about["tool"], about["plugin"], about["options"]) == ("join", "mine 1", {"seed": 0})
     first, *archived = about["inputs"]["reviews"]
     assert first == {"source": f"{web.url}/a.csv", "file": "a.csv", "digest": sha256(CSV)}
     assert [one["file"] for one in archived] == ["one.csv", "two.csv"]
     assert about["tables"]["people"]["files"][0]["sha256"]
-
-
-def test_results_on_built_data_are_marked(spec):
-    data = opened(spec, Tool())
-    assert data.built
-    assert data.why_incomparable == ("data built here, not the published data",)
 
 
 def test_other_options_or_inputs_are_another_build(web, spec):

@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -18,7 +17,7 @@ from harness import CallError
 from harness.base.errors import ModelError
 from harness.contracts.model import Message, ModelSettings, Request, Sampling
 
-from .conftest import processes_in
+from .conftest import HERE, processes_in
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +26,6 @@ pytestmark = [
     pytest.mark.usefixtures("hf_python", "engine_alone"),
 ]
 
-HERE = Path(__file__).resolve().parent
 CONTEXT = 4096
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3, 4, 5, 6, 7, 8]}]'
 """Among the first eight of anybody in the sample is one that they liked."""
@@ -98,12 +96,13 @@ async def test_a_temperature_is_drawn_with_and_a_seed_decides_what(engine):
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_an_answer_ends_before_the_words_at_which_it_should_stop(engine):
+async def test_an_answer_ends_before_the_words_at_which_it_should_stop_or_at_its_length(engine):
     whole = (await engine.ask(question("Item."))).text
     word = whole[5:8]
     ended = await engine.ask(question("Item.", stop=(word,)))
     assert ended.text == whole[: whole.index(word)]
     assert ended.finish == "stop"
+    assert (await engine.ask(question("Item.", tokens=3))).finish == "length"
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -116,11 +115,6 @@ async def test_an_over_long_prompt_is_an_overflow_and_fails_alone(engine):
     assert (overlong.cause, overlong.retryable, overlong.fatal) == ("overflow", False, False)
     assert before.usage.completion_tokens > 0
     assert after.usage.completion_tokens > 0
-
-
-@pytest.mark.asyncio(loop_scope="module")
-async def test_an_answer_of_its_greatest_length_is_told_from_one_that_ended(engine):
-    assert (await engine.ask(question("Item.", tokens=3))).finish == "length"
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -177,32 +177,14 @@ def test_a_keeper_whose_second_process_is_killed_kills_what_ignores_sigterm(star
     assert [pid for pid in (child, daemon) if lives(pid)] == []
 
 
-def test_processes_get_sigterm_before_all_others_of_the_machine_are_looked_at(tmp_path):
-    waits = f"""
-import pathlib, sys, time
-sys.path.insert(0, {str(Path(keeper.__file__).parent)!r})
-import keeper
-
-def engines():
-    end = time.monotonic() + 60
-    while time.monotonic() < end and not pathlib.Path({str(tmp_path / "ended")!r}).exists():
-        time.sleep(0.01)
-    pathlib.Path({str(tmp_path / "looked")!r}).write_text(str(time.monotonic() < end))
-    return []
-
-keeper.engines = engines
-sys.exit(keeper.main(sys.argv[1:]))
-"""
-    says = TELL + "\nsignal.signal(signal.SIGTERM, lambda *_: tell('ended'))\n"
-    child = [sys.executable, "-c", f"{says}tell('child')\nwhile True: time.sleep(600)"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", waits, "--grace", "0.3", "--", *child, str(tmp_path)],
-        stdin=subprocess.PIPE,
-    )
-    pid_in(tmp_path, "child")
-    process.stdin.close()
-    assert process.wait(timeout=120) == 137
-    assert (tmp_path / "looked").read_text() == "True"
+def test_processes_get_sigterm_before_all_others_of_the_machine_are_looked_at(monkeypatch):
+    done, left = [], iter(([1], []))
+    monkeypatch.setattr(keeper, "others", lambda session: next(left))
+    monkeypatch.setattr(keeper, "send", lambda number, pids: done.append(number))
+    monkeypatch.setattr(keeper, "engines", lambda: done.append("looked") or [])
+    monkeypatch.setattr(keeper, "reap", lambda command: 143)
+    assert keeper.end(1, None, 60.0, session=1, foreign=set()) == 143
+    assert done == [signal.SIGTERM, "looked"]
 
 
 HOLDS = """

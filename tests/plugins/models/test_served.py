@@ -77,30 +77,20 @@ async def test_what_becomes_of_a_start_is_shown_and_its_log_kept(served, told, t
     ]
 
 
-async def test_a_start_that_fails_names_cause_and_cure(served):
-    with pytest.raises(ModelError) as caught:
-        await served("--fail", "ValueError: out of memory: 90 GiB").open()
-    assert str(caught.value) == (
-        "fake:tiny/one: the model cannot be started: its server ended with code 1\n"
-        "  found:    90 GiB are more than there are\n"
-        "  to do:    a smaller model"
-    )
-
-
-async def test_a_failure_that_nobody_knows_is_shown_in_its_own_words(served, tmp_path):
-    with pytest.raises(ModelError) as caught:
-        await served("--fail", "ValueError: the moon is full").open()
-    assert caught.value.found == "ValueError: the moon is full"
-    assert caught.value.hint == f"see the server's log: {tmp_path}/engines/fake-tiny-one.log"
-
-
-async def test_a_server_that_refuses_the_first_question_is_not_ready(served):
-    with pytest.raises(ModelError, match="refuses the first question") as caught:
-        await served("--refuse", "no chat template").open()
-    assert caught.value.found == (
-        "HTTP 400: no chat template (--model_args: use endpoint=completions for a model without a "
-        "chat template)"
-    )
+@pytest.mark.parametrize(
+    ("log", "found", "to_do"),
+    [
+        ("out of memory: 90 GiB", "90 GiB are more than there are", "a smaller model"),
+        ("OSError: why", "OSError: why", "see the server's log: {}/engines/fake-tiny-one.log"),
+    ],
+)
+async def test_a_start_that_fails_names_cause_and_cure_or_its_last_words(
+    served, tmp_path, log, found, to_do
+):
+    with pytest.raises(ModelError, match="cannot be started: its server ended with") as caught:
+        await served("--fail", log).open()
+    assert caught.value.where == "fake:tiny/one"
+    assert (caught.value.found, caught.value.hint) == (found, to_do.format(tmp_path))
 
 
 async def test_a_start_that_is_cancelled_leaves_nothing(served, starts):

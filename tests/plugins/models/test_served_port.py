@@ -109,12 +109,12 @@ async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
-@pytest.mark.parametrize("status", [500, 503])
-async def test_a_first_answer_that_would_come_again_ends_the_start(served, tmp_path, status):
-    model = served("--refuse", "no chat template", "--refuse-with", str(status), final=(status,))
+@pytest.mark.parametrize(("status", "final"), [(400, ()), (500, (500,)), (503, (503,))])
+async def test_a_first_answer_that_would_come_again_ends_the_start(served, status, final):
+    model = served("--refuse", "no room", "--refuse-with", str(status), final=final)
     with pytest.raises(ModelError, match="refuses the first question") as caught:
         await model.open()
-    assert caught.value.found == f"HTTP {status}: no chat template"
+    assert caught.value.found == f"HTTP {status}: no room"
 
 
 async def test_an_engine_adds_to_requests_and_judges_replies(served):

@@ -88,20 +88,14 @@ def test_a_cell_may_be_longer_than_the_csv_modules_own_limit(tmp_path):
 @pytest.mark.parametrize(
     ("data", "where", "says"),
     [
-        (b"", "t.csv", "the file is empty"),
         (b"\n\n", "t.csv", "the file is empty"),
-        (b"a,b,a\n1,2,3\n", "t.csv, line 1", "two columns have the name 'a'"),
         (b"a,b\n1,2\n3\n", "t.csv, row 2 (line 3)", "fewer cells"),
-        (b"a,b\n1,2,3\n", "t.csv, row 1 (line 2)", "3 cells; the first surplus cell: '3'"),
-        (b"a,b\nx\ry,1\n", "t.csv, row 1 (line 2)", "contains a carriage return"),
         (b"a,b\r1,2\r3,4\r", "t.csv, line 1", "old Macintosh files"),
         (b'a,b\n1,2\n"3,4\n5,6\n', "t.csv, row 2 (line 3)", "a quoted cell is never closed"),
-        (b'a,b\n"1"x,2\n', "t.csv, row 1 (line 2)", "continues after its closing quote"),
         (b"a,b\nJos\xe9,2\n", "t.csv, line 2", "byte 0xe9 at offset 7"),
         (b"\xef\xbb\xbfa\n\xff\n", "t.csv, line 2", "byte 0xff at offset 5"),
         ("a,b\n1,2\n".encode("utf-16"), "t.csv", "UTF-16 text"),
         (b"PK\x03\x04rest", "t.csv", "a ZIP archive or a spreadsheet"),
-        (b"\x1f\x8brest", "t.csv", "name it with .gz"),
     ],
 )
 def test_bad_files_are_told_with_their_place(tmp_path, data, where, says):

@@ -90,12 +90,6 @@ def test_the_page_that_warns_of_a_large_file_is_confirmed(web):
     assert count(opened(spec(digest=sha256(LONG)))) == ROWS
 
 
-def test_a_moved_file_is_followed(web):
-    web.pages[FIRST] = Page(status=303, moved="https://drive.usercontent.google.com/download?id=1")
-    web.pages["/download?id=1"] = file(LONG)
-    assert count(opened(spec())) == ROWS
-
-
 @pytest.mark.parametrize("digest", [None, sha256(LONG)])
 def test_a_download_that_breaks_goes_on_where_it_broke(web, digest):
     web.pages[FIRST] = file(LONG, cuts=[1_200_000])
@@ -156,11 +150,6 @@ def test_a_refusal_says_what_to_do(web, cache, page, problem, to_do):
     assert to_do in str(error.hint)
     assert error.where == SHOWN
     assert not list(cache.glob("sha256-*"))
-
-
-def test_nobody_there_is_told(monkeypatch):
-    point_google_drive_at("http://127.0.0.1:9")
-    assert "could not be fetched" in str(refused(spec()))
 
 
 def test_a_large_file_must_be_asked_for(web, monkeypatch):

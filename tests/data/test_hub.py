@@ -6,8 +6,6 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.base.errors import Unavailable
-
 FIRST = "1" * 40
 SECOND = "2" * 40
 DEAD = "http://127.0.0.1:9"
@@ -58,16 +56,6 @@ def test_offline_settings_ask_nothing_of_the_hub(hub, load):
         assert result["tables"]["notes"][0]["text"] == "new", result
         assert setting in result["about"]["offline"]
         assert hub.asked == []
-
-
-def test_no_network_and_no_cache_says_what_was_tried_and_names_data(refused):
-    error = refused(spec(), endpoint=DEAD)
-    assert isinstance(error, Unavailable)
-    result = str(error)
-    assert "'people/notes', which is neither reachable nor cached" in result
-    assert f"{DEAD} could not be reached" in result
-    assert "looked in" in result
-    assert "--data FILE or --data DIR" in result
 
 
 def test_files_of_a_repository_make_a_table_and_are_found_again_offline(hub, load, refused):

@@ -390,20 +390,3 @@ def test_tasks_with_the_same_tables_share_one_database(tmp_path):
     assert first.relation("people").fetchall() == [("u1", 1, 1)]
     assert first.database is second.database
     assert first.database is not opened(tmp_path, {}).database
-
-
-def test_what_is_made_of_several_tables_is_made_once_for_the_same_values(tmp_path):
-    made = []
-
-    def joined(people, films, seed):
-        made.append(seed)
-        return len(list(people.rows())), len(list(films.rows())), seed
-
-    file(tmp_path / "people.csv", "user,age\nu1,1\nu2,2\n")
-    file(tmp_path / "films.csv", "film\nf1\n")
-    shared: dict[Any, Any] = {}
-    first, second = opened(tmp_path, shared), opened(tmp_path, shared)
-    assert first.once(("people", "films"), joined, 3) == (2, 1, 3)
-    assert second.once(("people", "films"), joined, 3) is first.once(("people", "films"), joined, 3)
-    assert second.once(("people", "films"), joined, 4) == (2, 1, 4)
-    assert made == [3, 4]

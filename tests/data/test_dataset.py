@@ -189,8 +189,8 @@ def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_pat
         made.append(table.name)
         return [row["user"] for _, row in table.rows()]
 
-    def other(table):
-        return len(list(table.rows()))
+    def other(one, same, most):
+        return one.name, len(list(same.rows())[:most])
 
     file = tmp_path / "notes.csv"
     file.write_text(CSV)
@@ -198,7 +198,10 @@ def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_pat
     spec = DataSpec(tables={"notes": TableSpec(columns={"user": Column()})})
     first, second = (opened(spec, file, shared=shared) for _ in range(2))
     assert first.once("notes", names) is second.once("notes", names)
-    assert (first.once("notes", other), made) == (2, ["notes"])
+    assert [first.once(("notes", "notes"), other, most) for most in (1, 2)] == [
+        ("notes", 1), ("notes", 2),
+    ]  # fmt: skip
+    assert made == ["notes"]
     assert opened(spec, file).once("notes", names) == ["u1", "u2"]
     wider = DataSpec(tables={"notes": TableSpec(columns={"user": Column(), "x": Column()})})
     assert opened(wider, file, shared=shared).once("notes", names) == ["u1", "u2"]

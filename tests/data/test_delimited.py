@@ -105,12 +105,6 @@ def test_bad_files_are_told_with_their_place(tmp_path, data, where, says):
     assert says in str(caught.value)
 
 
-def test_the_header_alone_can_be_read(tmp_path):
-    path = tmp_path / "t.tsv"
-    path.write_bytes(b"a\tb\n")
-    assert read_header(path, delimiter="\t") == ("a", "b")
-
-
 def test_files_without_a_header_line_take_their_names_from_the_task(tmp_path):
     written = DelimitedSpec(header=("user", "note"))
     assert rows(tmp_path, b"u1,a\n\nu2,b\n", written=written) == [
@@ -157,11 +151,9 @@ RATING = {"user": Column(), "rating": Column(type="integer")}
 @pytest.mark.parametrize(
     ("name", "pack"),
     [
-        ("ratings.dat", bytes),
         ("ratings.DAT.gz", gzip.compress),
         ("ratings.dat.zst", zstandard.compress),
         ("ratings", bytes),
-        ("ratings.csv", bytes),
         ("ratings.tsv.gz", gzip.compress),
     ],
 )

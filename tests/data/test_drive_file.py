@@ -13,9 +13,8 @@ from builders.web_server import (
 )
 from requests.adapters import HTTPAdapter
 
-from harness.base.errors import StorageError, Unavailable, UsageError
+from harness.base.errors import StorageError, Unavailable
 from harness.contracts.task import Column, DataSpec, DriveSpec, SourceSpec, TableSpec
-from harness.data import download_watch
 
 FILE = "1AbCdEfGhIjKlMnOpQrStUvWxYz012345"
 SHOWN = f"https://drive.google.com/file/d/{FILE}/view"
@@ -99,18 +98,6 @@ def test_a_download_that_breaks_goes_on_where_it_broke(web, digest):
     assert web.asked[1][2] == '"one"'
 
 
-def test_a_later_command_goes_on_where_the_server_went_away(web, cache):
-    web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
-    given = spec(digest=sha256(LONG))
-    error = refused(given)
-    assert isinstance(error, Unavailable)
-    assert "the file could not be fetched" in str(error)
-    assert not list(cache.glob("sha256-*"))
-    asked = len(web.asked)
-    assert count(opened(given)) == ROWS
-    assert [one is not None for one in ranges(web)[asked:]] == [False, True]
-
-
 @pytest.mark.parametrize("digest", [None, sha256(OTHER)])
 def test_a_file_that_changed_meanwhile_is_never_mixed_with_the_old_one(web, digest):
     web.pages[FIRST] = file(LONG, cuts=[1_200_000, 0, 0, 0])
@@ -150,15 +137,6 @@ def test_a_refusal_says_what_to_do(web, cache, page, problem, to_do):
     assert to_do in str(error.hint)
     assert error.where == SHOWN
     assert not list(cache.glob("sha256-*"))
-
-
-def test_a_large_file_must_be_asked_for(web, monkeypatch):
-    monkeypatch.setattr(download_watch, "LARGE", 1000)
-    web.pages[FIRST] = file(LONG)
-    error = refused(spec())
-    assert isinstance(error, UsageError)
-    assert "--download" in str(error)
-    assert count(opened(spec(), download=True)) == ROWS
 
 
 def test_a_disk_that_fills_up_leaves_nothing(web, cache):

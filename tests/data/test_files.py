@@ -60,13 +60,6 @@ def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_p
     assert caught.value.hint == "'sen.csv' is the nearest name"
 
 
-def test_an_optional_table_without_a_file_is_left_out(tmp_path):
-    write(tmp_path, "seen.csv")
-    assert find_tables(tmp_path, {"seen": SEEN, "notes": OPTIONAL}, task="t") == {
-        "seen": (tmp_path / "seen.csv",)
-    }
-
-
 def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path):
     write(tmp_path, "films/a.csv")
     with pytest.raises(DataError, match="does not exist") as caught:

@@ -20,16 +20,6 @@ def spec(revision=None, **table):
     }
 
 
-def test_a_split_is_read_twice_and_its_commit_recorded(hub, load):
-    result = load(spec(), endpoint=hub.url)
-    assert result["tables"] == {
-        "notes": [{"user": "u1", "text": "new", "n": 1}, {"user": "u2", "text": "b", "n": 2}]
-    }, result
-    assert result["about"]["revision"] == SECOND
-    assert result["about"]["offline"] is None
-    assert result["about"]["tables"]["notes"]["rows"] == 2
-
-
 def test_what_was_prepared_is_read_without_a_network_at_the_pinned_commit(hub, load, refused):
     assert load(spec("v1"), endpoint=hub.url)["about"]["asked_revision"] == "v1"
     load(spec(), endpoint=hub.url)
@@ -170,6 +160,7 @@ def test_a_folder_of_the_same_name_does_not_stand_in_for_the_hub(hub, load, tmp_
     (decoy / "train.jsonl").write_text('{"user": "decoy", "text": "x", "n": 1}\n')
     result = load(spec(), endpoint=hub.url)
     assert result["tables"]["notes"][0]["user"] == "u1", result
+    assert (result["about"]["offline"], result["about"]["tables"]["notes"]["rows"]) == (None, 2)
 
 
 def test_unknown_columns_and_configurations_name_what_there_is(hub, refused):

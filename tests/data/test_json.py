@@ -55,18 +55,24 @@ def test_nothing_between_the_brackets_is_no_row(tmp_path):
     assert entries_of(written(tmp_path, b" { } ")) == []
 
 
-def test_an_array_larger_than_a_chunk_is_not_held_whole(tmp_path, monkeypatch):
-    path = written(tmp_path, json.dumps([{"a": "x" * 50}] * 200, indent=1).encode())
+@pytest.mark.parametrize(
+    ("walker", "held", "lines"),
+    [
+        (json_rows._Array, [{"a": "x" * 50}] * 200, [2, 5, 8]),
+        (
+            lambda path: json_rows._Entries(path, NAMES),
+            {f"u{number}": "x" * 50 for number in range(200)},
+            [2, 3, 4],
+        ),
+    ],
+)
+def test_what_is_larger_than_a_chunk_is_not_held_whole(tmp_path, monkeypatch, walker, held, lines):
+    path = written(tmp_path, json.dumps(held, indent=1).encode())
     monkeypatch.setattr(json_rows, "CHUNK", 256)
-    walk = json_rows._Array(path)
-    longest = 0
-    lines = []
-    for line, _ in walk.rows():
-        lines.append(line)
-        longest = max(longest, len(walk._text))
-    assert lines[:3] == [2, 5, 8]
-    assert len(lines) == 200
-    assert longest < 1024
+    walk = walker(path)
+    found = [(line, len(walk._text)) for line, _ in walk.rows()]
+    assert [line for line, _ in found[:3]] == lines
+    assert (len(found), max(length for _, length in found) < 1024) == (200, True)
 
 
 @pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
@@ -98,17 +104,6 @@ def test_an_object_is_read_alike_however_it_is_cut(tmp_path, chunk, monkeypatch)
     path = written(tmp_path, json.dumps(entries, ensure_ascii=False).encode())
     monkeypatch.setattr(json_rows, "CHUNK", chunk)
     assert [(row["user"], row["history"]) for _, row in entries_of(path)] == list(entries.items())
-
-
-def test_an_object_larger_than_a_chunk_is_not_held_whole(tmp_path, monkeypatch):
-    path = written(tmp_path, json.dumps({f"u{n}": "x" * 50 for n in range(200)}).encode())
-    monkeypatch.setattr(json_rows, "CHUNK", 256)
-    walk = json_rows._Entries(path, NAMES)
-    longest = 0
-    for _ in walk.rows():
-        longest = max(longest, len(walk._text))
-    assert len(walk._met) == 200
-    assert longest < 1024
 
 
 WHOLE = b"""\xef\xbb\xbf{"about": {"rows": [{"no": 1}], "n": [[1, {}]]},

@@ -16,17 +16,6 @@ def written(folder, columns):
     return path
 
 
-def test_rows_come_in_batches_with_the_wanted_columns(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "BATCH_ROWS", 2)
-    path = written(tmp_path, {"a": [1, 2, 3], "b": ["x", None, "z"]})
-    assert parquet.read_names(path) == ("a", "b")
-    assert [row for _, row in parquet.read_parquet(path, wanted=["b"])] == [
-        {"b": "x"},
-        {"b": None},
-        {"b": "z"},
-    ]
-
-
 def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path):
     path = written(tmp_path, {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]})
     columns = {"user": Column(), "items": Column(type="list", required=False)}

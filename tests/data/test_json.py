@@ -32,22 +32,33 @@ def inside_of(folder, data, *keys):
 def test_one_object_a_line(tmp_path):
     path = written(tmp_path, '\ufeff{"a": 1}\r\n\n{"a": "é\u2028x"}'.encode())
     assert list(read_json_lines(path)) == [(1, {"a": 1}), (3, {"a": "é\u2028x"})]
+    assert list(read_json(path)) == list(read_json_lines(path))
 
 
-@pytest.mark.parametrize("data", [b'[{"a": 1},\n{"a": [2, {"b": "]}"}]}\n]\n', b'{"a": 1}\n'])
-def test_json_may_be_an_array_or_lines(tmp_path, data):
-    expected = [(1, {"a": 1})]
-    if data.startswith(b"["):
-        expected.append((2, {"a": [2, {"b": "]}"}]}))
-    assert list(read_json(written(tmp_path, data))) == expected
+ROWS = [
+    {"a": 'é😀\\" ]}{[', "n": -1.5e3, "t": [True, None]}, {}, {"ü": {"x": 12345}},
+    {"é😀\\\\ud800": "😀" * 9, "\\": -1.5e-30}, {"x": "y\\u" * 20, "z": [[], {}, 0]},
+]  # fmt: skip
+ENTRIES = {
+    'é😀\\" ]}{[': [{"a": "}"}], "": -1234567890.5e-30, "n": 12345678901234567890123456789,
+    "t": True, "f": False, "o": None, "s": "text that is longer than a chunk", "d": {},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
-def test_an_array_is_read_alike_however_it_is_cut(tmp_path, chunk, monkeypatch):
-    rows = [{"a": 'é😀\\" ]}{[', "n": -1.5e3, "t": [True, None]}, {}, {"ü": {"x": 12345}}]
-    path = written(tmp_path, b"\xef\xbb\xbf" + json.dumps(rows, ensure_ascii=False).encode())
-    monkeypatch.setattr(json_rows, "CHUNK", max(chunk, 4) if chunk < 4 else chunk)
-    assert [row for _, row in read_json(path)] == rows
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 5, 7, 64])
+def test_json_is_read_alike_however_it_is_cut(tmp_path, monkeypatch, chunk, plain):
+    def text(value):
+        return json.dumps(value, ensure_ascii=plain).encode()
+
+    monkeypatch.setattr(json_inside, "CHUNK", chunk)
+    monkeypatch.setattr(json_rows, "CHUNK", max(chunk, 4))
+    inside = inside_of(tmp_path, text({"k": "é", "rows": ROWS}), "rows")
+    assert [row for _, row in inside] == ROWS
+    array = read_json(written(tmp_path, b"\xef\xbb\xbf" + text(ROWS)))
+    assert [row for _, row in array] == ROWS
+    entries = entries_of(written(tmp_path, text(ENTRIES)))
+    assert [(row["user"], row["history"]) for _, row in entries] == list(ENTRIES.items())
 
 
 def test_nothing_between_the_brackets_is_no_row(tmp_path):
@@ -75,17 +86,6 @@ def test_what_is_larger_than_a_chunk_is_not_held_whole(tmp_path, monkeypatch, wa
     assert (len(found), max(length for _, length in found) < 1024) == (200, True)
 
 
-@pytest.mark.parametrize("name", ["t.jsonl", "t.json"])
-def test_an_integer_of_thousands_of_digits_is_an_error_with_its_line(tmp_path, name):
-    rows = '{"a": 1}\n{"a": ' + "1" * 5000 + "}"
-    file = tmp_path / name
-    file.write_text(rows if name == "t.jsonl" else f"[{rows.replace(chr(10), ',' + chr(10))}]")
-    read = read_json_lines if name == "t.jsonl" else read_json
-    with pytest.raises(DataError, match="malformed") as caught:
-        list(read(file))
-    assert ":2" in caught.value.where or "line 2" in caught.value.where
-
-
 def test_an_entry_is_a_row_of_key_and_value(tmp_path):
     path = written(tmp_path, b'\xef\xbb\xbf {"u1": [1, {"a": "]}"}],\n\n"u2" : "x", "3": null}\n')
     assert entries_of(path) == [
@@ -93,17 +93,6 @@ def test_an_entry_is_a_row_of_key_and_value(tmp_path):
         (3, {"user": "u2", "history": "x"}),
         (3, {"user": "3", "history": None}),
     ]
-
-
-@pytest.mark.parametrize("chunk", [4, 5, 7, 64])
-def test_an_object_is_read_alike_however_it_is_cut(tmp_path, chunk, monkeypatch):
-    entries = {
-        'é😀\\" ]}{[': [{"a": "}"}], "": -1234567890.5e-30, "n": 12345678901234567890123456789,
-        "t": True, "f": False, "o": None, "s": "text that is longer than a chunk", "d": {},
-    }  # fmt: skip
-    path = written(tmp_path, json.dumps(entries, ensure_ascii=False).encode())
-    monkeypatch.setattr(json_rows, "CHUNK", chunk)
-    assert [(row["user"], row["history"]) for _, row in entries_of(path)] == list(entries.items())
 
 
 WHOLE = b"""\xef\xbb\xbf{"about": {"rows": [{"no": 1}], "n": [[1, {}]]},
@@ -133,15 +122,6 @@ def test_without_keys_the_file_is_one_row(tmp_path):
     assert inside_of(tmp_path, b'\n{"user": "u1",\n "h": [{"a": 1}]}\n') == [
         (2, {"user": "u1", "h": [{"a": 1}]})
     ]
-
-
-@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
-def test_an_object_with_rows_is_read_alike_however_it_is_cut(tmp_path, chunk, monkeypatch):
-    rows = [{"é😀\\\\ud800": "😀" * 9, "\\": -1.5e-30}, {"x": "y\\u" * 20, "z": [[], {}, 0]}]
-    monkeypatch.setattr(json_inside, "CHUNK", chunk)
-    for plain in (True, False):
-        data = json.dumps({"k": "é", "rows": rows}, ensure_ascii=plain).encode()
-        assert [row for _, row in inside_of(tmp_path, data, "rows")] == rows
 
 
 def test_a_table_of_one_object_a_file_and_packed(tmp_path):
@@ -175,6 +155,8 @@ BAD_ROWS = [
     (b"", "t.json", "the file is empty"),
     (b'"x"', "t.json", "the file has no rows"),
     (b'{"a": 1}\n{"a": 2\n', "t.json, row 2 (line 2)", "Expecting ',' delimiter at the end"),
+    (b'{"a": 1}\n{"a": ' + b"1" * 5000 + b"}", "t.json, row 2 (line 2)", "malformed"),
+    (b'[{"a": 1},\n{"a": ' + b"1" * 5000 + b"}]", "t.json, row 2 (line 2)", "malformed"),
     (b'{"a": 1, "b": [1e999]}\n', "t.json, row 1 (line 1), column 'b'", "too large"),
     (b'{"a": "\\ud800"}\n', "t.json, row 1 (line 1), column 'a'", "surrogate"),
     (b'[{"a": 1},\n{"a": 2', "t.json, row 2 (line 2)", "Expecting ',' delimiter"),

@@ -35,13 +35,11 @@ def silent(line):
     raise AssertionError(line)
 
 
-async def test_a_free_gpu_may_be_started_on(smi):
+@pytest.fixture
+async def before(smi):
+    """The use of a free GPU before a start."""
     smi(FREE)
-    look = await memory().before_start(silent)
-    assert [(gpu.label, gpu.total, gpu.used, gpu.free) for gpu in look.gpus] == [
-        ("GPU 0 (NVIDIA H100 80GB HBM3)", 81559, 4, 80994)
-    ]
-    assert look.holders == ()
+    return await memory().before_start(silent)
 
 
 async def test_another_process_on_the_gpu_is_named_with_what_helps(smi):
@@ -129,9 +127,7 @@ async def test_memory_that_is_back_but_for_what_others_hold_is_proven(smi, then,
     await memory().wait_until_freed(before, ours=[GONE + 1])
 
 
-async def test_memory_that_comes_back_after_a_while_is_waited_for(smi):
-    smi(FREE)
-    before = await memory().before_start(silent)
+async def test_memory_that_comes_back_after_a_while_is_waited_for(smi, before):
     program = smi(TAKEN)
     program.with_name("later").write_text(FREE)
     slow = """
@@ -149,9 +145,9 @@ echo look >> "$0.looks"
         ("", "no visible process"),
     ],
 )
-async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_it(smi, apps, found):
-    smi(FREE)
-    before = await memory().before_start(silent)
+async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_it(
+    smi, before, apps, found
+):
     smi(TAKEN, apps)
     with pytest.raises(ModelError, match="is not free 0 s after") as caught:
         await memory().wait_until_freed(before, ours=[GONE])
@@ -160,18 +156,16 @@ async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_i
     assert caught.value.found == found
 
 
-async def test_a_process_of_the_engine_that_still_shows_is_not_back_however_little_it_holds(smi):
-    smi(FREE)
-    before = await memory().before_start(silent)
+async def test_a_process_of_the_engine_that_still_shows_is_not_back_however_little_it_holds(
+    smi, before
+):
     smi(FREE, f"{GONE}, {ONE}, 10, VLLM::Worker\n")
     with pytest.raises(ModelError, match="is not free"):
         await memory().wait_until_freed(before, ours=[GONE])
 
 
-async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi):
-    program = smi(FREE)
-    before = await memory().before_start(silent)
-    program.write_text("#!/bin/sh\necho Unable to determine the device handle; exit 15\n")
+async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi, before):
+    smi(FREE).write_text("#!/bin/sh\necho Unable to determine the device handle; exit 15\n")
     with pytest.raises(ModelError) as caught:
         await memory().wait_until_freed(before, ours=[GONE])
     assert str(caught.value) == (

@@ -147,16 +147,12 @@ def test_a_name_of_the_hub_is_pinned_by_its_commit_or_holds_for_one_run(tmp_path
     assert "org/name@ab12" in pinned.server_command()
 
 
-def test_what_is_not_known_is_said_first(folder, monkeypatch):
+def test_what_is_not_known_is_said_first(folder):
     assert model(pretrained=str(folder)).engine.notes == ()
     usual, unknown = model().engine.notes
     assert usual == "no model given: using Qwen/Qwen3-8B (pretrained=… chooses another)"
     assert unknown == (
         "its configuration does not limit the length of prompts (max_model_len=N does)"
-    )
-    monkeypatch.setenv("HARNESS_PRETRAINED", str(folder))
-    assert model().engine.notes == (
-        f"no model given: using {folder} (from HARNESS_PRETRAINED; pretrained=… chooses another)",
     )
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 
 import aiohttp
 import pytest
@@ -28,8 +27,9 @@ async def open_model(server):
     """Opens models of the server; all are closed after the test."""
     made = []
 
-    async def opened(**settings):
-        model = make(ModelSettings(args={"model": "m", "base_url": server.url}, **settings))
+    async def opened(attempt_timeout=60.0, **args):
+        args = {"model": "m", "base_url": server.url, **args}
+        model = make(ModelSettings(args=args, attempt_timeout=attempt_timeout))
         made.append(model)
         await model.open()
         return model
@@ -87,18 +87,6 @@ def _head_of_latin(*_):
     return b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4\r\n\r\n"\xff'
 
 
-async def test_a_refused_connection_is_no_timeout():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    model = make(ModelSettings(args={"model": "m", "base_url": f"http://127.0.0.1:{port}/v1"}))
-    await model.open()
-    error = await failure(model)
-    await model.close()
-    assert (error.cause, error.retryable) == ("connection", True)
-    assert f"http://127.0.0.1:{port}/v1" in error.detail
-
-
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
@@ -114,16 +102,15 @@ def test_timeouts_are_distinguished_from_lost_connections(error, cause):
     assert (found.cause, found.retryable) == (cause, True)
 
 
-async def test_requests_go_through_the_proxy_that_the_environment_names(server, monkeypatch):
+async def test_requests_go_through_the_proxy_that_the_environment_names(
+    open_model, server, monkeypatch
+):
     monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
-    model = make(ModelSettings(args={"model": "m", "base_url": "http://far-away.invalid/v1"}))
-    await model.open()
+    model = await open_model(base_url="http://far-away.invalid/v1")
     assert (await model.ask(REQUEST)).text == "ok"
-    await model.close()
     monkeypatch.setenv("no_proxy", "far-away.invalid")
-    await model.open()
+    model = await open_model(base_url="http://far-away.invalid/v1")
     assert (await failure(model)).cause == "connection"
-    await model.close()
 
 
 @pytest.mark.parametrize("fault", [RESET, RESET_IN_BODY])
@@ -148,13 +135,13 @@ async def test_one_attempt_is_one_request_and_its_error_carries_status_and_wait(
     assert server.count == 2
 
 
-async def test_a_refused_key_ends_the_run_and_names_the_variable(server, monkeypatch, caplog):
+async def test_a_refused_key_ends_the_run_and_names_the_variable(
+    open_model, server, monkeypatch, caplog
+):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
     server.faults = [status(401, message="Incorrect API key: sk-very-secret")]
-    given = {"model": "m", "base_url": server.url, "api_key_env": "MY_KEY"}
-    model = make(ModelSettings(args=given))
-    await model.open()
+    model = await open_model(api_key_env="MY_KEY")
     error = await failure(model)
     await model.ask(REQUEST)
     assert (error.cause, error.fatal) == ("auth", True)
@@ -162,7 +149,6 @@ async def test_a_refused_key_ends_the_run_and_names_the_variable(server, monkeyp
     assert server.asked[0].headers["authorization"] == "Bearer sk-very-secret"
     seen = [str(error), repr(error), repr(model), repr(vars(model)), str(model.identity)]
     assert not any("sk-very-secret" in text for text in [*seen, caplog.text])
-    await model.close()
 
 
 async def test_without_a_key_a_dummy_is_sent_and_a_refusal_says_so(model, server):
@@ -172,16 +158,13 @@ async def test_without_a_key_a_dummy_is_sent_and_a_refusal_says_so(model, server
     assert server.asked[0].headers["authorization"] == "Bearer not-needed"
 
 
-async def test_the_pool_is_as_wide_as_the_concurrency(server):
+async def test_the_pool_is_as_wide_as_the_concurrency(open_model, server):
     server.faults = lambda asked: SILENCE
-    given = {"model": "m", "base_url": server.url, "concurrency": "150"}
-    model = make(ModelSettings(args=given))
-    await model.open()
+    model = await open_model(concurrency="150")
     asks = asyncio.gather(*[model.ask(REQUEST) for _ in range(150)])
     while server.most_in_flight < 150:  # noqa: ASYNC110 - a thread counts
         await asyncio.sleep(0.01)
     asks.cancel()
-    await model.close()
 
 
 async def test_it_opens_again_after_it_was_closed(model):

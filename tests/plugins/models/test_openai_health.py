@@ -1,7 +1,5 @@
 """What a look at a served model finds, from a real server's list of models."""
 
-import socket
-
 import msgspec
 import pytest
 from harness_models import openai
@@ -109,24 +107,6 @@ async def test_what_is_no_list_of_models(body):
     assert found.state == "doubtful"
     said = f"{url} answers 200, but not as a server of the OpenAI protocol: "
     assert found.says.startswith(said + (body[:100] or "nothing"))
-
-
-async def test_a_host_that_never_answers_is_given_up_in_seconds(monkeypatch):
-    monkeypatch.setattr(openai, "CONNECT_TO_LIST_SECONDS", 0.2)
-    # The queue of a socket that accepts nothing is full: the next connection is never answered.
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen(0)
-        waiting = [socket.socket() for _ in range(4)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(silent.getsockname())
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        _, found = await found_of(model="small", base_url=address)
-        for one in waiting:
-            one.close()
-    assert found.state == "bad"
-    assert found.says.startswith(f"{address} cannot be reached: ")
 
 
 async def test_nobody_listens(monkeypatch):

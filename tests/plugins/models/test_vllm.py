@@ -84,15 +84,6 @@ def test_the_version_of_vllm_is_part_of_the_identity(folder, package):
     assert model(pretrained=str(folder)).identity != before
 
 
-def test_addresses_and_logs_are_no_part_of_an_identity(folder, package):
-    names = ("master_addr", "node_rank", "log_level", "data_parallel_rank")
-    more = "\n".join(f"parser.add_argument('--{n.replace('_', '-')}')" for n in names)
-    server = package / "entrypoints" / "openai" / "api_server.py"
-    server.write_text(server.read_text().replace("if __name__", more + "\nif __name__"))
-    plain = model(pretrained=str(folder)).identity
-    assert model(pretrained=str(folder), **dict.fromkeys(names, "1")).identity == plain
-
-
 def test_arguments_of_requests_reach_the_requests_and_not_the_server(folder):
     plain = model(pretrained=str(folder))
     made = model(

@@ -30,6 +30,9 @@ def test_the_environment_names_model_and_interpreter_and_arguments_go_before_it(
     monkeypatch.setenv("HARNESS_PRETRAINED", "org/mine")
     monkeypatch.setenv("HARNESS_VLLM_PYTHON", "/opt/python")
     assert (read().model, read().python) == ("org/mine", "/opt/python")
+    assert read().note == (
+        "no model given: using org/mine (from HARNESS_PRETRAINED; pretrained=… chooses another)"
+    )
     args = read(pretrained="org/other", python="/usr/python")
     assert (args.model, args.python) == ("org/other", "/usr/python")
 

@@ -31,12 +31,14 @@ def settings(text):
     return ModelSettings(args=parse_args(text))
 
 
-async def asked(text, *requests):
-    """The replies of a model with these arguments."""
+async def asked(text, *requests, told=None):
+    """The replies of a model with these arguments, and its report in the end."""
     model = make(settings(text))
+    model.attach_log(None, (told if told is not None else []).append)
     await model.open()
     try:
-        return [await model.ask(one) for one in requests or (request(),)]
+        replies = [await model.ask(one) for one in requests or (request(),)]
+        return [*replies, model.report()]
     finally:
         await model.close()
 
@@ -47,7 +49,7 @@ def identity(text):
 
 async def test_the_completions_endpoint_gets_one_text_and_where_to_stop(server):
     given = f"model=m,base_url={server.url},endpoint=completions"
-    (reply,) = await asked(given, request(SYSTEM, USER, stop=("END",), max_tokens=9))
+    reply, _ = await asked(given, request(SYSTEM, USER, stop=("END",), max_tokens=9))
     assert reply.text == "ok"
     assert reply.usage.prompt_tokens == 4
     assert server.asked[0].target == "/v1/completions"
@@ -227,7 +229,7 @@ KEPT = (
 async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sent, came):
     server.faults = lambda asked: Fault(choice={"logprobs": came})
     given = f"model=m,base_url={server.url},endpoint={endpoint},logprobs=true,top_logprobs=2"
-    (reply,) = await asked(given)
+    reply, _ = await asked(given)
     assert reply.logprobs == KEPT
     assert {name: server.requests[0][name] for name in sent} == sent
     assert identity(given).details["logprobs"] == 2
@@ -235,15 +237,11 @@ async def test_logprobs_come_back_where_they_are_asked_for(server, endpoint, sen
 
 async def test_a_server_that_sends_no_logprobs_is_reported_once_and_counted(server):
     server.faults = lambda asked: Fault(choice={"logprobs": None})
-    model = make(settings(f"model=m,base_url={server.url},logprobs=true"))
-    told: list[str] = []
-    model.attach_log(None, told.append)
-    await model.open()
-    replies = [await model.ask(request()) for _ in range(2)]
-    await model.close()
-    assert [reply.logprobs for reply in replies] == [None, None]
+    given, told = f"model=m,base_url={server.url},logprobs=true", []
+    one, two, report = await asked(given, request(), request(), told=told)
+    assert (one.logprobs, two.logprobs) == (None, None)
     assert told == ["openai:m: the server sent no logprobs: none are recorded"]
-    assert model.report() == {"replies_without_logprobs": 2}
+    assert report == {"replies_without_logprobs": 2}
 
 
 def refuses_system(asked):
@@ -259,23 +257,19 @@ async def test_a_refused_system_message_ends_the_run_and_names_the_argument(serv
 
 async def test_auto_finds_out_once_that_the_system_cannot_speak(server):
     server.faults = refuses_system
-    model = make(settings(f"model=m,base_url={server.url},system_role=auto"))
-    told: list[str] = []
-    model.attach_log(None, told.append)
-    await model.open()
-    assert model.report() == {}
-    for _ in range(2):
-        assert (await model.ask(request(SYSTEM, USER))).text == "ok"
-    await model.close()
+    given, told = f"model=m,base_url={server.url},system_role=auto", []
+    *replies, report = await asked(given, *[request(SYSTEM, USER)] * 2, told=told)
+    assert [reply.text for reply in replies] == ["ok", "ok"]
     roles = [[turn["role"] for turn in body["messages"]] for body in server.requests]
     assert roles == [["system", "user"], ["user"], ["user"]]
     assert server.requests[1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
-    assert model.report() == {"system_role": False}
+    assert report == {"system_role": False}
     assert told == [
         "openai:m: the server accepts no system message: its text now precedes the first user "
         "message"
     ]
-    assert model.identity.details["system_role"] == "auto"
+    assert identity(given).details["system_role"] == "auto"
+    assert (await asked(given))[1] == {}
 
 
 async def test_other_refusals_stay_what_they_are(server):

@@ -26,18 +26,22 @@ def environment(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+async def asked(**args):
+    """The reply or the CallError to one request, and the model."""
+    model = make(ModelSettings(args={"model": "m", **args}))
+    await model.open()
+    try:
+        return await model.ask(REQUEST), model
+    except CallError as error:
+        return error, model
+    finally:
+        await model.close()
+
+
 async def outcome(*faults, url="", **args):
-    """The reply or the CallError to one request, and the model's report."""
+    """The reply or the CallError of a server with these faults, and the model's report."""
     with FaultyServer(faults=list(faults)) as server:
-        where = url.format(port=server.port) or server.url
-        model = make(ModelSettings(args={"model": "m", "base_url": where, **args}))
-        await model.open()
-        try:
-            found = await model.ask(REQUEST)
-        except CallError as error:
-            found = error
-        finally:
-            await model.close()
+        found, model = await asked(base_url=url.format(port=server.port) or server.url, **args)
     return found, model.report()
 
 
@@ -149,15 +153,11 @@ async def test_no_redirect_is_followed(monkeypatch, code, azure):
         with FaultyServer(faults=lambda asked: moved, models=moved) as server:
             bare = server.url.removesuffix("/v1")
             address = {"azure_endpoint": bare} if azure else {"base_url": server.url}
-            model = make(ModelSettings(args={"model": "m", **address}))
-            await model.open()
-            with pytest.raises(CallError) as caught:
-                await model.ask(REQUEST)
-            await model.close()
+            error, model = await asked(**address)
             found = (await model.check())[-1]
         assert other.count == 0
-    assert (caught.value.cause, caught.value.fatal) == ("not_found", True)
-    for text in (caught.value.detail, found.says):
+    assert (error.cause, error.fatal) == ("not_found", True)
+    for text in (error.detail, found.says):
         assert f"the server points to http://127.0.0.1:{other.port}, and no" in text
         assert KEY not in text and "bob" not in text
     assert found.state == "bad"
@@ -261,20 +261,15 @@ class Packed(str):
 async def test_a_compressed_bomb_costs_little_memory_and_one_item():
     bomb = Fault(body=Packed(), headers={"content-encoding": "gzip"})
     with FaultyServer(faults=[bomb], models=bomb) as server:
-        args = {"model": "m", "base_url": server.url, "max_answer_bytes": "1000000"}
-        model = make(ModelSettings(args=args))
-        await model.open()
         tracemalloc.start()
         try:
-            with pytest.raises(CallError) as caught:
-                await model.ask(REQUEST)
+            error, model = await asked(base_url=server.url, max_answer_bytes="1000000")
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
-            await model.close()
         found = (await model.check())[-1]
-    assert (caught.value.cause, caught.value.retryable) == ("bad_response", False)
-    assert caught.value.detail == "HTTP 200: the answer has more than max_answer_bytes=1000000"
+    assert (error.cause, error.retryable) == ("bad_response", False)
+    assert error.detail == "HTTP 200: the answer has more than max_answer_bytes=1000000"
     assert peak < 10_000_000
     assert "more than max_answer_bytes=1000000" in found.says
 
@@ -323,10 +318,6 @@ async def test_a_line_of_a_batch_is_read_without_the_key_of_a_file(tmp_path):
 async def test_a_proxy_that_refuses_is_named_without_its_password(monkeypatch):
     with FaultyServer(faults=lambda asked: Fault(status=407, body={})) as proxy:
         monkeypatch.setenv("HTTPS_PROXY", f"http://bob:pw1@127.0.0.1:{proxy.port}")
-        model = make(ModelSettings(args={"model": "m", "base_url": "https://far.invalid/v1"}))
-        await model.open()
-        with pytest.raises(CallError) as caught:
-            await model.ask(REQUEST)
-        await model.close()
-    assert caught.value.detail.startswith("https://far.invalid/v1: the proxy answers ")
-    assert "pw1" not in caught.value.detail
+        error, _ = await asked(base_url="https://far.invalid/v1")
+    assert error.detail.startswith("https://far.invalid/v1: the proxy answers ")
+    assert "pw1" not in error.detail

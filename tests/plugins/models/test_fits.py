@@ -159,7 +159,6 @@ def test_weights_that_are_not_in_the_cache_prevent_a_run_where_no_hub_is(smi, hu
     ("name", "about"),
     [
         ("meta-llama/Llama-3.3-70B-Instruct", " (about 140 GB)"),
-        ("Qwen/Qwen2.5-0.5B", " (about 1 GB)"),
         ("Qwen/Qwen3-30B-A3B", " (about 60 GB)"),
         ("mistralai/Mixtral-8x7B-v0.1", ""),
         ("org/Llama-3.3-70B-AWQ", ""),

@@ -68,20 +68,17 @@ def test_what_an_argument_adds_to_the_command(folder, given, flags):
 
 
 @pytest.mark.usefixtures("serve")
-def test_a_vllm_that_has_the_command_is_started_by_vllm_serve(folder):
+def test_a_vllm_that_has_the_command_is_started_by_vllm_serve_and_known_by_its_version(
+    folder, package
+):
     made = model(pretrained=str(folder), max_model_len="9")
     assert made.server_command()[:7] == [
         sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", str(folder), "--uds", "SOCKET",
     ]  # fmt: skip
     assert "--model" not in made.server_command()
-
-
-@pytest.mark.usefixtures("serve")
-def test_the_version_of_vllm_is_part_of_the_identity(folder, package):
-    before = model(pretrained=str(folder)).identity
-    assert before.details["software"] == "vllm 0.33.0"
+    assert made.identity.details["software"] == "vllm 0.33.0"
     (package / "_version.py").write_text("__version__ = version = '0.34.0'\n")
-    assert model(pretrained=str(folder)).identity != before
+    assert model(pretrained=str(folder)).identity != made.identity
 
 
 def test_arguments_of_requests_reach_the_requests_and_not_the_server(folder):

@@ -20,13 +20,10 @@ def environment(monkeypatch):
     monkeypatch.delenv("HARNESS_VLLM_PYTHON", raising=False)
 
 
-def test_without_arguments_the_usual_model_is_asked_by_this_interpreter():
+def test_arguments_go_before_the_environment_and_that_before_the_usual(monkeypatch):
     args = read()
     assert (args.model, args.python) == ("Qwen/Qwen3-8B", sys.executable)
     assert args.engine == {"enable_prefix_caching": "true", "generation_config": "vllm"}
-
-
-def test_the_environment_names_model_and_interpreter_and_arguments_go_before_it(monkeypatch):
     monkeypatch.setenv("HARNESS_PRETRAINED", "org/mine")
     monkeypatch.setenv("HARNESS_VLLM_PYTHON", "/opt/python")
     assert (read().model, read().python) == ("org/mine", "/opt/python")

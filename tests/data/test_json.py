@@ -13,6 +13,7 @@ from harness.data.json_inside import read_inside
 from harness.data.json_rows import read_entries, read_json, read_json_lines
 
 NAMES = ("user", "history")
+COLUMNS = {"user": Column(), "history": Column(type="list")}
 
 
 def written(folder, data):
@@ -137,15 +138,21 @@ def test_a_table_of_one_object_a_file_and_packed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "entries", "says"),
+    ("name", "more", "says"),
     [
-        ("a.csv", None, "one JSON object with the rows in it"),
-        ("a.json", ("key", "value"), "cannot have both `entries` and `rows_at`"),
+        ("a.csv", {"rows_at": ("rows",)}, "one JSON object with the rows in it"),
+        ("a.csv", {"entries": NAMES}, "a file of the format csv"),
+        ("a.csv", {"entries": NAMES, "columns": COLUMNS}, "a file of the format csv"),
+        (
+            "a.json",
+            {"entries": NAMES, "rows_at": ("rows",)},
+            "cannot have both `entries` and `rows_at`",
+        ),
     ],
 )
-def test_what_cannot_be_read_so_is_told(tmp_path, name, entries, says):
+def test_what_cannot_be_read_so_is_told(tmp_path, name, more, says):
     (tmp_path / name).write_text("{}")
-    table = TableSpec(files=(name,), entries=entries, rows_at=("rows",))
+    table = TableSpec(files=(name,), **more)
     spec = DataSpec(tables={"people": table})
     with pytest.raises(DataError, match=says):
         list(data_in(tmp_path, spec).table().rows())

@@ -50,23 +50,6 @@ async def failure(model):
     return caught.value
 
 
-async def test_the_reply_and_the_id_of_its_body(model, server):
-    reply = await model.ask(REQUEST)
-    assert reply.text == "ok"
-    assert reply.finish == "stop"
-    assert reply.id == "chatcmpl-0"
-    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (1, 1)
-    assert server.requests == [
-        {
-            "model": "m",
-            "messages": [{"role": "user", "content": "hello"}],
-            "temperature": 0.5,
-            "max_tokens": 1024,
-            "seed": 9,
-        }
-    ]
-
-
 @pytest.mark.parametrize(
     "broken", [OTHER_TYPE, BROKEN_JSON, Fault(body="[" * 200_000), Fault(body="")]
 )

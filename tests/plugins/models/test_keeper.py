@@ -148,35 +148,6 @@ def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_s
     assert until(lambda: not lives(child))
 
 
-STUBBORN_DAEMON = (
-    TELL
-    + """
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    tell("daemon")
-    time.sleep(600)
-os.wait()
-tell("child")
-time.sleep(600)
-"""
-)
-"""A child and a daemon in a session of its own, which both ignore SIGTERM."""
-
-
-@pytest.mark.skipif(not LINUX, reason="only Linux gives orphans to the keeper")
-def test_a_keeper_whose_second_process_is_killed_kills_what_ignores_sigterm(started, tmp_path):
-    stubborn = started(STUBBORN_DAEMON, grace=0.3)
-    child, daemon = (pid_in(tmp_path, name) for name in ("child", "daemon"))
-    second = keeper.processes_of_proc()[child][0]
-    assert second not in (stubborn.pid, os.getpid())
-    os.kill(second, signal.SIGKILL)
-    assert stubborn.wait(timeout=60) == 137
-    assert [pid for pid in (child, daemon) if lives(pid)] == []
-
-
 def test_processes_get_sigterm_before_all_others_of_the_machine_are_looked_at(monkeypatch):
     done, left = [], iter(([1], []))
     monkeypatch.setattr(keeper, "others", lambda session: next(left))
@@ -295,8 +266,14 @@ print("mapped", flush=True)
         (STAYS, lambda family, child: family.stdin.close(), 143),
         ("os._exit(5)", lambda family, child: None, 5),
         (STAYS, lambda family, child: os.kill(child, signal.SIGKILL), 137),
+        pytest.param(
+            STAYS,
+            lambda family, child: os.kill(keeper.processes_of_proc()[child][0], signal.SIGKILL),
+            137,
+            marks=pytest.mark.skipif(not LINUX, reason="only Linux gives orphans to the keeper"),
+        ),
     ],
-    ids=["told", "by itself", "killed"],
+    ids=["told", "by itself", "killed", "its second process killed"],
 )
 def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path, last, end, code):
     family = started(FAMILY, last, grace=0.3)

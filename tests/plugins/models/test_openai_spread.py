@@ -48,10 +48,14 @@ def described(*urls, **given):
     return make(ModelSettings(args={"model": "m", "base_url": ";".join(urls), **given})).identity
 
 
-async def test_requests_go_to_the_server_with_the_fewest_in_flight(two, spread):
+@pytest.fixture
+async def model(two, spread):
+    return await spread(*two)
+
+
+async def test_requests_go_to_the_server_with_the_fewest_in_flight(two, model):
     one, other = two
     one.faults = (SILENCE,)
-    model = await spread(*two)
     slow = asyncio.ensure_future(model.ask(make_request("first")))
     while not one.count:  # noqa: ASYNC110 - a thread counts
         await asyncio.sleep(0.01)
@@ -60,8 +64,7 @@ async def test_requests_go_to_the_server_with_the_fewest_in_flight(two, spread):
     slow.cancel()
 
 
-async def test_requests_are_shared_evenly(two, spread):
-    model = await spread(*two)
+async def test_requests_are_shared_evenly(two, model):
     await asyncio.gather(*(model.ask(make_request(f"{n}")) for n in range(40)))
     assert [server.count for server in two] == [20, 20]
     for n in range(4):
@@ -69,9 +72,8 @@ async def test_requests_are_shared_evenly(two, spread):
     assert [server.count for server in two] == [22, 22]
 
 
-async def test_a_server_that_is_away_is_replaced_by_another_and_said_once(two, spread, tmp_path):
+async def test_a_server_that_is_away_is_replaced_by_another_and_said_once(two, model, tmp_path):
     one, other = two
-    model = await spread(*two)
     shown = []
     model.attach_log(tmp_path, shown.append)
     one.die()
@@ -85,18 +87,16 @@ async def test_a_server_that_is_away_is_replaced_by_another_and_said_once(two, s
     assert model.report() == {"unreached": {one.url: 1}}
 
 
-async def test_a_server_is_asked_again_after_its_rest(two, spread, monkeypatch):
+async def test_a_server_is_asked_again_after_its_rest(two, model, monkeypatch):
     monkeypatch.setattr(openai_spread, "REST_SECONDS", 0.2)
     one, _ = two
-    model = await spread(*two)
     one.die(0.3)
     assert (await model.ask(make_request("first"))).text == "two"
     while (await model.ask(make_request("again"))).text != "one":  # noqa: ASYNC110 - a thread opens it
         await asyncio.sleep(0.05)
 
 
-async def test_the_error_is_typed_when_no_server_is_reached(two, spread):
-    model = await spread(*two)
+async def test_the_error_is_typed_when_no_server_is_reached(two, model):
     for server in two:
         server.die()
     for _ in range(2):
@@ -106,10 +106,9 @@ async def test_the_error_is_typed_when_no_server_is_reached(two, spread):
     assert model.report() == {"unreached": {server.url: 2 for server in two}}
 
 
-async def test_a_server_that_fails_at_once_does_not_get_every_request(two, spread):
+async def test_a_server_that_fails_at_once_does_not_get_every_request(two, model):
     one, other = two
     one.faults = [status(503)] * 50
-    model = await spread(*two)
     with pytest.raises(CallError) as caught:
         await model.ask(make_request())
     assert (caught.value.cause, caught.value.retryable) == ("server_error", True)
@@ -117,10 +116,9 @@ async def test_a_server_that_fails_at_once_does_not_get_every_request(two, sprea
     assert (one.count, other.count) == (1, 9)
 
 
-async def test_a_refusal_is_no_reason_to_ask_another(two, spread):
+async def test_a_refusal_is_no_reason_to_ask_another(two, model):
     one, other = two
     one.faults = [status(401)]
-    model = await spread(*two)
     with pytest.raises(CallError) as caught:
         await model.ask(make_request())
     assert (caught.value.cause, caught.value.fatal, other.count) == ("auth", True, 0)
@@ -198,8 +196,7 @@ async def test_texts_are_embedded_at_both(two, spread):
     assert (model.takes_batches, model.asked_if_thinking, model.thinks()) == (False, False, False)
 
 
-async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_problem(two, spread):
-    model = await spread(*two)
+async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_problem(two, model):
     assert {one.state for one in await model.check()} == {"good"}
     two[0].die()
     states = [(one.about, one.state) for one in await model.check()]
@@ -209,8 +206,7 @@ async def test_a_server_that_is_away_is_a_doubt_and_all_are_a_problem(two, sprea
     assert states == [("key", "good"), ("server", "bad"), ("server", "bad")]
 
 
-async def test_a_batch_needs_one_server(two, spread):
-    model = await spread(*two)
+async def test_a_batch_needs_one_server(two, model):
     assert model.batch_line(make_request())["url"] == "/v1/chat/completions"
     with pytest.raises(UsageError, match="a batch is sent to one server") as caught:
         model.batches()

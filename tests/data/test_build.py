@@ -158,7 +158,7 @@ class Slow(Tool):
             raise KeyboardInterrupt
 
 
-def test_a_tool_that_continues_goes_on_with_what_it_left(web, spec, cache, monkeypatch):
+def test_a_tool_that_continues_goes_on_with_what_it_left(spec, cache, monkeypatch):
     monkeypatch.setattr(progress_lines, "REPORT_SECONDS", 0.0)
     said: list[str] = []
     for _ in range(2):

@@ -8,7 +8,6 @@ from harness.data.files import files_of, find_tables, holder_of, patterns
 
 SEEN = TableSpec(files=("seen.csv", "seen-*.csv"))
 FILMS = TableSpec(files=("films.csv",))
-OPTIONAL = TableSpec(files=("notes.csv",), required=False)
 
 
 def write(folder, *names):

@@ -208,7 +208,7 @@ def test_the_files_of_the_index_are_counted_and_others_are_not(smi, tmp_path):
     assert found(folder=folder) == [good("weights", "0.1 GB of weights on this machine")]
 
 
-def test_weights_in_the_cache_need_no_hub_if_none_is_missing(smi, hub, tmp_path, monkeypatch):
+def test_weights_in_the_cache_need_no_hub_if_none_is_missing(smi, hub, tmp_path):
     smi(h100s(1))
     hub(QWEN, refusal=error(GatedRepoError))
     commit = "a" * 40

@@ -218,7 +218,7 @@ async def test_the_log_is_appended_to_and_a_start_sees_its_own_lines_only(starte
     assert second.new_lines() == ["three", "four", "five"]
 
 
-async def test_new_lines_come_once_and_whole(started, tmp_path):
+async def test_new_lines_come_once_and_whole(started):
     launched = await started(WAITS)
     lines = await until(launched.new_lines)
     assert lines == ["up"]

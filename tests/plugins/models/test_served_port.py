@@ -73,9 +73,7 @@ async def test_a_server_that_finds_no_port_says_so(served, stranger, monkeypatch
     assert (stranger.count, stranger.asked_if_thinking) == (0, 0)
 
 
-async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(
-    served, stranger, monkeypatch
-):
+async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(served, stranger):
     model = served()
     await model.open()
     server = model._server

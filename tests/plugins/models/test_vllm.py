@@ -284,9 +284,11 @@ def test_a_share_of_the_gpu_is_a_number_up_to_one(folder, share):
 
 
 @pytest.mark.usefixtures("cuda")
-def test_a_vllm_for_cpus_is_started_where_there_is_no_gpu(folder, package, monkeypatch):
-    (package.parent / "torch" / "version.py").write_text("cuda: Optional[str] = None\n")
+def test_only_a_vllm_for_cpus_is_started_where_there_is_no_gpu(folder, package, monkeypatch):
     monkeypatch.setattr("harness_models.vllm.GPU_DEVICES", ("/no/such/device",))
+    with pytest.raises(ModelError, match="no NVIDIA GPU is on this machine"):
+        model(pretrained=str(folder))
+    (package.parent / "torch" / "version.py").write_text("cuda: Optional[str] = None\n")
     made = model(pretrained=str(folder), tensor_parallel_size="2")
     assert (made.occupies, made.gpus, made.engine.memory) == ("gpu", 0, None)
 
@@ -349,18 +351,51 @@ def test_what_the_log_of_a_failed_start_means(log, cause, cure):
     assert (trouble.cause(match), trouble.cure(match)) == (cause, cure)
 
 
+def test_weights_that_are_not_there_or_lack_a_template_are_named(tmp_path):
+    with pytest.raises(ModelError) as caught:
+        model(pretrained="/no/such/folder")
+    assert str(caught.value) == (
+        "--model_args: the folder of weights does not exist\n"
+        "  found:    pretrained=/no/such/folder\n"
+        "  expected: a folder with config.json and weights, or a repository as in Qwen/Qwen3-8B"
+    )
+    cache = tmp_path / "hub" / "models--org--name"
+    told = cache / "snapshots" / "ab12" / "tokenizer_config.json"
+    for file, content in ((cache / "refs" / "main", "ab12"), (told, "{}")):
+        file.parent.mkdir(parents=True)
+        file.write_text(content)
+    with pytest.raises(ModelError) as caught:
+        model(pretrained="org/name")
+    assert str(caught.value) == (
+        f"{told}: the checkpoint has no chat template, so it cannot answer messages\n"
+        "  expected: chat_template.jinja, or chat_template in tokenizer_config.json\n"
+        "  to do:    give the template that it was trained with: chat_template=FILE.jinja"
+    )
+
+
+RUN = ("--tasks", "interests", "--judge", "lexical", "--data", "sample")
+
+
+def run_of(folder):
+    return ("--model", "vllm", "--model_args", f"pretrained={folder},python={sys.executable}", *RUN)
+
+
+@pytest.mark.usefixtures("cuda")
+def test_another_process_on_the_gpu_ends_the_run(printed, smi, folder, tmp_path, monkeypatch):
+    """Only known once the engine is wanted, since the store may hold all answers."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    smi("0, GPU-4a8e, NVIDIA H100, 81559, 60004, 20994\n", "4711, GPU-4a8e, 59990, python\n")
+    said = " ".join(printed(*run_of(folder), code=1).err.split())
+    assert "process 4711 (python) holds 59990 MiB" in said
+
+
 def test_the_command_shows_how_a_server_would_be_started(folder, printed):
-    args = f"pretrained={folder},python={sys.executable},max_model_len=9"
-    command = ["--model", "vllm", "--model_args", args, "--tasks", "interests"]
-    command += ["--judge", "lexical", "--data", "sample", "--print_server_command"]
-    shown = printed(*command).out
+    shown = printed(*run_of(folder), "--print_server_command").out
     assert shown.startswith(f"{sys.executable} -m vllm.entrypoints.openai.api_server --uds SOCKET")
-    assert shown.endswith("--max-model-len 9\n")
+    assert shown.endswith("--max-model-len 100000\n")
 
 
 def test_a_model_that_starts_no_server_has_no_command(printed):
-    command = ["--model", "baseline", "--tasks", "interests", "--judge", "lexical"]
-    assert (
-        "none of the models starts a server"
-        in printed(*command, "--data", "sample", "--print_server_command", code=2).err
-    )
+    said = printed("--model", "baseline", *RUN, "--print_server_command", code=2).err
+    assert "none of the models starts a server" in said

@@ -5,6 +5,7 @@ from harness_models.openai_wire import (
     pointing,
     read_body,
     read_reply,
+    read_status,
     refuses_system,
     request_body,
     retry_after,
@@ -217,7 +218,7 @@ def test_what_servers_say_of_the_system_is_understood(message):
 
 def test_a_prompt_stopped_by_a_filter_is_a_refusal():
     refused = Reply(text="", finish="refused")
-    assert classify(400, {"code": "content_filter", "message": "x"}) == refused
+    assert read_status(400, {"error": {"code": "content_filter", "message": "x"}}) == refused
     assert classify(403, {"message": "Your chosen model requires moderation"}) == refused
 
 

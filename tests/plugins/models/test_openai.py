@@ -96,18 +96,14 @@ async def test_requests_go_through_the_proxy_that_the_environment_names(
     assert (await failure(model)).cause == "connection"
 
 
-@pytest.mark.parametrize("fault", [RESET, RESET_IN_BODY])
-async def test_a_lost_connection_is_no_timeout(model, server, fault):
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [(RESET, "connection"), (RESET_IN_BODY, "connection"), (SILENCE, "timeout")],
+)
+async def test_a_lost_connection_is_no_timeout_and_silence_is_one(open_model, server, fault, cause):
     server.faults = [fault]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("connection", True)
-
-
-async def test_silence_is_a_timeout(open_model, server):
-    model = await open_model(attempt_timeout=0.5)
-    server.faults = [SILENCE]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("timeout", True)
+    error = await failure(await open_model(attempt_timeout=0.5))
+    assert (error.cause, error.retryable) == (cause, True)
 
 
 async def test_one_attempt_is_one_request_and_its_error_carries_status_and_wait(model, server):

@@ -17,30 +17,23 @@ def write(folder, *names):
     return folder
 
 
-def names(paths):
-    return [path.name for path in paths]
+def found(folder, table=SEEN):
+    return [path.name for path in files_of(folder, "seen", table, task="t")]
 
 
-def test_the_first_pattern_that_finds_a_file_decides(tmp_path):
+def test_the_first_pattern_that_finds_a_file_decides_and_plain_ones_come_before_packed(tmp_path):
     write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == [
-        "seen-1.csv", "seen-10.csv", "seen-2.csv",
-    ]  # fmt: skip
+    assert found(tmp_path) == ["seen-1.csv", "seen-10.csv", "seen-2.csv"]
+    write(tmp_path, "seen.csv.gz")
+    assert found(tmp_path) == ["seen.csv.gz"]
     write(tmp_path, "seen.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
-
-
-def test_packed_files_count_only_where_there_is_no_plain_one(tmp_path):
-    write(tmp_path, "seen.csv.gz", "seen-1.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv.gz"]
-    write(tmp_path, "seen.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
+    assert found(tmp_path) == ["seen.csv"]
 
 
 def test_hidden_files_and_folders_are_no_data(tmp_path):
     table = TableSpec(files=("**/*.csv",))
     write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
-    assert names(files_of(tmp_path, "seen", table, task="t")) == ["e.csv"]
+    assert found(tmp_path, table) == ["e.csv"]
 
 
 def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():

@@ -182,38 +182,33 @@ def gpus(*names):
     ]
 
 
-@pytest.mark.parametrize(
-    ("environment", "seen"),
-    [
-        ({}, ["0", "1", "2"]),
-        ({"CUDA_VISIBLE_DEVICES": "2,0"}, ["2", "0"]),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-1ee, 2"}, ["1", "2"]),
-        ({"CUDA_VISIBLE_DEVICES": ""}, []),
-        ({"CUDA_VISIBLE_DEVICES": "1,-1,2"}, ["1"]),
-        ({"CUDA_VISIBLE_DEVICES": "7,1"}, []),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-"}, []),
-    ],
-)
-def test_the_gpus_that_cuda_shows(environment, seen):
-    assert [gpu.index for gpu in visible(gpus("H100", "H100", "H100"), environment)] == seen
+ALIKE, MIXED = ("H100", "H100", "H100"), ("H100", "T4")
 
 
 @pytest.mark.parametrize(
-    ("environment", "seen"),
+    ("names", "environment", "seen"),
     [
-        ({}, None),
-        ({"CUDA_VISIBLE_DEVICES": "1"}, None),
-        ({"CUDA_VISIBLE_DEVICES": "MIG-5"}, None),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-1eee"}, ["1"]),
-        ({"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, ["1"]),
+        (ALIKE, {}, ["0", "1", "2"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "2,0"}, ["2", "0"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "GPU-1ee, 2"}, ["1", "2"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": ""}, []),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "1,-1,2"}, ["1"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "7,1"}, []),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "GPU-"}, []),
+        # Of several kinds, only names and a known order tell which.
+        (MIXED, {}, None),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "1"}, None),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "MIG-5"}, None),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "GPU-1eee"}, ["1"]),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, ["1"]),
     ],
 )
-def test_of_several_kinds_of_gpu_only_names_and_a_known_order_tell_which(environment, seen):
+def test_the_gpus_that_cuda_shows(names, environment, seen):
     if seen is None:
         with pytest.raises(GpusUnknown):
-            visible(gpus("H100", "T4"), environment)
+            visible(gpus(*names), environment)
     else:
-        assert [gpu.index for gpu in visible(gpus("H100", "T4"), environment)] == seen
+        assert [gpu.index for gpu in visible(gpus(*names), environment)] == seen
 
 
 def test_who_holds_memory_of_which_gpu(smi):

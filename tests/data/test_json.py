@@ -113,13 +113,8 @@ def test_the_rows_are_those_under_the_keys_with_the_line_they_begin_on(tmp_path)
         (5, {}),
     ]
     assert isinstance(found[0][1]["h"][1], float)
-
-
-def test_an_object_under_the_keys_is_the_only_row(tmp_path):
+    # An object there is the only row, and so is the file without keys.
     assert inside_of(tmp_path, b'{"a": 1,\n"b": {"c": 2}}', "b") == [(2, {"c": 2})]
-
-
-def test_without_keys_the_file_is_one_row(tmp_path):
     assert inside_of(tmp_path, b'\n{"user": "u1",\n "h": [{"a": 1}]}\n') == [
         (2, {"user": "u1", "h": [{"a": 1}]})
     ]

@@ -240,7 +240,8 @@ async def test_half_a_surrogate_in_an_error_or_an_id_can_be_written(code):
     "logprobs",
     [{"content": ["x"]}, {"content": [{"token": "a", "logprob": -1, "top_logprobs": ["x"]}]},
      {"content": [{"token": "a", "logprob": 10**400}]}, {"content": [{"token": "o"}]},
-     {"content": None}, {"tokens": ["o", "k"], "token_logprobs": [-0.5]}, [],
+     {"content": [{"token": "o", "logprob": None}]}, {"content": None}, [],
+     {"tokens": ["o", "k"], "token_logprobs": [-0.5]},
      {"tokens": ["a"], "token_logprobs": [-1.0], "top_logprobs": ["x"]}],
 )  # fmt: skip
 def test_logprobs_that_are_none_are_left_out(logprobs):

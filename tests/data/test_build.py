@@ -86,12 +86,23 @@ def spec(web):
     return building(at(f"{web.url}/a.csv"), at(f"{web.url}/b.zip"))
 
 
-def test_data_is_built_once_and_then_needs_neither_network_nor_inputs(web, spec, cache):
+def test_data_is_built_once_says_of_what_and_then_needs_neither_network_nor_inputs(
+    web, spec, cache
+):
     tool, said = Tool(), list[str]()
     data = opened(spec, tool, say=said.append)
     assert users(data) == ["u1", "u2", "u3", "u3"]
     assert tool.runs == [{"reviews": ["a.csv", "one.csv", "two.csv"]}]
     assert "building data from 3 files, once: harness data join" in said
+    assert data.built
+    assert data.why_incomparable == ("data built here, not the published data",)
+    about = data.describe()
+    assert (about["origin"], about["comparable"]) == ("build", False)
+    assert (about["tool"], about["plugin"], about["options"]) == ("join", "mine 1", {"seed": 0})
+    first, *archived = about["inputs"]["reviews"]
+    assert first == {"source": f"{web.url}/a.csv", "file": "a.csv", "digest": sha256(CSV)}
+    assert [one["file"] for one in archived] == ["one.csv", "two.csv"]
+    assert about["tables"]["people"]["files"][0]["sha256"]
     for folder in cache.glob("sha256-*"):
         shutil.rmtree(folder)
     web.pages.clear()
@@ -100,24 +111,8 @@ def test_data_is_built_once_and_then_needs_neither_network_nor_inputs(web, spec,
     assert len(tool.runs) == 1
 
 
-def test_the_manifest_says_of_what_and_how_the_data_was_built(web, spec):
-    about = opened(spec, Tool()).describe()
-    assert (about["origin"], about["comparable"]) == ("build", False)
-    assert (about["tool"], about["plugin"], about["options"]) == ("join", "mine 1", {"seed": 0})
-    first, *archived = about["inputs"]["reviews"]
-    assert first == {"source": f"{web.url}/a.csv", "file": "a.csv", "digest": sha256(CSV)}
-    assert [one["file"] for one in archived] == ["one.csv", "two.csv"]
-    assert about["tables"]["people"]["files"][0]["sha256"]
-
-
-def test_results_on_built_data_are_marked(spec):
-    data = opened(spec, Tool())
-    assert data.built
-    assert data.why_incomparable == ("data built here, not the published data",)
-
-
-def test_other_options_or_inputs_are_another_build(web, spec):
-    tool = Tool()
+def test_other_options_inputs_or_versions_of_the_plugin_are_another_build(web, spec):
+    tool, newer = Tool(), Tool(plugin="mine 2")
     a, b = at(f"{web.url}/a.csv"), at(f"{web.url}/b.zip")
     web.pages["/again.csv"] = Page(CSV)
     digests = [
@@ -129,7 +124,8 @@ def test_other_options_or_inputs_are_another_build(web, spec):
     ]  # fmt: skip
     # Equal are the same bytes from elsewhere, and an option at its default.
     assert [digests.index(one) for one in digests] == [0, 1, 2, 3, 4, 4, 0]
-    assert len(tool.runs) == 5
+    assert opened(spec, newer).describe()["digest"] not in digests
+    assert (len(tool.runs), len(newer.runs)) == (5, 1)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +158,7 @@ class Slow(Tool):
             raise KeyboardInterrupt
 
 
-def test_a_tool_that_continues_goes_on_with_what_it_left(web, spec, cache, monkeypatch):
+def test_a_tool_that_continues_goes_on_with_what_it_left(spec, cache, monkeypatch):
     monkeypatch.setattr(progress_lines, "REPORT_SECONDS", 0.0)
     said: list[str] = []
     for _ in range(2):
@@ -214,14 +210,7 @@ def test_a_build_follows_a_source_that_cannot_be_had_or_is_chosen(web):
         opened(none, tool, data="build")
 
 
-def test_another_version_of_the_plugin_is_another_build(spec):
-    older, newer = Tool(), Tool(plugin="mine 2")
-    first, second = opened(spec, older), opened(spec, newer)
-    assert first.describe()["digest"] != second.describe()["digest"]
-    assert (len(older.runs), len(newer.runs)) == (1, 1)
-
-
-def test_a_build_without_its_data_is_built_again(spec, cache):
+def test_a_build_without_its_data_is_built_again_and_a_broken_record_told(spec, cache):
     tool = Tool()
     rows = users(opened(spec, tool))
     (kept,) = (cache / "built").glob("*/data")
@@ -230,10 +219,6 @@ def test_a_build_without_its_data_is_built_again(spec, cache):
         opened(spec, tool, look=True)
     assert users(opened(spec, tool)) == rows
     assert len(tool.runs) == 2
-
-
-def test_a_record_that_cannot_be_read_is_told(spec, cache):
-    opened(spec, Tool())
     (file,) = (cache / "built").glob("*.json")
     file.write_text("{")
     with pytest.raises(DataError, match="record of built data") as caught:

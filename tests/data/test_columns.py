@@ -63,28 +63,22 @@ BAD_VALUES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "cell", "expected"), TEXT)
-def test_text_becomes_the_declared_type(kind, cell, expected):
-    value = converter(Column(type=kind), text=True)(cell)
+@pytest.mark.parametrize(
+    ("text", "kind", "cell", "expected"),
+    [*((True, *row) for row in TEXT), *((False, *row) for row in VALUES)],
+)
+def test_text_and_values_become_the_declared_type(text, kind, cell, expected):
+    value = converter(Column(type=kind), text=text)(cell)
     assert (value, type(value)) == (expected, type(expected))
 
 
-@pytest.mark.parametrize(("kind", "cell", "expected"), VALUES)
-def test_values_become_the_declared_type(kind, cell, expected):
-    value = converter(Column(type=kind), text=False)(cell)
-    assert (value, type(value)) == (expected, type(expected))
-
-
-@pytest.mark.parametrize(("kind", "cell"), BAD_TEXT)
-def test_text_that_would_lose_something_is_refused(kind, cell):
+@pytest.mark.parametrize(
+    ("text", "kind", "cell"),
+    [*((True, *row) for row in BAD_TEXT), *((False, *row) for row in BAD_VALUES)],
+)
+def test_what_would_lose_something_is_refused(text, kind, cell):
     with pytest.raises(Unfit):
-        converter(Column(type=kind), text=True)(cell)
-
-
-@pytest.mark.parametrize(("kind", "cell"), BAD_VALUES)
-def test_values_that_would_lose_something_are_refused(kind, cell):
-    with pytest.raises(Unfit):
-        converter(Column(type=kind), text=False)(cell)
+        converter(Column(type=kind), text=text)(cell)
 
 
 def test_one_of_names_the_choices_and_guesses_none():

@@ -4,11 +4,10 @@ import pytest
 
 from harness.base.errors import DataError
 from harness.contracts.task import TableSpec
-from harness.data.files import check_inside, files_of, find_tables, holder_of, patterns
+from harness.data.files import files_of, find_tables, holder_of, patterns
 
 SEEN = TableSpec(files=("seen.csv", "seen-*.csv"))
 FILMS = TableSpec(files=("films.csv",))
-OPTIONAL = TableSpec(files=("notes.csv",), required=False)
 
 
 def write(folder, *names):
@@ -18,30 +17,23 @@ def write(folder, *names):
     return folder
 
 
-def names(paths):
-    return [path.name for path in paths]
+def found(folder, table=SEEN):
+    return [path.name for path in files_of(folder, "seen", table, task="t")]
 
 
-def test_the_first_pattern_that_finds_a_file_decides(tmp_path):
+def test_the_first_pattern_that_finds_a_file_decides_and_plain_ones_come_before_packed(tmp_path):
     write(tmp_path, "seen-2.csv", "seen-10.csv", "seen-1.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == [
-        "seen-1.csv", "seen-10.csv", "seen-2.csv",
-    ]  # fmt: skip
+    assert found(tmp_path) == ["seen-1.csv", "seen-10.csv", "seen-2.csv"]
+    write(tmp_path, "seen.csv.gz")
+    assert found(tmp_path) == ["seen.csv.gz"]
     write(tmp_path, "seen.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
-
-
-def test_packed_files_count_only_where_there_is_no_plain_one(tmp_path):
-    write(tmp_path, "seen.csv.gz", "seen-1.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv.gz"]
-    write(tmp_path, "seen.csv")
-    assert names(files_of(tmp_path, "seen", SEEN, task="t")) == ["seen.csv"]
+    assert found(tmp_path) == ["seen.csv"]
 
 
 def test_hidden_files_and_folders_are_no_data(tmp_path):
     table = TableSpec(files=("**/*.csv",))
     write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
-    assert names(files_of(tmp_path, "seen", table, task="t")) == ["e.csv"]
+    assert found(tmp_path, table) == ["e.csv"]
 
 
 def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
@@ -51,13 +43,6 @@ def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():
     assert patterns("seen", TableSpec(entries=("user", "items"))) == ("seen.json",)
 
 
-@pytest.mark.parametrize("name", ["../seen.csv", "/etc/seen.csv"])
-def test_a_pattern_never_leaves_its_folder(tmp_path, name):
-    with pytest.raises(DataError, match="looks for files outside its folder") as caught:
-        files_of(tmp_path, "seen", TableSpec(files=(name,)), task="t")
-    assert caught.value.found == f"'{name}'"
-
-
 def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_path):
     write(tmp_path, "sen.csv")
     with pytest.raises(DataError, match="no file for table 'seen' of task 't'") as caught:
@@ -65,13 +50,6 @@ def test_a_required_table_without_a_file_is_an_error_with_the_nearest_name(tmp_p
     assert caught.value.where == str(tmp_path)
     assert caught.value.found == "a folder with sen.csv"
     assert caught.value.hint == "'sen.csv' is the nearest name"
-
-
-def test_an_optional_table_without_a_file_is_left_out(tmp_path):
-    write(tmp_path, "seen.csv")
-    assert find_tables(tmp_path, {"seen": SEEN, "notes": OPTIONAL}, task="t") == {
-        "seen": (tmp_path / "seen.csv",)
-    }
 
 
 def test_a_place_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path):
@@ -97,12 +75,3 @@ def test_the_only_folder_that_holds_every_table_is_the_one_that_is_meant(tmp_pat
 def test_a_glob_alone_does_not_make_a_folder_the_one_that_is_meant(tmp_path):
     write(tmp_path, "logs/seen-1.csv")
     assert holder_of(tmp_path, {"seen": SEEN}, task="t") is None
-
-
-def test_a_link_out_of_the_folder_is_refused(tmp_path):
-    write(tmp_path, "data/seen.csv", "secret.csv")
-    (tmp_path / "data" / "films.csv").symlink_to(tmp_path / "secret.csv")
-    check_inside(tmp_path / "data", {"seen": (tmp_path / "data" / "seen.csv",)})
-    with pytest.raises(DataError, match="a link to a place outside its folder") as caught:
-        check_inside(tmp_path / "data", {"films": (tmp_path / "data" / "films.csv",)})
-    assert caught.value.found == str(tmp_path / "secret.csv")

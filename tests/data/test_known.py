@@ -1,7 +1,6 @@
 """Whether data are the published data, as far as the task knows these."""
 
 import hashlib
-from typing import Any
 
 import pytest
 from builders.tables import data_in
@@ -72,25 +71,6 @@ def test_local_data_are_known_by_facts_alone(tmp_path, known, reasons):
     expected = [why if why.startswith(OTHER) else OTHER + why for why in reasons]
     assert list(data.why_incomparable) == expected
     assert data.describe()["comparable"] is not bool(reasons)
-
-
-def test_facts_read_a_table_once_for_all_tasks_and_never_without_need(tmp_path, monkeypatch):
-    read: list[tuple[str, ...]] = []
-    batches = Table.batches
-
-    def counted(self, *names):
-        read.append(names)
-        return batches(self, *names)
-
-    monkeypatch.setattr(Table, "batches", counted)
-    shared: dict[Any, Any] = {}
-    known = fact(column="item", values=2, digest=ITEMS, rows=3)
-    for _ in range(2):
-        assert opened(tmp_path, known, shared=shared).why_incomparable == ()
-    assert read == [("item",)]
-    opened(tmp_path, fact(digest=FILE)).describe()
-    opened(tmp_path).describe()
-    assert read == [("item",)]
 
 
 def test_a_table_that_the_database_holds_is_not_read_again(tmp_path, monkeypatch):

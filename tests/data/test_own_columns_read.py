@@ -33,10 +33,9 @@ def written(folder, name):
     if name.endswith(".parquet"):
         rows = {
             "customer_id": ["c1", "c2", "c3"], "user": ["x", "x", "x"],
-            "kind": ["like", "1", "implicit_positive"], "stars": ["five", "3", ""],
+            "kind": ["like", "1", "implicit_positive"], "stars": [5, 3, 0],
         }  # fmt: skip
-        stars = [5, 3, 0]
-        parquet.write_table(pa.table({**rows, "stars": stars}), path)
+        parquet.write_table(pa.table(rows), path)
     elif name.endswith(".jsonl"):
         path.write_text(
             '{"customer_id": "c1", "user": "x", "kind": "like", "stars": "five"}\n'
@@ -58,27 +57,33 @@ def test_own_names_and_values_are_read_by_rows_and_by_columns(tmp_path, name):
     assert batch.columns == {name: [row[name] for row in ROWS] for name in COLUMNS}
 
 
+@pytest.fixture
+def bulk_rows(monkeypatch):
+    """Gives the rows of a table in the database, where reading by rows fails."""
+
+    def rows(of):
+        with monkeypatch.context() as patch:
+            patch.delattr(Table, "columns_of")
+            database = Database({of.name: of})
+            found = database.relation(of.name).order("row")
+            return found.project(", ".join(f'"{name}"' for name in of.columns)).fetchall()
+
+    return rows
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-def test_own_names_and_values_are_read_in_bulk(tmp_path, name, monkeypatch):
-    columns = {
-        "user": COLUMNS["user"],
-        "kind": COLUMNS["kind"],
-        "stars": Column(type="integer", required=False, values={"five": "5"}),
-    }
-    if name.endswith(".parquet"):
-        columns["stars"] = Column(type="integer")
+def test_own_names_and_values_are_read_in_bulk(tmp_path, name, bulk_rows):
+    stars = {} if name.endswith(".parquet") else {"values": {"five": "5"}}
+    columns = {**COLUMNS, "stars": Column(type="integer", required=False, **stars)}
     if name.endswith(".jsonl"):
         del columns["stars"]  # its last value is an empty text
     of = table(written(tmp_path, name), columns)
-    rows = [tuple(row.values()) for _, row in of.rows()]
+    rows = bulk_rows(of)
     assert len(rows) == 3
-    monkeypatch.delattr(Table, "columns_of")
-    database = Database({"engagements": of})
-    found = database.relation("engagements").order("row")
-    assert found.project(", ".join(f'"{name}"' for name in columns)).fetchall() == rows
+    assert rows == [tuple(row.values()) for _, row in of.rows()]
 
 
-def test_values_of_json_keep_their_type_in_bulk(tmp_path, monkeypatch):
+def test_values_of_json_keep_their_type_in_bulk(tmp_path, bulk_rows):
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": "five", "b": true, "c": "it\'s"}\n{"a": 3, "b": "no", "c": "x"}\n')
     columns = {
@@ -88,11 +93,7 @@ def test_values_of_json_keep_their_type_in_bulk(tmp_path, monkeypatch):
     }
     of = table(path, columns)
     rows = [tuple(row.values()) for _, row in of.rows()]
-    assert rows == [(5, True, "'it'"), (3, False, "x")]
-    monkeypatch.delattr(Table, "columns_of")
-    database = Database({"engagements": of})
-    found = database.relation("engagements").order("row")
-    assert found.project("a, b, c").fetchall() == rows
+    assert bulk_rows(of) == rows == [(5, True, "'it'"), (3, False, "x")]
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])

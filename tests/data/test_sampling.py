@@ -18,12 +18,6 @@ def test_the_choice_is_pinned_and_the_same_in_every_process():
         assert run_python(code, PYTHONHASHSEED=hash_seed).strip() == str(here)
 
 
-def test_a_smaller_choice_is_the_beginning_of_a_larger_one():
-    larger, _ = choose(IDS, seed=3, most=20)
-    smaller, _ = choose(IDS, seed=3, most=10)
-    assert smaller == larger[:10]
-
-
 def test_order_and_repeats_do_not_matter():
     assert choose([*reversed(IDS), *IDS], seed=0, most=7) == choose(IDS, seed=0, most=7)
 

@@ -41,14 +41,6 @@ def test_a_cell_is_blank_as_it_is_to_python(read):
     assert [row for (row,) in database.sql(rule).fetchall()] == [*range(4, 4 + len(blanks))]
 
 
-@pytest.mark.parametrize("blank", ["", "\u3000 \t"])
-def test_a_blank_cell_is_named_with_its_row(read, blank):
-    with pytest.raises(DataError) as caught:
-        check(*read({}, {"id": "~b"}, {"id": f"{SPACES[-1]}ü"}, {"id": blank}), not_blank("id"))
-    assert caught.value.where.endswith("people.jsonl, row 4 (line 4), column 'id'")
-    assert caught.value.found == repr(blank)
-
-
 def test_the_first_row_that_breaks_any_rule_is_refused_by_the_first_of_its_rules(read):
     rules = Rule("stars > 5", "stars", "1 to 5 stars"), not_blank("id")
     check(*read({}, {"stars": 5}), *rules)

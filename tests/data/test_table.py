@@ -18,26 +18,6 @@ def table(folder, files, columns=COLUMNS):
     return table_of(*(folder / name for name in files), columns=columns, name="notes")
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"t.csv": "uid,stars,note,more\nu1,5,,x\nu2,3,good,x\n"},
-        {"t.tsv": "uid\tstars\tnote\nu1\t5\t\nu2\t3\tgood\n"},
-        {"t.jsonl": '{"uid": "u1", "stars": 5}\n{"uid": "u2", "stars": 3, "note": "good"}\n'},
-        {"t.json": '[{"user_id": "u1", "stars": 5, "note": null},'
-                   ' {"uid": "u2", "stars": 3, "note": "good"}]'},
-    ],
-)  # fmt: skip
-def test_every_format_gives_the_same_rows_twice(tmp_path, files):
-    notes = table(tmp_path, files)
-    expected = [
-        (1, {"user": "u1", "stars": 5, "note": None}),
-        (2, {"user": "u2", "stars": 3, "note": "good"}),
-    ]
-    assert list(notes.rows()) == expected
-    assert list(notes.rows()) == expected
-
-
 def test_rows_run_on_over_files_and_errors_count_in_their_own(tmp_path):
     notes = table(tmp_path, {"a.csv": "user,stars\nu1,1\n", "b.csv": "stars,user\n2,u2\n3,u3\n"})
     assert [(n, row["user"], row["stars"]) for n, row in notes.rows()] == [
@@ -61,41 +41,12 @@ def test_the_own_name_goes_before_aliases_in_the_order_of_the_task(tmp_path):
     assert list(aliased.rows()) == [(1, {"user": "2"})]
 
 
-def test_without_declared_columns_rows_stay_as_they_are(tmp_path):
-    assert list(table(tmp_path, {"t.jsonl": '{"x": [1]}\n{"y": null}\n'}, {}).rows()) == [
-        (1, {"x": [1]}),
-        (2, {"y": None}),
-    ]
-
-
 def test_a_column_missing_in_one_object_names_the_row(tmp_path):
     error = refused(
         table(tmp_path, {"t.jsonl": '{"user": "u", "stars": 1}\n\n{"user": "v", "star": 1}\n'})
     )
     assert error.where == f"{tmp_path / 't.jsonl'}, row 2 (line 3)"
     assert error.hint == "'star' is the nearest name: rename it if it is 'stars'"
-
-
-@pytest.mark.parametrize(
-    ("files", "where", "problem", "found"),
-    [
-        ({"t.csv": "user,stars\nu1,1\nu2,five\n"}, "row 2 (line 3), column 'stars'",
-         "not an integer", "'five'"),
-        ({"t.csv": "uid,stars\n,1\n"}, "row 1 (line 2), column 'uid'",
-         "the value is missing", "''"),
-        ({"t.jsonl": '{"user": null, "stars": 1}\n'}, "row 1 (line 1), column 'user'",
-         "the value is missing", "nothing"),
-        ({"t.jsonl": '{"user": "u", "stars": "1"}\n'}, "row 1 (line 1), column 'stars'",
-         "not an integer", "'1'"),
-    ],
-)  # fmt: skip
-def test_bad_values_name_file_row_line_and_column(tmp_path, files, where, problem, found):
-    error = refused(table(tmp_path, files))
-    assert (error.where, error.problem, error.found) == (
-        f"{tmp_path / next(iter(files))}, {where}",
-        problem,
-        found,
-    )
 
 
 def test_a_file_that_changed_since_it_was_opened_is_refused(tmp_path):

@@ -1,16 +1,11 @@
 """What an error about a row tells of the rows behind it."""
 
-import pyarrow as pa
 import pytest
 from builders import tables
-from pyarrow import csv, parquet
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import table as further
-from harness.data.fingerprint import stamp_of
-from harness.data.source import FileSource
-from harness.data.table import Table
 
 COLUMNS = {
     "user": Column(aliases=("uid",)),
@@ -66,35 +61,3 @@ def test_only_so_many_rows_and_values_are_told(tmp_path, monkeypatch):
         "'k2' in 'kind' (1), 'k3' in 'kind' (1), 'k4' in 'kind' (1), 'k5' in 'kind' (1) "
         "and 2 other values"
     )
-
-
-@pytest.mark.parametrize("by", ["rows", "batches", "batches of one column"])
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_rows_behind_a_bad_one_are_read_on_to_and_none_is_read_again(
-    tmp_path, monkeypatch, by, ending
-):
-    monkeypatch.setattr("harness.data.table.BATCH_ROWS", 2)
-    path = tmp_path / f"a.{ending}"
-    columns = pa.table({"user": ["1", "2", "3", "4"], "kind": ["liked", "no", "no", "liked"]})
-    write = csv.write_csv if ending == "csv" else parquet.write_table
-    write(columns, path)
-    begun = []
-
-    class Counted(FileSource):
-        def rows(self, wanted):
-            begun.append("rows")
-            return super().rows(wanted)
-
-        def batches(self, wanted, *, rows):
-            found = super().batches(wanted, rows=rows)
-            begun.extend(["batches"] if found is not None else [])
-            return found
-
-    source = Counted(path=path, stamp=stamp_of(path))
-    table = Table(name="notes", columns=COLUMNS, sources=[source])
-    with pytest.raises(DataError) as caught:
-        list(table.rows() if by == "rows" else table.batches(*["kind"] * by.endswith("column")))
-    assert caught.value.found == (
-        "'no'\n            1 of the next 2 rows cannot be used either: 'no' in 'kind' (1)"
-    )
-    assert len(begun) == 1

@@ -63,16 +63,6 @@ def test_the_error_of_the_last_source_names_them_all(web):
     )
 
 
-def test_what_only_a_person_can_get_is_told_step_by_step():
-    with pytest.raises(Unavailable) as caught:
-        opened(ASK)
-    assert str(caught.value) == (
-        "task 'quiz' needs data that only a person can get\n"
-        "  found:    terms of its owner: no copies\n"
-        "  to do:    1. Log in.\n            2. Agree.\n            3. Give --data DIR."
-    )
-
-
 def test_offline_the_first_source_that_is_kept_is_taken(web):
     web.pages["/a.csv"] = Page(CSV)
     first, second = at(web, "gone.csv"), at(web, "a.csv")

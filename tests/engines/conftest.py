@@ -32,6 +32,9 @@ FRUGAL = {
 }
 """An engine that takes one gigabyte for prompts, and talks to nobody."""
 
+WHOLE_PROMPTS = {"enable_chunked_prefill": "false"}
+"""vLLM for CPUs dies of a seed and a prompt that it reads in steps."""
+
 
 def interpreter_of(engine: str) -> str:
     """The interpreter that has an engine; without one the tests are skipped, and say so."""

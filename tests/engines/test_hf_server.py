@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -18,7 +17,7 @@ from harness import CallError
 from harness.base.errors import ModelError
 from harness.contracts.model import Message, ModelSettings, Request, Sampling
 
-from .conftest import processes_in
+from .conftest import HERE, processes_in
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +26,6 @@ pytestmark = [
     pytest.mark.usefixtures("hf_python", "engine_alone"),
 ]
 
-HERE = Path(__file__).resolve().parent
 CONTEXT = 4096
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3, 4, 5, 6, 7, 8]}]'
 """Among the first eight of anybody in the sample is one that they liked."""
@@ -98,12 +96,13 @@ async def test_a_temperature_is_drawn_with_and_a_seed_decides_what(engine):
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_an_answer_ends_before_the_words_at_which_it_should_stop(engine):
+async def test_an_answer_ends_before_the_words_at_which_it_should_stop_or_at_its_length(engine):
     whole = (await engine.ask(question("Item."))).text
     word = whole[5:8]
     ended = await engine.ask(question("Item.", stop=(word,)))
     assert ended.text == whole[: whole.index(word)]
     assert ended.finish == "stop"
+    assert (await engine.ask(question("Item.", tokens=3))).finish == "length"
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -116,11 +115,6 @@ async def test_an_over_long_prompt_is_an_overflow_and_fails_alone(engine):
     assert (overlong.cause, overlong.retryable, overlong.fatal) == ("overflow", False, False)
     assert before.usage.completion_tokens > 0
     assert after.usage.completion_tokens > 0
-
-
-@pytest.mark.asyncio(loop_scope="module")
-async def test_an_answer_of_its_greatest_length_is_told_from_one_that_ended(engine):
-    assert (await engine.ask(question("Item.", tokens=3))).finish == "length"
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -194,16 +188,18 @@ def test_the_servers_help_knows_what_the_adapter_takes_for_known(hf_python, weig
     assert {"host", "port", "chat_template_kwargs", "default_seed"} <= shown
 
 
-def harness(folder, hf_python, candidate, judge, *more):
-    """A run of the worked example in a folder of its own, which its servers inherit."""
+def test_candidate_and_judge_run_in_two_servers_one_after_the_other(hf_python, weights, tmp_path):
+    folder = tmp_path.resolve()
+    candidate, judge = weights("names", "--says", NAMED), weights("tiny-judge", "--says", "1")
     spec = f"python={hf_python},device=cpu,pretrained="
     command = [
         sys.executable, "-m", "harness", "--tasks", "interests", "--data", "sample",
         "--model", "hf", "--model_args", spec + candidate, "--judge", f"hf:{spec}{judge}",
-        "--max_failures", "1", "--json", *more,
+        "--max_failures", "1", "--json", "--limit", "6",
     ]  # fmt: skip
     kept = {k: v for k, v in os.environ.items() if not k.startswith("HARNESS_")}
-    return subprocess.Popen(
+    # Its servers inherit the folder.
+    process = subprocess.Popen(
         command,
         cwd=folder,
         env={**kept, "HARNESS_CACHE": str(folder / "cache")},
@@ -211,50 +207,14 @@ def harness(folder, hf_python, candidate, judge, *more):
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def records(folder, stage):
-    lines = [
-        line
-        for file in (folder / "runs").glob(f"*/interests/?-{stage}.jsonl")
-        for line in file.read_bytes().split(b"\n")[:-1]
-    ]
-    return [json.loads(line) for line in lines]
-
-
-def test_candidate_and_judge_run_in_two_servers_one_after_the_other(hf_python, weights, tmp_path):
-    folder = tmp_path.resolve()
-    candidate, judge = weights("names", "--says", NAMED), weights("tiny-judge", "--says", "1")
-    process = harness(folder, hf_python, candidate, judge, "--limit", "6")
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
-    assert [one["calls"][0]["text"] for one in records(folder, "name")] == [NAMED] * 6
-    judged = [call["text"] for one in records(folder, "support") for call in one["calls"]]
-    assert judged == ["1"] * 6
+    for stage, said in (("name", NAMED), ("support", "1")):
+        (journal,) = (folder / "runs").glob(f"*/interests/?-{stage}.jsonl")
+        records = [json.loads(line) for line in journal.read_bytes().split(b"\n")[:-1]]
+        assert [call["text"] for one in records for call in one["calls"]] == [said] * 6
     (summary,) = json.loads(out)["summaries"]
     assert summary["metrics"]["support"]["n"] == 6
     assert processes_in(folder, without={process.pid}) == {}
     logs = sorted((folder / "runs").glob("*/engines/*.log"))
     assert [log.name for log in logs] == ["hf-names.log", "hf-tiny-judge.log"]
-
-
-def test_kill_9_of_the_harness_leaves_nothing_and_the_same_command_goes_on(
-    hf_python, weights, tmp_path, wait_until
-):
-    folder = tmp_path.resolve()
-    candidate, judge = weights("tiny-candidate"), weights("tiny-judge", "--says", "1")
-    asked = ("--limit", "8", "--gen_kwargs", "max_tokens=64")
-    process = harness(folder, hf_python, candidate, judge, *asked)
-    wait_until(lambda: len(records(folder, "name")) >= 2 or process.poll() is not None)
-    assert process.poll() is None, process.communicate()
-    running = processes_in(folder, without={process.pid})
-    assert any("transformers.cli.transformers" in words for words in running.values())
-    process.kill()
-    process.communicate()
-    wait_until(lambda: processes_in(folder, without={process.pid}) == {}, seconds=20)
-    kept = records(folder, "name")
-    again = harness(folder, hf_python, candidate, judge, *asked)
-    _, err = again.communicate(timeout=600)
-    assert again.returncode == 0, err
-    assert records(folder, "name")[: len(kept)] == kept
-    assert len(records(folder, "name")) == 8

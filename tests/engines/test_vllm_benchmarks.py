@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
+from .conftest import WHOLE_PROMPTS
 
-WHOLE_PROMPTS = {"enable_chunked_prefill": "false"}
-"""vLLM for CPUs dies of a seed and a prompt that it reads in steps."""
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from builders.horizon_reviews import amazon_in, inputs_of
 
 from harness.cli.main import main
 
+from .conftest import WHOLE_PROMPTS
+
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("engine"), pytest.mark.timeout(2400)]
 
 FIELDS = {"horizon_query": "queries", "horizon_long": "item_descriptions_timewise"}
 USERS = 4
-WHOLE_PROMPTS = {"enable_chunked_prefill": "false"}
-"""vLLM for CPUs dies of a seed and a prompt that it reads in steps."""
 
 
 @pytest.mark.parametrize(

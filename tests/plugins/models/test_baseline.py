@@ -3,10 +3,9 @@
 import pluggy
 import pytest
 from builders.requests import make_request
-from harness_models.baseline import BaselineModel, make
-from harness_models.plugin import register_models
+from harness_models.baseline import BaselineModel
 
-from harness.contracts.model import CallError, Message, ModelSettings, Request, Sampling, Topic
+from harness.contracts.model import CallError, Message, Request, Sampling, Topic
 from harness.registry import Origin, Plugins, RespondentRegistration
 
 ORIGIN = Origin(plugin="quiz", distribution="quiz 1.0", module="quiz.plugin", package=None)
@@ -77,19 +76,20 @@ def test_its_identity_holds_the_versions_of_its_respondents():
     assert model(("ask", "default", echo, 1)).occupies is None
 
 
-async def test_a_missing_respondent_ends_the_run_and_the_error_names_what_there_is():
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (request(prompt="aks"), ("'aks'", "'candidate'", "'quiz'", "ask.candidate")),
+        (make_request("x"), ("topic",)),
+    ],
+)
+async def test_a_missing_respondent_or_topic_ends_the_run_and_the_error_names_what_there_is(
+    asked, said
+):
     with pytest.raises(CallError) as caught:
-        await model(("ask", "default", echo, 1)).ask(request(prompt="aks"))
+        await model(("ask", "default", echo, 1)).ask(asked)
     assert caught.value.fatal
-    for part in ("'aks'", "'candidate'", "'quiz'", "ask.candidate"):
-        assert part in caught.value.detail
-
-
-async def test_a_request_without_a_topic_is_fatal():
-    bare = make_request("x")
-    with pytest.raises(CallError) as caught:
-        await model(("ask", "default", echo, 1)).ask(bare)
-    assert caught.value.fatal
+    assert [part for part in said if part not in caught.value.detail] == []
 
 
 @pytest.mark.parametrize(
@@ -112,15 +112,3 @@ async def test_a_name_that_is_registered_twice_concerns_its_own_prompt_only():
     assert (await baseline.ask(request())).text
     with pytest.raises(CallError, match="more than once"):
         await baseline.ask(request(prompt="more"))
-
-
-def test_it_is_made_from_the_installed_plugins():
-    baseline = make(ModelSettings(args={}, concurrency=3))
-    assert baseline.concurrency == 3
-    assert baseline.identity.details["interests/name/candidate"] == 1
-
-
-def test_the_plugin_registers_its_kinds_lazily():
-    names: list[str] = []
-    register_models(lambda name, factory, **told: names.append(name))
-    assert names == ["openai", "vllm", "hf", "baseline", "replay"]

@@ -47,15 +47,12 @@ def test_the_plain_form_names_who_speaks_and_leaves_the_answer_open():
     assert form.stop == ("\n\nUser:",)
 
 
-def test_an_answer_that_the_prompt_begins_is_gone_on_with(template):
-    begun = (*SHOTS, Message("assistant", "{"))
-    assert plain_form().render(begun).endswith("User: 2 + 3?\n\nAssistant: {")
-    assert template(CHATML).render(begun) == IN_CHATML + "{"
-
-
-def test_a_template_is_filled_as_its_model_was_taught(template):
+def test_a_template_is_filled_as_its_model_was_taught_and_a_begun_answer_gone_on_with(template):
     assert template(CHATML).render(SHOTS) == IN_CHATML
     assert template(CHATML).stop == ()
+    begun = (*SHOTS, Message("assistant", "{"))
+    assert template(CHATML).render(begun) == IN_CHATML + "{"
+    assert plain_form().render(begun).endswith("User: 2 + 3?\n\nAssistant: {")
 
 
 def test_a_template_gets_its_variables_and_no_second_beginning(template):

@@ -40,17 +40,9 @@ the model 'baseline' has no argument 'respondents'
 expected: respondent=NAME
 to do: did you mean 'respondent'?\
 """)),
-    ("replay", ""): (UsageError, "--model_args", "neither run= nor file=", snapshot("""\
-a replay model needs one recording
-expected: run=RUN, a run's folder, or file=FILE, recorded replies\
-""")),
     ("replay", "run=a,file=b"): (UsageError, "--model_args", "both run= and file=", snapshot("""\
 a replay model needs one recording
 expected: run=RUN, a run's folder, or file=FILE, recorded replies\
-""")),
-    ("replay", "run=a,model=m"): (UsageError, "--model_args", "model=m", snapshot("""\
-model= cannot be combined with run=
-expected: model= with file=, role= with run=\
 """)),
     ("replay", "file=a,role=judge"): (UsageError, "--model_args", "role=judge", snapshot("""\
 role= cannot be combined with file=
@@ -60,11 +52,6 @@ expected: model= with file=, role= with run=\
 a replay model has no argument 'rum'
 expected: run, file, model, role, concurrency
 to do: did you mean 'run'?\
-""")),
-    ("openai", "model=a,modle=b"): (UsageError, "--model_args", None, snapshot("""\
-an openai model has no argument 'modle'
-expected: one of model, base_url, api_key_env, api_key_file, revision, identity, immutable, concurrency, max_tokens_field, seed, system_role, endpoint, chat_template, chat_template_kwargs, stop, logprobs, top_logprobs, thinking, azure_endpoint, azure_deployment, api_version, max_answer_bytes, extra_body
-to do: did you mean 'model'?\
 """)),
     ("openai", "model=a,zork=b"): (UsageError, "--model_args", None, snapshot("""\
 an openai model has no argument 'zork'

@@ -35,13 +35,11 @@ def silent(line):
     raise AssertionError(line)
 
 
-async def test_a_free_gpu_may_be_started_on(smi):
+@pytest.fixture
+async def before(smi):
+    """The use of a free GPU before a start."""
     smi(FREE)
-    look = await memory().before_start(silent)
-    assert [(gpu.label, gpu.total, gpu.used, gpu.free) for gpu in look.gpus] == [
-        ("GPU 0 (NVIDIA H100 80GB HBM3)", 81559, 4, 80994)
-    ]
-    assert look.holders == ()
+    return await memory().before_start(silent)
 
 
 async def test_another_process_on_the_gpu_is_named_with_what_helps(smi):
@@ -56,20 +54,13 @@ async def test_another_process_on_the_gpu_is_named_with_what_helps(smi):
     )
 
 
-async def test_a_small_engine_fits_beside_another_process(smi):
-    smi(TAKEN, f"4711, {ONE}, 59990, python\n")
-    assert await memory(share=0.25).before_start(silent) is not None
-
-
 async def test_memory_of_a_process_that_is_not_shown_is_missed_all_the_same(smi):
     smi(TAKEN)
     with pytest.raises(ModelError) as caught:
         await memory().before_start(silent)
     assert caught.value.found == "no visible process"
     assert caught.value.hint == "set gpu_memory_utilization=0.23"
-
-
-async def test_a_full_gpu_is_no_place_for_a_smaller_share(smi):
+    assert await memory(share=0.25).before_start(silent) is not None
     smi(TAKEN.replace("60004, 20994", "79000, 2000"))
     with pytest.raises(ModelError) as caught:
         await memory().before_start(silent)
@@ -117,16 +108,26 @@ async def test_gpus_that_cannot_be_looked_at_are_said_and_hold_nothing_up(smi, p
     assert told == [f"vllm:tiny: cannot check the GPU's free memory: {why}"]
 
 
-async def test_memory_that_is_back_is_proven(smi):
-    smi(FREE)
-    before = await memory().before_start(silent)
-    smi(FREE.replace(" 4, 80994", " 200, 80798"))
-    await memory().wait_until_freed(before, ours=[GONE])
+HALF = TAKEN.replace("60004, 20994", "10004, 70994")
 
 
-async def test_memory_that_comes_back_after_a_while_is_waited_for(smi):
-    smi(FREE)
-    before = await memory().before_start(silent)
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        ((FREE,), (FREE.replace(" 4, 80994", " 200, 80798"),)),
+        ((FREE,), (TAKEN, f"{os.getpid()}, {ONE}, 59990, python\n")),
+        ((HALF, f"{GONE}, {ONE}, 10000, other\n"), (TAKEN, f"{GONE}, {ONE}, 60000, other\n")),
+    ],
+    ids=["within the margin", "taken by others meanwhile", "held by others from the start"],
+)
+async def test_memory_that_is_back_but_for_what_others_hold_is_proven(smi, then, now):
+    smi(*then)
+    before = await memory(share=0.5).before_start(silent)
+    smi(*now)
+    await memory().wait_until_freed(before, ours=[GONE + 1])
+
+
+async def test_memory_that_comes_back_after_a_while_is_waited_for(smi, before):
     program = smi(TAKEN)
     program.with_name("later").write_text(FREE)
     slow = """
@@ -141,16 +142,12 @@ echo look >> "$0.looks"
     ("apps", "found"),
     [
         (f"{GONE}, {ONE}, 60000, VLLM::Worker\n", f"process {GONE} (VLLM::Worker) holds 60000 MiB"),
-        (
-            f"{GONE + 7}, {ONE}, 60000, [Not Found]\n",
-            f"process {GONE + 7} ([Not Found]) holds 60000 MiB",
-        ),
         ("", "no visible process"),
     ],
 )
-async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_it(smi, apps, found):
-    smi(FREE)
-    before = await memory().before_start(silent)
+async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_it(
+    smi, before, apps, found
+):
     smi(TAKEN, apps)
     with pytest.raises(ModelError, match="is not free 0 s after") as caught:
         await memory().wait_until_freed(before, ours=[GONE])
@@ -159,33 +156,16 @@ async def test_memory_that_does_not_come_back_is_an_error_that_names_who_holds_i
     assert caught.value.found == found
 
 
-async def test_a_process_of_the_engine_that_still_shows_is_not_back_however_little_it_holds(smi):
-    smi(FREE)
-    before = await memory().before_start(silent)
+async def test_a_process_of_the_engine_that_still_shows_is_not_back_however_little_it_holds(
+    smi, before
+):
     smi(FREE, f"{GONE}, {ONE}, 10, VLLM::Worker\n")
     with pytest.raises(ModelError, match="is not free"):
         await memory().wait_until_freed(before, ours=[GONE])
 
 
-async def test_what_others_take_meanwhile_is_not_the_engines(smi):
-    smi(FREE)
-    before = await memory().before_start(silent)
-    smi(TAKEN, f"{os.getpid()}, {ONE}, 59990, python\n")
-    await memory().wait_until_freed(before, ours=[GONE])
-
-
-async def test_what_others_hold_from_the_start_may_grow(smi):
-    held = TAKEN.replace("60004, 20994", "10004, 70994")
-    smi(held, f"{GONE}, {ONE}, 10000, elsewhere\n")
-    before = await memory(share=0.5).before_start(silent)
-    smi(TAKEN, f"{GONE}, {ONE}, 60000, elsewhere\n")
-    await memory().wait_until_freed(before, ours=[GONE + 1])
-
-
-async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi):
-    program = smi(FREE)
-    before = await memory().before_start(silent)
-    program.write_text("#!/bin/sh\necho Unable to determine the device handle; exit 15\n")
+async def test_gpus_that_can_no_longer_be_looked_at_prove_nothing(smi, before):
+    smi(FREE).write_text("#!/bin/sh\necho Unable to determine the device handle; exit 15\n")
     with pytest.raises(ModelError) as caught:
         await memory().wait_until_freed(before, ours=[GONE])
     assert str(caught.value) == (
@@ -202,38 +182,33 @@ def gpus(*names):
     ]
 
 
-@pytest.mark.parametrize(
-    ("environment", "seen"),
-    [
-        ({}, ["0", "1", "2"]),
-        ({"CUDA_VISIBLE_DEVICES": "2,0"}, ["2", "0"]),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-1ee, 2"}, ["1", "2"]),
-        ({"CUDA_VISIBLE_DEVICES": ""}, []),
-        ({"CUDA_VISIBLE_DEVICES": "1,-1,2"}, ["1"]),
-        ({"CUDA_VISIBLE_DEVICES": "7,1"}, []),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-"}, []),
-    ],
-)
-def test_the_gpus_that_cuda_shows(environment, seen):
-    assert [gpu.index for gpu in visible(gpus("H100", "H100", "H100"), environment)] == seen
+ALIKE, MIXED = ("H100", "H100", "H100"), ("H100", "T4")
 
 
 @pytest.mark.parametrize(
-    ("environment", "seen"),
+    ("names", "environment", "seen"),
     [
-        ({}, None),
-        ({"CUDA_VISIBLE_DEVICES": "1"}, None),
-        ({"CUDA_VISIBLE_DEVICES": "MIG-5"}, None),
-        ({"CUDA_VISIBLE_DEVICES": "GPU-1eee"}, ["1"]),
-        ({"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, ["1"]),
+        (ALIKE, {}, ["0", "1", "2"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "2,0"}, ["2", "0"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "GPU-1ee, 2"}, ["1", "2"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": ""}, []),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "1,-1,2"}, ["1"]),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "7,1"}, []),
+        (ALIKE, {"CUDA_VISIBLE_DEVICES": "GPU-"}, []),
+        # Of several kinds, only names and a known order tell which.
+        (MIXED, {}, None),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "1"}, None),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "MIG-5"}, None),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "GPU-1eee"}, ["1"]),
+        (MIXED, {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, ["1"]),
     ],
 )
-def test_of_several_kinds_of_gpu_only_names_and_a_known_order_tell_which(environment, seen):
+def test_the_gpus_that_cuda_shows(names, environment, seen):
     if seen is None:
         with pytest.raises(GpusUnknown):
-            visible(gpus("H100", "T4"), environment)
+            visible(gpus(*names), environment)
     else:
-        assert [gpu.index for gpu in visible(gpus("H100", "T4"), environment)] == seen
+        assert [gpu.index for gpu in visible(gpus(*names), environment)] == seen
 
 
 def test_who_holds_memory_of_which_gpu(smi):

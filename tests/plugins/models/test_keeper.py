@@ -49,7 +49,8 @@ if os.fork() == 0:
     tell("grandchild")
     time.sleep(600)
 if os.fork() == 0:
-    os.setpgid(0, 0)
+    # Only Linux tells who descends from whom after a parent's end.
+    os.setsid() if sys.platform == "linux" else os.setpgid(0, 0)
     if os.fork():
         os._exit(0)
     tell("daemon")
@@ -61,7 +62,7 @@ tell("child")
 exec(sys.argv[2])
 """
 )
-"""A child, a grandchild, and a daemon in a group of its own; only the child heeds SIGTERM."""
+"""A child, a grandchild, and a daemon of its own; only the child heeds SIGTERM."""
 
 STAYS = "time.sleep(600)"
 
@@ -108,24 +109,17 @@ def pid_in(folder, name):
     return int(file.read_text())
 
 
-def test_both_outputs_go_where_those_of_the_keeper_go(started):
-    loud = started("import sys; print('out', flush=True); print('err', file=sys.stderr)")
-    assert loud.wait(timeout=60) == 0
+def test_a_command_has_nothing_to_read_and_writes_where_the_keeper_does(started):
+    loud = started(
+        "import sys; print('out', flush=True); print('err', file=sys.stderr)\n"
+        "raise SystemExit(len(sys.stdin.read()) + 5)"
+    )
+    assert loud.wait(timeout=60) == 5
     assert loud.stdout.read() == "out\nerr\n"
 
 
-def test_a_command_has_nothing_to_read(started):
-    assert started("import sys; raise SystemExit(len(sys.stdin.read()) + 5)").wait(timeout=60) == 5
-
-
-def test_at_the_end_of_input_the_command_may_end_in_good_order(started, tmp_path):
-    orderly = started(ORDERLY)
-    child = pid_in(tmp_path, "child")
-    assert orderly.poll() is None
-    orderly.stdin.close()
-    assert orderly.wait(timeout=60) == 3
-    assert orderly.stdout.read() == "in good order\n"
-    assert not lives(child)
+def closed(kept):
+    kept.stdin.close()
 
 
 def wrote(kept):
@@ -133,12 +127,15 @@ def wrote(kept):
     kept.stdin.flush()
 
 
-@pytest.mark.parametrize("end", [wrote, subprocess.Popen.terminate])
-def test_input_or_a_signal_to_the_keeper_ends_the_command_in_good_order(started, tmp_path, end):
+@pytest.mark.parametrize("end", [closed, wrote, subprocess.Popen.terminate])
+def test_input_its_end_or_a_signal_ends_the_command_in_good_order(started, tmp_path, end):
     orderly = started(ORDERLY)
-    pid_in(tmp_path, "child")
+    child = pid_in(tmp_path, "child")
+    assert orderly.poll() is None
     end(orderly)
     assert orderly.wait(timeout=60) == 3
+    assert orderly.stdout.read() == "in good order\n"
+    assert not lives(child)
 
 
 def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_sigterm(
@@ -151,61 +148,14 @@ def test_a_killed_keeper_has_a_second_process_that_kills_a_child_which_ignores_s
     assert until(lambda: not lives(child))
 
 
-STUBBORN_DAEMON = (
-    TELL
-    + """
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-if os.fork() == 0:
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    tell("daemon")
-    time.sleep(600)
-os.wait()
-tell("child")
-time.sleep(600)
-"""
-)
-"""A child and a daemon in a session of its own, which both ignore SIGTERM."""
-
-
-@pytest.mark.skipif(not LINUX, reason="only Linux gives orphans to the keeper")
-def test_a_keeper_whose_second_process_is_killed_kills_what_ignores_sigterm(started, tmp_path):
-    stubborn = started(STUBBORN_DAEMON, grace=0.3)
-    child, daemon = (pid_in(tmp_path, name) for name in ("child", "daemon"))
-    second = keeper.processes_of_proc()[child][0]
-    assert second not in (stubborn.pid, os.getpid())
-    os.kill(second, signal.SIGKILL)
-    assert stubborn.wait(timeout=60) == 137
-    assert [pid for pid in (child, daemon) if lives(pid)] == []
-
-
-def test_processes_get_sigterm_before_all_others_of_the_machine_are_looked_at(tmp_path):
-    waits = f"""
-import pathlib, sys, time
-sys.path.insert(0, {str(Path(keeper.__file__).parent)!r})
-import keeper
-
-def engines():
-    end = time.monotonic() + 60
-    while time.monotonic() < end and not pathlib.Path({str(tmp_path / "ended")!r}).exists():
-        time.sleep(0.01)
-    pathlib.Path({str(tmp_path / "looked")!r}).write_text(str(time.monotonic() < end))
-    return []
-
-keeper.engines = engines
-sys.exit(keeper.main(sys.argv[1:]))
-"""
-    says = TELL + "\nsignal.signal(signal.SIGTERM, lambda *_: tell('ended'))\n"
-    child = [sys.executable, "-c", f"{says}tell('child')\nwhile True: time.sleep(600)"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", waits, "--grace", "0.3", "--", *child, str(tmp_path)],
-        stdin=subprocess.PIPE,
-    )
-    pid_in(tmp_path, "child")
-    process.stdin.close()
-    assert process.wait(timeout=120) == 137
-    assert (tmp_path / "looked").read_text() == "True"
+def test_processes_get_sigterm_before_all_others_of_the_machine_are_looked_at(monkeypatch):
+    done, left = [], iter(([1], []))
+    monkeypatch.setattr(keeper, "others", lambda session: next(left))
+    monkeypatch.setattr(keeper, "send", lambda number, pids: done.append(number))
+    monkeypatch.setattr(keeper, "engines", lambda: done.append("looked") or [])
+    monkeypatch.setattr(keeper, "reap", lambda command: 143)
+    assert keeper.end(1, None, 60.0, session=1, foreign=set()) == 143
+    assert done == [signal.SIGTERM, "looked"]
 
 
 HOLDS = """
@@ -235,17 +185,23 @@ def segment():
 
 
 @pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
-def test_shared_memory_of_the_killed_is_removed_and_what_was_there_before_is_not(
-    started, tmp_path, segment
+@pytest.mark.parametrize("used", [False, True])
+def test_shared_memory_of_the_killed_is_removed_unless_it_was_there_before_or_is_still_used(
+    started, tmp_path, segment, used
 ):
     before = segment("before")
     holding = started(TELL + HOLDS, str(before), grace=0.3)
     own = keeper.SHARED / f"harness-test-{pid_in(tmp_path, 'child')}"
-    assert own.exists()
-    holding.stdin.close()
-    assert holding.wait(timeout=60) == 137
-    assert not own.exists()
-    assert before.exists()
+    user = subprocess.Popen(["sleep", "600"], stdin=(own if used else before).open())
+    try:
+        holding.stdin.close()
+        assert holding.wait(timeout=60) == 137
+        assert own.exists() == used
+        assert before.exists()
+    finally:
+        user.kill()
+        user.wait(timeout=60)
+        own.unlink(missing_ok=True)
 
 
 def pending(pid, number):
@@ -285,21 +241,6 @@ def test_shared_memory_of_engines_that_a_ray_cluster_runs_is_removed_too(
         worker.kill()
 
 
-@pytest.mark.skipif(not LINUX, reason="only Linux keeps shared memory as files")
-def test_shared_memory_that_somebody_else_still_uses_is_left(started, tmp_path):
-    holding = started(TELL + HOLDS, grace=0.3)
-    own = keeper.SHARED / f"harness-test-{pid_in(tmp_path, 'child')}"
-    user = subprocess.Popen(["sleep", "600"], stdin=own.open())
-    try:
-        holding.stdin.close()
-        assert holding.wait(timeout=60) == 137
-        assert own.exists()
-    finally:
-        user.kill()
-        user.wait(timeout=60)
-        own.unlink()
-
-
 @pytest.mark.skipif(not LINUX, reason="only Linux tells what a process has mapped")
 def test_shared_memory_is_seen_that_is_mapped_and_no_longer_open(segment):
     path = segment("mapped one")
@@ -325,8 +266,14 @@ print("mapped", flush=True)
         (STAYS, lambda family, child: family.stdin.close(), 143),
         ("os._exit(5)", lambda family, child: None, 5),
         (STAYS, lambda family, child: os.kill(child, signal.SIGKILL), 137),
+        pytest.param(
+            STAYS,
+            lambda family, child: os.kill(keeper.processes_of_proc()[child][0], signal.SIGKILL),
+            137,
+            marks=pytest.mark.skipif(not LINUX, reason="only Linux gives orphans to the keeper"),
+        ),
     ],
-    ids=["told", "by itself", "killed"],
+    ids=["told", "by itself", "killed", "its second process killed"],
 )
 def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path, last, end, code):
     family = started(FAMILY, last, grace=0.3)
@@ -334,25 +281,6 @@ def test_grandchildren_and_daemons_end_with_the_command(started, tmp_path, last,
     end(family, pids[0])
     assert family.wait(timeout=60) == code
     assert [pid for pid in pids if lives(pid)] == []
-
-
-@pytest.mark.skipif(
-    not LINUX, reason="only Linux tells who descends from whom after a parent's end"
-)
-def test_a_daemon_in_a_session_of_its_own_ends_as_well(started, tmp_path):
-    escaping = """
-if os.fork() == 0:
-    os.setsid()
-    if os.fork():
-        os._exit(0)
-    tell("daemon")
-    time.sleep(600)
-os.wait()
-"""
-    escaped = started(TELL + escaping, grace=30.0)
-    daemon = pid_in(tmp_path, "daemon")
-    assert escaped.wait(timeout=60) == 0
-    assert not lives(daemon)
 
 
 @pytest.mark.skipif(not LINUX, reason="only Linux gives orphans to the keeper")
@@ -371,28 +299,22 @@ time.sleep(600)
     assert until(lambda: not Path(f"/proc/{orphan}").exists())
 
 
-def test_a_file_that_may_not_be_run_is_named(tmp_path):
-    file = tmp_path / "notes.txt"
-    file.write_text("no program")
+@pytest.mark.parametrize(
+    ("mode", "why", "code"),
+    [(0o644, "Permission denied", 126), (0o755, "No such file or directory", 127)],
+)
+def test_a_file_that_may_not_be_run_or_lacks_its_interpreter_is_named(tmp_path, mode, why, code):
+    file = tmp_path / "engine"
+    file.write_text("#!/no/such/interpreter\n")
+    file.chmod(mode)
     barred = keeper_of([str(file)])
     said, _ = barred.communicate(timeout=60)
-    assert said == f"{file} cannot be started: Permission denied\n"
-    assert barred.returncode == 126
+    assert said == f"{file} cannot be started: {why}\n"
+    assert barred.returncode == code
 
 
 def test_a_killed_parent_takes_everything_with_it_though_another_holds_the_pipe(tmp_path):
     # A child that was forked without exec has inherited our end of the pipe.
-    pids = killed_parent(tmp_path, beside="if os.fork() == 0: tell('other'); time.sleep(600)")
-    other = pid_in(tmp_path, "other")
-    try:
-        assert until(lambda: not any(lives(pid) for pid in pids))
-        assert lives(other)
-    finally:
-        os.kill(other, signal.SIGKILL)
-
-
-def killed_parent(folder, *, beside):
-    """The keeper, child, grandchild and daemon of a parent that was killed with SIGKILL."""
     parent = f"""
 command = [sys.executable, "-c", {FAMILY!r}, sys.argv[1], {STAYS!r}]
 kept = subprocess.Popen(
@@ -400,35 +322,23 @@ kept = subprocess.Popen(
     stdin=subprocess.PIPE, start_new_session=True,
 )
 pathlib.Path(sys.argv[1], "kept").write_text(str(kept.pid))
-{beside}
+if os.fork() == 0: tell('other'); time.sleep(600)
 tell("parent")
 time.sleep(600)
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", TELL + parent, str(folder)], stdout=subprocess.DEVNULL
+        [sys.executable, "-c", TELL + parent, str(tmp_path)], stdout=subprocess.DEVNULL
     )
-    pid_in(folder, "parent")
-    pids = [pid_in(folder, name) for name in ("kept", "child", "grandchild", "daemon")]
-    assert all(lives(pid) for pid in pids)
-    process.kill()
-    process.wait(timeout=60)
-    return pids
-
-
-def test_a_zombie_is_no_member_any_more():
-    zombie = subprocess.Popen([sys.executable, "-c", "pass"], start_new_session=True)
-    session = subprocess.Popen(
-        [sys.executable, "-c", f"import time; {STAYS}"], start_new_session=True
-    )
+    names = ("parent", "kept", "child", "grandchild", "daemon", "other")
+    _, *pids, other = (pid_in(tmp_path, name) for name in names)
     try:
-        until(lambda: not lives(zombie.pid))
-        members = keeper.members(os.getpid())
-        assert session.pid in members
-        assert zombie.pid not in members
+        assert all(lives(pid) for pid in pids)
+        process.kill()
+        process.wait(timeout=60)
+        assert until(lambda: not any(lives(pid) for pid in pids))
+        assert lives(other)
     finally:
-        session.kill()
-        session.wait(timeout=60)
-        zombie.wait(timeout=60)
+        os.kill(other, signal.SIGKILL)
 
 
 EXIT_THREAD = {"x86_64": 60, "aarch64": 93}.get(platform.machine(), 0)
@@ -436,7 +346,8 @@ EXIT_THREAD = {"x86_64": 60, "aarch64": 93}.get(platform.machine(), 0)
 
 
 @pytest.mark.skipif(not (LINUX and EXIT_THREAD), reason="needs a system call of Linux")
-def test_a_process_whose_first_thread_alone_has_ended_is_still_a_member():
+def test_a_process_whose_first_thread_alone_has_ended_is_still_a_member_and_a_zombie_is_not():
+    zombie = subprocess.Popen([sys.executable, "-c", "pass"])
     half = f"""
 import ctypes, threading, time
 threading.Thread(target=time.sleep, args=(600,)).start()
@@ -444,11 +355,14 @@ ctypes.CDLL(None).syscall({EXIT_THREAD}, 0)
 """
     process = subprocess.Popen([sys.executable, "-c", half], start_new_session=True)
     try:
-        until(lambda: not lives(process.pid))
-        assert process.pid in keeper.members(os.getpid())
+        until(lambda: not lives(process.pid) and not lives(zombie.pid))
+        members = keeper.members(os.getpid())
+        assert process.pid in members
+        assert zombie.pid not in members
     finally:
         process.kill()
         process.wait(timeout=60)
+        zombie.wait(timeout=60)
 
 
 @pytest.mark.skipif(not LINUX or shutil.which("ps") is None, reason="compares /proc with ps")

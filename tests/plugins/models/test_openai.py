@@ -2,14 +2,13 @@
 
 import asyncio
 import logging
-import socket
 
 import aiohttp
 import pytest
 from builders.requests import make_request
 from harness_models.openai import connection_error, make
 
-from harness.contracts.model import CallError, Message, ModelSettings, Reply, Request, Sampling
+from harness.contracts.model import CallError, ModelSettings
 from harness.testing import Fault
 from harness.testing.faults import (
     BROKEN_JSON,
@@ -28,8 +27,9 @@ async def open_model(server):
     """Opens models of the server; all are closed after the test."""
     made = []
 
-    async def opened(**settings):
-        model = make(ModelSettings(args={"model": "m", "base_url": server.url}, **settings))
+    async def opened(attempt_timeout=60.0, **args):
+        args = {"model": "m", "base_url": server.url, **args}
+        model = make(ModelSettings(args=args, attempt_timeout=attempt_timeout))
         made.append(model)
         await model.open()
         return model
@@ -50,66 +50,14 @@ async def failure(model):
     return caught.value
 
 
-async def test_the_reply_and_the_id_of_its_body(model, server):
-    reply = await model.ask(REQUEST)
-    assert reply.text == "ok"
-    assert reply.finish == "stop"
-    assert reply.id == "chatcmpl-0"
-    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (1, 1)
-    assert server.requests == [
-        {
-            "model": "m",
-            "messages": [{"role": "user", "content": "hello"}],
-            "temperature": 0.5,
-            "max_tokens": 1024,
-            "seed": 9,
-        }
-    ]
-
-
 @pytest.mark.parametrize(
-    ("given", "sent"),
-    [
-        ("system: s; user: u", "user: s/u"),
-        ("system: s; user: u; assistant: a; user: v", "user: s/u; assistant: a; user: v"),
-        ("system: s; system: t; user: u", "user: s/t/u"),
-        ("assistant: a; system: s; user: u", "assistant: a; user: s/u"),
-        ("system: s", "user: s"),
-        ("user: u; assistant: a", "user: u; assistant: a"),
-    ],
+    "broken", [OTHER_TYPE, BROKEN_JSON, Fault(body="[" * 200_000), Fault(body="")]
 )
-async def test_a_model_without_a_system_role_is_told_by_its_user(server, given, sent):
-    def messages(text, between):
-        pairs = (part.split(": ") for part in text.split("; "))
-        return [(role, content.replace("/", between)) for role, content in pairs]
-
-    asked = Request(
-        messages=tuple(Message(role, content) for role, content in messages(given, "")),
-        sampling=Sampling(),
-        seed=0,
-    )
-    for system_role, expected in (("false", sent), ("true", given)):
-        args = {"model": "m", "base_url": server.url, "system_role": system_role}
-        model = make(ModelSettings(args=args))
-        await model.open()
-        await model.ask(asked)
-        await model.close()
-        said = [(one["role"], one["content"]) for one in server.requests[-1]["messages"]]
-        assert said == messages(expected, "\n\n")
-
-
-async def test_a_page_with_another_type_is_no_reply(model, server):
-    server.faults = [OTHER_TYPE]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("bad_response", True)
-    assert "the proxy is tired" in error.detail
-
-
-@pytest.mark.parametrize("broken", [BROKEN_JSON, Fault(body="[" * 200_000), Fault(body="")])
-async def test_broken_json_is_a_typed_error(model, server, broken):
+async def test_a_page_and_broken_json_are_typed_errors(model, server, broken):
     server.faults = [broken]
     error = await failure(model)
     assert (error.cause, error.retryable) == ("bad_response", True)
+    assert ("the proxy is tired" in error.detail) == (broken is OTHER_TYPE)
 
 
 async def test_bytes_that_are_no_text_are_a_typed_error(model, server, monkeypatch):
@@ -120,18 +68,6 @@ async def test_bytes_that_are_no_text_are_a_typed_error(model, server, monkeypat
 
 def _head_of_latin(*_):
     return b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4\r\n\r\n"\xff'
-
-
-async def test_a_refused_connection_is_no_timeout():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    model = make(ModelSettings(args={"model": "m", "base_url": f"http://127.0.0.1:{port}/v1"}))
-    await model.open()
-    error = await failure(model)
-    await model.close()
-    assert (error.cause, error.retryable) == ("connection", True)
-    assert f"http://127.0.0.1:{port}/v1" in error.detail
 
 
 @pytest.mark.parametrize(
@@ -149,69 +85,42 @@ def test_timeouts_are_distinguished_from_lost_connections(error, cause):
     assert (found.cause, found.retryable) == (cause, True)
 
 
-async def test_requests_go_through_the_proxy_that_the_environment_names(server, monkeypatch):
+async def test_requests_go_through_the_proxy_that_the_environment_names(
+    open_model, server, monkeypatch
+):
     monkeypatch.setenv("http_proxy", server.url.removesuffix("/v1"))
-    model = make(ModelSettings(args={"model": "m", "base_url": "http://far-away.invalid/v1"}))
-    await model.open()
+    model = await open_model(base_url="http://far-away.invalid/v1")
     assert (await model.ask(REQUEST)).text == "ok"
-    await model.close()
     monkeypatch.setenv("no_proxy", "far-away.invalid")
-    await model.open()
+    model = await open_model(base_url="http://far-away.invalid/v1")
     assert (await failure(model)).cause == "connection"
-    await model.close()
 
 
-async def test_half_a_character_is_replaced_and_the_rest_is_the_answer(model, server):
-    server.answer = lambda _: "cut \ud83d"
-    assert (await model.ask(REQUEST)).text == "cut \ufffd"
-
-
-async def test_an_answer_that_was_aborted_is_no_answer(model, server):
-    server.faults = [Fault(choice={"finish_reason": "abort"})]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("bad_response", True)
-    assert "'abort'" in error.detail
-
-
-@pytest.mark.parametrize("fault", [RESET, RESET_IN_BODY])
-async def test_a_lost_connection_is_no_timeout(model, server, fault):
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [(RESET, "connection"), (RESET_IN_BODY, "connection"), (SILENCE, "timeout")],
+)
+async def test_a_lost_connection_is_no_timeout_and_silence_is_one(open_model, server, fault, cause):
     server.faults = [fault]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("connection", True)
+    error = await failure(await open_model(attempt_timeout=0.5))
+    assert (error.cause, error.retryable) == (cause, True)
 
 
-async def test_silence_is_a_timeout(open_model, server):
-    model = await open_model(attempt_timeout=0.5)
-    server.faults = [SILENCE]
-    error = await failure(model)
-    assert (error.cause, error.retryable) == ("timeout", True)
-
-
-async def test_a_filter_that_stops_the_prompt_is_a_refusal(model, server):
-    server.faults = [status(400, code_name="content_filter")]
-    assert await model.ask(REQUEST) == Reply(text="", finish="refused")
-
-
-async def test_one_attempt_is_one_request(model, server):
-    server.faults = [status(500), status(429)]
-    await failure(model)
-    assert server.count == 1
-
-
-async def test_an_error_carries_status_and_wait(model, server):
+async def test_one_attempt_is_one_request_and_its_error_carries_status_and_wait(model, server):
     server.faults = [status(429, headers={"Retry-After": "3"}), status(503, message="busy")]
     limited, busy = await failure(model), await failure(model)
     assert (limited.cause, limited.status, limited.retry_after) == ("rate_limited", 429, 3.0)
     assert (busy.cause, busy.detail, busy.retry_after) == ("server_error", "HTTP 503: busy", None)
+    assert server.count == 2
 
 
-async def test_a_refused_key_ends_the_run_and_names_the_variable(server, monkeypatch, caplog):
+async def test_a_refused_key_ends_the_run_and_names_the_variable(
+    open_model, server, monkeypatch, caplog
+):
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
     server.faults = [status(401, message="Incorrect API key: sk-very-secret")]
-    given = {"model": "m", "base_url": server.url, "api_key_env": "MY_KEY"}
-    model = make(ModelSettings(args=given))
-    await model.open()
+    model = await open_model(api_key_env="MY_KEY")
     error = await failure(model)
     await model.ask(REQUEST)
     assert (error.cause, error.fatal) == ("auth", True)
@@ -219,7 +128,6 @@ async def test_a_refused_key_ends_the_run_and_names_the_variable(server, monkeyp
     assert server.asked[0].headers["authorization"] == "Bearer sk-very-secret"
     seen = [str(error), repr(error), repr(model), repr(vars(model)), str(model.identity)]
     assert not any("sk-very-secret" in text for text in [*seen, caplog.text])
-    await model.close()
 
 
 async def test_without_a_key_a_dummy_is_sent_and_a_refusal_says_so(model, server):
@@ -229,24 +137,13 @@ async def test_without_a_key_a_dummy_is_sent_and_a_refusal_says_so(model, server
     assert server.asked[0].headers["authorization"] == "Bearer not-needed"
 
 
-async def test_an_unknown_model_ends_the_run_and_is_named(model, server):
-    server.faults = [status(404, message="no such model")]
-    error = await failure(model)
-    assert (error.cause, error.fatal) == ("not_found", True)
-    assert "'m'" in error.detail
-    assert server.url in error.detail
-
-
-async def test_the_pool_is_as_wide_as_the_concurrency(server):
+async def test_the_pool_is_as_wide_as_the_concurrency(open_model, server):
     server.faults = lambda asked: SILENCE
-    given = {"model": "m", "base_url": server.url, "concurrency": "150"}
-    model = make(ModelSettings(args=given))
-    await model.open()
+    model = await open_model(concurrency="150")
     asks = asyncio.gather(*[model.ask(REQUEST) for _ in range(150)])
     while server.most_in_flight < 150:  # noqa: ASYNC110 - a thread counts
         await asyncio.sleep(0.01)
     asks.cancel()
-    await model.close()
 
 
 async def test_it_opens_again_after_it_was_closed(model):
@@ -256,13 +153,3 @@ async def test_it_opens_again_after_it_was_closed(model):
     await model.open()
     await model.open()
     assert (await model.ask(REQUEST)).text == "ok"
-
-
-async def test_a_schema_goes_to_the_server_of_a_structured_run(server):
-    schema = {"type": "array"}
-    given = {"model": "m", "base_url": server.url}
-    model = make(ModelSettings(args=given, structured=True))
-    await model.open()
-    await model.ask(Request(messages=REQUEST.messages, sampling=Sampling(), seed=0, schema=schema))
-    assert server.requests[0]["response_format"]["json_schema"]["schema"] == schema
-    await model.close()

@@ -24,22 +24,11 @@ def args(**given):
     return read_args(ModelSettings(args={"model": "m", **given}))
 
 
-TYPED = {
-    "base_url": ("http://host:8000/v1", "http://host:8000/v1"),
-    "revision": ("abc", "abc"),
-    "immutable": ("True", True),
-    "concurrency": ("7", 7),
-    "seed": ("off", False),
-    "system_role": ("false", False),
-    "api_key_env": ("MY_KEY", "MY_KEY"),
-    "max_tokens_field": ("max_tokens", "max_tokens"),
-}
-
-
 def test_arguments_are_typed():
-    given = {name: text for name, (text, _) in TYPED.items()}
-    assert args(**given) == OpenAIArgs(
-        model="m", **{name: typed for name, (_, typed) in TYPED.items()}
+    texts = {"base_url": "http://host:8000/v1", "revision": "abc", "api_key_env": "MY_KEY"}
+    given = {"immutable": "True", "concurrency": "7", "seed": "off", "system_role": "false"}
+    assert args(**texts, **given) == OpenAIArgs(
+        model="m", **texts, immutable=True, concurrency=7, seed=False, system_role=False
     )
 
 
@@ -48,23 +37,16 @@ def test_arguments_are_typed():
     [
         ("concurrency", "0", "a whole number, at least 1"),
         ("immutable", "perhaps", "true or false"),
-        ("base_url", "localhost:8000", "an address such as"),
         ("base_url", "http://host:port/v1", "an address such as"),
         ("base_url", "http://h:1/v1?key=1", "expected: http://h:1/v1, without query and fragment"),
         ("base_url", "http://h:1/v1#a?b", "expected: http://h:1/v1, without query and fragment"),
         ("azure_endpoint", "https://h/?api-version=1", "api_version=… gives its query"),
         (
             "base_url",
-            "http://h/v1/chat/completions",
-            "http://h/v1: the harness adds /chat/completions",
-        ),
-        (
-            "base_url",
             "http://h/v1/chat/completions/",
             "http://h/v1: the harness adds /chat/completions",
         ),
         ("base_url", "http://a/v1; http://a/v1", "each address once"),
-        ("base_url", "http://h/v1/completions", "http://h/v1: the harness adds /completions"),
         ("base_url", "http://h/v1/completions", "or set endpoint=completions"),
         ("revision", "", "revision=VALUE"),
     ],
@@ -146,8 +128,6 @@ def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expe
         ("http://evil.org/v1", "", False),
         ("http://evil.org/v1", "http://evil.org/v2", True),
         ("http://localhost.evil.org/v1", "", False),
-        ("http://127.0.0.1.evil.org/v1", "", False),
-        ("http://api.openai.com@evil.org/v1", "", False),
         ("http://mine:1@evil.org/v1", "", False),
     ],
 )

@@ -1,7 +1,5 @@
 """What a look at a served model finds, from a real server's list of models."""
 
-import socket
-
 import msgspec
 import pytest
 from harness_models import openai
@@ -10,10 +8,8 @@ from harness_models.openai_args import OpenAIArgs, models_url_of
 
 from harness.contracts.finding import bad, doubtful, good
 from harness.contracts.model import ModelSettings
-from harness.testing.faults import OTHER_TYPE, RESET, SILENCE, Fault, status
+from harness.testing.faults import OTHER_TYPE, SILENCE, Fault, status
 from harness.testing.server import FaultyServer
-
-UNSET = good("key", "OPENAI_API_KEY is not set: requests carry no key")
 
 
 async def found_of(**args):
@@ -30,9 +26,6 @@ async def server_finding(models, **args):
 
 KEY = "sk-very-secret-1234567890"
 LISTS = {
-    "the model": (
-        ["big", "small"], good("server", "lists 2 models without a key, including 'small'"),
-    ),
     "a near one": (
         ["smal", "big"],
         doubtful("name", "lists 2 models without a key, but not 'small': smal, big",
@@ -64,12 +57,6 @@ async def test_what_a_server_lists(case, monkeypatch):
     assert found == msgspec.structs.replace(expected, says=f"{url} {expected.says}")
 
 
-async def test_a_server_that_hangs_up_cannot_be_reached():
-    url, found = await server_finding(RESET)
-    assert found.state == "bad"
-    assert found.says.startswith(f"{url} cannot be reached: ")
-
-
 @pytest.mark.parametrize(
     ("fault", "says", "to_do"),
     [
@@ -91,27 +78,18 @@ async def test_a_key_is_not_shown(monkeypatch, fault, says, to_do):
     assert found == doubtful("server", f"{server.url} {says}", to_do)
 
 
-async def test_a_server_that_lists_nothing():
-    with FaultyServer(models=status(404)) as server:
-        bare = server.url.removesuffix("/v1")
-        _, found = await found_of(model="small", base_url=bare)
-        _, under_v1 = await found_of(model="small", base_url=server.url)
-    said = "does not list its models (404)"
-    usual = f"base_url={bare}/v1 is the usual form"
-    assert found == doubtful("server", f"{bare} {said}", usual)
-    assert under_v1 == doubtful("server", f"{server.url} {said}")
-
-
-async def test_a_password_in_the_address_is_in_no_advice():
+async def test_a_server_that_lists_nothing_and_whose_password_is_in_no_advice():
     with FaultyServer(models=status(404)) as server:
         bare = f"http://bob:correct-horse@127.0.0.1:{server.port}"
         *_, found = await found_of(model="small", base_url=bare)
-    assert found.to_do == f"base_url=http://127.0.0.1:{server.port}/v1 is the usual form"
+        *_, under_v1 = await found_of(model="small", base_url=server.url)
+    said = f"http://127.0.0.1:{server.port} does not list its models (404)"
+    usual = f"base_url=http://127.0.0.1:{server.port}/v1 is the usual form"
+    assert found == doubtful("server", said, usual)
+    assert under_v1 == doubtful("server", f"{server.url} does not list its models (404)")
 
 
-@pytest.mark.parametrize(
-    "body", ["[" * 100_000, '{"data": {"id": "small"}}', '["small"]', "null", ""]
-)
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"data": {"id": "small"}}', '["small"]', ""])
 async def test_what_is_no_list_of_models(body):
     url, found = await server_finding(Fault(status=200, body=body))
     assert found.state == "doubtful"
@@ -119,53 +97,29 @@ async def test_what_is_no_list_of_models(body):
     assert found.says.startswith(said + (body[:100] or "nothing"))
 
 
-async def test_a_host_that_never_answers_is_given_up_in_seconds(monkeypatch):
-    monkeypatch.setattr(openai, "CONNECT_TO_LIST_SECONDS", 0.2)
-    # The queue of a socket that accepts nothing is full: the next connection is never answered.
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen(0)
-        waiting = [socket.socket() for _ in range(4)]
-        for one in waiting:
-            one.setblocking(False)
-            one.connect_ex(silent.getsockname())
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        _, found = await found_of(model="small", base_url=address)
-        for one in waiting:
-            one.close()
-    assert found.state == "bad"
-    assert found.says.startswith(f"{address} cannot be reached: ")
-
-
 async def test_nobody_listens(monkeypatch):
     with FaultyServer() as server:
         pass
-    key, found = await found_of(model="small", base_url=server.url)
-    assert key == UNSET
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    key, found = await found_of(model="small")
+    assert key == good("key", "OPENAI_API_KEY is not set: requests carry no key")
     assert found == bad(
         "server",
         f"{server.url} cannot be reached: [Errno 111] Connect call failed "
         f"('127.0.0.1', {server.port})",
-        "start the server there, or correct base_url",
+        "start the server there, or correct OPENAI_BASE_URL or base_url",
     )
-    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-    _, found = await found_of(model="small")
-    assert found.to_do == "start the server there, or correct OPENAI_BASE_URL or base_url"
 
 
-@pytest.mark.parametrize(
-    ("args", "name"),
-    [({}, "OPENAI_API_KEY"), ({"base_url": "http://x/v1", "api_key_env": "MY_KEY"}, "MY_KEY")],
-)
-async def test_without_its_key_no_server_is_looked_for(args, name):
-    there = "" if args else ", and without base_url= the model is asked at api.openai.com"
-    assert await found_of(model="small", **args) == [
-        bad(
-            "key",
-            f"{name} is not set{there}",
-            f"set {name}, or give a file with the key: api_key_file=FILE",
-        )
-    ]
+async def test_without_its_key_no_server_is_looked_for():
+    (usual,) = await found_of(model="small")
+    assert usual == bad(
+        "key",
+        "OPENAI_API_KEY is not set, and without base_url= the model is asked at api.openai.com",
+        "set OPENAI_API_KEY, or give a file with the key: api_key_file=FILE",
+    )
+    (named,) = await found_of(model="small", base_url="http://x/v1", api_key_env="MY_KEY")
+    assert (named.state, named.says) == ("bad", "MY_KEY is not set")
 
 
 async def test_a_key_in_a_file(tmp_path):

@@ -5,8 +5,11 @@ from harness_models.openai_wire import (
     pointing,
     read_body,
     read_reply,
+    read_status,
+    refuses_system,
     request_body,
     retry_after,
+    without_system,
 )
 
 from harness.contracts.model import CallError, Message, Reply, Request, Sampling, Usage
@@ -41,6 +44,25 @@ def test_the_seed_goes_along_only_where_chance_plays_a_part():
     assert sent["max_completion_tokens"] == 9
     assert "max_tokens" not in sent
     assert "seed" not in body(warm, seeded=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("system: s; user: u", "user: s/u"),
+        ("system: s; user: u; assistant: a; user: v", "user: s/u; assistant: a; user: v"),
+        ("system: s; system: t; user: u", "user: s/t/u"),
+        ("assistant: a; system: s; user: u", "assistant: a; user: s/u"),
+        ("system: s", "user: s"),
+        ("user: u; assistant: a", "user: u; assistant: a"),
+    ],
+)
+def test_a_model_without_a_system_role_is_told_by_its_user(given, told):
+    def messages(text):
+        pairs = (part.split(": ") for part in text.split("; "))
+        return tuple(Message(role, content.replace("/", "\n\n")) for role, content in pairs)
+
+    assert without_system(messages(given)) == messages(told)
 
 
 def test_what_is_seldom_set_is_sent_only_where_it_is_set():
@@ -121,6 +143,7 @@ def test_replies(answer, expected):
         ({"choices": []}, "bad_response"),
         ({"choices": ["x"]}, "bad_response"),
         ({"choices": [{"finish_reason": "stop"}]}, "bad_response"),
+        (completion({"content": "x"}, "abort"), "bad_response"),
         (completion({"content": None}), "no_content"),
         (completion({}), "no_content"),
         ({"error": {"message": "upstream broke"}}, "bad_response"),
@@ -177,9 +200,25 @@ def test_an_overlong_prompt_is_told_from_other_bad_requests(status, error):
     assert (meant.cause, meant.retryable, meant.fatal) == ("overflow", False, False)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "System role not supported",
+        "system messages are not supported by this model",
+        "Unsupported value: 'messages[0].role' does not support 'system' with this model.",
+        "Developer instruction is not enabled for models/gemma-3-27b-it",
+        "Only user and assistant roles are supported!",
+    ],
+)
+def test_what_servers_say_of_the_system_is_understood(message):
+    assert refuses_system(400, f"HTTP 400: {message}")
+    assert not refuses_system(429, f"HTTP 429: {message}")
+    assert not refuses_system(400, "HTTP 400: the system is not in a mood")
+
+
 def test_a_prompt_stopped_by_a_filter_is_a_refusal():
     refused = Reply(text="", finish="refused")
-    assert classify(400, {"code": "content_filter", "message": "x"}) == refused
+    assert read_status(400, {"error": {"code": "content_filter", "message": "x"}}) == refused
     assert classify(403, {"message": "Your chosen model requires moderation"}) == refused
 
 
@@ -189,14 +228,9 @@ def test_an_account_without_credit_ends_the_run():
     assert error.fatal
 
 
-def test_what_a_server_says_in_detail_is_told():
+def test_what_a_server_says_in_detail_is_told_and_cut():
     assert classify(422, {"detail": "Unexpected fields"}).detail == "HTTP 422: Unexpected fields"
-
-
-def test_a_long_message_is_cut():
-    error = classify(500, "x" * 10_000)
-    assert isinstance(error, CallError)
-    assert len(error.detail) < 600
+    assert classify(500, "x" * 10_000).detail == f"HTTP 500: {'x' * 499}…"
 
 
 @pytest.mark.parametrize(
@@ -216,14 +250,10 @@ def test_a_long_message_is_cut():
             },
             30.0,
         ),
-        (
-            {
-                "retry-after": "Fri, 06 Nov 2026 09:00:00 GMT",
-                "date": "Fri, 06 Nov 2026 10:00:00 GMT",
-            },
-            0.0,
-        ),
         ({"retry-after": "Fri, 31 Dec 1999 23:59:59 GMT"}, 0.0),
+        ({"retry-after": "Mon, 01 Jan 2024 00:00:00 +99999999999999"}, None),
+        ({"retry-after": "Mon, 01 Jan 20240000000000000000 00:00:00 GMT"}, None),
+        ({"retry-after": "9" * 400}, float("inf")),
     ],
 )
 def test_retry_after(headers, expected):

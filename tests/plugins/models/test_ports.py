@@ -33,15 +33,11 @@ def test_a_free_port_is_one_that_can_be_listened_on():
     assert held_by(port, [os.getpid()]) is None
 
 
-def test_a_port_of_another_process_is_told_from_ours(child):
+def test_a_port_of_another_process_is_told_from_ours_and_not_held_by_its_client(child):
     port = int(child.stdout.readline())
     assert held_by(port, [os.getpid()]) is False
     assert held_by(port, []) is False
     assert held_by(port, [os.getpid(), child.pid]) is True
-
-
-def test_a_client_of_a_port_does_not_hold_it(child):
-    port = int(child.stdout.readline())
     with socket.create_connection((HOST, port)):
         assert held_by(port, [os.getpid()]) is False
 

@@ -45,23 +45,17 @@ def served(serve_model, told):
 
 
 @pytest.mark.parametrize("place", ["socket", "port"])
-async def test_it_is_asked_without_the_users_key_or_proxy(served, monkeypatch, place):
+async def test_it_is_asked_without_the_users_key_or_proxy_wherever_temporary_files_are(
+    served, tmp_path, monkeypatch, place
+):
+    long = tmp_path / ("x" * 100)  # no socket has so long a name
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     model = served(listens_on=place)
     await model.open()
     assert (await model.ask(make_request())).text == "tiny, start 1, Bearer not-needed"
-
-
-async def test_a_long_name_of_the_folder_for_temporary_files_keeps_nothing_from_starting(
-    served, tmp_path, monkeypatch
-):
-    long = tmp_path / ("x" * 100)
-    long.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(long))
-    model = served()
-    await model.open()
-    assert (await model.ask(make_request())).finish == "stop"
 
 
 async def test_what_becomes_of_a_start_is_shown_and_its_log_kept(served, told, tmp_path):
@@ -77,40 +71,20 @@ async def test_what_becomes_of_a_start_is_shown_and_its_log_kept(served, told, t
     ]
 
 
-async def test_nothing_is_left_after_close_and_it_opens_again(served, starts):
-    model = served()
-    await model.open()
-    folder = model._server.folder
-    await model.close()
-    assert not folder.exists()
-    await model.open()
-    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
-
-
-async def test_a_start_that_fails_names_cause_and_cure(served):
-    with pytest.raises(ModelError) as caught:
-        await served("--fail", "ValueError: out of memory: 90 GiB").open()
-    assert str(caught.value) == (
-        "fake:tiny/one: the model cannot be started: its server ended with code 1\n"
-        "  found:    90 GiB are more than there are\n"
-        "  to do:    a smaller model"
-    )
-
-
-async def test_a_failure_that_nobody_knows_is_shown_in_its_own_words(served, tmp_path):
-    with pytest.raises(ModelError) as caught:
-        await served("--fail", "ValueError: the moon is full").open()
-    assert caught.value.found == "ValueError: the moon is full"
-    assert caught.value.hint == f"see the server's log: {tmp_path}/engines/fake-tiny-one.log"
-
-
-async def test_a_server_that_refuses_the_first_question_is_not_ready(served):
-    with pytest.raises(ModelError, match="refuses the first question") as caught:
-        await served("--refuse", "no chat template").open()
-    assert caught.value.found == (
-        "HTTP 400: no chat template (--model_args: use endpoint=completions for a model without a "
-        "chat template)"
-    )
+@pytest.mark.parametrize(
+    ("log", "found", "to_do"),
+    [
+        ("out of memory: 90 GiB", "90 GiB are more than there are", "a smaller model"),
+        ("OSError: why", "OSError: why", "see the server's log: {}/engines/fake-tiny-one.log"),
+    ],
+)
+async def test_a_start_that_fails_names_cause_and_cure_or_its_last_words(
+    served, tmp_path, log, found, to_do
+):
+    with pytest.raises(ModelError, match="cannot be started: its server ended with") as caught:
+        await served("--fail", log).open()
+    assert caught.value.where == "fake:tiny/one"
+    assert (caught.value.found, caught.value.hint) == (found, to_do.format(tmp_path))
 
 
 async def test_a_start_that_is_cancelled_leaves_nothing(served, starts):
@@ -125,27 +99,21 @@ async def test_a_start_that_is_cancelled_leaves_nothing(served, starts):
     assert model._server is None
 
 
-async def test_a_server_that_dies_is_started_again_once(served, told, starts):
+async def test_a_server_that_dies_is_started_again_once_and_then_ends_the_run(served, told, starts):
     model = served()
     await model.open()
     failed = await asyncio.gather(
-        *(model.ask(make_request("die 1")) for _ in range(3)), return_exceptions=True
+        *(model.ask(make_request("die 2")) for _ in range(3)), return_exceptions=True
     )
     assert {(error.cause, error.retryable) for error in failed} == {("connection", True)}
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
     assert [line for line in told if "died" in line] == [
         "fake:tiny/one: the server died: Application startup complete.; restarting it"
     ]
-    assert starts.read_text() == "start\nstart\n"
-
-
-async def test_a_server_that_dies_twice_ends_the_run(served, starts):
-    model = served()
-    await model.open()
-    for fatal in (False, True, True):
+    for _ in range(2):
         with pytest.raises(CallError) as caught:
             await model.ask(make_request("die 2"))
-        assert caught.value.fatal == fatal
+        assert caught.value.fatal
     assert "the server died again: Application startup complete.; see" in caught.value.detail
     assert starts.read_text() == "start\nstart\n"
 

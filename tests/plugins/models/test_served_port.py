@@ -6,9 +6,7 @@ import socket
 import stat
 import sys
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import msgspec
 import pytest
@@ -17,35 +15,17 @@ from harness_models.server.ports import free_port
 
 from harness.base.errors import ModelError, UsageError
 from harness.contracts.model import CallError, ModelSettings
+from harness.testing import FaultyServer
 
 FAKE = Path(__file__).with_name("fake_server.py")
 DOCS = Path(__file__).parents[3] / "docs" / "engines.md"
 
 
-class Stranger(BaseHTTPRequestHandler):
-    """Answers everything as if it were ours."""
-
-    def do_POST(self):
-        self.server.asked += 1
-        message = {"role": "assistant", "content": "of a stranger"}
-        data = msgspec.json.encode({"choices": [{"message": message, "finish_reason": "stop"}]})
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
-
-
 @pytest.fixture
 def stranger():
-    with HTTPServer(("127.0.0.1", 0), Stranger) as server:
-        server.asked = 0
-        Thread(target=server.serve_forever, daemon=True).start()
+    """Answers everything as if it were ours."""
+    with FaultyServer(lambda body: "of a stranger") as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture
@@ -53,23 +33,27 @@ def served(serve_model):
     return partial(serve_model, listens_on="port")
 
 
-async def test_close_frees_the_port(served):
+async def test_nothing_is_left_after_close_and_it_opens_again(served):
     model = served()
     await model.open()
-    port, processes = model._server.port, model._server.launched.processes()
+    server = model._server
+    port, processes = server.port, server.launched.processes()
     assert len(processes) > 0
     await model.close()
+    assert not server.folder.exists()
     with socket.create_server(("127.0.0.1", port)):
         pass
     for pid in processes:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+    await model.open()
+    assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
 async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
     served, stranger, monkeypatch
 ):
-    ports = [stranger.server_port]
+    ports = [stranger.port]
     monkeypatch.setattr(
         "harness_models.server.served.free_port", lambda: ports.pop() if ports else free_port()
     )
@@ -77,40 +61,38 @@ async def test_a_stranger_at_the_port_is_not_asked_and_another_port_taken(
     model = served(tell=told.append)
     await model.open()
     assert (await model.ask(make_request())).text.startswith("tiny, start")
-    assert stranger.asked == 0
+    assert (stranger.count, stranger.asked_if_thinking) == (0, 0)
     assert "fake:tiny: another process took the server's port first; trying another port" in told
 
 
 async def test_a_server_that_finds_no_port_says_so(served, stranger, monkeypatch):
-    monkeypatch.setattr("harness_models.server.served.free_port", lambda: stranger.server_port)
+    monkeypatch.setattr("harness_models.server.served.free_port", lambda: stranger.port)
     with pytest.raises(ModelError, match="its server finds no port") as caught:
         await served().open()
     assert caught.value.found == "3 free ports, each taken by another process before the server"
-    assert stranger.asked == 0
+    assert (stranger.count, stranger.asked_if_thinking) == (0, 0)
 
 
-async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(
-    served, stranger, monkeypatch
-):
+async def test_an_answer_that_comes_after_the_end_of_the_server_is_not_taken(served, stranger):
     model = served()
     await model.open()
     server = model._server
     await server.launched.stop()
     # As if another process had taken the port in the meantime.
-    server.client._url = f"http://127.0.0.1:{stranger.server_port}/v1/chat/completions"
+    server.client._url = f"{stranger.url}/chat/completions"
     with pytest.raises(CallError) as caught:
         await model.ask(make_request())
     assert (caught.value.cause, caught.value.retryable) == ("connection", True)
-    assert stranger.asked == 1
+    assert stranger.count == 1
     assert (await model.ask(make_request())).text.startswith("tiny, start 2")
 
 
-@pytest.mark.parametrize("status", [500, 503])
-async def test_a_first_answer_that_would_come_again_ends_the_start(served, tmp_path, status):
-    model = served("--refuse", "no chat template", "--refuse-with", str(status), final=(status,))
+@pytest.mark.parametrize(("status", "final"), [(400, ()), (500, (500,)), (503, (503,))])
+async def test_a_first_answer_that_would_come_again_ends_the_start(served, status, final):
+    model = served("--refuse", "no room", "--refuse-with", str(status), final=final)
     with pytest.raises(ModelError, match="refuses the first question") as caught:
         await model.open()
-    assert caught.value.found == f"HTTP {status}: no chat template"
+    assert caught.value.found == f"HTTP {status}: no room"
 
 
 async def test_an_engine_adds_to_requests_and_judges_replies(served):

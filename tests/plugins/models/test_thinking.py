@@ -79,14 +79,8 @@ def test_weights_think_if_their_template_does(weights, files, read):
     assert weights_think(off, commit=None) is False
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        {},
-        {"tokenizer_config.json": '{"model_max_length": 4096}'},
-    ],
-)
-def test_of_weights_without_a_template_for_chats_nobody_knows(weights, files):
+def test_of_weights_without_a_template_for_chats_nobody_knows(weights):
+    files = {"tokenizer_config.json": '{"model_max_length": 4096}'}
     assert weights_think(weights(files), commit=None) is None
 
 
@@ -138,10 +132,9 @@ def test_whether_it_thinks_is_no_part_of_who_it_is():
     assert model(thinking="true").identity == model().identity
 
 
-@pytest.mark.parametrize("read", [vllm_args.read_args, hf_args.read_args])
-def test_any_other_word_is_refused(weights, read):
+def test_any_other_word_is_refused(weights):
     with pytest.raises(UsageError, match="cannot be used") as caught:
-        weights(None, read, thinking="maybe")
+        weights(thinking="maybe")
     assert (caught.value.found, caught.value.expected) == ("thinking=maybe", "true, false or auto")
     with pytest.raises(UsageError, match="cannot be used"):
         model(thinking="maybe")

@@ -20,16 +20,16 @@ def environment(monkeypatch):
     monkeypatch.delenv("HARNESS_VLLM_PYTHON", raising=False)
 
 
-def test_without_arguments_the_usual_model_is_asked_by_this_interpreter():
+def test_arguments_go_before_the_environment_and_that_before_the_usual(monkeypatch):
     args = read()
     assert (args.model, args.python) == ("Qwen/Qwen3-8B", sys.executable)
     assert args.engine == {"enable_prefix_caching": "true", "generation_config": "vllm"}
-
-
-def test_the_environment_names_model_and_interpreter_and_arguments_go_before_it(monkeypatch):
     monkeypatch.setenv("HARNESS_PRETRAINED", "org/mine")
     monkeypatch.setenv("HARNESS_VLLM_PYTHON", "/opt/python")
     assert (read().model, read().python) == ("org/mine", "/opt/python")
+    assert read().note == (
+        "no model given: using org/mine (from HARNESS_PRETRAINED; pretrained=… chooses another)"
+    )
     args = read(pretrained="org/other", python="/usr/python")
     assert (args.model, args.python) == ("org/other", "/usr/python")
 
@@ -53,20 +53,16 @@ def test_what_is_given_goes_before_a_preset_and_that_before_the_defaults():
         ({"max_num_seqs": "64", "data_parallel_size": "4"}, 288),
     ],
 )
-def test_more_requests_are_in_flight_than_the_engines_hold(given, in_flight):
+def test_more_requests_are_in_flight_than_the_engines_hold_unless_it_is_said(given, in_flight):
     assert read(**given).concurrency == in_flight
-
-
-def test_what_is_said_of_concurrency_goes_before_that_and_the_models_own_first():
-    assert read(concurrency=5).concurrency == 5
-    own = ModelSettings(args={"concurrency": "7"}, concurrency=5)
+    assert read(concurrency=5, **given).concurrency == 5
+    own = ModelSettings(args={"concurrency": "7", **given}, concurrency=5)
     assert read_args(own).concurrency == 7
 
 
 @pytest.mark.parametrize(
     ("text", "meaning"),
     [
-        ("enable_thinking=false", {"enable_thinking": False}),
         ("enable_thinking=false;effort=low", {"enable_thinking": False, "effort": "low"}),
         ('{"enable_thinking": true, "budget": 7}', {"enable_thinking": True, "budget": 7}),
     ],

@@ -77,12 +77,6 @@ expected: --model KIND --model_args …\
         snapshot('--rescore_only cannot be combined with --fresh')),
     "--model baseline --max_cost 0": (2, UsageError, None, "0.0",
         snapshot("--max_cost must be an amount of money above 0")),
-    "--model baseline --timeout 0": (2, UsageError, None, "0.0",
-        snapshot("--timeout must be a number of seconds above 0")),
-    "--model baseline --max_failures all=2": (2, UsageError, None, "all=2", snapshot("""\
---max_failures cannot be used
-expected: a share from 0 to 1, or FAMILY=SHARE with calls, parsing, judging, errors\
-""")),
     "--model baseline --data zork=d --judge lexical": (2, UsageError, None, None, snapshot("""\
 --data names a task that is not run: 'zork'
 expected: TASK=PLACE with one of: interests

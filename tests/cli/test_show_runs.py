@@ -169,10 +169,7 @@ def test_a_folder_that_may_not_be_read_is_told(kept_run, monkeypatch, shown):
 
 
 def test_a_run_that_may_not_be_looked_into_costs_only_itself(
-    kept_run,
-    toy_plugin,
-    monkeypatch,
-    shown,
+    kept_run, toy_plugin, monkeypatch, shown
 ):
     (kept_run.path.parent / "theirs").mkdir()
     look = Path.is_dir

@@ -65,16 +65,9 @@ def test_what_is_not_given_has_its_default():
     assert read(Options) == Options()
 
 
-def test_both_spellings_of_a_name_are_the_field():
-    assert read(Options, "--min-users", "3") == Options(min_users=3)
-    assert read(Options, "--min_users=3") == Options(min_users=3)
-
-
 def test_numbers_are_read_as_people_write_them():
     given = read(Options, "--share", ".5", "--above", "1.", "--above=-.5", "--above", "1e3")
     assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])
-    for text in ("half", "nan", "inf", ""):
-        assert "the value of --share is not valid" in refused(Options, f"--share={text}")
 
 
 def test_a_name_with_dashes_of_its_own_is_met_as_well():
@@ -101,15 +94,8 @@ WHOLE = "a whole number, at least 1"
         (["--min-users", "many"], "--min_users", "many", WHOLE),
         (["--min-users", "0"], "--min_users", "0", WHOLE),
         (["--share", "half"], "--share", "half", "a number"),
-        (["--share=inf"], "--share", "inf", "a finite number"),
         (["--above=nan"], "--above", "nan", "a finite number"),
         (["--above", "1", "--above", "x"], "--above", "1, x", "a number"),
-        (
-            ["--by", "users"],
-            "--by",
-            "users",
-            "one of model, user\n  to do:    did you mean 'user'?",
-        ),
         (["--kinds", "a", "--kinds", "c"], "--kinds", "a, c", "one of a, b"),
     ],
 )
@@ -173,7 +159,6 @@ def test_an_enum_is_given_and_told_by_its_values():
     [
         tuple[int, str],
         dict[str, int],
-        Paired,
         Paired | None,
         list[list[int]],
         list[Annotated[dict[str, int], msgspec.Meta(description="counts")]],

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from harness import registry as plugin_manager
-from harness.analysis.analysis import no_progress, tool_from
 from harness.cli.tool_progress import shown_progress
 
 FETCH = "fetch the data of tasks, for runs without a network"
@@ -44,21 +43,6 @@ def register_data_tools(register):
     register("gone", lambda: 1 / 0, description="Cannot be made.")
     register("weigh", lambda: DataTool(name="weigh", description="Weighs words.", run=count,
                                        options=Options), description="Weighs.", command="words")
-"""
-
-
-SHORT = """
-from __future__ import annotations
-
-import msgspec
-
-
-class Options(msgspec.Struct):
-    pass
-
-
-def run(options: Options) -> Report:
-    return "done"
 """
 
 
@@ -116,21 +100,16 @@ def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_
 
 def test_a_plugin_may_have_a_command_of_its_own(printed):
     assert printed("words").out == "  weigh  Weighs.\n"
-    assert (
-        json.loads(printed("words", "weigh", "--json", "--from", "tea", "--words", "tea").out)[
-            "tool"
-        ]
-        == "weigh"
-    )
+    said = printed("words", "weigh", "--json", "--from", "tea", "--words", "tea").out
+    assert json.loads(said)["tool"] == "weigh"
     assert json.loads(printed("words", "--json").out) == {
         "words_tools": [{"name": "weigh", "description": "Weighs."}]
     }
 
 
 def test_the_tools_of_one_command_are_none_of_another(printed):
-    assert (
-        "no plugin offers the tool 'weigh'" in printed("data", "weigh", "--from", "tea", code=2).err
-    )
+    said = printed("data", "weigh", "--from", "tea", code=2).err
+    assert "no plugin offers the tool 'weigh'" in said
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
 
 
@@ -176,9 +155,3 @@ def test_progress_is_not_shown_beside_json(capsys):
         clock.now = 600.0
         progress("users", 3)
     assert capsys.readouterr().err == ""
-
-
-def test_a_short_tool_needs_no_progress(site):
-    site.install("short", {"short": "short_plugin"}, {"short_plugin.py": SHORT})
-    tool = tool_from("short_plugin.run", name="short", description="Works for a moment.")
-    assert tool.run(tool.options(), no_progress) == "done"

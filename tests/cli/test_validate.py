@@ -103,14 +103,6 @@ def test_a_task_in_order_is_ok(validated):
     assert validated("one") == (0, ["one: ok (task_configs/one.yaml)"], [])
 
 
-def test_each_file_is_checked_once(books, validated):
-    add(books, "all", "group: all\ntasks: [one]")
-    assert validated("all", "one", "task_configs/one.yaml")[1] == [
-        "all: ok (task_configs/all.yaml)",
-        "one: ok (task_configs/one.yaml)",
-    ]
-
-
 def test_everything_wrong_with_a_task_is_told_at_once(books, validated):
     add(
         books,
@@ -136,14 +128,6 @@ def test_a_prompt_that_is_not_there_is_told(books, validated):
     code, _, errors = validated("one")
     assert code == 2
     assert errors == ["benchmark books: the stage 'check' has no prompt for the role 'judge'"]
-
-
-def test_a_prompt_that_cannot_be_compiled_is_told_with_its_line(books, validated):
-    file = books / "prompts/books/guess.candidate.j2"
-    file.write_text("Guess:\n{% if %}")
-    code, _, (error,) = validated("one")
-    assert code == 2
-    assert error.startswith(f"{file}:2: ")
 
 
 def test_a_bad_row_of_the_sample_is_told(books, validated):
@@ -215,11 +199,6 @@ def test_a_group_is_checked_with_its_members(books, validated):
         "task_configs/bad.yaml:3:10: `version` is invalid",
         "task_configs/lost.yaml:2:14: no task, group or tag is called 'twoo'",
     ]
-
-
-def test_a_base_needs_to_be_no_whole_task(books, validated):
-    add(books, "bare", "task: bare\nabstract: true\noptions: {window: 3}")
-    assert validated("bare")[:2] == (0, ["bare: ok (task_configs/bare.yaml)"])
 
 
 def test_what_is_not_there_does_not_keep_the_rest_from_being_checked(validated):

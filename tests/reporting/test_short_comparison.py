@@ -3,6 +3,7 @@
 from textwrap import dedent
 
 import pytest
+from builders.comparisons import make_compared, make_comparison, make_difference
 from builders.runs import make_metric
 from builders.texts import lines_on
 from msgspec import structs
@@ -10,74 +11,32 @@ from msgspec import structs
 from harness.reporting.short_comparison import print_short_comparison
 from harness.scoring.changed_units import ChangedUnit, ChangedUnits
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison_document import (
-    ComparedRun,
-    Comparison,
-    ComparisonDocument,
-    OracleUse,
-)
+from harness.scoring.comparison_document import ComparisonDocument, OracleUse
 from harness.scoring.group_means import MeanOverTasks
-from harness.scoring.paired_differences import Difference
 
 BASE, NEXT = "step-1000", "step-2000"
 
 
 def metric(value, *, n=40, asked=40, **more):
-    return make_metric(
-        value,
-        n=n,
-        interval=None if value is None else (value - 0.1, value + 0.1),
-        missing={"no_json": asked - n} if n < asked else {},
-        **more,
-    )
+    interval = None if value is None else (value - 0.1, value + 0.1)
+    missing = {"no_json": asked - n} if n < asked else {}
+    return make_metric(value, n=n, interval=interval, missing=missing, **more)
 
 
 def a_run(label, own, common=None, *, name="ptc", **more):
-    return ComparedRun(
-        run=f"run-{label}",
-        path=f"runs/run-{label}",
-        label=label,
-        model=label,
-        marks=more.get("marks", ()),
-        units=40,
-        counts={},
-        metrics={name: own},
-        common={} if common is None else {name: common},
-    )
+    shared = {} if common is None else {name: common}
+    return make_compared(label, {name: own}, common=shared, **more)
 
 
 def a_comparison(task, runs, *differences, name="ptc", **more):
-    given = {
-        "task": task,
-        "version": 1,
-        "benchmark": "b",
-        "roles": {"judge": "openai:judge"},
-        "data": {"origin": "sample"},
-        "not_comparable_because": ("bundled sample data",),
-        "chosen": "all agree",
-        "main": (name,),
-        "runs": tuple(runs),
-        "refused": (),
-        "oracle": None,
-        "differences": differences,
-    }
-    return Comparison(**{**given, **more})
+    usual = {"roles": {"judge": "openai:judge"}, "main": (name,),
+             "not_comparable_because": ("bundled sample data",)}  # fmt: skip
+    return make_comparison(task, runs, *differences, **{**usual, **more})
 
 
 def a_difference(value, interval, p, holm, *, first=NEXT, second=BASE, name="ptc", **more):
-    return Difference(
-        metric=name,
-        first=f"run-{first}",
-        second=f"run-{second}",
-        value=value,
-        n=38,
-        users=38,
-        interval=interval,
-        confidence=0.95,
-        p=p,
-        p_holm=holm,
-        **more,
-    )
+    runs = {"first": f"run-{first}", "second": f"run-{second}"}
+    return make_difference(value, interval, holm, p=p, metric=name, **runs, **more)
 
 
 def two(task, base, later, *differences, higher=True, **more):

@@ -14,7 +14,6 @@ from inline_snapshot import snapshot
 import harness
 from harness.base.errors import DataError, HarnessError, PluginError, TaskError, UsageError
 from harness.cli.command import Option
-from harness.cli.scaffold import package_name
 from harness.cli.struct_options import options_of
 from harness.contracts.stage import Stage
 from harness.parsing import JsonReader
@@ -148,9 +147,6 @@ expected: the same name in register(…) and Benchmark(name=…)\
 def test_checks_and_models_of_tests(tmp_path, raised):
     checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
     assert checked.splitlines()[0] == snapshot("no check is named 'keys'")
-    assert raised(UsageError, package_name, "class").splitlines()[0] == snapshot(
-        "'class' cannot be the name of a package"
-    )
     twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
     run = partial(run_tasks, "interests", **twins, folder=tmp_path)
     assert raised(UsageError, run, found="m, m") == snapshot("""\

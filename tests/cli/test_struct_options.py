@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from harness.base.errors import PluginError, UsageError
-from harness.cli.command import Command, Option, usage_error
+from harness.cli.command import Command, usage_error
 from harness.cli.struct_options import options_of, struct_from
 
 
@@ -124,11 +124,6 @@ def test_the_help_says_what_a_field_is_and_its_default():
     assert "--kinds a|b may be given again; default: a" in words
     assert "--out FILE" in words
     assert "--no_folded keep case apart" in words
-
-
-def test_a_field_with_the_name_of_the_commands_own_option_is_the_plugins_error():
-    with pytest.raises(PluginError, match="the field 'min_users' of Options has the name"):
-        options_of(Options, own=[Option(["--min_users"])])
 
 
 class Size(Enum):

@@ -4,8 +4,6 @@ import pytest
 
 from harness.contracts.identity import Identity
 
-PLAIN = Identity(kind="openai", name="m")
-
 
 def identity(name="m", kind="openai", **details):
     return Identity(kind=kind, name=name, details=details)

@@ -61,13 +61,6 @@ def test_a_template_is_messages(tmp_path, case):
     assert render(tmp_path, text, **variables) == expected
 
 
-def test_messages_are_frozen_values(tmp_path):
-    root = folder(tmp_path, ask__candidate="Hello")
-    template = Templates([root]).need("quiz", "ask", "candidate")
-    assert template.render({}) == (Message("user", "Hello"),)
-    assert type(template.render({})[0].content) is str
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -79,23 +72,14 @@ def test_messages_are_frozen_values(tmp_path):
         ),
         ("{% for a in [1, 2, 3]|select('odd') %}{{ loop.index }}{{ a }}{% endfor %}", "1123"),
         ("{% for a in [3, 4] if a > 3 %}{{ loop.length }}{{ a }}{% else %}-{% endfor %}", "14"),
-        ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% else %}-{% endfor %}", "a1"),
-        ("{% for a in [] %}{{ a }}{% else %}none{% endfor %}", "none"),
         ("{% for a in range(3) %}{{ a }}{{ loop.last }}{% endfor %}", "0False1False2True"),
         ("{{ '%-5s|'|format('ab') }}{{ '%03d' % 7 }}{{ '{:>3}'.format('b') }}", "ab   |007  b"),
         ("{{ 'a-b'.replace('-', '+') }}{{ 'ab'|replace('b', 'c') }}", "a+bac"),
-        ("{{ ', '.join(['a', 'b']) }}{{ [1, 'c']|join('-') }}", "a, b1-c"),
         ("{{ [{'n': 1}, {'n': 2}]|join(', ', attribute='n') }}", "1, 2"),
         (
             "{{ '%(a)3d' % {'a': 7} }}{{ '{:{w}}'.format('b', w=2) }}{{ '%*d' % (3, 8) }}",
             "  7b   8",
         ),
-        ("{{ '50%' }}{{ '{:,}'.format(10 ** 9) }}", "50%1,000,000,000"),
-        (
-            "{{ none_such|default('b') }}{{ range(2, 5)|list }}{{ range(3)[1:] }}",
-            "b[2, 3, 4]range(1, 3)",
-        ),
-        ("{{ 2 ** 10 + 3 * 2 }}{{ 'ab' * 2 }}{{ 17 % 5 }}", "1030abab2"),
         ("{{ ' 99: 20231104'.split(': ')[1] }}", "20231104"),
         ("{{ {5000000000: 'x'}.get(5000000000) }}", "x"),
     ],
@@ -148,14 +132,12 @@ def test_a_range_is_what_it_is_in_python(tmp_path):
     ("body", "expected"),
     [
         ("{% block user %}\nx\n{% endblock %}", "x"),
-        ("{% block user %}x{% endblock %}", "x"),
         ("{% block user %}\n\nx\n\n{% endblock %}", "\nx\n"),
         ("{% block user %}\n  x  \n{% endblock %}", "  x  "),
         ("{% block user %}\n{{ end }}\n{% endblock %}", "line\n"),
         ("{% block user %}\nx\n  {% endblock %}", "x"),
         ("{% block user %}\n{% for n in [1, 2] %}\n- {{ n }}\n{% endfor %}\n{% endblock %}",
          "- 1\n- 2\n"),
-        ("{% block user %}\n{% if true %}\nyes\n{% endif %}\ndone\n{% endblock %}", "yes\ndone"),
         ("{% block user %}\n<b>&amp;\"{{ end }}\n{% endblock %}", '<b>&amp;"line\n'),
         ("{% block user %}\r\nx\r\n{% endblock %}", "x"),
     ],
@@ -192,13 +174,6 @@ def error(root, text, **variables):
     return caught.value
 
 
-def test_a_missing_variable_is_named_with_file_and_line(tmp_path):
-    caught = error(tmp_path, "{% block user %}\nHi\n{{ nmae }}\n{% endblock %}\n", name="Ada")
-    assert "'nmae'" in caught.problem
-    assert caught.where == f"{tmp_path}/quiz/ask.candidate.j2:3"
-    assert caught.found == "name"
-
-
 def test_a_missing_variable_in_an_included_file_is_placed_there(tmp_path):
     folder(tmp_path, _tail="one\n{{ two }}")
     caught = error(tmp_path, '{% include "quiz/_tail.j2" %}')
@@ -209,15 +184,11 @@ def test_a_missing_variable_in_an_included_file_is_placed_there(tmp_path):
     ("text", "said"),
     [
         ("{% block user %}\n{{ x.y.z }}{% endblock %}", "no attribute 'y'"),
-        ("{{ x + 'a' }}", "TypeError"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ nothing }}", "None"),
         ("{{ items | random }}", "No filter named 'random'"),
         ("{{ lipsum() }}", "'lipsum'"),
-        ("{% block user %}x{% endblock %}{% block usr %}y{% endblock %}", "outside"),
         ('{% include "../../secret.j2" %}', "outside its folder"),
-        ('{% include "quiz/_absent.j2" %}', "does not exist"),
-        ("{% block user %}{% endblock %}", "empty"),
         ("{% block user %}{{ items.append(1) }}{% endblock %}", "unsafe"),
     ],
 )
@@ -280,11 +251,6 @@ def test_an_include_that_is_a_link_out_of_the_folder_is_refused(tmp_path):
     assert render(root, "{% include 'quiz/_in.j2' %}") == [("user", "real")]
     with pytest.raises(PromptError, match="outside its folder"):
         render(root, "{% include 'quiz/_out.j2' %}")
-
-
-def test_a_template_is_compiled_once(tmp_path):
-    templates = Templates([folder(tmp_path, ask__candidate="x")])
-    assert templates.get("quiz", "ask", "candidate") is templates.get("quiz", "ask", "candidate")
 
 
 def digests(root):

@@ -163,12 +163,6 @@ def test_an_error_in_a_base_stands_in_the_base(catalogue):
     assert error_of(found, "heir").where == "bad.yaml:3:1"
 
 
-def test_what_no_base_gives_is_missing(catalogue):
-    found = catalogue(bare="task: bare\nabstract: true", heir="task: heir\nextends: bare")
-    error = error_of(found, "heir")
-    assert (error.where, error.problem) == ("heir.yaml:1:7", "`version` is missing")
-
-
 def test_tasks_are_checked_without_jsonschema(catalogue, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jsonschema", None)
     assert catalogue(**FOUR).select(["base"]).tasks[0].name == "base"

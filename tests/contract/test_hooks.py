@@ -19,7 +19,6 @@ HOOKS = {
 }
 
 PLUGIN = """
-import json
 import os
 
 from harness import (
@@ -28,9 +27,9 @@ from harness import (
 )
 
 
-def note(hook, **what):
-    with open(os.environ["HOOKS_CALLED"], "a", encoding="utf-8") as file:
-        file.write(json.dumps({"hook": hook, **what}) + "\\n")
+def note(hook):
+    with open(os.environ["HOOKS_CALLED"], "a") as file:
+        print(hook, file=file)
 
 
 @hookimpl
@@ -77,17 +76,17 @@ def register_data_tools(register):
 
 @hookimpl
 def on_run_start(event):
-    note("on_run_start", tasks=list(event.tasks), model=event.model, resumed=event.resumed)
+    note("on_run_start")
 
 
 @hookimpl
 def on_stage_end(event):
-    note("on_stage_end", stage=event.stage, items=event.items, failures=event.failures)
+    note("on_stage_end")
 
 
 @hookimpl
 def on_run_end(event):
-    note("on_run_end", status=event.status, exit_code=event.exit_code)
+    note("on_run_end")
 
 
 class Parrot(Model):
@@ -172,7 +171,7 @@ def folder(tmp_path_factory):
 
 
 def run(folder, name, *arguments):
-    """The notes of the hooks that were called in a run, and the value of its metric."""
+    """The hooks that were called in a run, and the value of its metric."""
     notes = folder / f"{name}.called"
     result = subprocess.run(
         [
@@ -189,26 +188,14 @@ def run(folder, name, *arguments):
     assert result.returncode == 0, result.stdout + result.stderr
     [summary] = (folder / name).glob("*/noted/summary.json")
     value = json.loads(summary.read_text("utf-8"))["metrics"]["right"]["value"]
-    return [json.loads(line) for line in notes.read_text("utf-8").splitlines()], value
+    return {*notes.read_text("utf-8").splitlines()}, value
 
 
-@pytest.fixture(scope="module")
-def notes(folder):
-    """What the hooks were called with in a run with the plugin's own model and judge."""
+def test_every_hook_is_called_in_a_real_run(folder):
     called, value = run(folder, "own-model", "--model", "parrot")
     assert value == 1.0, "its model and its judge answered"
-    return {note.pop("hook"): note for note in called}
-
-
-def test_every_hook_is_called_in_a_real_run(notes):
     assert set(HOOKS), "no hook was found, so this test would prove nothing"
-    assert set(notes) == set(HOOKS), "a new hook has to be implemented by the plugin above"
-
-
-def test_observers_are_told_what_happened(notes):
-    assert notes["on_run_start"] == {"tasks": ["noted"], "model": "parrot", "resumed": False}
-    assert notes["on_stage_end"] == {"stage": "answer", "items": 2, "failures": {}}
-    assert notes["on_run_end"] == {"status": "done", "exit_code": 0}
+    assert called == set(HOOKS), "a new hook has to be implemented by the plugin above"
 
 
 def test_a_registered_respondent_answers_for_the_baseline(folder):

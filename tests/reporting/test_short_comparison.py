@@ -95,14 +95,6 @@ other metrics, pairs and changed units, each run's own values, notes: --verbose\
 """)
 
 
-def test_a_long_name_is_cut_so_that_the_differences_fit():
-    name = "perrec_hard_pointwise_with_profiles"
-    lines = printed(two(name, 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.0001, 0.0001)))
-    (line,) = (line for line in lines if "+0.100" in line)
-    assert len(line) == 80
-    assert line.startswith("perrec_hard_poin") and "…" in line
-
-
 def test_names_that_would_look_the_same_stand_whole():
     ways = ("pointwise", "pairwise", "listwise")
     names = [f"perrec_of_all_people_{way}_with_their_profiles" for way in ways]
@@ -310,17 +302,6 @@ def test_what_speaks_against_the_comparison_has_a_line_each():
         "s has no ptc of step-1000: 3 of 40 units have one",
         "served differently",
         "other metrics, pairs and changed units, each run's own values, notes: --verbose",
-    ]
-
-
-def test_each_run_without_a_value_has_its_own_reason():
-    runs = [
-        a_run(label, metric(None, n=n, undefined=f"{n} of 40 units have one"))
-        for label, n in ((BASE, 3), (NEXT, 5), ("step-3000", 3))
-    ]
-    assert [line for line in printed(a_comparison("s", runs)) if "has no" in line] == [
-        "s has no ptc of step-1000, step-3000: 3 of 40 units have one",
-        "s has no ptc of step-2000: 5 of 40 units have one",
     ]
 
 

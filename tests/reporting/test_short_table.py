@@ -96,14 +96,6 @@ def test_missing_parts_are_named_with_the_causes_of_whole_units():
     assert "missing: no_json 10" in printed(task("books", metrics={"hits": whole}))
 
 
-def test_one_reply_that_spent_its_limit_is_not_several():
-    fields = (name for name in RoleUse.__struct_fields__ if name not in ("rungs", "cost"))
-    use = RoleUse(**{**dict.fromkeys(fields, 0), "calls": 60, "thought_out": 1}, rungs={})
-    stage = StageSummary(items=1, done=0, failures={}, roles={"candidate": use})
-    said = "1 reply spent its limit on thinking: switch it off or allow more"
-    assert said in printed(task("films", stages={"ask": stage}))
-
-
 def test_units_that_a_value_counts_as_worst_are_among_its_units():
     counted = make_metric(0.25, n=30, missing={"no_json": 10}, left_out=0.5)
     assert printed(task("films", metrics={"hits": counted}))[3].split()[-3:] == [

@@ -1,6 +1,5 @@
 """`harness leaderboard`: pages from the runs of a folder."""
 
-import asyncio
 import json
 import shutil
 from html.parser import HTMLParser
@@ -8,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from builders.browser import browser, chromium
 from builders.runs import write_sealed
 from inline_snapshot import snapshot
 
@@ -151,20 +149,6 @@ def test_names_that_look_like_html_are_shown_as_text(hostile):
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
         assert "<script>alert" not in text and "\u202e" not in text
         assert Page(page).scripts == 1
-
-
-def test_in_a_browser_a_hostile_name_is_text_and_nothing_else(hostile):
-    chromium()
-    asyncio.run(_nothing_happens([page.resolve() for page in hostile]))
-
-
-async def _nothing_happens(pages):
-    async with browser() as tab:
-        for page in pages:
-            await tab.open(page)
-            assert "<script>alert(1)</script>" in await tab.run("document.body.innerText")
-        assert tab.problems == []
-        assert tab.requests == [page.as_uri() for page in pages]
 
 
 def test_no_page_and_no_document_names_a_key_or_the_home_folder(tmp_path, monkeypatch):

@@ -86,18 +86,6 @@ def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
     assert said.rstrip().endswith("OSError: no reel")
 
 
-def test_one_document_holds_everything(films, torn, printed):
-    document = json.loads(printed("plugins", "--json").out)
-    [own] = [one for one in document["plugins"] if one["plugin"] == "films"]
-    assert own["registered"]["models"] == [{"name": "reel", "description": "A model of film."}]
-    assert (own["distribution"], own["version"], own["module"]) == ("film-plugin", "1.0", "films")
-    assert own["hooks"] == ["register_models", "register_respondents"]
-    [broken] = document["broken"]
-    assert (broken["plugin"], broken["error"]) == ("torn", "OSError: no reel")
-    assert "Traceback" in broken["traceback"]
-    assert len(document["problems"]) == 1
-
-
 @pytest.mark.parametrize(
     "command",
     [["tasks"], ["models"], ["plugins"], ["data", "describe", "--data=x"], ["validate", "x"]],

@@ -60,11 +60,17 @@ def suite(tmp_path, capsys):
     return run
 
 
+def named(*models):
+    """Scripted models as a suite names them."""
+    return [{"name": each.identity.name, "spec": each.spec} for each in models]
+
+
 def ended(document):
     return [(run["model"], run["seed"], run["status"], run["before"]) for run in document["runs"]]
 
 
 BASE = {"name": "base", "spec": "baseline"}
+GONE = {"name": "gone", "spec": "openai:model=m,base_url=http://127.0.0.1:1/v1"}
 
 
 def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite):
@@ -109,11 +115,7 @@ def test_a_run_is_run_again_where_its_data_or_its_task_changed(suite, tmp_path):
 def test_a_model_that_fails_does_not_stop_the_others(suite):
     failing = ScriptedModel(["no list"], name="failing")
     with offered((failing,)):
-        code, document = suite([
-            {"name": "gone", "spec": "openai:model=m,base_url=http://127.0.0.1:1/v1"},
-            {"name": "failing", "spec": failing.spec},
-            BASE,
-        ])  # fmt: skip
+        code, document = suite([GONE, *named(failing), BASE])
     assert [(run["model"], run["exit_code"]) for run in document["runs"]] == [
         ("gone", 1), ("failing", 1), ("base", 0),
     ]  # fmt: skip
@@ -124,10 +126,10 @@ def test_a_model_that_fails_does_not_stop_the_others(suite):
 def test_too_many_failures_are_the_exit_code_where_nothing_worse_happened(suite):
     poor = ScriptedModel("I cannot say.", name="poor")
     with offered((poor,)):
-        code, document = suite([{"name": "poor", "spec": poor.spec}, BASE])
+        code, document = suite([*named(poor), BASE])
         assert (code, [run["exit_code"] for run in document["runs"]]) == (3, [3, 0])
         asked = poor.count
-        assert suite([{"name": "poor", "spec": poor.spec}, BASE])[0] == 3
+        assert suite([*named(poor), BASE])[0] == 3
     assert poor.count == asked
 
 
@@ -168,12 +170,11 @@ def test_an_interruption_ends_the_command_at_once_with_130(suite, tmp_path):
         return NAMED
 
     one, two = ScriptedModel(interrupted, name="one"), ScriptedModel(NAMED, name="two")
-    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
     with offered((one, two)):
-        assert suite(models) == (130, None)
+        assert suite(named(one, two)) == (130, None)
         assert (two.count, list(tmp_path.glob("*.html"))) == (0, [])
         one.answers = NAMED
-        code, document = suite(models)
+        code, document = suite(named(one, two))
     assert (code, ended(document)) == (0, [("one", 0, "done", False), ("two", 0, "done", False)])
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
@@ -201,43 +202,33 @@ def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number, reque
     assert "support" in done.out
 
 
-def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite):
-    events = []
-    one, two = Engine(NAMED, events, name="one"), Engine(NAMED, events, name="two")
-    judge = Engine("1", events, name="judge")
-    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
-    with offered((one, two, judge)):
-        code, document = suite(models, judge=judge.spec, more="seeds: [0, 1]")
-    assert code == 0, document
-    assert {run["status"] for run in document["runs"]} == {"done"}
-    assert events == [
-        "open one", "close one", "open two", "close two", "open judge", "close judge",
-    ]  # fmt: skip
-    assert one.count == two.count == 4
-    manifest = RunFolder(Path(document["runs"][0]["folder"])).manifest()
-    assert [session.status for session in manifest.sessions] == ["interrupted", "done"]
-
-
-def test_a_judge_on_another_gpu_stays_open_and_each_run_has_one_session(suite):
+@pytest.mark.parametrize(
+    ("gpu", "happens", "sessions"),
+    [
+        ("gpu:0", "open one, close one, open two, close two, open judge, close judge",
+         ["interrupted", "done"]),
+        ("gpu:1", "open one, open judge, close one, open two, close judge, close two", ["done"]),
+    ],
+)  # fmt: skip
+def test_each_engine_opens_once_and_judges_on_the_same_gpu_come_last(suite, gpu, happens, sessions):
     events = []
     one, two = (Engine(NAMED, events, name=name, occupies="gpu:0") for name in ("one", "two"))
-    judge = Engine("1", events, name="judge", occupies="gpu:1")
-    models = [{"name": each.identity.name, "spec": each.spec} for each in (one, two)]
+    judge = Engine("1", events, name="judge", occupies=gpu)
     with offered((one, two, judge)):
-        code, document = suite(models, judge=judge.spec)
+        code, document = suite(named(one, two), judge=judge.spec, more="seeds: [0, 1]")
     assert code == 0, document
-    assert events == [
-        "open one", "open judge", "close one", "open two", "close judge", "close two",
-    ]  # fmt: skip
+    assert {run["status"] for run in document["runs"]} == {"done"}
+    assert events == happens.split(", ")
+    assert one.count == two.count == 4
     manifest = RunFolder(Path(document["runs"][0]["folder"])).manifest()
-    assert [session.status for session in manifest.sessions] == ["done"]
+    assert [session.status for session in manifest.sessions] == sessions
 
 
 def test_an_engine_closes_after_a_run_that_failed(suite):
     events = []
     one = Engine([NAMED], events, name="one")  # its script ends, which ends the run
     with offered((one,)):
-        code, _ = suite([{"name": "one", "spec": one.spec}], more="seeds: [0, 1]")
+        code, _ = suite(named(one), more="seeds: [0, 1]")
     assert code == 1
     assert events == ["open one", "close one"] * 2
 
@@ -265,10 +256,9 @@ def gated(suite, *words, against="good", limit=2, seeds="[0]"):
     good = ScriptedModel('[{"interest": "zebras", "items": [1, 2, 3, 4, 5, 6]}]', name="good")
     poor = ScriptedModel('[{"interest": "xyz", "items": [1, 2, 3, 4, 5, 6]}]', name="poor")
     judge = ScriptedModel(lambda request: "1" if "zebras" in str(request) else "none", name="judge")
-    models = [{"name": each.identity.name, "spec": each.spec} for each in (good, poor)]
     more = f"seeds: {seeds}\nagainst: {against}\ngates: [interests.support>-0.02]"
     with offered((good, poor, judge)):
-        return suite(models, *words, judge=judge.spec, more=more, limit=limit)
+        return suite(named(good, poor), *words, judge=judge.spec, more=more, limit=limit)
 
 
 def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
@@ -287,9 +277,8 @@ def test_models_are_compared_with_the_one_of_against_also_without_gates(suite, c
         for name, word in names.items()
     ]
     judge = ScriptedModel(lambda request: "1" if "zebras" in str(request) else "none", name="judge")
-    models = [{"name": each.identity.name, "spec": each.spec} for each in made]
     (tmp_path / "s.yaml").write_text(
-        f"models: {json.dumps(models)}\ntasks: [interests]\njudge: {judge.spec}\nlimit: 12\n"
+        f"models: {json.dumps(named(*made))}\ntasks: [interests]\njudge: {judge.spec}\nlimit: 12\n"
         "against: poor\noptions: {data: sample}"
     )
     with offered((*made, judge)):
@@ -311,8 +300,7 @@ def test_gates_that_hold_and_that_cannot_be_decided(suite, limit, code, holds):
 
 
 def test_what_is_printed_names_the_models_and_fits_80_columns(suite, capsys):
-    gone = {"name": "gone", "spec": "openai:model=m,base_url=http://127.0.0.1:1/v1"}
-    suite([gone, BASE], "--dry_run", more="against: base\ngates: ['interests.support>0']")
+    suite([GONE, BASE], "--dry_run", more="against: base\ngates: ['interests.support>0']")
     for words in ((), ("--dry_run",)):
         main(["suite", "s.yaml", *words])
         lines = capsys.readouterr().out.splitlines()

@@ -103,17 +103,6 @@ def test_what_differs_only_by_rounding_is_no_difference_and_a_run_alone_has_none
     assert lines[-2].endswith("  0.000 [0.000, 0.000]  <0.001     0.001  38")
 
 
-def test_names_cannot_steer_the_terminal():
-    runs = (replace(FIRST, label="\x1b[2Jm"), SECOND)
-    evil = replace(COMPARISON, task="a\x1b[31m[b]x[/b]", runs=runs)
-
-    text = "\n".join(printed(evil, width=100))
-
-    assert "\x1b" not in text
-    assert "a\\x1b[31m[b]x[/b]" in text
-    assert "\\x1b[2Jm" in text
-
-
 def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
     odd = replace(ODD, label="odd 2026-odd", because=("copy",))
     said = printed(replace(COMPARISON, refused=(odd,)), width=80)

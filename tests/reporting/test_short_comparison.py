@@ -196,15 +196,6 @@ def test_differences_from_one_of_many_runs_stand_below_their_task():
     ]  # fmt: skip
 
 
-def test_all_pairs_are_left_to_the_long_tables():
-    runs = many(["t"], 3)[0].runs
-    found = [
-        a_difference(0.1, (0.0, 0.2), 0.5, 1.0, first=first, second=second)
-        for first, second in ((NEXT, BASE), ("step-3000", BASE), ("step-3000", NEXT))
-    ]
-    assert not any("−" in line for line in printed(a_comparison("t", runs, *found)))
-
-
 NINE = tuple(f"perrec_{number}" for number in range(9))
 
 
@@ -303,15 +294,6 @@ def test_what_speaks_against_the_comparison_has_a_line_each():
         "served differently",
         "other metrics, pairs and changed units, each run's own values, notes: --verbose",
     ]
-
-
-def test_names_cannot_steer_the_terminal():
-    evil = two("a\x1b[31m[b]x[/b]", 0.1, 0.2)
-    runs = [a_run("\x1b[2Jm", metric(0.5), metric(0.5))]
-    text = "\n".join(printed(evil, a_comparison("t", runs), width=120))
-    assert "\x1b" not in text
-    assert "a\\x1b[31m[b]x[/b]" in text
-    assert "\\x1b[2Jm" in text
 
 
 def test_units_that_not_all_runs_share_are_counted():

@@ -294,11 +294,6 @@ def test_names_are_no_control_characters():
     assert any("[red]" in line for line in lines)
 
 
-def test_lines_that_follow_are_left_room():
-    tasks = [task(f"t{n}") for n in range(60)]
-    assert len(printed(*tasks, reserved=20)) <= 20
-
-
 def test_the_models_of_other_roles_are_named_after_the_judge():
     roles = {"profiler": "qwen", "judge": "llama", "overlap_judge": "llama", "verifier": "qwen"}
     assert printed(replace(task("a"), thinks=True, roles=roles))[0] == (

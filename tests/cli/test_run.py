@@ -141,12 +141,6 @@ def test_the_usual_settings_are_those_that_the_help_tells():
     )
 
 
-def test_dashes_in_values_stay():
-    asked = settings("--model-args=model=a-b", "--data", "my-data", "--output-path=my-runs")
-    assert (asked.model_args, asked.data) == ({"model": "a-b"}, "my-data")
-    assert asked.output_path == Path("my-runs")
-
-
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [

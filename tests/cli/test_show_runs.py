@@ -12,7 +12,7 @@ from builders.runs import write_sealed
 
 from harness.base.errors import DataError, UsageError
 from harness.registry import load_plugins
-from harness.runs.manifest import Manifest, Session, stage_finished
+from harness.runs.manifest import Manifest, Session
 from harness.runs.run_folder import RunFolder
 from harness.scoring.score_run import score_task
 
@@ -114,18 +114,6 @@ def test_the_main_metric_is_over_repeats_their_mean(kept_run, toy_plugin, shown)
     assert "  toy  many ↑ 3.500, mean of 2 repeats, 4 missing\n" in shown()
     [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
     assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
-
-
-def test_many_tasks_of_one_run_are_cut_and_counted(kept_run, toy_plugin, shown):
-    scored(kept_run)
-    manifest = kept_run.manifest()
-    manifest = stage_finished(manifest, "later", "name", items=1)
-    entries = {f"t{number}": manifest.tasks["later"] for number in range(11)}
-    tasks = {**entries, "toy": manifest.tasks["toy"]}
-    kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    lines = shown().splitlines()
-    assert sum("not scored: run `harness score`" in line for line in lines) == 9
-    assert lines[-1] == "  and 3 more tasks, 1 of them finished"
 
 
 def test_where_runs_are_is_what_the_command_says_or_the_settings(

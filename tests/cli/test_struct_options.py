@@ -61,10 +61,6 @@ def refused(kind, *arguments):
     return str(caught.value)
 
 
-def test_what_is_not_given_has_its_default():
-    assert read(Options) == Options()
-
-
 def test_numbers_are_read_as_people_write_them():
     given = read(Options, "--share", ".5", "--above", "1.", "--above=-.5", "--above", "1e3")
     assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])

@@ -3,23 +3,18 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 from builders.commands import run_cli
-from builders.processes import wait_until
 from inline_snapshot import snapshot
 
 from harness.base.errors import TaskError, UsageError
 from harness.cli.main import main
 from harness.pipeline.suite_file import read_suite
 from harness.runs.run_folder import RunFolder
-from harness.testing import ScriptedModel, faults
+from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
-from harness.testing.server import FaultyServer
 
 ROOT = Path(__file__).parents[2]
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3]}]'
@@ -347,44 +342,6 @@ def test_a_rehearsal_says_what_all_runs_would_cost(suite, capsys):
     assert main(["suite", "s.yaml", "--dry_run"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[-1] for line in lines if line[:1] in (["big"], ["all"])] == ["unknown"] * 2
-
-
-def test_the_same_command_continues_after_a_kill(tmp_path):
-    """Killed while the second model is asked: the first run stays, the second is finished."""
-    (tmp_path / "s.yaml").write_text(dedent("""\
-        models:
-          - {name: base, spec: baseline}
-          - {name: slow, spec: "openai:model=m,base_url=URL,identity=m"}
-        tasks: [interests]
-        judge: lexical
-        limit: 4
-        options: {data: sample, concurrency: 1}
-    """))  # fmt: skip
-    command = ["suite", "s.yaml", "--json"]
-    with FaultyServer(lambda body: NAMED, models=("m",)) as server:
-        file = tmp_path / "s.yaml"
-        file.write_text(file.read_text().replace("URL", server.url))
-        server.faults = lambda asked: faults.SILENCE if asked.number >= 2 else None
-        with subprocess.Popen(
-            [sys.executable, "-m", "harness", *command], cwd=tmp_path,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ) as killed:  # fmt: skip
-            # All of the first model, and two answers of the second: a line follows its answer.
-            wait_until(lambda: len(recorded(tmp_path)) == 4 + 2)
-            killed.kill()
-        before = sorted(path.name for path in (tmp_path / "runs").glob("2*"))
-        asked, server.faults = server.count, ()
-        done = run_cli(*command, folder=tmp_path).ok()
-        assert server.count - asked == 2  # of four people, two were answered before
-    assert ended(done.json) == [("base", 0, "done", True), ("slow", 0, "done", False)]
-    assert sorted(path.name for path in (tmp_path / "runs").glob("2*")) == before
-    assert "suite s" in (tmp_path / "s.html").read_text()
-
-
-def recorded(folder):
-    """The lines of the first stage of all runs."""
-    files = folder.glob("runs/*/interests/1-name.jsonl")
-    return [line for file in files for line in file.read_bytes().splitlines()]
 
 
 TASKS = "tasks: [interests]\njudge: lexical\n"

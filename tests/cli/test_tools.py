@@ -147,11 +147,3 @@ def test_progress_on_a_terminal_is_a_bar_that_goes_away(capsys, monkeypatch):
         progress("users", 5, 10)
     assert "users" in (drawn := capsys.readouterr().err)
     assert "5/10" in drawn
-
-
-def test_progress_is_not_shown_beside_json(capsys):
-    clock = Clock()
-    with shown_progress(quiet=True, clock=clock) as progress:
-        clock.now = 600.0
-        progress("users", 3)
-    assert capsys.readouterr().err == ""

@@ -13,11 +13,9 @@ def identity(name="m", kind="openai", **details):
     ("one", "other"),
     [
         (identity(), identity()),
-        (identity(revision="a"), identity(revision="a")),
         (identity(host="a:1"), identity(host="a:1")),
         # Where one says nothing of it, nothing tells them apart.
         (identity(revision="a"), identity(host="h")),
-        (identity(revision="a"), identity(identity="x")),
         (identity(revision="a", identity="x"), identity(identity="x")),
         # How answers are asked for is not who answers.
         (identity(host="h", seed=False), identity(host="h")),
@@ -36,7 +34,6 @@ def test_what_may_be_the_same_weights(one, other):
         (identity("m"), identity("n")),
         (identity(kind="openai"), identity(kind="vllm")),
         (identity(revision="a"), identity(revision="b")),
-        (identity(identity="x"), identity(identity="y")),
         (identity(host="h:1"), identity(host="h:2")),
         (identity(revision="a", identity="x"), identity(revision="a", identity="y")),
     ],

@@ -256,7 +256,7 @@ def test_a_factory_that_fails_names_its_plugin(site):
         plugins.benchmark("broken")
     assert caught.value.where == "plugin 'late' of made-up"
     assert caught.value.found == "ZeroDivisionError: division by zero"
-    with pytest.raises(PluginError, match="has the name 'other'"):
+    with pytest.raises(PluginError, match="registered as 'renamed' has the name 'other'"):
         plugins.benchmark("renamed")
     with pytest.raises(DataError, match="no licence file"):
         plugins.benchmark("lacking")

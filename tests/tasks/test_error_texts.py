@@ -1,6 +1,5 @@
 """What is said of task files that cannot be used, word for word."""
 
-import re
 from functools import partial
 from pathlib import Path
 
@@ -111,24 +110,6 @@ def test_files(content, tmp_path, monkeypatch, raised):
     file.write_bytes(content)
     where, found, wording = FILES[content]
     assert raised(TaskError, load_file, file, where=where, found=found) == wording
-
-
-def test_what_is_no_yaml(tmp_path, raised):
-    file = tmp_path / "a.yaml"
-    file.write_text("task: [a\n")
-    # What was found is told in the words of the library that reads YAML.
-    where, found = "DIR/a.yaml:2:1", re.compile(".*while parsing a flow sequence")
-    assert raised(TaskError, load_file, file, where=where, found=found) == snapshot("""\
-the file is not valid YAML
-expected: one YAML document\
-""")
-
-
-def test_a_file_that_is_not_there(tmp_path, raised):
-    where, found = "DIR/a.yaml", "No such file or directory"
-    assert raised(TaskError, load_file, tmp_path / "a.yaml", where=where, found=found) == snapshot(
-        "the file cannot be read"
-    )
 
 
 @pytest.mark.parametrize("case", CATALOGUES)

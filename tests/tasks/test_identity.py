@@ -99,7 +99,6 @@ def test_what_shapes_no_result_changes_nothing(same):
     "other",
     [
         {"version": 2},
-        {"benchmark": "books"},
         {"data": DataSpec(tables={"seen": TableSpec(files=("a.csv",))})},
         {"data": DataSpec(tables={"seen": TableSpec(required=False)})},
         {"data": DataSpec(tables={"seen": TableSpec(entries=("id", "value"))})},
@@ -111,7 +110,6 @@ def test_what_shapes_no_result_changes_nothing(same):
         {"options": {"rate": 2e-05, "big": 1e16}},
         {"roles": {"judge": RoleSpec(default="m")}},
         {"stages": {"guess": {"candidate": {"temperature": 1}}}},
-        {"interval": IntervalSpec(draws=10)},
         {"interval": IntervalSpec(method="bca")},
     ],
 )

@@ -101,24 +101,3 @@ def test_what_differs_only_by_rounding_is_no_difference_and_a_run_alone_has_none
     lines = printed(replace(COMPARISON, differences=(lost,)), width=80)
 
     assert lines[-2].endswith("  0.000 [0.000, 0.000]  <0.001     0.001  38")
-
-
-def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
-    odd = replace(ODD, label="odd 2026-odd", because=("copy",))
-    said = printed(replace(COMPARISON, refused=(odd,)), width=80)
-    assert "  left out, copy: odd 2026-odd" in said
-
-
-def test_no_word_of_a_label_is_broken_at_80_columns():
-    word = "checkpoint-of-run-seven-after-step-10000"
-    runs = (replace(FIRST, label=f"{word} 00000001"), replace(SECOND, label=f"{word} b"))
-    narrow, wide = (
-        "\n".join(printed(replace(COMPARISON, runs=runs), width=width)) for width in (80, 400)
-    )
-    assert narrow.count(word) == wide.count(word)
-
-
-def test_without_an_oracle_none_is_mentioned():
-    assert printed(replace(COMPARISON, oracle=None), width=80)[0] == (
-        "gist  version 1, 2 runs compared"
-    )

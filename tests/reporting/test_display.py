@@ -130,18 +130,6 @@ def test_a_line_of_a_stage_is_followed_by_why_its_model_is_throttled(
     ]
 
 
-def test_a_stage_without_answers_has_lines_only_while_it_is_at_work(display, stream, clock, stage):
-    display.stage_started(stage)
-
-    for clock.now, stage.in_flight in ((60.0, 0), (120.0, 0), (121.0, 8), (150.0, 8), (181.0, 8)):
-        display.tick()
-
-    assert lines(stream) == [
-        "interests/name: 0/40; 0%; time left unknown",
-        "interests/name: 0/40; 0%; time left unknown",
-    ]
-
-
 def test_a_display_that_stops_twice_shows_a_stopped_stage_once(display, stream, progress, stage):
     threads = set(threading.enumerate())
     display.start(progress)

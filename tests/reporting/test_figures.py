@@ -103,15 +103,6 @@ def test_bars_of_several_labels_stand_side_by_side_at_each_name():
     assert [text.get_text() for text in axes.texts] == ["three", "four"]
 
 
-def test_spans_stand_below_one_another_from_the_top():
-    spans = Spans(label="a", names=("first", "second"), low=(1, 3), value=(2, 3), high=(4, 5))
-    axes = axes_with(figure(spans))
-    lines = [path.vertices.tolist() for path in axes.collections[0].get_paths()]
-    assert lines == [[[1, 0], [4, 0]], [[3, 1], [5, 1]]]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "second"]
-    assert axes.yaxis_inverted()
-
-
 def test_a_span_without_an_interval_is_a_dot_and_one_without_a_value_is_said():
     spans = Spans(
         label="a", names=("p", "q", "r"),
@@ -368,16 +359,3 @@ def test_marks_that_cannot_be_drawn_are_refused_when_they_are_made(make):
         "need a figure|not drawn",
     ):
         make()
-
-
-def test_grids_with_the_same_deepest_value_can_be_compared():
-    def grid(value):
-        return Grid(label="a", across=("p",), down=("r",), values=((value,),), deepest=0.4)
-
-    colours = [squares(axes_with(figure(grid(value)))) for value in (0.2, 0.4, 0.9)]
-    assert colours == [[["#80b8d8"]], [["#0072b2"]], [["#0072b2"]]]
-
-
-def test_bars_stand_on_the_lower_limit():
-    bars = Bars(label="a", names=("p",), values=(0.5,))
-    assert drawn(figure(bars, y=Axis(label="", low=0.0))).axes[0].get_ylim()[0] == 0.0

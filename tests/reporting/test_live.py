@@ -163,23 +163,6 @@ def test_a_stage_counts_as_moving_for_a_while_after_its_last_move():
     assert last(12.0) == "1 waiting"
 
 
-def test_stages_that_will_not_start_count_as_stopped_and_long_names_keep_the_stage():
-    assert draw(run(), width=80)[-1] == "0 calls"
-    given_up = StageProgress(task="t", stage="a", total=10, done=4, started=0.0, ended=9.0)
-    never = StageProgress(task="t", stage="b", ended=9.0)
-
-    assert draw(run(given_up, never), width=80)[1:] == [
-        "━" * 30 + "  0:00 left, 4 of 4 items, 1:00 so far",
-        "0 calls",
-        "  2 stopped",
-    ]
-    stage = StageProgress(
-        task="a_long_name_of_a_task", stage="rank", total=5, started=0.0, in_flight=1
-    )
-
-    assert draw(run(stage), width=24)[-1] == "▸ a_long_name…/rank  0/5"
-
-
 def cost(paid, *, unknown=0):
     return Cost(
         model="m", currency="EUR", priced=True, asked=5, paid=paid, paid_unknown=unknown,

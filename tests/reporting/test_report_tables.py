@@ -15,40 +15,6 @@ def only(**sheet):
     return Report(sheets=(Sheet(title="T", **sheet),))
 
 
-def test_notes_come_first_then_each_sheet_with_its_own():
-    first = Sheet(title="First", columns=("a",), rows=(("x",),), notes=("Of the first.",))
-    second = Sheet(title="Second", columns=("b",), rows=((1,),))
-    report = Report(notes=("Read this.",), sheets=(first, second))
-    assert printed(report) == [
-        "Read this.",
-        "",
-        "First",
-        "a",
-        "─",
-        "x",
-        "  Of the first.",
-        "",
-        "Second",
-        "b",
-        "─",
-        "1",
-    ]
-
-
-def test_numbers_stand_right_and_what_is_missing_is_a_dash():
-    sheet = only(
-        columns=("model", "users", "F1", "because"),
-        rows=(("one", 1000, 60.55, "good"), ("another", 7, None, None)),
-    )
-    assert printed(sheet) == [
-        "T",
-        "model    users    F1  because",
-        "─────────────────────────────",
-        "one      1,000  60.5  good",
-        "another      7     —  —",
-    ]
-
-
 def test_each_column_may_have_its_own_digits():
     sheet = only(columns=("a", "F1", "p"), rows=(("x", 12.345, 0.0123),), digits=(0, 1, 3))
     assert printed(sheet)[-1] == "x  12.3  0.012"

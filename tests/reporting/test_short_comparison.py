@@ -170,20 +170,6 @@ def many(tasks, runs):
     ]
 
 
-def test_where_tasks_subtract_different_runs_the_option_for_one_base_is_named():
-    found = metric(0.5)
-    tasks = [
-        a_comparison(
-            task, [a_run("new", found, found), a_run(old, found, found)],
-            a_difference(0.1, (0.0, 0.2), 0.1, 0.2, first="new", second=old),
-        )
-        for task, old in (("s", "old"), ("t", "older"))
-    ]  # fmt: skip
-    lines = printed(*tasks)
-    assert "differences, with intervals and p, and changed units: --against RUN" in lines
-    assert not any("−" in line for line in lines)
-
-
 def test_differences_from_one_of_many_runs_stand_below_their_task():
     comparison = many(["t"], 3)[0]
     found = [a_difference(0.1, (0.0, 0.2), 0.5, 1.0, first=first) for first in (NEXT, "step-3000")]
@@ -222,15 +208,6 @@ def test_a_group_stands_for_its_tasks_where_they_do_not_fit_a_screen():
     ]
     assert "perrec_0" not in "\n".join(lines)
     assert "perrec (mean of 9)" in printed(*many(["perrec_0"], 6), means=means)[1]
-
-
-def test_means_that_not_all_runs_have_alike_are_not_shown():
-    comparisons = many(["perrec_0"], 2)
-    means = {run.run: (a_mean(0.5),) for run in comparisons[0].runs[:1]}
-    assert "mean of" not in "\n".join(printed(*comparisons, means=means))
-    first, second = (run.run for run in comparisons[0].runs)
-    means = {first: (a_mean(0.5),), second: (a_mean(0.5, tasks=NINE[:8]),)}
-    assert "mean of" not in "\n".join(printed(*comparisons, means=means))
 
 
 def test_why_a_run_has_no_value_is_wrapped_and_not_cut_on_its_first_line():

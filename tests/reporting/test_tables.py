@@ -92,18 +92,6 @@ data: people.csv
 """)
 
 
-@pytest.mark.parametrize(
-    ("thinks", "title"),
-    [
-        (True, "interests  version 1, openai:gpt, with thinking"),
-        (False, "interests  version 1, openai:gpt, without thinking"),
-        (None, "interests  version 1, openai:gpt"),
-    ],
-)
-def test_the_title_says_whether_the_candidate_thought(summary, thinks, title):
-    assert printed(replace(summary, thinks=thinks), width=80)[0] == title
-
-
 def test_one_task_in_eighty_columns(summary):
     assert "\n".join(printed(summary, width=80)) == dedent("""\
 interests  version 1, openai:gpt

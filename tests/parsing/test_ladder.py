@@ -51,20 +51,6 @@ def test_objects(text, value, rung):
 
 
 @pytest.mark.parametrize(
-    ("text", "value", "rung"),
-    [
-        ("It is [1, 3], because [1] and [3] fit.", [1, 3], "brackets"),
-        ("Not [1] but [2].", [2], "brackets"),
-        ("[not sure] [4, 5]", [4, 5], "brackets"),
-        ("[1, 3,]", [1, 3], "repaired"),
-        ("[1, 3", [1, 3], "repaired"),
-    ],
-)
-def test_arrays(text, value, rung):
-    assert read_numbers(text) == Parsed(value, rung)
-
-
-@pytest.mark.parametrize(
     ("text", "cause"),
     [
         ("", "empty"),

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from harness.base.errors import PromptError
-from harness.cli.main import main
 from harness.pipeline.preparation import prepare
 from harness.pipeline.settings import make_settings
 from harness.registry import load_plugins
@@ -204,24 +203,3 @@ def test_a_file_that_replaces_nothing_is_refused(own, file, near):
     with pytest.raises(PromptError, match="replaces no prompt") as caught:
         prepared("interests", prompts=own)
     assert (caught.value.where, caught.value.hint) == (str(own / file), near)
-
-
-def test_runs_with_and_without_them_are_distinguished_and_say_so(
-    own, tmp_path, monkeypatch, printed
-):
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    common = [
-        "--tasks", "interests", "--model", "baseline", "--judge", "lexical", "--data", "sample",
-        "--limit", "2", "--quiet", "--output_path", str(tmp_path / "runs"),
-    ]  # fmt: skip
-    assert main([*common, "--max_calls", "1"]) == 1
-    assert main([*common, "--prompts", str(own), "--max_calls", "1"]) == 1
-    assert "own prompts: name.candidate" in printed(*common, "--prompts", str(own), "--verbose").out
-    runs = [json.loads(one.read_text()) for one in (tmp_path / "runs").glob("*/manifest.json")]
-    asked = {one["asked"].get("prompts"): one for one in runs}
-    assert set(asked) == {None, str(own)}
-    assert [asked[one]["status"] for one in (None, str(own))] == ["failed", "done"]
-    assert asked[str(own)]["tasks"]["interests"]["definition"]["prompts"] == {
-        "name.candidate": "name.candidate.j2"
-    }
-    assert asked[None]["tasks"]["interests"]["comparable"] is False

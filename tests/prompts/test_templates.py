@@ -304,15 +304,3 @@ def test_a_file_from_elsewhere_includes_what_lies_beside_it(tmp_path):
         mine.write_text(f'{{% include "{outside}" %}}')
         with pytest.raises(PromptError):
             replaced(root, ask__candidate=mine).need("quiz", "ask", "candidate").render({})
-
-
-def test_a_file_of_the_folder_of_prompts_includes_as_others_there(tmp_path):
-    root = folder(
-        tmp_path / "prompts",
-        ask__candidate="theirs",
-        other__candidate='{% include "quiz/_part.j2" %}',
-        _part="their part",
-    )
-    file = tmp_path / "prompts" / "quiz" / ".." / "quiz" / "other.candidate.j2"
-    template = replaced(root, ask__candidate=file).need("quiz", "ask", "candidate")
-    assert template.render({})[0].content == "their part"

@@ -285,17 +285,6 @@ def test_an_observer_that_raises_does_not_keep_others_from_hearing(site):
     assert plugins.notify("on_run_end", event) == []
 
 
-def test_the_bundles_of_broken_plugins_are_there(site):
-    site.install(
-        "bad-benchmark",
-        {"bad": "bad.plugin"},
-        {"bad/plugin.py": "1 / 0", "bad/prompts/bad/a.candidate.j2": ""},
-    )
-    plugins = site.plugins()
-    assert [bundle.name for bundle in plugins.bundles] == ["harness", "bad"]
-    assert plugins.bundles[1].prompts == site.folder / "bad/prompts"
-
-
 def test_a_plugin_that_failed_while_registering_hears_of_nothing(site):
     plugins = plugins_of(site, half="""
         @hookimpl

@@ -74,19 +74,6 @@ def test_a_name_goes_before_a_tag_of_the_same_name(catalogue):
     assert names(found, "tag:one") == ["two"]
 
 
-def test_a_task_is_what_its_files_say(catalogue):
-    (task,) = catalogue(**FOUR).select(["books"]).tasks
-    assert (task.name, task.version, task.benchmark, task.metrics) == (
-        "books", 1, "films", ("hits",),
-    )  # fmt: skip
-    assert task.tags == ("quick",)
-    assert task.file is not None
-    assert task.file.name == "books.yaml"
-    assert [(base.file.name, base.name) for base in task.bases] == [
-        ("base.yaml", "base"), ("short.yaml", "film_short"),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("spec", "problem", "hint"),
     [

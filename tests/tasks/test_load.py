@@ -71,18 +71,6 @@ def test_what_a_document_says():
     assert not document.has(["task", 0])
 
 
-def test_an_alias_is_the_value_of_its_anchor_and_stands_where_the_anchor_does():
-    document = loaded(
-        """
-        first: &judge
-          temperature: 0
-        second: *judge
-        """
-    )
-    assert document.values["second"] == {"temperature": 0}
-    assert document.where(["second", "temperature"]) == "a.yaml:2:16"
-
-
 def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
     document = loaded(
         """

@@ -93,17 +93,6 @@ def test_an_ill_typed_option_is_told_with_its_place(task, line, where, found, ex
     assert (error.where, error.found, error.expected) == (f"one.yaml:{where}", found, expected)
 
 
-@pytest.mark.parametrize(
-    ("line", "hint"),
-    [
-        ("weights: {unit: mlie}", "did you mean 'mile'?"),
-        ("weights: {naer: 2}", "did you mean 'near'?"),
-    ],
-)
-def test_the_nearest_of_what_may_stand_there_is_named(task, line, hint):
-    assert refused(task(line)).hint == hint
-
-
 def test_an_inherited_option_stands_in_its_base(catalogue):
     found = catalogue(
         middle="task: middle\nextends: base\noptions:\n  window: wide",

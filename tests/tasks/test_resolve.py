@@ -23,19 +23,6 @@ def test_mappings_merge_deep_and_everything_else_is_replaced():
     assert base["a"] == {"x": 1, "y": [1, 2]}
 
 
-def test_the_sources_of_a_task_replace_those_of_its_base(catalogue):
-    hub, url = "{hub: {repo: a/b}}", "{url: {address: https://h/a.csv}}"
-    found = catalogue(
-        above=f"task: above\nextends: base\ndata: {{sources: [{hub}, {url}]}}",
-        below=f"task: below\nextends: above\ndata: {{sources: [{url}]}}",
-        none="task: none\nextends: above\ndata: {sources: []}",
-    )
-    address = {"url": {"address": "https://h/a.csv"}}
-    assert resolved(found, "above").values["data"]["sources"] == [{"hub": {"repo": "a/b"}}, address]
-    assert resolved(found, "below").values["data"]["sources"] == [address]
-    assert resolved(found, "none").values["data"]["sources"] == []
-
-
 def test_what_is_a_files_own_is_not_inherited(catalogue):
     found = catalogue(
         above="task: above\nabstract: true\nextends: base\ntags: [t]",

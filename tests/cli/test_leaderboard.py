@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import msgspec
 import pytest
+from builders.report_pages import ReportPage
 from builders.runs import write_sealed
 from inline_snapshot import snapshot
 
@@ -43,24 +43,6 @@ def runs(made, tmp_path, monkeypatch):
     return Path(shutil.copytree(made, tmp_path / "runs"))
 
 
-class Page(HTMLParser):
-    """The texts of a page by element, its links and its scripts."""
-
-    def __init__(self, file):
-        super().__init__()
-        self.cells, self.links, self.scripts, self.inside = [], [], 0, ""
-        self.feed(file.read_text("utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        self.inside = tag
-        self.scripts += tag == "script"
-        self.links += [value for name, value in attrs if name == "href"]
-
-    def handle_data(self, data):
-        if self.inside in ("td", "th", "button"):
-            self.cells.append(data)
-
-
 def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
     assert main(["leaderboard", "runs", "-o", "site"]) == 0
     said = capsys.readouterr().out.split()
@@ -74,12 +56,15 @@ def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
     ]  # fmt: skip
     board = json.loads(Path("site/interests.json").read_text())
     assert board["title"] == ("NOT COMPARABLE with published results: interests (seed 0): support")
-    shown = Page(Path("site/interests.html"))
-    assert shown.cells.count("1–2") == 2
+    shown, index = (
+        ReportPage(Path(f"site/{name}.html").read_text()) for name in ("interests", "index")
+    )
+    cells = [cell for table in shown.tables for row in table.rows for cell in row]
+    assert cells.count("1–2") == 2
     for one in board["ranked"]:
-        assert f"{one['common']['value']:.3f}" in shown.cells
-    linked = [link for link in Page(Path("site/index.html")).links if not link.startswith("#")]
-    assert {*linked} <= {page.name for page in pages}
+        assert f"{one['common']['value']:.3f}" in cells
+    linked = [about["href"] for name, about in index.elements if name == "a"]
+    assert {link for link in linked if link[:1] != "#"} <= {page.name for page in pages}
 
 
 def test_runs_are_chosen_by_their_tags(runs):
@@ -148,7 +133,7 @@ def test_names_that_look_like_html_are_shown_as_text(hostile):
         text = page.read_text("utf-8")
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
         assert "<script>alert" not in text and "\u202e" not in text
-        assert Page(page).scripts == 1
+        assert [name for name, _ in ReportPage(text).elements].count("script") == 1
 
 
 def test_no_page_and_no_document_names_a_key_or_the_home_folder(tmp_path, monkeypatch):

@@ -62,23 +62,6 @@ def analyses(toy_plugin, site):
     plugin_manager.reset()
 
 
-@pytest.fixture
-def scored_run(kept_run, capsys):
-    """The kept run with the scores of `toy`; its task `later` stays unfinished."""
-    assert main(["score", str(kept_run.path)]) == 1
-    capsys.readouterr()
-    return kept_run
-
-
-def again(run, *, name, model):
-    """The same run of another model, beside it."""
-    other = RunFolder(run.path.with_name(name))
-    shutil.copytree(run.path, other.path)
-    manifest = msgspec.structs.replace(run.manifest(), run_id=name, model=model)
-    other.write_manifest(manifest)
-    return other
-
-
 def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
     lines = printed("analyse").out.splitlines()
     assert "  toy-long    How many name much." in lines
@@ -119,13 +102,11 @@ def test_a_run_with_too_many_failures_says_how_to_ask_again_and_how_to_accept_th
 
 
 def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys, printed):
-    other = again(scored_run, name="other", model="m-2")
-    manifest = other.manifest()
-    entry = msgspec.structs.replace(
-        manifest.tasks["toy"], not_comparable_because=("changed by --set",)
-    )
+    replace, manifest = msgspec.structs.replace, scored_run.manifest()
+    other = RunFolder(shutil.copytree(scored_run.path, scored_run.path.with_name("other")))
+    entry = replace(manifest.tasks["toy"], not_comparable_because=("changed by --set",))
     tasks = {**manifest.tasks, "toy": entry}
-    other.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    other.write_manifest(replace(manifest, run_id="other", model="m-2", tasks=tasks))
     main(["score", str(other.path)])
     capsys.readouterr()
 

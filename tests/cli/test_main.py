@@ -11,10 +11,7 @@ import pytest
 
 from harness.base.errors import (
     DataError,
-    HarnessError,
     Interrupted,
-    ModelError,
-    TaskError,
     TooManyFailures,
     UsageError,
 )
@@ -66,11 +63,8 @@ def test_the_version_is_the_projects_and_needs_no_task(printed):
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (HarnessError, 1),
         (DataError, 1),
-        (ModelError, 1),
         (UsageError, 2),
-        (TaskError, 2),
         (TooManyFailures, 3),
         (Interrupted, 130),
     ],

@@ -6,18 +6,14 @@ from builders.runs import make_line, write_journal
 
 from harness.contracts.model import Message
 from harness.contracts.records import CallRecord, Done
-from harness.registry import load_plugins
-from harness.scoring.score_run import score_task
 
 
 def printable(text):
     return not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
-def test_results_and_what_is_not_finished(kept_run, toy_plugin, shown):
-    benchmark = load_plugins().benchmark("toybench")
-    score_task(kept_run, kept_run.manifest(), "toy", benchmark)
-    out = shown(str(kept_run.path))
+def test_results_and_what_is_not_finished(scored_run, shown):
+    out = shown(str(scored_run.path))
     assert "m-1, begun " in out
     assert "task later: not finished: name" in out
     assert "2.000" in out
@@ -28,10 +24,9 @@ def test_a_finished_task_without_a_summary_says_what_makes_one(kept_run, shown):
     assert "task toy: not scored: use `harness score`" in shown(str(kept_run.path))
 
 
-def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(kept_run, toy_plugin, shown):
-    score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
-    kept_run.summary("later").write_bytes(kept_run.summary("toy").read_bytes())
-    document: Any = json.loads(shown(str(kept_run.path), "--json"))
+def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(scored_run, shown):
+    scored_run.summary("later").write_bytes(scored_run.summary("toy").read_bytes())
+    document: Any = json.loads(shown(str(scored_run.path), "--json"))
     assert document["status"] == "running"
     assert [each["task"] for each in document["summaries"]] == ["toy"]
     assert document["unfinished"] == {"later": ["name"]}

@@ -11,16 +11,10 @@ import pytest
 from builders.runs import write_sealed
 
 from harness.base.errors import DataError, UsageError
-from harness.registry import load_plugins
 from harness.runs.manifest import Manifest, Session
 from harness.runs.run_folder import RunFolder
-from harness.scoring.score_run import score_task
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
-
-
-def scored(folder):
-    score_task(folder, folder.manifest(), "toy", load_plugins().benchmark("toybench"))
 
 
 def another(beside, name, **changes):
@@ -32,8 +26,7 @@ def another(beside, name, **changes):
     return folder
 
 
-def test_each_run_with_what_it_found_or_how_far_it_is(kept_run, toy_plugin, shown):
-    scored(kept_run)
+def test_each_run_with_what_it_found_or_how_far_it_is(scored_run, shown):
     lines = shown().splitlines()
     assert lines[0] == "1 run; `harness show RUN` shows one in full"
     assert lines[2] == "runs/20260101T000000-m-01234567"
@@ -74,14 +67,13 @@ def test_a_run_at_work_is_told_from_one_that_was_killed(kept_run, shown):
     assert ", killed, " in shown()
 
 
-def test_damaged_and_foreign_folders_are_told_and_hide_nothing(kept_run, toy_plugin, shown):
-    (kept_run.path.parent / "foreign").mkdir()
-    (kept_run.path.parent / "notes.txt").write_text("no folder")
-    damaged = kept_run.path.parent / "damaged"
+def test_damaged_and_foreign_folders_are_told_and_hide_nothing(scored_run, shown):
+    (scored_run.path.parent / "foreign").mkdir()
+    (scored_run.path.parent / "notes.txt").write_text("no folder")
+    damaged = scored_run.path.parent / "damaged"
     damaged.mkdir()
     (damaged / "manifest.json").write_text("{")
-    scored(kept_run)
-    kept_run.summary("toy").write_text("{}")
+    scored_run.summary("toy").write_text("{}")
     out = shown()
     assert "1 run;" in out
     assert "  toy    " in out
@@ -97,20 +89,19 @@ def test_damaged_and_foreign_folders_are_told_and_hide_nothing(kept_run, toy_plu
     assert "summary" in toy["problem"]
 
 
-def test_the_main_metric_is_over_repeats_their_mean(kept_run, toy_plugin, shown):
-    scored(kept_run)
-    manifest = kept_run.manifest()
+def test_the_main_metric_is_over_repeats_their_mean(scored_run, shown):
+    manifest = scored_run.manifest()
     entries = {"toy": manifest.tasks["toy"], "toy@2": manifest.tasks["toy"]}
-    kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=entries))
-    summary: Any = json.loads(kept_run.summary("toy").read_text())
+    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=entries))
+    summary: Any = json.loads(scored_run.summary("toy").read_text())
     metric = summary["metrics"]["many"]
     for name, repeat, value in (("toy", 1, 2.0), ("toy@2", 2, 5.0)):
-        kept_run.task(name).mkdir(exist_ok=True)
+        scored_run.task(name).mkdir(exist_ok=True)
         metrics = {"first": metric, "many": metric | {"value": value}}
         changed = summary | {
             "task": name, "repeat": repeat, "metrics": metrics, "main": ["many"]
         }  # fmt: skip
-        write_sealed(kept_run.summary(name), changed)
+        write_sealed(scored_run.summary(name), changed)
     assert "  toy  many ↑ 3.500, mean of 2 repeats, 4 missing\n" in shown()
     [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
     assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)

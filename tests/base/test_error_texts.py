@@ -178,10 +178,6 @@ this folder or file already exists
 expected: a folder that does not exist: nothing is overwritten
 to do: choose another name, or another folder with --into\
 """)),
-    "compare RUN --oracle none.json": (2, UsageError, "--oracle", "interests", snapshot("""\
-no benchmark of these runs has an oracle
-expected: runs of a benchmark whose scores depend on a set of runs\
-""")),
     "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": (
         2, UsageError, "role judge", "panel:lexical",
         snapshot("""\

@@ -134,13 +134,9 @@ expected: --out FILE with the name of a new file\
 }  # fmt: skip
 
 MISSPELT = {
-    "doctr": (UsageError, "doctor", snapshot("no command 'doctr'")),
     "analyse perrec-size none": (UnknownName, "perrec-sizes",
         snapshot("no plugin offers the analysis 'perrec-size'")),
-    "data descrbe": (UnknownName, "describe", snapshot("no plugin offers the tool 'descrbe'")),
     "plugins interest": (UnknownName, "interests", snapshot("there is no plugin 'interest'")),
-    "models opnai": (UnknownName, "openai", snapshot("no plugin offers the kind of model 'opnai'")),
-    "judges lexicl": (UnknownName, "lexical", snapshot("no plugin offers the judge 'lexicl'")),
     "prompts nmae.candidate": (UnknownName, "name.candidate",
         snapshot("no prompt matches 'nmae.candidate'")),
     "validate intrests": (TaskError, "interests",

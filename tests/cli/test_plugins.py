@@ -63,23 +63,6 @@ def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, printed,
     assert printed("validate", "tea").out.startswith("tea: ok (")
 
 
-def test_one_plugin_is_shown_with_all_that_it_registered(films, printed):
-    assert printed("plugins", "films").out.splitlines() == [
-        "plugin:",
-        "  films  film-plugin 1.0, films",
-        "hooks:",
-        "  register_models",
-        "  register_respondents",
-        "models:",
-        "  reel  A model of film.",
-        "respondents:",
-        "  films/name.candidate  default, version 1",
-        "problems:",
-        "  plugin 'films' of film-plugin implements 'on_run_ends', which is no hook: "
-        "did you mean 'on_run_end'?",
-    ]
-
-
 def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
     said = printed("plugins", "torn-plugin").out
     assert "could not be loaded:\n  Traceback (most recent call last):" in said

@@ -131,16 +131,6 @@ def test_every_setting_has_an_option():
     )
 
 
-def test_the_usual_settings_are_those_that_the_help_tells():
-    assert settings() == RunSettings(
-        tasks=("interests",),
-        model="baseline",
-        seed=0,
-        output_path=Path("runs"),
-        patience=Patience(attempts=8, attempt_timeout=600.0, total_timeout=3600.0),
-    )
-
-
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -207,15 +197,6 @@ def test_a_count_below_one_is_refused(name, value, printed):
     said = printed(*LEAST, *needed, f"--{name}", value, code=2).err
     assert f"--{name} must be at least 1" in said
     assert f"found:    {value}" in said
-
-
-@pytest.mark.parametrize("name", OF_RAY)
-def test_what_a_cluster_needs_is_refused_without_one(name, printed):
-    words, value = OPTIONS[name]
-    said = printed(*LEAST, f"--{name}", *words, code=2).err
-    assert f"--{name} needs --executor ray" in said
-    assert f"found:    {value}, with --executor local" in said
-    assert f"to do:    give --executor ray, or leave --{name} out" in said
 
 
 def test_executors_and_places_that_there_are_not_are_refused(printed):

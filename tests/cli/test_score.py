@@ -1,4 +1,3 @@
-import json
 import os
 
 from harness.cli.score import score
@@ -23,14 +22,6 @@ def test_finished_tasks_are_scored_and_unfinished_ones_named(kept_run, toy_plugi
     assert (summary.metrics["many"].value, summary.metrics["many"].n) == (2.0, 1)
     assert summary.metrics["many"].missing == {"ValueError": 1, "no_json": 1}
     assert not kept_run.summary("later").exists()
-
-
-def test_json_holds_summaries_and_errors(kept_run, toy_plugin, capsys):
-    assert scored(str(kept_run.path), "--json") == 1
-    [run] = json.loads(capsys.readouterr().out)["runs"]
-    assert run["run"] == str(kept_run.path)
-    assert [each["task"] for each in run["summaries"]] == ["toy"]
-    assert len(run["errors"]) == 1
 
 
 def test_a_run_that_is_not_there_is_told_with_the_newest_and_keeps_no_other_from_its_scores(

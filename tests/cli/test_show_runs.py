@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.runs import write_sealed
 
 from harness.base.errors import DataError, UsageError
 from harness.runs.manifest import Manifest, Session
@@ -89,24 +88,6 @@ def test_damaged_and_foreign_folders_are_told_and_hide_nothing(scored_run, shown
     assert "summary" in toy["problem"]
 
 
-def test_the_main_metric_is_over_repeats_their_mean(scored_run, shown):
-    manifest = scored_run.manifest()
-    entries = {"toy": manifest.tasks["toy"], "toy@2": manifest.tasks["toy"]}
-    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=entries))
-    summary: Any = json.loads(scored_run.summary("toy").read_text())
-    metric = summary["metrics"]["many"]
-    for name, repeat, value in (("toy", 1, 2.0), ("toy@2", 2, 5.0)):
-        scored_run.task(name).mkdir(exist_ok=True)
-        metrics = {"first": metric, "many": metric | {"value": value}}
-        changed = summary | {
-            "task": name, "repeat": repeat, "metrics": metrics, "main": ["many"]
-        }  # fmt: skip
-        write_sealed(scored_run.summary(name), changed)
-    assert "  toy  many ↑ 3.500, mean of 2 repeats, 4 missing\n" in shown()
-    [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
-    assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
-
-
 def test_where_runs_are_is_what_the_command_says_or_the_settings(
     kept_run, toy_plugin, tmp_path, shown
 ):
@@ -145,20 +126,3 @@ def test_a_folder_that_may_not_be_read_is_told(kept_run, monkeypatch, shown):
     with pytest.raises(DataError, match="the folder of runs cannot be read") as caught:
         shown()
     assert (caught.value.where, caught.value.found) == ("runs", "Permission denied")
-
-
-def test_a_run_that_may_not_be_looked_into_costs_only_itself(
-    kept_run, toy_plugin, monkeypatch, shown
-):
-    (kept_run.path.parent / "theirs").mkdir()
-    look = Path.is_dir
-
-    def is_dir(path):
-        if path.name == "theirs":
-            raise PermissionError(13, "Permission denied", str(path))
-        return look(path)
-
-    monkeypatch.setattr(Path, "is_dir", is_dir)
-    out = shown()
-    assert "1 run;" in out
-    assert "cannot be read: runs/theirs: Permission denied\n" in out

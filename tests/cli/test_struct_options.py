@@ -1,6 +1,5 @@
 """The fields of a struct as options of a command, and what is said of values that do not fit."""
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -123,29 +122,6 @@ def test_the_help_says_what_a_field_is_and_its_default():
     assert "--kinds a|b may be given again; default: a" in words
     assert "--out FILE" in words
     assert "--no_folded keep case apart" in words
-
-
-class Size(Enum):
-    SMALL = "small"
-    LARGE = "large"
-
-
-class Sized(msgspec.Struct, frozen=True, kw_only=True):
-    size: Size = Size.SMALL
-    sizes: tuple[Size, ...] = (Size.LARGE,)
-
-
-def test_an_enum_is_given_and_told_by_its_values():
-    assert read(Sized, "--size", "large", "--sizes", "small") == Sized(
-        size=Size.LARGE, sizes=(Size.SMALL,)
-    )
-    assert refused(Sized, "--size", "larg") == (
-        "the value of --size is not valid\n  found:    larg\n"
-        "  expected: one of small, large\n  to do:    did you mean 'large'?"
-    )
-    words = help_of(Sized)
-    assert "--size small|large default: small" in words
-    assert "--sizes small|large may be given again; default: large" in words
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,6 @@ class Parrot(Model):
         return Reply(text=request)
 
 
-async def test_a_model_says_who_it_is_and_answers_and_has_a_default_for_the_rest():
-    model = Parrot()
-    await model.open()
-    model.require()
-    assert (model.concurrency, model.occupies, model.takes_batches) == (64, None, False)
-    assert (model.server_command(), model.report(), await model.check()) == (None, {}, ())
-    await model.close()
-
-
 def test_a_line_is_shown_to_the_user_of_the_run_alone(tmp_path):
     shown = []
     model, other = Parrot(), Parrot()

@@ -290,6 +290,13 @@ def test_a_log_axis_of_any_length_has_plain_numbers_only(which, ends, numbers):
     assert all(set(text) <= set("0123456789.,") for text in written)
 
 
+def test_numbers_stand_at_the_ticks_that_are_given_alone():
+    sizes = Axis(label="users", low=1.8, high=4.2, ticks=(2, 3, 4))
+    line = Line(label="a", x=(2, 3, 4), y=(10, 20, 30))
+    written = texts(figure_bytes(figure(line, x=sizes, y=Axis(label="", ticks=(15,)))))
+    assert [text for text in written if text[:1].isdigit()] == ["2", "3", "4", "15"]
+
+
 def test_of_very_many_names_some_are_written():
     names = tuple(f"n{number}" for number in range(325))
     axes = axes_with(figure(Bars(label="a", names=names, values=(1.0,) * 325)))

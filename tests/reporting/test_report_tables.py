@@ -15,11 +15,6 @@ def only(**sheet):
     return Report(sheets=(Sheet(title="T", **sheet),))
 
 
-def test_each_column_may_have_its_own_digits():
-    sheet = only(columns=("a", "F1", "p"), rows=(("x", 12.345, 0.0123),), digits=(0, 1, 3))
-    assert printed(sheet)[-1] == "x  12.3  0.012"
-
-
 @pytest.mark.parametrize(
     ("cell", "digits", "shown"),
     [
@@ -86,22 +81,6 @@ def test_long_texts_are_wrapped_before_names_and_numbers_are():
     ]
     sheet = only(columns=("name", "said"), rows=(("abcdefghijkl", "aa bb cc dd ee ff"),))
     assert printed(sheet, width=24)[3:] == ["abcdefghijkl  aa bb cc", "              dd ee ff"]
-
-
-def test_heads_of_numbers_are_all_broken_alike_before_names_are():
-    columns = ("model", "easy point", "medium point", "avg. of 2")
-    sheet = only(columns=columns, rows=(("a model, without profile", 0.5, -0.1, 0.2),))
-    assert printed(sheet, width=62)[1:] == [
-        "model                     easy point  medium point  avg. of 2",
-        "─────────────────────────────────────────────────────────────",
-        "a model, without profile         0.5          -0.1        0.2",
-    ]
-    assert printed(sheet, width=60)[1:] == [
-        "                           easy  medium  avg.",
-        "model                     point   point  of 2",
-        "─────────────────────────────────────────────",
-        "a model, without profile    0.5    -0.1   0.2",
-    ]
 
 
 def test_what_cannot_be_shown_is_no_sheet():

@@ -210,20 +210,6 @@ def test_a_group_stands_for_its_tasks_where_they_do_not_fit_a_screen():
     assert "perrec (mean of 9)" in printed(*many(["perrec_0"], 6), means=means)[1]
 
 
-def test_why_a_run_has_no_value_is_wrapped_and_not_cut_on_its_first_line():
-    why = "43 of 60 units have one, less than the required 85%; over those few it is 0.116"
-    runs = [a_run(BASE, metric(None, n=3, undefined=why)), a_run(NEXT, metric(0.5), metric(0.5))]
-    lines = printed(a_comparison("perrec_easy_pointwise", runs))
-    assert lines[-3:-1] == [
-        "perrec_easy_pointwise has no ptc of step-1000: 43 of 60 units have one, less",
-        "than the required 85%; over those few it is 0.116",
-    ]
-    runs[0] = a_run(BASE, metric(None, n=3, undefined="because " * 40))
-    lines = printed(a_comparison("t", runs))
-    assert lines[-2].endswith(" because …")
-    assert [line.startswith("t has no ptc") for line in lines[-4:-1]] == [False, True, False]
-
-
 def test_a_repeated_task_counts_once_in_its_group():
     repeated = ("perrec_0", "perrec_1", "perrec_0@2", "perrec_1@2")
     found = (

@@ -70,18 +70,6 @@ def test_a_task_is_a_line_of_its_main_metric_with_direction_interval_n_and_missi
     ]
 
 
-def test_names_that_would_look_the_same_are_not_cut():
-    ways = ("pointwise", "listwise")
-    names = [f"perrec_of_all_the_people_{way}_with_a_profile_of_them" for way in ways]
-    lines = printed(*map(task, names))
-    assert max(map(len, lines)) <= 80
-    assert "".join(line[:40].split("  ")[0] for line in lines[3:-1]) == "".join(names)
-    other = [f"{way}_{names[0]}" for way in ways]
-    assert [line.split()[0][:9] for line in printed(*map(task, other))[3:-1]] == [
-        "pointwise", "listwise_",
-    ]  # fmt: skip
-
-
 def test_missing_parts_are_named_with_the_causes_of_whole_units():
     parts = make_metric(0.5, n=40, missing_share=0.06)
     whole = make_metric(0.5, n=30, missing={"no_json": 10})

@@ -206,12 +206,3 @@ def test_a_made_name_must_be_one(catalogue):
         found.select(["film_0.5"])
     assert (caught.value.where, caught.value.found) == ("grid.yaml:1:7", '"film_0.5"')
     assert names(found, "film_1") == ["film_1"]
-
-
-def test_two_matrices_of_one_name_cost_that_name_alone(catalogue):
-    found = catalogue(
-        one="task: film_{window}\nextends: base\nmatrix: {window: [1, 2]}",
-        two="task: film_{window}\nextends: base\nmatrix: {window: [2, 3]}",
-    )
-    assert found.names == ("base", "film_1", "film_3")
-    assert len(found.problems) == 1

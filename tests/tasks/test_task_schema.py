@@ -74,25 +74,6 @@ def test_every_key_says_what_it_means():
         assert str(error.expected).endswith(")"), name
 
 
-def test_an_unknown_key_is_told_with_its_place_and_the_nearest():
-    (error,) = errors(
-        """
-        task: a
-        extends: b
-        data:
-          tables:
-            seen:
-              columns:
-                id: {aliasses: [x]}
-        """
-    )
-    assert str(error) == (
-        "a.yaml:7:14: unknown key 'aliasses' in `data.tables.seen.columns.id`\n"
-        "  expected: one of type, required, aliases, called, one_of, values\n"
-        "  to do:    did you mean 'aliases'?"
-    )
-
-
 def test_all_errors_are_told_in_the_order_of_their_lines():
     found = errors("task: a b\nextends: b\nversion: x\nnope: 1\nmetrics: []\ninterval: {drows: 1}")
     assert [error.where for error in found] == [

@@ -138,15 +138,12 @@ def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
     assert "m-1    toy        1" in said.out
 
 
-def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, printed):
+def test_tasks_that_cannot_be_used_are_an_error_that_names_what_there_was(kept_run, printed):
     err = printed("analyse", "toy-long", str(kept_run.path), code=1).err
     assert "the runs have no task that 'toy-long'" in err
     assert "found:    unusable tasks: toy, later" in err
     assert "expected: runs with a finished task of the benchmark 'toybench'" in err
-
-
-def test_a_task_that_no_run_has_is_named_with_those_there_are(scored_run, printed):
-    err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toi", code=2).err
+    err = printed("analyse", "toy-long", str(kept_run.path), "--task", "toi", code=2).err
     assert "toy, later" in err
     assert "did you mean 'toy'?" in err
 

@@ -65,9 +65,6 @@ def test_a_page_for_each_set_of_runs_and_one_over_all(runs, capsys):
         assert f"{one['common']['value']:.3f}" in cells
     linked = [about["href"] for name, about in index.elements if name == "a"]
     assert {link for link in linked if link[:1] != "#"} <= {page.name for page in pages}
-
-
-def test_runs_are_chosen_by_their_tags(runs):
     assert main(["leaderboard", "runs", "-o", "site", "--tag", "model=three"]) == 0
     index = json.loads(Path("site/index.json").read_text())
     assert [page["ranks"] for page in index["pages"]] == [{"three": [1, 1]}]

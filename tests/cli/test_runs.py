@@ -65,9 +65,12 @@ def test_an_ambiguous_name_lists_the_runs(three, named):
     assert [line.strip() for line in str(caught.value.found).split("\n")] == listed[named]
 
 
-def test_a_folder_of_that_name_that_is_no_run_hides_no_run(three):
+def test_a_label_goes_before_a_folder_that_is_no_run_and_a_misspelt_one_is_answered(three):
     Path("step-1000").mkdir()
     assert open_run("step-1000")[0].path == Path("runs", A)
+    with pytest.raises(DataError, match="this run does not exist") as caught:
+        open_run("setp-1000")
+    assert caught.value.hint == "did you mean 'step-1000'?"
 
 
 def test_tags_select_among_the_runs(three):
@@ -86,12 +89,6 @@ def test_tags_select_among_the_runs(three):
     with pytest.raises(DataError, match="no run has these tags") as caught:
         named_runs((), week)
     assert caught.value.expected == "runs that were given a --tag"
-
-
-def test_a_misspelt_label_is_answered_with_the_nearest(three):
-    with pytest.raises(DataError, match="this run does not exist") as caught:
-        open_run("setp-1000")
-    assert caught.value.hint == "did you mean 'step-1000'?"
 
 
 def test_runs_lists_what_show_lists_and_tags_choose(three, printed):

@@ -202,6 +202,8 @@ def test_a_name_stands_for_its_model_wherever_a_spec_may_stand(settings):
         "judge": f"openai:base_url={base},model=big",
         "asker": f"llm:openai:base_url={base},model=other",
     }
+    settings.write(NAMED, user='[models.local]\nkind = "baseline"\nrespondent = "x"\n')
+    assert settings.asked("--model", "local", "--tasks", "t").model == "openai"
 
 
 def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings):
@@ -215,11 +217,6 @@ def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings)
     changed = ("--model", "local", "--model_args", "revision=b", "--tasks", "t")
     assert settings.asked(*changed).name is None
     assert settings.asked(*changed, "--name", "mine").name == "mine"
-
-
-def test_the_folder_s_model_of_a_name_replaces_the_user_s(settings):
-    settings.write(NAMED, user='[models.local]\nkind = "baseline"\nrespondent = "x"\n')
-    assert settings.asked("--model", "local", "--tasks", "t").model == "openai"
 
 
 def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings):

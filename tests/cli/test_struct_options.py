@@ -62,24 +62,15 @@ def refused(kind, *arguments):
     return str(caught.value)
 
 
-def test_numbers_are_read_as_people_write_them():
-    given = read(Options, "--share", ".5", "--above", "1.", "--above=-.5", "--above", "1e3")
-    assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])
-
-
-def test_a_name_with_dashes_of_its_own_is_met_as_well():
-    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
-
-
-def test_texts_become_what_the_fields_are():
+def test_words_become_what_the_fields_are():
     given = read(Options, "--from", "5", "--share", "0.25", "--by", "model", "--out", "a/b.csv")
     assert given == Options(source="5", share=0.25, by="model", out=Path("a/b.csv"))
-
-
-def test_lists_are_given_by_repetition_and_bools_as_flags():
+    given = read(Options, "--share", ".5", "--above", "1.", "--above=-.5", "--above", "1e3")
+    assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])
     given = read(Options, "--above", "1", "--above", "2.5", "--kinds", "b", "--kinds", "a",
                  "--published", "--no-folded")  # fmt: skip
     assert given == Options(above=[1.0, 2.5], kinds=("b", "a"), published=True, folded=False)
+    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
 
 
 WHOLE = "a whole number, at least 1"

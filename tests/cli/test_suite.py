@@ -420,6 +420,9 @@ def test_options_that_cannot_be_used(refused):
     taken = known.removeprefix("expected: ").split(", ")
     assert {"data", "set", "max_calls"} <= {*taken}
     assert not {"model", "models", "model_args", "tasks", "judge", "seed", "limit"} & {*taken}
+    found = "8, with --executor local"
+    said = refused(OPTIONS + "{workers: 8}", "3:26", found, kind=UsageError)
+    assert said.startswith("--workers needs --executor ray")
     secret = OPTIONS + "{gen_kwargs: {api_key: abcdefghijkl}}"
     said = refused(secret, "4:11", "api_key = [redacted]", kind=UsageError)
     assert said.startswith("the settings contain a key, token or password")

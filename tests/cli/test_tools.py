@@ -71,21 +71,15 @@ def test_a_tool_is_used_with_its_options(printed):
     ]
 
 
-def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it(printed):
+def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it_and_else_its_plugin_failed(printed):
     assert printed("data", "count", "--from", "nowhere", code=1).err == (
         "harness: there is no such file\n  found:    nowhere\n"
     )
-
-
-def test_a_package_of_the_extra_that_is_absent_is_named_with_the_extra(printed):
     assert printed("data", "count", "--from", "unlearned", code=1).err == (
         "harness: plugin 'counting' of counting: 'count' failed\n"
         "  found:    No module named 'sklearn.cluster'\n"
         "  to do:    pip install 'user-understanding-harness[analysis]'\n"
     )
-
-
-def test_a_tool_that_cannot_be_made_is_its_plugins_failure(printed):
     err = printed("data", "gone", code=1).err
     assert "plugin 'counting' of counting: 'gone' could not be created" in err
     assert "ZeroDivisionError" in err

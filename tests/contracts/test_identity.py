@@ -44,13 +44,10 @@ def test_what_is_told_apart(one, other):
     assert not other.may_be(one)
 
 
-def test_the_scope_does_not_tell_weights_apart():
+def test_pinned_weights_are_the_same_in_every_run_and_scope():
     here = Identity(kind="openai", name="m", details={"revision": "a"}, scope="run")
     everywhere = Identity(kind="openai", name="m", details={"revision": "a"})
     assert here.may_be(everywhere)
-
-
-def test_the_key_of_pinned_weights_is_the_same_in_every_run():
     pinned = identity(revision="a")
     assert pinned.key("monday") == pinned.key("tuesday")
     assert pinned.key("monday") == {"kind": "openai", "name": "m", "details": {"revision": "a"}}

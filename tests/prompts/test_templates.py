@@ -255,7 +255,7 @@ def digests(root):
     return Templates([root]).digests("quiz")
 
 
-def test_the_digest_covers_the_file_and_all_that_it_includes(tmp_path):
+def test_the_digest_covers_the_file_and_all_that_it_includes_wherever_they_lie(tmp_path):
     folder(
         tmp_path,
         ask__candidate='{% extends "quiz/_base.j2" %}',
@@ -270,9 +270,6 @@ def test_the_digest_covers_the_file_and_all_that_it_includes(tmp_path):
     after = digests(tmp_path)
     assert after["ask.candidate"] != before["ask.candidate"]
     assert after["other.judge"] == before["other.judge"]
-
-
-def test_the_digest_does_not_depend_on_the_place_of_the_folder(tmp_path):
     first = folder(tmp_path / "first", ask__candidate="x")
     second = folder(tmp_path / "second", ask__candidate="x")
     assert digests(first) == digests(second)

@@ -38,7 +38,7 @@ def plugins_of(site, **modules):
     return site.plugins()
 
 
-def test_a_benchmark_is_made_at_first_use_and_kept(films):
+def test_a_benchmark_is_made_at_first_use_and_kept_and_has_its_package_s_folder(films):
     plugins = films.plugins()
     made = sys.modules["films.plugin"].made
     assert made == []
@@ -46,9 +46,6 @@ def test_a_benchmark_is_made_at_first_use_and_kept(films):
     assert plugins.benchmark("films").name == "films"
     assert plugins.benchmark("films") is plugins.benchmark("films")
     assert made == [1]
-
-
-def test_the_folder_of_a_benchmark_is_that_of_its_package(films):
     assert films.plugins().package_of("films") == films.folder / "films"
 
 

@@ -52,17 +52,12 @@ def test_every_way_to_choose(catalogue, spec, chosen):
     assert names(catalogue(**FOUR), spec) == chosen
 
 
-def test_the_order_is_that_of_the_first_mention(catalogue):
-    assert names(catalogue(**FOUR), "books", "film_*", "short.yaml", "all") == [
-        "books",
-        "film_long",
-        "film_short",
-    ]
-
-
-def test_groups_come_with_the_groups_inside_them(catalogue):
-    selection = catalogue(**FOUR).select(["all", "some"])
-    assert [(group.name, group.members) for group in selection.groups] == [
+def test_the_order_is_that_of_the_first_mention_and_groups_come_with_those_inside(catalogue):
+    found = catalogue(**FOUR)
+    assert names(found, "books", "film_*", "short.yaml", "all") == [
+        "books", "film_long", "film_short",
+    ]  # fmt: skip
+    assert [(group.name, group.members) for group in found.select(["all", "some"]).groups] == [
         ("all", ("film_long", "some")),
         ("some", ("books", "film_short")),
     ]

@@ -49,22 +49,19 @@ def options(tasks, changes):
     return [task.options for task in apply_changes(tasks, changes)]
 
 
-def test_a_change_is_made_in_every_task_that_has_its_path(tasks):
+def test_a_change_is_made_in_every_task_that_has_its_path_and_later_ones_win(tasks):
     one, two = options(tasks, {"window": 1, "only_one": 2})
     assert (one["window"], one["only_one"]) == (1, 2)
     assert two == {"window": 1}
     assert tasks[0].options["window"] == 20
+    one, two = options(tasks, {"window": 1, "one.window": 2})
+    assert (one["window"], two["window"]) == (2, 1)
 
 
 @pytest.mark.parametrize("path", ["two.window", "books.window", "two.options.window"])
 def test_a_path_may_begin_with_a_task_or_a_benchmark(tasks, path):
     one, two = options(tasks, {path: 1})
     assert (one["window"], two["window"]) == (20, 1)
-
-
-def test_later_changes_win(tasks):
-    one, two = options(tasks, {"window": 1, "one.window": 2})
-    assert (one["window"], two["window"]) == (2, 1)
 
 
 def test_a_path_reaches_into_every_part(tasks):

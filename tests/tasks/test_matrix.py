@@ -39,13 +39,10 @@ def names(catalogue, *specs):
     return [task.name for task in catalogue.select(specs).tasks]
 
 
-def test_every_combination_is_a_task_in_the_order_written():
+def test_every_combination_is_a_task_with_its_own_options_and_texts():
     assert [one.name for one in made(GRID)] == [
         "film_5_near", "film_5_far", "film_5_any", "film_10_near", "film_10_far", "film_10_any",
     ]  # fmt: skip
-
-
-def test_options_and_texts_are_those_of_the_combination():
     one = made(GRID)[4]
     assert one.values == {
         "task": "film_10_far",
@@ -56,6 +53,8 @@ def test_options_and_texts_are_those_of_the_combination():
         "data": {"tables": {"seen": {"files": ["far/*.csv"]}}},
     }
     assert one.pattern == "film_{window}_{by}"
+    one, other, *_ = made(GRID.replace('["{by}/*.csv"]', "[a.csv]"))
+    assert one.values["data"] is other.values["data"]
 
 
 def test_keys_are_left_as_they_are_and_values_keep_their_types():
@@ -63,11 +62,6 @@ def test_keys_are_left_as_they_are_and_values_keep_their_types():
     assert one.values == {
         "task": "a_true", "roles": {"{b}": {"default": "true"}}, "options": {"b": True},
     }  # fmt: skip
-
-
-def test_what_is_the_same_in_all_is_shared():
-    one, other, *_ = made(GRID.replace('["{by}/*.csv"]', "[a.csv]"))
-    assert one.values["data"] is other.values["data"]
 
 
 def test_a_file_without_a_matrix_is_one_task_with_its_braces_as_they_stand():

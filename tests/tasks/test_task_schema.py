@@ -51,12 +51,9 @@ def errors(text):
     return document_errors(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
 
 
-def test_a_file_with_every_key_is_valid():
+def test_a_file_has_the_keys_of_a_task_and_with_all_of_them_is_valid():
     assert errors(WHOLE) == []
     assert errors("group: g\ntasks: [a, b.yaml]\ndescription: d\ntags: [t]") == []
-
-
-def test_a_file_has_the_keys_of_a_task():
     own = {"task", "extends", "abstract", "matrix"}
     kept = set(Task.__struct_fields__) - {"name", "file", "bases"}
     assert set(TaskFile.__annotations__) - own == kept

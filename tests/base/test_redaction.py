@@ -120,11 +120,8 @@ def test_every_form_in_which_servers_repeat_a_secret(text, left):
     assert without_echoes(text, ["s3cret+value/1"]) == left
 
 
-def test_words_are_no_secrets_that_servers_repeat():
+def test_words_are_no_secrets_and_what_a_model_said_loses_whole_ones_only():
     assert without_echoes("a test of hunter2", ["test", "", "hunter2"]) == "a test of ***"
-
-
-def test_what_a_model_said_loses_whole_secrets_only():
     said = r'{"text": "understanding people; understanding-of-\u0070eople"}'
     left = '{"text": "understanding people; ***"}'
     assert without_echoes(said, ["understanding-of-people"], whole=True) == left

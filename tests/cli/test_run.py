@@ -121,11 +121,8 @@ def test_an_option_reaches_its_setting_and_no_other(name):
     assert {each: getattr(changed, each) for each in others} == others
 
 
-def test_every_option_is_a_setting_or_only_shows_something():
+def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has_one():
     assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | {SOURCES}
-
-
-def test_every_setting_has_an_option():
     assert {FIELDS.get(name, name) for name in OPTIONS} | {SOURCES} == set(
         RunSettings.__struct_fields__
     )

@@ -272,10 +272,12 @@ def test_a_variable_that_means_nothing_is_named(settings, capsys, monkeypatch, v
     assert "HARNESS_SEED: the setting 'seed' is not valid" in error and said in error
 
 
-def test_a_file_of_prices_that_is_not_there_is_reported_with_who_named_it(settings, capsys):
+def test_a_file_that_cannot_be_read_is_named_with_who_named_it(settings, capsys):
     settings.write('prices = "gone.toml"')
     said = refused(capsys, "--model", "baseline", "--tasks", "interests")
     assert said.startswith("harness: harness.toml:1 (gone.toml): --prices: the file cannot be read")
+    (settings.folder / "harness.toml").write_bytes(b"model = '\xff'")
+    assert "harness.toml: the settings file cannot be read" in refused(capsys, "--tasks", "t")
 
 
 def test_a_misspelt_variable_is_reported_and_those_of_others_are_not(settings, capsys, monkeypatch):
@@ -286,11 +288,6 @@ def test_a_misspelt_variable_is_reported_and_those_of_others_are_not(settings, c
         "harness: HARNESS_CONCURENCY is set, but nothing reads it: "
         "did you mean HARNESS_CONCURRENCY?\n"
     )
-
-
-def test_a_file_that_cannot_be_read_is_named(settings, capsys):
-    (settings.folder / "harness.toml").write_bytes(b"model = '\xff'")
-    assert "harness.toml: the settings file cannot be read" in refused(capsys, "--tasks", "t")
 
 
 def test_what_no_option_said_is_told_before_a_run(settings, printed, monkeypatch):

@@ -42,7 +42,7 @@ def test_failures_one_a_line_without_control_characters(kept_run, shown):
     assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
 
 
-def test_one_sample_whole(kept_run, shown):
+def test_one_sample_whole_and_a_failed_one_with_why(kept_run, shown):
     out = shown(str(kept_run.path), "--sample", "ann/1", "--task", "toy")
     assert "toy / name / ann/1  (user ann)" in out
     for part in (
@@ -57,6 +57,9 @@ def test_one_sample_whole(kept_run, shown):
         assert part in out
     assert printable(out)
     assert "bob" not in out
+    out = shown(str(kept_run.path), "--sample", "cid")
+    assert "failed: ValueError" in out
+    assert "    Traceback (most recent call last):\n      File x\n" in out
 
 
 def test_a_user_is_shown_through_all_tasks_and_stages(kept_run, shown):
@@ -87,9 +90,3 @@ def test_long_items_and_prompts_of_many_records_are_cut_in_the_middle(kept_run, 
     assert out.count("    line 10\n") == 11  # in the answers
     one = shown(str(kept_run.path), "--sample", "ann/3", "--task", "later")
     assert "left out" not in one
-
-
-def test_a_failed_sample_shows_why(kept_run, shown):
-    out = shown(str(kept_run.path), "--sample", "cid")
-    assert "failed: ValueError" in out
-    assert "    Traceback (most recent call last):\n      File x\n" in out

@@ -92,16 +92,13 @@ def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_
     assert "expected: a file name that ends in .svg, .png, .pdf" in err
 
 
-def test_a_plugin_may_have_a_command_of_its_own(printed):
+def test_a_plugin_may_have_a_command_of_its_own_whose_tools_are_no_others(printed):
     assert printed("words").out == "  weigh  Weighs.\n"
     said = printed("words", "weigh", "--json", "--from", "tea", "--words", "tea").out
     assert json.loads(said)["tool"] == "weigh"
     assert json.loads(printed("words", "--json").out) == {
         "words_tools": [{"name": "weigh", "description": "Weighs."}]
     }
-
-
-def test_the_tools_of_one_command_are_none_of_another(printed):
     said = printed("data", "weigh", "--from", "tea", code=2).err
     assert "no plugin offers the tool 'weigh'" in said
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err

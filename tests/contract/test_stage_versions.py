@@ -79,13 +79,10 @@ def test_a_change_in_any_module_that_a_stages_module_imports_changes_its_pin(pin
     assert pinned(**{name: FILES[name] + "\nMORE = 1\n"}) != pinned()
 
 
-def test_what_only_type_checkers_import_changes_no_pin(pinned):
+def test_what_no_run_does_otherwise_changes_no_pin(pinned):
     assert pinned(**{"unrelated.py": "class Unrelated:\n    size = 3\n"}) == pinned()
     imported = FILES["stages.py"].replace("import Unrelated", "import Unrelated as Other")
     assert pinned(**{"stages.py": imported}) == pinned()
-
-
-def test_formatting_comments_docstrings_and_the_folder_change_no_pin(pinned):
     dressed = (
         '"""Words."""\n\ndef first(\n    data,\n):\n    "Says."\n    # why\n    return data[0]\n'
     )

@@ -117,11 +117,8 @@ def test_what_shapes_a_result_changes_the_hash(other):
     assert key(msgspec.structs.replace(TASK, **other)) != key()
 
 
-def test_templates_and_stage_versions_change_the_hash():
+def test_templates_stage_versions_and_defaults_of_options_change_the_hash():
     assert key(templates={"guess.candidate": "cd"}) != key()
     assert key(stages={"guess": 2}) != key()
-
-
-def test_a_default_that_changes_changes_the_hash_of_typed_options():
     assert key(options=Options(rate=1.0)) == key(options=Options(rate=1.0, window=20))
     assert key(options=Options(rate=1.0)) != key(options=Options(rate=1.0, window=21))

@@ -57,14 +57,11 @@ def test_every_combination_is_a_task_with_its_own_options_and_texts():
     assert one.values["data"] is other.values["data"]
 
 
-def test_keys_are_left_as_they_are_and_values_keep_their_types():
+def test_keys_and_files_without_a_matrix_are_left_as_they_are_and_values_keep_their_types():
     (one, _) = made("task: a_{b}\nmatrix: {b: [true, 0.5]}\nroles: {'{b}': {default: '{b}'}}")
     assert one.values == {
         "task": "a_true", "roles": {"{b}": {"default": "true"}}, "options": {"b": True},
     }  # fmt: skip
-
-
-def test_a_file_without_a_matrix_is_one_task_with_its_braces_as_they_stand():
     document = load_text("task: a_{b}\noptions: {say: '{b}'}", file=Path("a.yaml"))
     (found,) = expand(document)
     assert found.values == {"task": "a_{b}", "options": {"say": "{b}"}}

@@ -48,7 +48,6 @@ def test_a_name_that_cannot_be_one_is_refused_with_one_that_can(name, hint):
     [
         ("interests", "a benchmark of plugin 'interests'"),
         ("interests-short", "a task, "),
-        ("interests-all", "a group, "),
         ("harness-models", "a package, "),
         ("models", "a plugin of user-understanding-harness"),
         ("user-understanding-harness", "the distribution user-understanding-harness "),

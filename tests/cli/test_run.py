@@ -134,7 +134,6 @@ def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has
         ([], None),
         (["here/date=2024/rows.csv"], "here/date=2024/rows.csv"),
         (["./date=2024"], "./date=2024"),
-        (["a=one"], {"a": "one"}),
         (["a=one", "b-2=~/x=1"], {"a": "one", "b-2": "~/x=1"}),
         (["a=one", "sample"], {"a": "one", "*": "sample"}),
     ],
@@ -146,11 +145,9 @@ def test_data_are_in_one_place_or_in_a_place_a_task(given, wanted):
 @pytest.mark.parametrize(
     ("model", "args", "kind", "wanted"),
     [
-        ("openai:gpt", "", "openai", {"model": "gpt"}),
         ("openai:org/gpt,revision=1", "", "openai", {"model": "org/gpt", "revision": "1"}),
         ("openai:model=gpt", "base_url=u", "openai", {"model": "gpt", "base_url": "u"}),
         ("openai:gpt", "model=other", "openai", {"model": "other"}),
-        ("openai", "model=a,b", "openai", {"model": "a,b"}),
     ],
 )
 def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):

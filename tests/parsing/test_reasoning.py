@@ -12,13 +12,11 @@ from harness.parsing import split_reasoning
     [
         ("plain", "plain", None),
         ("<think>why</think>\nanswer", "answer", "why"),
-        ("\n<think>\nwhy\n</think>\n\nanswer\n", "answer", "why"),
         ("<think>\n\n</think>\n\nanswer", "answer", None),
         ("why\n</think>\nanswer", "answer", "why"),
         ("<think>never ends", "", "never ends"),
         ("answer\n<think>afterthought", "answer", "afterthought"),
         ("<think>a</think>b</think>answer", "answer", "a\nb"),
-        ("one\n<think>a</think>two</think>answer", "answer", "a\none\ntwo"),
         ("<think>see <think> there</think>answer", "answer", "see <think> there"),
         ("<think>a</think>one\n<think>b</think>two", "one\ntwo", "a\nb"),
         ("<Thinking>why</Thinking>answer", "answer", "why"),

@@ -185,8 +185,6 @@ def test_a_missing_variable_in_an_included_file_is_placed_there(tmp_path):
         ("{% block user %}\n{{ x.y.z }}{% endblock %}", "no attribute 'y'"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ nothing }}", "None"),
-        ("{{ lipsum() }}", "'lipsum'"),
-        ('{% include "../../secret.j2" %}', "outside its folder"),
         ("{% block user %}{{ items.append(1) }}{% endblock %}", "unsafe"),
     ],
 )

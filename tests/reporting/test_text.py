@@ -38,7 +38,6 @@ def test_causes_and_limits():
         (0.0, "0.000"),
         (0.00012, "1.2e-04"),
         (-9.3e-18, "0.000"),
-        (12345.678, "12,345.7"),
         (None, "–"),
     ],
 )
@@ -53,7 +52,6 @@ def test_measured_values(value, shown):
         (1000, "1.0k"),
         (123_456, "123k"),
         (999_960, "1.0M"),
-        (4_500_000, "4.5M"),
     ],
 )
 def test_counts_stay_short(value, shown):
@@ -63,7 +61,6 @@ def test_counts_stay_short(value, shown):
 @pytest.mark.parametrize(
     ("part", "whole", "shown"),
     [
-        (0, 10, "0%"),
         (10, 10, "100%"),
         (1, 100_000, "<1%"),
         (99_999, 100_000, ">99%"),

@@ -97,9 +97,7 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
             "one of string, integer, number, boolean, list, object, any",
         ),
         ("data: {tables: {a: {entries: [b]}}}", "3:30", "a list of 2"),
-        ("data: {tables: {a: {required: no}}}", "3:31", "true or false"),
         ("prompts: {a.b: 3}", "3:16", "text"),
-        ("roles: {judge: {sampling: {top_p: 2}}}", "3:35", "at most 1"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where, expected):

@@ -22,7 +22,7 @@ from harness.pipeline.roles import RoleBinder
 from harness.pipeline.settings import make_settings
 from harness.pipeline.stage_items import check_order
 from harness.scoring.score_run import task_options
-from harness.testing import ScriptedModel, check_plugin, run_tasks
+from harness.testing import ScriptedModel, run_tasks
 
 
 def test_all_that_an_error_can_say():
@@ -124,9 +124,7 @@ REGISTERS = """
 """
 
 
-def test_checks_and_models_of_tests(tmp_path, raised):
-    checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
-    assert checked.splitlines()[0] == snapshot("no check is named 'keys'")
+def test_models_of_tests(tmp_path, raised):
     twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
     run = partial(run_tasks, "interests", **twins, folder=tmp_path)
     assert raised(UsageError, run, found="m, m") == snapshot("""\

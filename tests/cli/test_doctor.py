@@ -13,11 +13,9 @@ from harness.testing.server import FaultyServer
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
+def alone(elsewhere, own_cache, tmp_path, monkeypatch):
     """A folder, a home and a cache of its own, without a hub, keys or settings."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
 
 

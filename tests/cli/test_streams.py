@@ -13,14 +13,10 @@ from builders.commands import run_cli
 
 from harness.cli import main
 
+pytestmark = pytest.mark.usefixtures("elsewhere", "own_cache")
+
 RUN = ["--model", "baseline", "--judge", "lexical", "--tasks", "interests", "--data", "sample"]
 RUN += ["--limit", "2"]
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
 
 
 def by_shell(*arguments, shell="", **variables):

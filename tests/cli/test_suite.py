@@ -16,6 +16,8 @@ from harness.runs.run_folder import RunFolder
 from harness.testing import ScriptedModel
 from harness.testing.scripted import offered
 
+pytestmark = pytest.mark.usefixtures("elsewhere", "own_cache")
+
 ROOT = Path(__file__).parents[2]
 NAMED = '[{"interest": "gardening", "items": [1, 2, 3]}]'
 
@@ -33,11 +35,6 @@ class Engine(ScriptedModel):
 
     async def close(self):
         self.events.append(f"close {self.identity.name}")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, own_cache, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

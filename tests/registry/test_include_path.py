@@ -26,8 +26,7 @@ PEOPLE = "".join(
 
 
 @pytest.fixture
-def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+def mine(tmp_path: Path, own_cache: Path) -> Path:
     deep = tmp_path / "mine" / "deep"
     (deep / "people").mkdir(parents=True)
     (deep / "words").mkdir()

@@ -32,6 +32,7 @@ def tasks(catalogue):
         ("a.b = x=y", ("a.b", "x=y")),
         ("names=[a, b]", ("names", ["a", "b"])),
         ("weights={near: 2}", ("weights", {"near": 2})),
+        ("note=one: two", ("note", "one: two")),
         ("none=", ("none", None)),
     ],
 )

@@ -94,6 +94,7 @@ def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
         ("a:\n  - !local x", "a.yaml:2:5", "!local"),
         ("a: !!set {b}", "a.yaml:1:4", "!!set"),
         ("a: !!int x", "a.yaml:1:4", "x"),
+        ("a: !!bool x", "a.yaml:1:4", "x"),
         ("a: .nan", "a.yaml:1:4", ".nan"),
         ("a: 1e999", "a.yaml:1:4", "1e999"),
     ],

@@ -33,11 +33,16 @@ def test_names_of_other_things(name):
     assert not names_a_secret(name)
 
 
-def test_arguments_at_any_depth():
+def test_arguments_at_any_depth_and_values_of_secret_variables_wherever_they_stand():
     args = {"api_key": "x", "token": None, "headers": {"Authorization": "y"}, "n": 3}
     assert redacted_args(args) == {
         "api_key": "[redacted]", "token": None, "headers": {"Authorization": "[redacted]"}, "n": 3,
     }  # fmt: skip
+    value = {"a": ["x s3cret-value y", 1, None], "s3cret-value": True}
+    assert without_key_material(value, ("s3cret-value",)) == {
+        "a": ["x [redacted] y", 1, None],
+        "[redacted]": True,
+    }
 
 
 @pytest.mark.parametrize(
@@ -72,14 +77,6 @@ def test_a_model_spec_keeps_what_is_no_secret(spec, left):
 )
 def test_key_material_in_texts(text, left):
     assert without_key_material(text, ()) == left
-
-
-def test_values_of_secret_variables_go_wherever_they_stand():
-    value = {"a": ["x s3cret-value y", 1, None], "s3cret-value": True}
-    assert without_key_material(value, ("s3cret-value",)) == {
-        "a": ["x [redacted] y", 1, None],
-        "[redacted]": True,
-    }
 
 
 def test_short_values_and_other_variables_are_left_alone(monkeypatch):

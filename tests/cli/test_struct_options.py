@@ -93,12 +93,9 @@ def test_a_value_that_does_not_fit_is_told_with_its_option(arguments, option, fo
     )
 
 
-def test_an_option_without_default_must_be_given():
+def test_options_that_are_missing_or_contradict_one_another_are_told():
     assert "--human_labels" in refused(Required)
     assert read(Required, "--human-labels", "x") == Required(human_labels="x")
-
-
-def test_options_that_contradict_one_another_are_told_as_the_struct_says_it():
     problem = "these options cannot be combined\n  found:    low is"
     assert refused(Paired, "--low", "3", "--high", "2") == f"{problem} above high"
     assert refused(Paired, "--low=-1") == f"{problem} of the wrong kind"

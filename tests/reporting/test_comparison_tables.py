@@ -84,16 +84,13 @@ f1 ↑    gpt − llama *   +0.110 [-0.020, +0.200]  <0.001     0.001  38
 """)
 
 
-def test_what_has_no_interval_and_no_p_says_why():
+def test_what_cannot_be_told_apart_or_tested_says_so():
     lost = replace(
         DIFFERENCE, interval=None, no_interval="one user", p=None, p_holm=None, no_p="one user"
     )
     lines = printed(replace(COMPARISON, differences=(lost, lost)), width=80)
     assert lines[-4].split()[-5:] == ["*", "+0.110", "–", "–", "38"]
     assert lines[-3:] == ["  f1: no interval: one user", "  f1: no p: one user", ""]
-
-
-def test_what_differs_only_by_rounding_is_no_difference_and_a_run_alone_has_none():
     alone = printed(replace(COMPARISON, runs=(FIRST,), refused=(), differences=()), width=80)
     assert alone[0] == "gist  version 1, 1 run compared, oracle of 1 run and oracle.json"
     assert not any("what all have scored" in line or "difference" in line for line in alone)

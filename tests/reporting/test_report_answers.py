@@ -104,7 +104,7 @@ def test_one_comparison_is_said_with_its_numbers():
     assert verdict(RUNS, lines, several(compared("t", BETTER)))[0] == "new is better than old."
 
 
-def test_a_verdict_without_a_comparison_says_why():
+def test_a_verdict_without_a_comparison_says_why_and_counts_tasks_with_a_main_metric():
     tied = [make_line("t", old=0.5, new=0.5)]
     nothing = Differences(ComparisonDocument(comparisons=()), ("13 runs are too many",))
     assert verdict(RUNS, tied, nothing) == (
@@ -117,6 +117,13 @@ def test_a_verdict_without_a_comparison_says_why():
     assert verdict(RUNS, both, nothing)[1].startswith(
         "By the first metric of each task, the value of old is best on 1 of 2 tasks (u), that "
         "of new on 1 (t), none tied; no"
+    )
+    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.5),
+             replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
+    nothing = Differences(ComparisonDocument(comparisons=()))
+    assert verdict(RUNS, lines, nothing)[1].startswith(
+        "By the first metric of each task, the value of new is best on 1 of 2 tasks (t), that "
+        "of old on 0, 1 tied;"
     )
 
 
@@ -170,13 +177,3 @@ def test_what_n_counts_is_said_where_a_task_is_described():
         units=223
     )
     assert "n of recall: 203 units; data" in asked(units=203)
-
-
-def test_a_verdict_counts_tasks_with_a_main_metric_and_ties_as_such():
-    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.5),
-             replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
-    nothing = Differences(ComparisonDocument(comparisons=()))
-    assert verdict(RUNS, lines, nothing)[1].startswith(
-        "By the first metric of each task, the value of new is best on 1 of 2 tasks (t), that "
-        "of old on 0, 1 tied;"
-    )

@@ -188,16 +188,13 @@ def test_each_of_24_tasks_has_a_line_before_any_table_of_a_group():
     assert lines.index("Table 4") > max(n for n, line in enumerate(lines) if "films_" in line)
 
 
-def test_a_repeated_task_is_one_line_and_says_how_many_repeats_it_has():
+def test_repeats_are_one_line_and_unfinished_tasks_say_so_after_the_others():
     repeats = ("a", "a@2")
     lines = printed(task("a"), task("a@2"), means=[mean("a", *repeats, over="repeats")])
     (of_two,) = [line for line in lines if line.startswith("a ")]
     assert of_two == "a ×2  hits ↑       0.500 [0.375, 0.625]  80        –"
     lines = printed(task("a"), planned=repeats, means=[mean("a", "a", over="repeats")])
     assert lines[3].startswith("a ×1 of 2  hits ↑")
-
-
-def test_tasks_that_are_not_finished_say_so_after_the_others():
     lines = printed(task("b"), planned=["a", "b"])
     assert [line.split()[0] for line in lines[3:5]] == ["b", "a"]
     assert lines[4] == "a                    0 of 2 stages done"

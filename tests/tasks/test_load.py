@@ -44,7 +44,13 @@ def test_a_value_reads_as_it_looks(text, value):
     assert type(read_value(text)) is type(value)
 
 
-def test_every_value_has_its_line_and_column():
+def test_what_a_document_says_has_its_line_and_column():
+    document = loaded("task: one\nmetrics: [a]")
+    assert (document.name, document.is_group) == ("one", False)
+    assert document.has(["metrics", 0])
+    assert not document.has(["metrics", 1])
+    assert not document.has(["metrics", "a"])
+    assert not document.has(["task", 0])
     document = loaded(
         """
         task: one
@@ -60,15 +66,6 @@ def test_every_value_has_its_line_and_column():
     assert document.where(["metrics", 1]) == "a.yaml:5:11"
     assert document.where(["data", "absent", "deeper"], of_key=True) == "a.yaml:2:1"
     assert document.where([]) == "a.yaml:1:1"
-
-
-def test_what_a_document_says():
-    document = loaded("task: one\nmetrics: [a]")
-    assert (document.name, document.is_group) == ("one", False)
-    assert document.has(["metrics", 0])
-    assert not document.has(["metrics", 1])
-    assert not document.has(["metrics", "a"])
-    assert not document.has(["task", 0])
 
 
 def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():

@@ -44,6 +44,7 @@ def test_models_that_are_no_table_complete_nothing_and_keep_the_kinds(tmp_path, 
     [
         ("harness sh", {"show"}),
         ("harness --max-c", {"--max-calls", "--max-cost"}),
+        ("harness --max_c", {"--max_calls", "--max_cost"}),
         ("harness --executor ", {"local", "ray"}),
         ("harness --model lo", {"local"}),
         ("harness judges l", {"lexical", "llm"}),
@@ -84,6 +85,7 @@ def test_the_first_word_is_a_command():
         ("harness --store ca", ["ca"]),
         ("harness --store=ca", ["--store=ca"]),
         ("harness batch read runs/one an", ["an"]),
+        ("harness --data ", [""]),
         ("harness --nothing", []),
     ],
 )

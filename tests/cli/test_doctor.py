@@ -107,6 +107,17 @@ def test_settings_that_cannot_be_used_do_not_end_the_looking(capsys, tmp_path):
     assert found["candidate"][0] == "good"
 
 
+def test_an_argument_that_a_file_gives_is_named_with_its_place(capsys, tmp_path):
+    (tmp_path / "harness.toml").write_text(
+        '\nmodel = "mine"\n[models.mine]\nkind = "openai"\nmodle = "m"\n'
+    )
+    code, found = findings(capsys)
+    assert code == 1
+    state, says = found["candidate"]
+    assert state == "bad"
+    assert says.startswith("harness.toml:3 (--model_args): an openai model has no argument 'modle'")
+
+
 @pytest.mark.parametrize(
     ("arguments", "about", "says"),
     [

@@ -36,6 +36,16 @@ def test_a_run_is_scored_as_if_it_had_been_asked_so_and_stays_as_it_was(tmp_path
     assert summary["not_comparable_because"][-1] == ("scored with min_support 3 → 1")
 
 
+def test_of_one_task_of_several_only_that_task_is_printed(tmp_path, capsys, printed):
+    ran(capsys, tmp_path, "--limit", "2", "--tasks", "interests_all")
+    [run] = tmp_path.iterdir()
+    given = ("score", str(run), "--task", "interests")
+    for more in ((), ("--set", "min_support=1")):
+        shown = printed(*given, *more).out
+        assert "interests  version 1, baseline" in shown
+        assert "not scored" not in shown and "interests_short" not in shown
+
+
 def test_the_newest_run_that_fits_is_taken(tmp_path, capsys):
     ran(capsys, tmp_path, "--limit", "2", "--set", "window=10")
     [narrow] = tmp_path.iterdir()

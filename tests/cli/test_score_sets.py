@@ -282,10 +282,17 @@ def test_a_gate_on_a_task_that_is_left_out_is_refused(tmp_path):
     with pytest.raises(UsageError, match="`--task` leaves t out") as caught:
         compared(*runs, "--task", "s", "--gate", "t.many>-1")
     assert (caught.value.found, caught.value.exit_code) == ("t.many>-1", 2)
-    with pytest.raises(UsageError) as caught:
-        compared(runs[0], "--gate", "t.many>0")
-    assert caught.value.found == "1 run without --against"
     assert compared(*runs, "--task", "s", "--gate", "s.many>-1") == 0
+
+
+def test_one_run_is_counted_as_one(tmp_path):
+    one = a_run(tmp_path, "one", {"ann": [1]})
+    with pytest.raises(UsageError) as caught:
+        compared(one, "--gate", "t.many>0")
+    assert caught.value.found == "1 run without --against"
+    with pytest.raises(UsageError) as caught:
+        compared(one, "--tasks", "t")
+    assert caught.value.found == "1 run and 1 task"
 
 
 def test_what_no_run_has_cannot_be_compared(tmp_path, capsys):

@@ -30,6 +30,8 @@ def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(scored_run,
     assert document["status"] == "running"
     assert [each["task"] for each in document["summaries"]] == ["toy"]
     assert document["unfinished"] == {"later": ["name"]}
+    document = json.loads(shown(str(scored_run.path), "--json", "--task", "later"))
+    assert document["summaries"] == []
 
 
 def test_failures_one_a_line_without_control_characters(kept_run, shown):

@@ -169,6 +169,14 @@ def test_a_task_that_cannot_be_read_is_listed_with_what_is_wrong(books, printed)
     assert "bad.yaml" in said.err
 
 
+def test_the_json_tells_of_the_benchmark_of_a_task_named_in_full(books, printed):
+    file = books.folder / "books_made_up/plugin.py"
+    file.write_text(dedent(BENCHMARK).format(made=TOLD.format(more="paper='X 1'")))
+    assert json.loads(printed("tasks", "books_one", "books_two", "--json").out)["benchmarks"] == [
+        {"name": "books", "description": "Foresee what is read.", "paper": "X 1", "licence": ""}
+    ]
+
+
 def test_only_the_benchmarks_of_tasks_named_in_full_are_made(books, printed):
     file = books.folder / "books_made_up/plugin.py"
     file.write_text(dedent(BENCHMARK).format(made="1 / 0"))

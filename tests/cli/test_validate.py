@@ -95,6 +95,14 @@ def validated(books, capsys):
     return validate
 
 
+def test_each_file_is_checked_once(books, validated):
+    add(books, "all", "group: all\ntasks: [one]")
+    assert validated("all", "one", "task_configs/one.yaml")[1] == [
+        "all: ok (task_configs/all.yaml)",
+        "one: ok (task_configs/one.yaml)",
+    ]
+
+
 def add(folder, name, text):
     (folder / f"task_configs/{name}.yaml").write_text(text)
 

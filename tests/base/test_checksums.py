@@ -21,13 +21,10 @@ def test_every_flipped_bit_of_an_object_is_found(text, form):
         assert damage(whole[:end], form) is not None
 
 
-def test_the_checksum_is_the_last_member_and_covers_what_comes_before():
+def test_the_checksum_is_the_last_member_and_covers_what_comes_before_in_its_object():
     expected = f"{crc32(LINE_TEXT[:-2]):08x}"
     assert json.loads(sealed(LINE_TEXT, LINE)) == {"id": "1", "value": 0.25, "crc32": expected}
     assert list(json.loads(sealed(FILE_TEXT, FILE))) == ["id", "value", "crc32"]
-
-
-def test_an_object_behind_others_is_sealed_alone():
     text = bytearray(b"before" + LINE_TEXT)
     seal(text, LINE, start=len(b"before"))
     assert bytes(text) == b"before" + sealed(LINE_TEXT, LINE)

@@ -14,7 +14,6 @@ from inline_snapshot import snapshot
 import harness
 from harness.base.errors import DataError, HarnessError, PluginError, TaskError, UsageError
 from harness.cli.command import Option
-from harness.cli.scaffold import package_name
 from harness.cli.struct_options import options_of
 from harness.contracts.stage import Stage
 from harness.parsing import JsonReader
@@ -23,7 +22,7 @@ from harness.pipeline.roles import RoleBinder
 from harness.pipeline.settings import make_settings
 from harness.pipeline.stage_items import check_order
 from harness.scoring.score_run import task_options
-from harness.testing import ScriptedModel, check_plugin, run_tasks
+from harness.testing import ScriptedModel, run_tasks
 
 
 def test_all_that_an_error_can_say():
@@ -125,32 +124,7 @@ REGISTERS = """
 """
 
 
-def test_plugins_whose_names_mean_nothing(site, raised):
-    other = 'lambda: SimpleNamespace(name="series")'
-    text = REGISTERS.format(kind="benchmarks", arguments=f'"films", {other}')
-    site.install("film-benchmark", {"films": "films.plugin"}, {"films/plugin.py": text})
-    tool = REGISTERS.format(kind="data_tools", arguments='"peek", str, command="show"')
-    site.install("film-tools", {"tools": "film_tools"}, {"film_tools.py": tool})
-    plugins = site.plugins()
-    where = "plugin 'films' of film-benchmark"
-    assert raised(PluginError, plugins.benchmark, "films", where=where) == snapshot("""\
-the benchmark registered as 'films' has the name 'series'
-expected: the same name in register(…) and Benchmark(name=…)\
-""")
-    (broken,) = plugins.broken
-    where, kind, words = str(broken).split(": ", 2)
-    assert (where, kind) == ("plugin 'tools' of film-tools could not be loaded", "PluginError")
-    assert words == snapshot(
-        "the tool 'peek' cannot belong to a command of the harness itself, 'show'"
-    )
-
-
-def test_checks_and_models_of_tests(tmp_path, raised):
-    checked = raised(UsageError, partial(check_plugin, "interests", checks=["keys"]))
-    assert checked.splitlines()[0] == snapshot("no check is named 'keys'")
-    assert raised(UsageError, package_name, "class").splitlines()[0] == snapshot(
-        "'class' cannot be the name of a package"
-    )
+def test_models_of_tests(tmp_path, raised):
     twins = {"model": ScriptedModel("a", name="m"), "judge": ScriptedModel("b", name="m")}
     run = partial(run_tasks, "interests", **twins, folder=tmp_path)
     assert raised(UsageError, run, found="m, m") == snapshot("""\
@@ -201,10 +175,6 @@ to do: did you mean 'candidate'?\
 this folder or file already exists
 expected: a folder that does not exist: nothing is overwritten
 to do: choose another name, or another folder with --into\
-""")),
-    "compare RUN --oracle none.json": (2, UsageError, "--oracle", "interests", snapshot("""\
-no benchmark of these runs has an oracle
-expected: runs of a benchmark whose scores depend on a set of runs\
 """)),
     "--model baseline --judge panel:lexical+panel:lexical+lexical --tasks interests": (
         2, UsageError, "role judge", "panel:lexical",

@@ -12,7 +12,7 @@ def nothing_handed(monkeypatch):
     monkeypatch.setattr(key_files, "_handed", {})
 
 
-def test_a_text_that_was_handed_over_stands_in_for_a_missing_file(tmp_path):
+def test_a_text_that_was_handed_over_stands_in_for_a_missing_file_and_is_redacted(tmp_path):
     named = str(tmp_path / "key")
     with pytest.raises(FileNotFoundError):
         key_text(named)
@@ -20,8 +20,5 @@ def test_a_text_that_was_handed_over_stands_in_for_a_missing_file(tmp_path):
     assert key_text(named) == "key-of-the-driver\n"
     (tmp_path / "key").write_text("own")
     assert key_text(named) == "own"
-
-
-def test_a_text_that_was_handed_over_is_redacted():
     hand_over({"key": "handed-3f2a9c71b8\n"})
     assert safe_text("Bearer of handed-3f2a9c71b8.") == "Bearer of [redacted]."

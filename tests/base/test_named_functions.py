@@ -19,14 +19,7 @@ def in_folder(tmp_path, monkeypatch):
     return write
 
 
-def test_a_module_that_cannot_be_imported_is_named_with_the_option(in_folder):
-    in_folder("broken_filter_of_a_test", "1 / 0\n")
-    with pytest.raises(UsageError, match="--filter") as error:
-        named_function("broken_filter_of_a_test:keep", option="--filter")
-    assert error.value.found == "broken_filter_of_a_test:keep: ZeroDivisionError: division by zero"
-
-
-def test_a_function_is_found_in_the_current_folder(in_folder):
+def test_a_function_is_found_in_the_current_folder_and_a_broken_module_named(in_folder):
     in_folder("own_filter_of_a_test", "def keep(row):\n    return row\n")
     before = list(sys.path)
     assert named_function("own_filter_of_a_test:keep", option="--filter")(1) == 1
@@ -34,6 +27,10 @@ def test_a_function_is_found_in_the_current_folder(in_folder):
     for wrong in ("own_filter_of_a_test", "own_filter_of_a_test:drop", "no_such_module_here:f"):
         with pytest.raises(UsageError, match="--filter"):
             named_function(wrong, option="--filter")
+    in_folder("broken_filter_of_a_test", "1 / 0\n")
+    with pytest.raises(UsageError, match="--filter") as error:
+        named_function("broken_filter_of_a_test:keep", option="--filter")
+    assert error.value.found == "broken_filter_of_a_test:keep: ZeroDivisionError: division by zero"
 
 
 def test_the_digest_changes_with_the_file_and_runs_nothing_of_it(in_folder):

@@ -46,7 +46,4 @@ def test_folders_beside_a_package_count_in_a_checkout_only(site):
     assert package_bundle("theirs.plugin") == Bundle(
         "theirs", None, site.folder / "prompts", site.folder / "theirs"
     )
-
-
-def test_a_module_that_is_nowhere_has_no_bundle():
     assert package_bundle("no_such_package_anywhere.plugin") is None

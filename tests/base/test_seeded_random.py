@@ -16,11 +16,15 @@ def test_one_of_the_values_is_picked():
     assert [picked(rng, "abcd") for _ in range(3)] == ["b", "a", "c"]
 
 
-def test_all_values_are_put_in_another_order():
+def test_all_values_are_put_in_another_order_and_each_place_takes_one_number():
     values = ["a", "b", "c", "d"]
     # 0.3238 of 4 is 1: b acd. 0.1508 of 3 is 0: ba cd. 0.6509 of 2 is 1: bad c.
     assert shuffled(Random(7), values) == ("b", "a", "d", "c")
     assert values == ["a", "b", "c", "d"]
+    rng = Random(7)
+    shuffled(rng, "abc")
+    assert rng.random() == pytest.approx(0.0724, abs=5e-5)
+    assert shuffled(Random(7), ()) == ()
 
 
 @pytest.mark.parametrize(
@@ -28,13 +32,3 @@ def test_all_values_are_put_in_another_order():
 )
 def test_no_more_are_drawn_than_are_asked_for_or_there(count, those):
     assert drawn(Random(7), "abcd", count) == those
-
-
-def test_each_place_takes_one_number():
-    rng = Random(7)
-    shuffled(rng, "abc")
-    assert rng.random() == pytest.approx(0.0724, abs=5e-5)
-
-
-def test_of_nothing_nothing_is_drawn():
-    assert shuffled(Random(7), ()) == ()

@@ -7,8 +7,10 @@ from harness.cli.show import show
 from harness.contracts.model import Message, Usage
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import CallRecord, Done
+from harness.registry import load_plugins
 from harness.runs.manifest import RoleEntry, StageEntry, session_started, stage_finished
 from harness.runs.run_folder import RunFolder
+from harness.scoring.score_run import score_task
 
 PLUGIN = """
 from harness.registry.hookspecs import hookimpl
@@ -99,6 +101,14 @@ def kept_run(tmp_path):
     write_journal(folder.journal("later", 1, "name"), record(1, "ann", Done(["go"])))
     folder.write_manifest(session_started(stage_finished(manifest, "toy", "name", items=3)))
     return folder
+
+
+@pytest.fixture
+def scored_run(kept_run, toy_plugin):
+    """The kept run with the scores of `toy`; its task `later` stays unfinished."""
+    benchmark = load_plugins().benchmark("toybench")
+    score_task(kept_run, kept_run.manifest(), "toy", benchmark)
+    return kept_run
 
 
 @pytest.fixture

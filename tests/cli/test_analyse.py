@@ -62,23 +62,6 @@ def analyses(toy_plugin, site):
     plugin_manager.reset()
 
 
-@pytest.fixture
-def scored_run(kept_run, capsys):
-    """The kept run with the scores of `toy`; its task `later` stays unfinished."""
-    assert main(["score", str(kept_run.path)]) == 1
-    capsys.readouterr()
-    return kept_run
-
-
-def again(run, *, name, model):
-    """The same run of another model, beside it."""
-    other = RunFolder(run.path.with_name(name))
-    shutil.copytree(run.path, other.path)
-    manifest = msgspec.structs.replace(run.manifest(), run_id=name, model=model)
-    other.write_manifest(manifest)
-    return other
-
-
 def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
     lines = printed("analyse").out.splitlines()
     assert "  toy-long    How many name much." in lines
@@ -86,7 +69,7 @@ def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
 
 
 def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, printed):
-    said = printed("analyse", "toy-long", str(scored_run.path), "--task", "toy")
+    said = printed("analyse", "toy-long", str(scored_run.path))
     assert [line.rstrip() for line in said.out.splitlines()] == [
         "Of \\x1b[31mlists.",
         "",
@@ -95,7 +78,8 @@ def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, pri
         "───────────────────",
         "m-1    toy        1",
     ]
-    assert said.err == "--plot FILE.svg draws a figure: People\n"
+    assert "task 'later' is left out: it is not finished" in said.err
+    assert said.err.endswith("\n--plot FILE.svg draws a figure: People\n")
 
 
 def test_its_own_options_are_read_wherever_they_stand(scored_run, printed):
@@ -103,12 +87,6 @@ def test_its_own_options_are_read_wherever_they_stand(scored_run, printed):
     said = printed("analyse", "toy-long", "--above", "2", run, "--task", "toy", "--no-picture")
     assert "m-1    toy        0" in said.out
     assert said.err == ""
-
-
-def test_unfinished_tasks_are_said_and_left_out(scored_run, printed):
-    said = printed("analyse", "toy-long", str(scored_run.path))
-    assert "task 'later' is left out: it is not finished" in said.err
-    assert "later" not in said.out
 
 
 def test_a_run_with_too_many_failures_says_how_to_ask_again_and_how_to_accept_them(
@@ -124,30 +102,21 @@ def test_a_run_with_too_many_failures_says_how_to_ask_again_and_how_to_accept_th
 
 
 def test_what_keeps_some_runs_from_being_compared_says_which(scored_run, capsys, printed):
-    other = again(scored_run, name="other", model="m-2")
-    manifest = other.manifest()
-    entry = msgspec.structs.replace(
-        manifest.tasks["toy"], not_comparable_because=("changed by --set",)
-    )
+    replace, manifest = msgspec.structs.replace, scored_run.manifest()
+    other = RunFolder(shutil.copytree(scored_run.path, scored_run.path.with_name("other")))
+    entry = replace(manifest.tasks["toy"], not_comparable_because=("changed by --set",))
     tasks = {**manifest.tasks, "toy": entry}
-    other.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
+    other.write_manifest(replace(manifest, run_id="other", model="m-2", tasks=tasks))
     main(["score", str(other.path)])
     capsys.readouterr()
 
-    first = printed("analyse", "toy-long", str(scored_run.path), str(other.path)).out.splitlines()[
-        0
-    ]
-    assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set (m-2)"
-
-    first = printed("analyse", "toy-long", str(other.path)).out.splitlines()[0]
-    assert first.rstrip() == "NOT COMPARABLE with published results: changed by --set"
-
+    said = "NOT COMPARABLE with published results: changed by --set"
     for runs, stamp in (
-        ([scored_run], ""),
-        ([scored_run, other], "NOT COMPARABLE with published results: changed by --set (m-2)"),
-    ):
-        printed_json = printed("analyse", "toy-long", *(str(run.path) for run in runs), "--json")
-        [figure] = json.loads(printed_json.out)["report"]["figures"]
+        ([scored_run], ""), ([scored_run, other], f"{said} (m-2)"), ([other], said),
+    ):  # fmt: skip
+        command = ["analyse", "toy-long", *(str(run.path) for run in runs)]
+        assert printed(*command).out.splitlines()[0].rstrip() == (stamp or "Of \\x1b[31mlists.")
+        [figure] = json.loads(printed(*command, "--json").out)["report"]["figures"]
         assert figure["stamp"] == stamp
 
 
@@ -169,15 +138,12 @@ def test_a_run_that_is_none_does_not_keep_the_others_from_it_but_is_an_error(
     assert "m-1    toy        1" in said.out
 
 
-def test_no_usable_task_is_an_error_that_names_what_there_was(kept_run, printed):
+def test_tasks_that_cannot_be_used_are_an_error_that_names_what_there_was(kept_run, printed):
     err = printed("analyse", "toy-long", str(kept_run.path), code=1).err
     assert "the runs have no task that 'toy-long'" in err
     assert "found:    unusable tasks: toy, later" in err
     assert "expected: runs with a finished task of the benchmark 'toybench'" in err
-
-
-def test_a_task_that_no_run_has_is_named_with_those_there_are(scored_run, printed):
-    err = printed("analyse", "toy-long", str(scored_run.path), "--task", "toi", code=2).err
+    err = printed("analyse", "toy-long", str(kept_run.path), "--task", "toi", code=2).err
     assert "toy, later" in err
     assert "did you mean 'toy'?" in err
 
@@ -193,12 +159,9 @@ def test_an_analysis_that_raises_is_reported_as_its_plugins_failure(scored_run, 
 
 def test_figures_are_drawn_where_asked(scored_run, tmp_path, printed):
     pytest.importorskip("matplotlib")
-    file = tmp_path / "people.svg"
-    run = str(scored_run.path)
-    assert (
-        printed("analyse", "toy-long", run, "--task", "toy", "--plot", str(file)).err
-        == f"drawn: {file}\n"
-    )
+    file, run = tmp_path / "people.svg", str(scored_run.path)
+    said = printed("analyse", "toy-long", run, "--task", "toy", "--plot", str(file))
+    assert said.err == f"drawn: {file}\n"
     assert ">People</text>" in file.read_text("utf-8")
 
 
@@ -211,9 +174,3 @@ def test_plotting_an_analysis_without_a_figure_is_an_error_after_its_report(
     assert "m-1    toy        1" in said.out
     assert "--plot: the report has no figures" in said.err
     assert not (tmp_path / "a.svg").exists()
-    assert (
-        json.loads(
-            printed("analyse", "toy-long", str(scored_run.path), *plot, "--json", code=1).out
-        )["report"]["sheets"][0]["title"]
-        == "Long lists"
-    )

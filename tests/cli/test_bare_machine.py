@@ -96,12 +96,3 @@ def test_the_command_with_a_server_begins_with_the_users_own(page, capsys):
         code = main([*words, "--limit", "1", "--max_failures", "1.0"])
         assert server.count > 0, "the candidate was asked"
     assert code in (0, 3), capsys.readouterr().err
-
-
-def test_data_of_the_user_that_are_there_stay_in_the_commands(capsys):
-    assert main(["--model", "vllm", "--tasks", "interests", "--data", "sample"]) == 1
-    err = capsys.readouterr().err
-    assert "✗ data" not in err
-    assert commands(err)["now, without a GPU:"] == (
-        "harness --model baseline --judge lexical --tasks interests --data sample"
-    )

@@ -77,12 +77,6 @@ expected: --model KIND --model_args …\
         snapshot('--rescore_only cannot be combined with --fresh')),
     "--model baseline --max_cost 0": (2, UsageError, None, "0.0",
         snapshot("--max_cost must be an amount of money above 0")),
-    "--model baseline --timeout 0": (2, UsageError, None, "0.0",
-        snapshot("--timeout must be a number of seconds above 0")),
-    "--model baseline --max_failures all=2": (2, UsageError, None, "all=2", snapshot("""\
---max_failures cannot be used
-expected: a share from 0 to 1, or FAMILY=SHARE with calls, parsing, judging, errors\
-""")),
     "--model baseline --data zork=d --judge lexical": (2, UsageError, None, None, snapshot("""\
 --data names a task that is not run: 'zork'
 expected: TASK=PLACE with one of: interests
@@ -140,13 +134,9 @@ expected: --out FILE with the name of a new file\
 }  # fmt: skip
 
 MISSPELT = {
-    "doctr": (UsageError, "doctor", snapshot("no command 'doctr'")),
     "analyse perrec-size none": (UnknownName, "perrec-sizes",
         snapshot("no plugin offers the analysis 'perrec-size'")),
-    "data descrbe": (UnknownName, "describe", snapshot("no plugin offers the tool 'descrbe'")),
     "plugins interest": (UnknownName, "interests", snapshot("there is no plugin 'interest'")),
-    "models opnai": (UnknownName, "openai", snapshot("no plugin offers the kind of model 'opnai'")),
-    "judges lexicl": (UnknownName, "lexical", snapshot("no plugin offers the judge 'lexicl'")),
     "prompts nmae.candidate": (UnknownName, "name.candidate",
         snapshot("no prompt matches 'nmae.candidate'")),
     "validate intrests": (TaskError, "interests",
@@ -167,16 +157,6 @@ def test_commands(command, tmp_path, exits):
     (tmp_path / "harness.toml").write_text("tasks = 'interests'\n")
     code, kind, where, found, wording = COMMANDS[command]
     assert exits(code, kind, command, where=where, found=found) == wording
-
-
-def test_arguments_after_the_name_of_a_model(tmp_path, exits):
-    (tmp_path / "harness.toml").write_text("[models.mine]\nkind = 'openai'\n")
-    command = "--model baseline --judge 'mine: m' --tasks interests"
-    place, found = "harness.toml:1", "'mine: m'"
-    assert exits(2, UsageError, command, where=place, found=found) == snapshot("""\
-the arguments given to the model 'mine' cannot be used
-expected: values without `,name=` inside and without spaces at either end\
-""")
 
 
 def test_a_sample_that_the_run_has_not(kept_run, toy_plugin, exits):

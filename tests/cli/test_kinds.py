@@ -26,14 +26,9 @@ def test_the_arguments_that_are_listed_are_those_that_are_taken():
     assert judges["llm"].arguments == {}
 
 
-def test_the_name_of_a_model_in_place_of_a_kind_is_told_how_to_be_given(printed):
-    assert (
-        "a model behind a server is openai:NAME"
-        in printed("--model", "gpt-4", "--tasks", "interests", "--data", "sample", code=2).err
-    )
-
-
-def test_a_judge_that_wants_a_model_says_how_to_name_it(printed):
+def test_how_a_model_or_judge_is_to_be_named_is_told(printed):
+    said = printed("--model", "gpt-4", "--tasks", "interests", "--data", "sample", code=2).err
+    assert "a model behind a server is openai:NAME" in said
     said = printed("judges", "llm").out
     assert "llm:openai:model=NAME,base_url=URL" in said
     assert "its plugin declares no arguments" in said
@@ -50,14 +45,8 @@ def test_kinds_of_other_plugins_are_listed_as_ours_are(site, printed):
     site.install("zoo", {"zoo": "zoo"}, {"zoo.py": code})
     first = printed("models").out.splitlines()[0]
     assert first.split(maxsplit=1) == ["aardvark", "Digs.; arguments depth; plugin zoo"]
-    assert json.loads(printed("models", "aardvark", "--json").out) == {
-        "models": [
-            {
-                "name": "aardvark",
-                "plugin": "zoo",
-                "distribution": "zoo",
-                "description": "Digs.",
-                "arguments": {"depth": "in metres"},
-            }
-        ]
-    }
+    [model] = json.loads(printed("models", "aardvark", "--json").out)["models"]
+    assert model == {
+        "name": "aardvark", "plugin": "zoo", "distribution": "zoo", "description": "Digs.",
+        "arguments": {"depth": "in metres"},
+    }  # fmt: skip

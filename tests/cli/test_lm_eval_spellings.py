@@ -151,15 +151,6 @@ def test_json_that_is_none_is_refused_and_not_repeated(asked, capsys):
     assert asked == []
 
 
-def test_a_hint_names_a_page_that_is_installed(asked, capsys):
-    for option in ("--samples", "--system_instruction", "--device"):
-        assert main(["--model", "baseline", "--tasks", "t", option, "x"]) == 2
-        said = capsys.readouterr().err
-        assert "docs/" not in said and "`harness run --help`" in said
-    assert main(["--model", "baseline", "--tasks", "t", "--system_instruction", "x"]) == 2
-    assert "--prompts DIR" in capsys.readouterr().err
-
-
 def test_a_bare_command_starts_no_run_that_only_settings_ask_for(asked, printed, tmp_path):
     (tmp_path / "harness.toml").write_text('model = "baseline"\ntasks = "t"\n')
     assert "`harness run` runs these settings" in printed(code=2).err

@@ -11,10 +11,7 @@ import pytest
 
 from harness.base.errors import (
     DataError,
-    HarnessError,
     Interrupted,
-    ModelError,
-    TaskError,
     TooManyFailures,
     UsageError,
 )
@@ -66,11 +63,8 @@ def test_the_version_is_the_projects_and_needs_no_task(printed):
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (HarnessError, 1),
         (DataError, 1),
-        (ModelError, 1),
         (UsageError, 2),
-        (TaskError, 2),
         (TooManyFailures, 3),
         (Interrupted, 130),
     ],
@@ -84,21 +78,18 @@ def test_an_error_is_printed_whole_and_gives_its_exit_code(error, code, command_
     )
 
 
-def test_an_interruption_is_reported_in_a_line(command_that, printed):
+def test_an_interruption_is_reported_in_a_line_and_a_bug_with_its_traceback(command_that, printed):
     command_that(KeyboardInterrupt())
     assert printed("probe", code=130).err == "harness: interrupted\n"
+    command_that(ZeroDivisionError("a bug"))
+    with pytest.raises(ZeroDivisionError):
+        main(["probe"])
 
 
 @pytest.mark.parametrize("code", [0, 1, 3, 130])
 def test_the_exit_code_of_a_command_is_the_harness_s(code, command_that):
     command_that(code)
     assert main(["probe"]) == code
-
-
-def test_what_is_no_error_for_people_keeps_its_traceback(command_that):
-    command_that(ZeroDivisionError("a bug"))
-    with pytest.raises(ZeroDivisionError):
-        main(["probe"])
 
 
 def test_a_reader_that_goes_away_leaves_no_traceback():

@@ -1,15 +1,12 @@
 """What `harness new-plugin` writes, and what it refuses."""
 
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from harness.base.errors import UsageError
 from harness.cli.main import main
-from harness.cli.scaffold import SIMPLE, STAGES, TEMPLATES, files_of, package_name
-from harness.prompts import Templates
-from harness.prompts.variable_docs import meanings
+from harness.cli.scaffold import SIMPLE, files_of, package_name
 
 
 def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
@@ -31,31 +28,11 @@ def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
     ]
 
 
-@pytest.mark.parametrize("form", [SIMPLE, STAGES], ids=["simple", "stages"])
-def test_every_name_is_filled_in(form):
-    files = files_of("my-bench", "my_bench", form)
-    for path, text in files.items():
-        assert "PACKAGE" not in path
-        assert not any(word in text for word in ("__NAME", "__PACKAGE", "__ABOUT", "__HARNESS"))
-    project = tomllib.loads(files["pyproject.toml"])["project"]
-    assert project["name"] == "my-bench"
-    assert project["entry-points"] == {"harness.plugins": {"my_bench": "my_bench.plugin"}}
-
-
-def test_every_template_is_of_a_form():
-    used = {folder for form in (SIMPLE, STAGES) for folder in form.folders}
-    assert {path.name for path in TEMPLATES.iterdir()} == used
-    files = [path for path in TEMPLATES.rglob("*") if path.is_file()]
-    assert all(path.suffix == ".tmpl" for path in files)
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("My Bench", "'my-bench' is valid"),
         ("9lives", None),
         ("a--b", "'a-b' is valid"),
-        ("bench!", "'bench' is valid"),
         ("../up", "'up' is valid"),
         ("", None),
     ],
@@ -66,19 +43,11 @@ def test_a_name_that_cannot_be_one_is_refused_with_one_that_can(name, hint):
     assert failure.value.hint == hint
 
 
-@pytest.mark.parametrize("name", ["json", "class", "harness", "tests"])
-def test_words_that_mean_something_else_are_refused(name):
-    with pytest.raises(UsageError) as failure:
-        package_name(name)
-    assert failure.value.hint == f"{name}-bench is valid"
-
-
 @pytest.mark.parametrize(
     ("name", "found"),
     [
         ("interests", "a benchmark of plugin 'interests'"),
         ("interests-short", "a task, "),
-        ("interests-all", "a group, "),
         ("harness-models", "a package, "),
         ("models", "a plugin of user-understanding-harness"),
         ("user-understanding-harness", "the distribution user-understanding-harness "),
@@ -91,13 +60,6 @@ def test_a_name_that_something_installed_has_is_refused(name, found, tmp_path, p
     assert not list(tmp_path.iterdir())
 
 
-def test_nothing_is_written_over(tmp_path, capsys):
-    (tmp_path / "my-bench").mkdir()
-    assert main(["new-plugin", "my-bench", "--into", str(tmp_path)]) == 2
-    assert str(tmp_path / "my-bench") in capsys.readouterr().err
-    assert not list((tmp_path / "my-bench").iterdir())
-
-
 def test_a_place_is_not_half_filled(tmp_path, printed, monkeypatch):
     write, left = Path.write_text, iter(range(3))
 
@@ -107,10 +69,8 @@ def test_a_place_is_not_half_filled(tmp_path, printed, monkeypatch):
         return write(file, *told, **named)
 
     monkeypatch.setattr(Path, "write_text", full)
-    assert (
-        "No space left on device"
-        in printed("new-plugin", "my-bench", "--into", str(tmp_path), code=1).err
-    )
+    said = printed("new-plugin", "my-bench", "--into", str(tmp_path), code=1).err
+    assert "No space left on device" in said
     assert not list(tmp_path.iterdir())
 
 
@@ -118,19 +78,3 @@ def test_words_of_templates_in_a_name_stay_what_they_are():
     files = files_of("gitignore-bench", "gitignore_bench", SIMPLE)
     assert {path.partition("/")[0] for path in files if "/" in path} == {"gitignore_bench", "tests"}
     assert ".gitignore" in files
-
-
-@pytest.mark.parametrize("form", [SIMPLE, STAGES], ids=["simple", "stages"])
-def test_every_variable_of_its_prompts_is_described(form, tmp_path):
-    for path, text in files_of("my-bench", "my_bench", form).items():
-        if path.startswith("my_bench/prompts/"):
-            file = tmp_path / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, "utf-8")
-    templates = Templates([tmp_path / "my_bench" / "prompts"])
-    for name in templates.everything():
-        benchmark, _, rest = name.partition("/")
-        prompt, _, role = rest.rpartition(".")
-        template = templates.need(benchmark, prompt, role)
-        assert template.variables
-        assert all(meanings(template.file, template.variables).values())

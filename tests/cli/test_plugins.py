@@ -63,39 +63,10 @@ def test_a_package_of_task_files_alone_is_no_plugin_without_hooks(site, printed,
     assert printed("validate", "tea").out.startswith("tea: ok (")
 
 
-def test_one_plugin_is_shown_with_all_that_it_registered(films, printed):
-    assert printed("plugins", "films").out.splitlines() == [
-        "plugin:",
-        "  films  film-plugin 1.0, films",
-        "hooks:",
-        "  register_models",
-        "  register_respondents",
-        "models:",
-        "  reel  A model of film.",
-        "respondents:",
-        "  films/name.candidate  default, version 1",
-        "problems:",
-        "  plugin 'films' of film-plugin implements 'on_run_ends', which is no hook: "
-        "did you mean 'on_run_end'?",
-    ]
-
-
 def test_a_broken_plugin_is_shown_with_its_traceback(torn, printed):
     said = printed("plugins", "torn-plugin").out
     assert "could not be loaded:\n  Traceback (most recent call last):" in said
     assert said.rstrip().endswith("OSError: no reel")
-
-
-def test_one_document_holds_everything(films, torn, printed):
-    document = json.loads(printed("plugins", "--json").out)
-    [own] = [one for one in document["plugins"] if one["plugin"] == "films"]
-    assert own["registered"]["models"] == [{"name": "reel", "description": "A model of film."}]
-    assert (own["distribution"], own["version"], own["module"]) == ("film-plugin", "1.0", "films")
-    assert own["hooks"] == ["register_models", "register_respondents"]
-    [broken] = document["broken"]
-    assert (broken["plugin"], broken["error"]) == ("torn", "OSError: no reel")
-    assert "Traceback" in broken["traceback"]
-    assert len(document["problems"]) == 1
 
 
 @pytest.mark.parametrize(

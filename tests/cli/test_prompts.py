@@ -10,9 +10,8 @@ from harness.prompts.variable_docs import meanings
 
 
 def test_only_tasks_that_ask_it_with_their_options_are_named(printed):
-    [page] = json.loads(printed("prompts", "perrecbench/compare.candidate", "--json").out)[
-        "prompts"
-    ]
+    said = printed("prompts", "perrecbench/compare.candidate", "--json").out
+    [page] = json.loads(said)["prompts"]
     assert "perrec_easy_pairwise" in page["tasks"]
     assert not {"perrec_easy_pointwise", "perrec_easy_listwise", "perrec_rating"} & {*page["tasks"]}
     assert page["stages"] == ["compare"]

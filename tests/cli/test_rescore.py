@@ -79,18 +79,3 @@ def test_a_run_that_is_not_finished_is_passed_over(tmp_path, capsys):
     code, _, err = ran(capsys, tmp_path, "--limit", "2", "--rescore-only")
     assert code == 1
     assert f"{run.name}: not finished (failed)" in err
-
-
-def test_what_scoring_alone_reads_of_any_task_may_be_changed(tmp_path, capsys):
-    limit = ("--limit", "2")
-    assert ran(capsys, tmp_path, *limit)[0] == 0
-    changes = ("--set", "least_scored=0.9", "--set", "interval.draws=10", "--set",
-               "metrics=[grounded]")  # fmt: skip
-    code, rescored, _ = ran(capsys, tmp_path, *limit, *changes, "--rescore-only")
-    assert code == 0
-    [summary] = rescored["runs"][0]["summaries"]
-    assert list(summary["metrics"]) == ["grounded"]
-    reason = summary["not_comparable_because"][-1]
-    assert reason.startswith("scored with ")
-    assert "least_scored 0.0 → 0.9" in reason
-    assert "prompts" not in reason

@@ -121,54 +121,19 @@ def test_an_option_reaches_its_setting_and_no_other(name):
     assert {each: getattr(changed, each) for each in others} == others
 
 
-def test_every_option_is_a_setting_or_only_shows_something():
+def test_every_option_is_a_setting_or_only_shows_something_and_every_setting_has_one():
     assert parsed().keys() == OPTIONS.keys() | SHOWN_ONLY | {SOURCES}
-
-
-def test_every_setting_has_an_option():
     assert {FIELDS.get(name, name) for name in OPTIONS} | {SOURCES} == set(
         RunSettings.__struct_fields__
     )
-
-
-def test_what_is_only_shown_changes_no_setting():
-    assert settings("--dry_run", "--quiet", "--verbose", "--json") == settings()
-
-
-def test_the_usual_settings_are_those_that_the_help_tells():
-    assert settings() == RunSettings(
-        tasks=("interests",),
-        model="baseline",
-        seed=0,
-        output_path=Path("runs"),
-        patience=Patience(attempts=8, attempt_timeout=600.0, total_timeout=3600.0),
-    )
-
-
-@pytest.mark.parametrize("name", [name for name in OPTIONS if "_" in name])
-def test_dashes_mean_what_underscores_do(name):
-    value, _ = OPTIONS[name]
-    option, dashed = f"--{name}", f"--{name.replace('_', '-')}"
-    needed = ("--executor", "ray") if name in OF_RAY else ()
-    assert settings(*needed, dashed, *value) == settings(*needed, option, *value)
-    if value:
-        assert settings(*needed, f"{dashed}={value[0]}") == settings(*needed, option, *value)
-
-
-def test_dashes_in_values_stay():
-    asked = settings("--model-args=model=a-b", "--data", "my-data", "--output-path=my-runs")
-    assert (asked.model_args, asked.data) == ({"model": "a-b"}, "my-data")
-    assert asked.output_path == Path("my-runs")
 
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
         ([], None),
-        (["rows.csv"], "rows.csv"),
         (["here/date=2024/rows.csv"], "here/date=2024/rows.csv"),
         (["./date=2024"], "./date=2024"),
-        (["a=one"], {"a": "one"}),
         (["a=one", "b-2=~/x=1"], {"a": "one", "b-2": "~/x=1"}),
         (["a=one", "sample"], {"a": "one", "*": "sample"}),
     ],
@@ -180,11 +145,9 @@ def test_data_are_in_one_place_or_in_a_place_a_task(given, wanted):
 @pytest.mark.parametrize(
     ("model", "args", "kind", "wanted"),
     [
-        ("openai:gpt", "", "openai", {"model": "gpt"}),
         ("openai:org/gpt,revision=1", "", "openai", {"model": "org/gpt", "revision": "1"}),
         ("openai:model=gpt", "base_url=u", "openai", {"model": "gpt", "base_url": "u"}),
         ("openai:gpt", "model=other", "openai", {"model": "other"}),
-        ("openai", "model=a,b", "openai", {"model": "a,b"}),
     ],
 )
 def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):
@@ -197,8 +160,6 @@ def test_a_model_may_be_a_spec_and_its_arguments_win(model, args, kind, wanted):
     [
         ("", 0.1, 0.5, 0.2, 0.05),
         ("0.3", 0.3, 0.3, 0.3, 0.3),
-        ("0", 0.0, 0.0, 0.0, 0.0),
-        ("1", 1.0, 1.0, 1.0, 1.0),
         ("judging=1", 0.1, 0.5, 1.0, 0.05),
         ("calls=0,parsing=0.25,judging=0.75,errors=1", 0.0, 0.25, 0.75, 1.0),
     ],
@@ -232,15 +193,6 @@ def test_a_count_below_one_is_refused(name, value, printed):
     assert f"found:    {value}" in said
 
 
-@pytest.mark.parametrize("name", OF_RAY)
-def test_what_a_cluster_needs_is_refused_without_one(name, printed):
-    words, value = OPTIONS[name]
-    said = printed(*LEAST, f"--{name}", *words, code=2).err
-    assert f"--{name} needs --executor ray" in said
-    assert f"found:    {value}, with --executor local" in said
-    assert f"to do:    give --executor ray, or leave --{name} out" in said
-
-
 def test_executors_and_places_that_there_are_not_are_refused(printed):
     said = printed(*LEAST, "--executor", "slurm", code=2).err
     assert "--executor: 'slurm' is not one of 'local', 'ray'" in said
@@ -255,24 +207,19 @@ def test_executors_and_places_that_there_are_not_are_refused(printed):
 @pytest.mark.parametrize("name", ["timeout", "total_timeout"])
 @pytest.mark.parametrize("value", ["0", "-1.5", "nan", "inf"])
 def test_seconds_that_never_end_or_never_begin_are_refused(name, value, printed):
-    assert (
-        f"--{name} must be a number of seconds above 0"
-        in printed(*LEAST, f"--{name}", value, code=2).err
-    )
+    said = printed(*LEAST, f"--{name}", value, code=2).err
+    assert f"--{name} must be a number of seconds above 0" in said
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--role", "judge="], "--role NAME=SPEC"),
         (["--data", "a=x", "--data", "a=y"], "--data sets 'a' twice"),
         (["--gen_kwargs", "temperature"], "name=value"),
         (["--gen_kwargs", "seed=1,seed=2"], "'seed' is given twice"),
         (["--model_args", "gpt"], "name=value"),
         (["--set", "a..b=1"], "[TASK.]PATH=VALUE"),
         (["--set", "window=[1"], "a YAML value"),
-        (["--timeout", "soon"], "--timeout: 'soon' is not a valid float"),
-        (["--lim", "3"], "no option '--lim'"),
         (["--limit", "--seed", "3"], "option '--limit' requires an argument"),
         (["--limit", "3", "stray"], "got unexpected extra argument (stray)"),
     ],

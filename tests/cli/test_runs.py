@@ -65,9 +65,12 @@ def test_an_ambiguous_name_lists_the_runs(three, named):
     assert [line.strip() for line in str(caught.value.found).split("\n")] == listed[named]
 
 
-def test_a_folder_of_that_name_that_is_no_run_hides_no_run(three):
+def test_a_label_goes_before_a_folder_that_is_no_run_and_a_misspelt_one_is_answered(three):
     Path("step-1000").mkdir()
     assert open_run("step-1000")[0].path == Path("runs", A)
+    with pytest.raises(DataError, match="this run does not exist") as caught:
+        open_run("setp-1000")
+    assert caught.value.hint == "did you mean 'step-1000'?"
 
 
 def test_tags_select_among_the_runs(three):
@@ -76,6 +79,8 @@ def test_tags_select_among_the_runs(three):
     assert named_runs((), ada) == [f"runs/{B}"]
     assert open_run("latest", tags=week)[0].path.name == B
     assert open_run("step-2000", tags=week)[0].path.name == B
+    with pytest.raises(DataError, match="no run has these tags"):
+        open_run(C, tags=week)
     with pytest.raises(DataError, match="no run has these tags") as caught:
         named_runs((), {"week": "48"})
     assert caught.value.expected == "one of week=47, who=ada"
@@ -84,18 +89,6 @@ def test_tags_select_among_the_runs(three):
     with pytest.raises(DataError, match="no run has these tags") as caught:
         named_runs((), week)
     assert caught.value.expected == "runs that were given a --tag"
-
-
-def test_a_misspelt_label_is_answered_with_the_nearest(three):
-    with pytest.raises(DataError, match="this run does not exist") as caught:
-        open_run("setp-1000")
-    assert caught.value.hint == "did you mean 'step-1000'?"
-
-
-def test_tags_that_the_run_lacks_are_an_error(three):
-    week = {"week": "47"}
-    with pytest.raises(DataError, match="no run has these tags"):
-        open_run(C, tags=week)
 
 
 def test_runs_lists_what_show_lists_and_tags_choose(three, printed):
@@ -190,9 +183,8 @@ def test_a_run_that_waits_for_a_batch_goes_only_by_its_age(printed):
 
 @pytest.mark.parametrize("which", ["old", "older=30", "all_but=-1", "older=30d,failed"])
 def test_what_clean_does_not_know_is_refused(three, printed, which):
-    assert (
-        "failed, older=30d or all_but=20" in printed("runs", "--clean", which, "--yes", code=2).err
-    )
+    said = printed("runs", "--clean", which, "--yes", code=2).err
+    assert "failed, older=30d or all_but=20" in said
 
 
 def test_export_writes_several_runs_into_one_folder(kept_run, toy_plugin, printed):

@@ -1,4 +1,3 @@
-import json
 import os
 
 from harness.cli.score import score
@@ -25,27 +24,14 @@ def test_finished_tasks_are_scored_and_unfinished_ones_named(kept_run, toy_plugi
     assert not kept_run.summary("later").exists()
 
 
-def test_json_holds_summaries_and_errors(kept_run, toy_plugin, capsys):
-    assert scored(str(kept_run.path), "--json") == 1
-    [run] = json.loads(capsys.readouterr().out)["runs"]
-    assert run["run"] == str(kept_run.path)
-    assert [each["task"] for each in run["summaries"]] == ["toy"]
-    assert len(run["errors"]) == 1
-
-
-def test_a_run_that_cannot_be_scored_does_not_keep_others_from_it(
-    kept_run, toy_plugin, tmp_path, capsys
+def test_a_run_that_is_not_there_is_told_with_the_newest_and_keeps_no_other_from_its_scores(
+    kept_run, toy_plugin, capsys
 ):
-    assert scored(str(tmp_path / "none"), str(kept_run.path)) == 1
-    assert "this run does not exist" in capsys.readouterr().err
-    assert kept_run.summary("toy").exists()
-
-
-def test_a_run_that_is_not_there_is_told_with_the_newest(kept_run, toy_plugin, capsys):
     beside = kept_run.path.parent
     (beside / "zzz-no-run").mkdir()
-    assert scored(str(beside / "none-of-that-kind")) == 1
+    assert scored(str(beside / "none-of-that-kind"), str(kept_run.path)) == 1
     assert f"to do:    the newest run is {kept_run.path}\n" in capsys.readouterr().err
+    assert kept_run.summary("toy").exists()
 
 
 def test_a_run_at_work_is_left_alone(kept_run, toy_plugin, capsys):

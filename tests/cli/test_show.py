@@ -5,19 +5,15 @@ from typing import Any
 from builders.runs import make_line, write_journal
 
 from harness.contracts.model import Message
-from harness.contracts.records import CallRecord, Done, Unreadable
-from harness.registry import load_plugins
-from harness.scoring.score_run import score_task
+from harness.contracts.records import CallRecord, Done
 
 
 def printable(text):
     return not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
 
 
-def test_results_and_what_is_not_finished(kept_run, toy_plugin, shown):
-    benchmark = load_plugins().benchmark("toybench")
-    score_task(kept_run, kept_run.manifest(), "toy", benchmark)
-    out = shown(str(kept_run.path))
+def test_results_and_what_is_not_finished(scored_run, shown):
+    out = shown(str(scored_run.path))
     assert "m-1, begun " in out
     assert "task later: not finished: name" in out
     assert "2.000" in out
@@ -28,20 +24,14 @@ def test_a_finished_task_without_a_summary_says_what_makes_one(kept_run, shown):
     assert "task toy: not scored: use `harness score`" in shown(str(kept_run.path))
 
 
-def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(kept_run, toy_plugin, shown):
-    score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
-    kept_run.summary("later").write_bytes(kept_run.summary("toy").read_bytes())
-    document: Any = json.loads(shown(str(kept_run.path), "--json", "--task", "later"))
-    assert document["summaries"] == []
-
-
-def test_json_of_results(kept_run, toy_plugin, shown):
-    score_task(kept_run, kept_run.manifest(), "toy", load_plugins().benchmark("toybench"))
-    document = json.loads(shown(str(kept_run.path), "--json"))
+def test_an_old_summary_of_a_task_that_is_at_work_again_is_not_shown(scored_run, shown):
+    scored_run.summary("later").write_bytes(scored_run.summary("toy").read_bytes())
+    document: Any = json.loads(shown(str(scored_run.path), "--json"))
     assert document["status"] == "running"
     assert [each["task"] for each in document["summaries"]] == ["toy"]
     assert document["unfinished"] == {"later": ["name"]}
-    assert json.loads(shown(str(kept_run.path), "--json", "--task", "later"))["summaries"] == []
+    document = json.loads(shown(str(scored_run.path), "--json", "--task", "later"))
+    assert document["summaries"] == []
 
 
 def test_failures_one_a_line_without_control_characters(kept_run, shown):
@@ -54,14 +44,7 @@ def test_failures_one_a_line_without_control_characters(kept_run, shown):
     assert shown(str(kept_run.path), "--failures", "--task", "later") == "no failures\n"
 
 
-def test_one_failure_is_not_several(kept_run, shown):
-    failed = make_line(1, {"id": "ann/1", "user": "ann"}, Unreadable("no_json", "no bracket"))
-    write_journal(kept_run.journal("later", 1, "name"), failed)
-    out = shown(str(kept_run.path), "--failures", "--task", "later")
-    assert "\n1 failure; --sample ID shows everything about one\n" in out
-
-
-def test_one_sample_whole(kept_run, shown):
+def test_one_sample_whole_and_a_failed_one_with_why(kept_run, shown):
     out = shown(str(kept_run.path), "--sample", "ann/1", "--task", "toy")
     assert "toy / name / ann/1  (user ann)" in out
     for part in (
@@ -76,13 +59,18 @@ def test_one_sample_whole(kept_run, shown):
         assert part in out
     assert printable(out)
     assert "bob" not in out
+    out = shown(str(kept_run.path), "--sample", "cid")
+    assert "failed: ValueError" in out
+    assert "    Traceback (most recent call last):\n      File x\n" in out
 
 
 def test_a_user_is_shown_through_all_tasks_and_stages(kept_run, shown):
     out = shown(str(kept_run.path), "--sample", "ann")
     assert "toy / name / ann/1" in out
     assert "later / name / ann/1" in out
-    document: Any = json.loads(shown(str(kept_run.path), "--sample", "ann", "--json"))
+    out = shown(str(kept_run.path), "--sample", "ann", "--json")
+    assert out.isascii() and printable(out)
+    document: Any = json.loads(out)
     assert [each["task"] for each in document["records"]] == ["toy", "later"]
     call = document["records"][0]["record"]["calls"][0]
     assert call["messages"][0] == {"role": "system", "content": "Be brief."}
@@ -104,15 +92,3 @@ def test_long_items_and_prompts_of_many_records_are_cut_in_the_middle(kept_run, 
     assert out.count("    line 10\n") == 11  # in the answers
     one = shown(str(kept_run.path), "--sample", "ann/3", "--task", "later")
     assert "left out" not in one
-
-
-def test_a_failed_sample_shows_why(kept_run, shown):
-    out = shown(str(kept_run.path), "--sample", "cid")
-    assert "failed: ValueError" in out
-    assert "    Traceback (most recent call last):\n      File x\n" in out
-
-
-def test_json_output_is_ascii(kept_run, shown):
-    out = shown(str(kept_run.path), "--sample", "ann", "--json")
-    assert out.isascii()
-    assert printable(out)

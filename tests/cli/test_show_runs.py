@@ -8,19 +8,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from builders.runs import write_sealed
 
 from harness.base.errors import DataError, UsageError
-from harness.registry import load_plugins
-from harness.runs.manifest import Manifest, Session, stage_finished
+from harness.runs.manifest import Manifest, Session
 from harness.runs.run_folder import RunFolder
-from harness.scoring.score_run import score_task
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
-
-
-def scored(folder):
-    score_task(folder, folder.manifest(), "toy", load_plugins().benchmark("toybench"))
 
 
 def another(beside, name, **changes):
@@ -32,8 +25,7 @@ def another(beside, name, **changes):
     return folder
 
 
-def test_each_run_with_what_it_found_or_how_far_it_is(kept_run, toy_plugin, shown):
-    scored(kept_run)
+def test_each_run_with_what_it_found_or_how_far_it_is(scored_run, shown):
     lines = shown().splitlines()
     assert lines[0] == "1 run; `harness show RUN` shows one in full"
     assert lines[2] == "runs/20260101T000000-m-01234567"
@@ -74,14 +66,13 @@ def test_a_run_at_work_is_told_from_one_that_was_killed(kept_run, shown):
     assert ", killed, " in shown()
 
 
-def test_damaged_and_foreign_folders_are_told_and_hide_nothing(kept_run, toy_plugin, shown):
-    (kept_run.path.parent / "foreign").mkdir()
-    (kept_run.path.parent / "notes.txt").write_text("no folder")
-    damaged = kept_run.path.parent / "damaged"
+def test_damaged_and_foreign_folders_are_told_and_hide_nothing(scored_run, shown):
+    (scored_run.path.parent / "foreign").mkdir()
+    (scored_run.path.parent / "notes.txt").write_text("no folder")
+    damaged = scored_run.path.parent / "damaged"
     damaged.mkdir()
     (damaged / "manifest.json").write_text("{")
-    scored(kept_run)
-    kept_run.summary("toy").write_text("{}")
+    scored_run.summary("toy").write_text("{}")
     out = shown()
     assert "1 run;" in out
     assert "  toy    " in out
@@ -95,37 +86,6 @@ def test_damaged_and_foreign_folders_are_told_and_hide_nothing(kept_run, toy_plu
     [toy, _] = document["runs"][0]["tasks"]
     assert toy["scored"] is False
     assert "summary" in toy["problem"]
-
-
-def test_the_main_metric_is_over_repeats_their_mean(kept_run, toy_plugin, shown):
-    scored(kept_run)
-    manifest = kept_run.manifest()
-    entries = {"toy": manifest.tasks["toy"], "toy@2": manifest.tasks["toy"]}
-    kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=entries))
-    summary: Any = json.loads(kept_run.summary("toy").read_text())
-    metric = summary["metrics"]["many"]
-    for name, repeat, value in (("toy", 1, 2.0), ("toy@2", 2, 5.0)):
-        kept_run.task(name).mkdir(exist_ok=True)
-        metrics = {"first": metric, "many": metric | {"value": value}}
-        changed = summary | {
-            "task": name, "repeat": repeat, "metrics": metrics, "main": ["many"]
-        }  # fmt: skip
-        write_sealed(kept_run.summary(name), changed)
-    assert "  toy  many ↑ 3.500, mean of 2 repeats, 4 missing\n" in shown()
-    [listed] = json.loads(shown("--json"))["runs"][0]["tasks"]
-    assert (listed["metric"], listed["value"], listed["interval"]) == ("many", 3.5, None)
-
-
-def test_many_tasks_of_one_run_are_cut_and_counted(kept_run, toy_plugin, shown):
-    scored(kept_run)
-    manifest = kept_run.manifest()
-    manifest = stage_finished(manifest, "later", "name", items=1)
-    entries = {f"t{number}": manifest.tasks["later"] for number in range(11)}
-    tasks = {**entries, "toy": manifest.tasks["toy"]}
-    kept_run.write_manifest(msgspec.structs.replace(manifest, tasks=tasks))
-    lines = shown().splitlines()
-    assert sum("not scored: run `harness score`" in line for line in lines) == 9
-    assert lines[-1] == "  and 3 more tasks, 1 of them finished"
 
 
 def test_where_runs_are_is_what_the_command_says_or_the_settings(
@@ -166,23 +126,3 @@ def test_a_folder_that_may_not_be_read_is_told(kept_run, monkeypatch, shown):
     with pytest.raises(DataError, match="the folder of runs cannot be read") as caught:
         shown()
     assert (caught.value.where, caught.value.found) == ("runs", "Permission denied")
-
-
-def test_a_run_that_may_not_be_looked_into_costs_only_itself(
-    kept_run,
-    toy_plugin,
-    monkeypatch,
-    shown,
-):
-    (kept_run.path.parent / "theirs").mkdir()
-    look = Path.is_dir
-
-    def is_dir(path):
-        if path.name == "theirs":
-            raise PermissionError(13, "Permission denied", str(path))
-        return look(path)
-
-    monkeypatch.setattr(Path, "is_dir", is_dir)
-    out = shown()
-    assert "1 run;" in out
-    assert "cannot be read: runs/theirs: Permission denied\n" in out

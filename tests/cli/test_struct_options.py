@@ -1,6 +1,5 @@
 """The fields of a struct as options of a command, and what is said of values that do not fit."""
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,7 +8,7 @@ import msgspec
 import pytest
 
 from harness.base.errors import PluginError, UsageError
-from harness.cli.command import Command, Option, usage_error
+from harness.cli.command import Command, usage_error
 from harness.cli.struct_options import options_of, struct_from
 
 
@@ -40,6 +39,8 @@ class Paired(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self):
         if self.low > self.high:
             raise ValueError("low is above high")
+        if self.low < 0:
+            raise TypeError("low is of the wrong kind")
 
 
 def read(kind, *arguments):
@@ -61,35 +62,15 @@ def refused(kind, *arguments):
     return str(caught.value)
 
 
-def test_what_is_not_given_has_its_default():
-    assert read(Options) == Options()
-
-
-def test_both_spellings_of_a_name_are_the_field():
-    assert read(Options, "--min-users", "3") == Options(min_users=3)
-    assert read(Options, "--min_users=3") == Options(min_users=3)
-
-
-def test_numbers_are_read_as_people_write_them():
-    given = read(Options, "--share", ".5", "--above", "1.", "--above=-.5", "--above", "1e3")
-    assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])
-    for text in ("half", "nan", "inf", ""):
-        assert "the value of --share is not valid" in refused(Options, f"--share={text}")
-
-
-def test_a_name_with_dashes_of_its_own_is_met_as_well():
-    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
-
-
-def test_texts_become_what_the_fields_are():
+def test_words_become_what_the_fields_are():
     given = read(Options, "--from", "5", "--share", "0.25", "--by", "model", "--out", "a/b.csv")
     assert given == Options(source="5", share=0.25, by="model", out=Path("a/b.csv"))
-
-
-def test_lists_are_given_by_repetition_and_bools_as_flags():
+    given = read(Options, "--share", ".5", "--above", "1.", "--above=-.5", "--above", "1e3")
+    assert given == Options(share=0.5, above=[1.0, -0.5, 1000.0])
     given = read(Options, "--above", "1", "--above", "2.5", "--kinds", "b", "--kinds", "a",
                  "--published", "--no-folded")  # fmt: skip
     assert given == Options(above=[1.0, 2.5], kinds=("b", "a"), published=True, folded=False)
+    assert read(Kebab, "--min-users", "3") == Kebab(min_users=3)
 
 
 WHOLE = "a whole number, at least 1"
@@ -101,15 +82,8 @@ WHOLE = "a whole number, at least 1"
         (["--min-users", "many"], "--min_users", "many", WHOLE),
         (["--min-users", "0"], "--min_users", "0", WHOLE),
         (["--share", "half"], "--share", "half", "a number"),
-        (["--share=inf"], "--share", "inf", "a finite number"),
         (["--above=nan"], "--above", "nan", "a finite number"),
         (["--above", "1", "--above", "x"], "--above", "1, x", "a number"),
-        (
-            ["--by", "users"],
-            "--by",
-            "users",
-            "one of model, user\n  to do:    did you mean 'user'?",
-        ),
         (["--kinds", "a", "--kinds", "c"], "--kinds", "a, c", "one of a, b"),
     ],
 )
@@ -119,14 +93,12 @@ def test_a_value_that_does_not_fit_is_told_with_its_option(arguments, option, fo
     )
 
 
-def test_an_option_without_default_must_be_given():
+def test_options_that_are_missing_or_contradict_one_another_are_told():
     assert "--human_labels" in refused(Required)
     assert read(Required, "--human-labels", "x") == Required(human_labels="x")
-
-
-def test_options_that_contradict_one_another_are_told_as_the_struct_says_it():
-    said = refused(Paired, "--low", "3", "--high", "2")
-    assert said == "these options cannot be combined\n  found:    low is above high"
+    problem = "these options cannot be combined\n  found:    low is"
+    assert refused(Paired, "--low", "3", "--high", "2") == f"{problem} above high"
+    assert refused(Paired, "--low=-1") == f"{problem} of the wrong kind"
 
 
 def test_the_help_says_what_a_field_is_and_its_default():
@@ -140,40 +112,11 @@ def test_the_help_says_what_a_field_is_and_its_default():
     assert "--no_folded keep case apart" in words
 
 
-def test_a_field_with_the_name_of_the_commands_own_option_is_the_plugins_error():
-    with pytest.raises(PluginError, match="the field 'min_users' of Options has the name"):
-        options_of(Options, own=[Option(["--min_users"])])
-
-
-class Size(Enum):
-    SMALL = "small"
-    LARGE = "large"
-
-
-class Sized(msgspec.Struct, frozen=True, kw_only=True):
-    size: Size = Size.SMALL
-    sizes: tuple[Size, ...] = (Size.LARGE,)
-
-
-def test_an_enum_is_given_and_told_by_its_values():
-    assert read(Sized, "--size", "large", "--sizes", "small") == Sized(
-        size=Size.LARGE, sizes=(Size.SMALL,)
-    )
-    assert refused(Sized, "--size", "larg") == (
-        "the value of --size is not valid\n  found:    larg\n"
-        "  expected: one of small, large\n  to do:    did you mean 'large'?"
-    )
-    words = help_of(Sized)
-    assert "--size small|large default: small" in words
-    assert "--sizes small|large may be given again; default: large" in words
-
-
 @pytest.mark.parametrize(
     "kind",
     [
         tuple[int, str],
         dict[str, int],
-        Paired,
         Paired | None,
         list[list[int]],
         list[Annotated[dict[str, int], msgspec.Meta(description="counts")]],
@@ -184,16 +127,3 @@ def test_a_field_that_no_word_can_give_is_the_plugins_error(kind):
     made = msgspec.defstruct("Made", [("field", kind, None)], kw_only=True)
     with pytest.raises(PluginError, match="the field 'field' of Made cannot be an option"):
         options_of(made)
-
-
-class Divided(msgspec.Struct, frozen=True, kw_only=True):
-    high: int | None = None
-
-    def __post_init__(self):
-        if self.high is not None:
-            raise TypeError("high is of the wrong kind")
-
-
-def test_a_type_error_of_the_struct_is_told_as_it_says_it():
-    said = refused(Divided, "--high", "2")
-    assert said == "these options cannot be combined\n  found:    high is of the wrong kind"

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from harness import registry as plugin_manager
-from harness.analysis.analysis import no_progress, tool_from
 from harness.cli.tool_progress import shown_progress
 
 FETCH = "fetch the data of tasks, for runs without a network"
@@ -47,21 +46,6 @@ def register_data_tools(register):
 """
 
 
-SHORT = """
-from __future__ import annotations
-
-import msgspec
-
-
-class Options(msgspec.Struct):
-    pass
-
-
-def run(options: Options) -> Report:
-    return "done"
-"""
-
-
 @pytest.fixture(autouse=True)
 def tools(site, monkeypatch):
     """An installed distribution with two tools, and no others."""
@@ -87,21 +71,15 @@ def test_a_tool_is_used_with_its_options(printed):
     ]
 
 
-def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it(printed):
+def test_what_a_tool_says_is_wrong_is_printed_as_it_says_it_and_else_its_plugin_failed(printed):
     assert printed("data", "count", "--from", "nowhere", code=1).err == (
         "harness: there is no such file\n  found:    nowhere\n"
     )
-
-
-def test_a_package_of_the_extra_that_is_absent_is_named_with_the_extra(printed):
     assert printed("data", "count", "--from", "unlearned", code=1).err == (
         "harness: plugin 'counting' of counting: 'count' failed\n"
         "  found:    No module named 'sklearn.cluster'\n"
         "  to do:    pip install 'user-understanding-harness[analysis]'\n"
     )
-
-
-def test_a_tool_that_cannot_be_made_is_its_plugins_failure(printed):
     err = printed("data", "gone", code=1).err
     assert "plugin 'counting' of counting: 'gone' could not be created" in err
     assert "ZeroDivisionError" in err
@@ -114,23 +92,15 @@ def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_
     assert "expected: a file name that ends in .svg, .png, .pdf" in err
 
 
-def test_a_plugin_may_have_a_command_of_its_own(printed):
+def test_a_plugin_may_have_a_command_of_its_own_whose_tools_are_no_others(printed):
     assert printed("words").out == "  weigh  Weighs.\n"
-    assert (
-        json.loads(printed("words", "weigh", "--json", "--from", "tea", "--words", "tea").out)[
-            "tool"
-        ]
-        == "weigh"
-    )
+    said = printed("words", "weigh", "--json", "--from", "tea", "--words", "tea").out
+    assert json.loads(said)["tool"] == "weigh"
     assert json.loads(printed("words", "--json").out) == {
         "words_tools": [{"name": "weigh", "description": "Weighs."}]
     }
-
-
-def test_the_tools_of_one_command_are_none_of_another(printed):
-    assert (
-        "no plugin offers the tool 'weigh'" in printed("data", "weigh", "--from", "tea", code=2).err
-    )
+    said = printed("data", "weigh", "--from", "tea", code=2).err
+    assert "no plugin offers the tool 'weigh'" in said
     assert "expected: one of weigh" in printed("words", "count", "--from", "tea", code=2).err
 
 
@@ -168,17 +138,3 @@ def test_progress_on_a_terminal_is_a_bar_that_goes_away(capsys, monkeypatch):
         progress("users", 5, 10)
     assert "users" in (drawn := capsys.readouterr().err)
     assert "5/10" in drawn
-
-
-def test_progress_is_not_shown_beside_json(capsys):
-    clock = Clock()
-    with shown_progress(quiet=True, clock=clock) as progress:
-        clock.now = 600.0
-        progress("users", 3)
-    assert capsys.readouterr().err == ""
-
-
-def test_a_short_tool_needs_no_progress(site):
-    site.install("short", {"short": "short_plugin"}, {"short_plugin.py": SHORT})
-    tool = tool_from("short_plugin.run", name="short", description="Works for a moment.")
-    assert tool.run(tool.options(), no_progress) == "done"

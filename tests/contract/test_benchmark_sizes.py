@@ -25,11 +25,6 @@ def size(package):
     return len(files), sum(len(file.read_text("utf-8").splitlines()) for file in files)
 
 
-def limits(name):
-    """The files and lines that the package of that name may have."""
-    return LIMITS.get(name, (MOST_FILES, MOST_LINES))
-
-
 PACKAGES = sorted(
     path.name
     for path in ROOT.glob("harness_*")
@@ -40,7 +35,7 @@ PACKAGES = sorted(
 @pytest.mark.parametrize("name", PACKAGES)
 def test_a_benchmark_is_no_larger_than_it_may_be(name, capsys):
     files, lines = size(ROOT / name)
-    most_files, most_lines = limits(name)
+    most_files, most_lines = LIMITS.get(name, (MOST_FILES, MOST_LINES))
     with capsys.disabled():
         print(f"\n{name}: {files} files of {most_files}, {lines:,} lines of {most_lines:,}")
     assert files <= most_files
@@ -49,13 +44,3 @@ def test_a_benchmark_is_no_larger_than_it_may_be(name, capsys):
 
 def test_the_limits_are_of_benchmarks_that_exist():
     assert set(LIMITS) <= set(PACKAGES)
-
-
-def test_files_and_lines_of_python_count_and_data_do_not(tmp_path):
-    (tmp_path / "sample").mkdir()
-    (tmp_path / "sample" / "rows.csv").write_text("a\n" * 9_000)
-    (tmp_path / "plugin.py").write_text("x = 1\ny = 2\n")
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "load.py").write_text("z = 3\n")
-    assert size(tmp_path) == (2, 3)
-    assert limits("harness_new") == (35, 4_500)

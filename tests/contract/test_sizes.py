@@ -54,17 +54,11 @@ def test_nothing_is_larger_than_it_may_be():
     assert not found, "\n".join(found)
 
 
-def test_a_long_file_is_found():
+def test_what_is_too_long_is_found():
     assert list(offenders("x = 1\n" * 600, "a.py")) == []
     assert list(offenders("x = 1\n" * 601, "a.py")) == ["a.py: 601 lines, at most 600"]
-
-
-def test_a_long_function_is_found():
     body = "    x = 1\n" * 80
     assert list(offenders("def f():\n" + body, "a.py")) == ["a.py:1: f has 81 lines, at most 80"]
-
-
-def test_a_long_parameter_list_is_found():
     names = ", ".join(f"p{number}" for number in range(10))
     assert list(offenders(f"class A:\n    def f(self, {names}): ...", "a.py")) == []
     assert list(offenders(f"class A:\n    def f(self, {names}, *, q): ...", "a.py")) == [

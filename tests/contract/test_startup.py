@@ -40,7 +40,7 @@ def test_commands_that_only_tell_load_nothing_heavy():
         assert (words, HEAVY & {*loaded}) == (words, set())
 
 
-def test_completions_load_nothing_heavy():
+def test_completions_and_imports_of_the_package_load_nothing_heavy():
     asked = {
         "_HARNESS_COMPLETE": "zsh_complete",
         "COMP_WORDS": "harness --tasks ",
@@ -49,8 +49,5 @@ def test_completions_load_nothing_heavy():
     _, said, loaded = json.loads(run_python(REPORT, "[[]]", **asked).splitlines()[-1])
     assert "interests" in said
     assert HEAVY & {*loaded} == set()
-
-
-def test_importing_the_package_loads_nothing_heavy():
     code = "import sys, harness; print(*sorted({n.split('.')[0] for n in sys.modules}))"
     assert set(run_python(code).split()) & (HEAVY | {"rich", "yaml", "asyncio"}) == set()

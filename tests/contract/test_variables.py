@@ -52,13 +52,10 @@ def known():
     return found
 
 
-def test_each_variable_is_a_settings_or_known_to_be_none(known):
+def test_each_variable_is_a_settings_or_known_to_be_none_and_then_no_options(known):
     settings = {one.envvar for each in known.values() for one in each if isinstance(one, Setting)}
     assert {"HARNESS_DATA", "HARNESS_MODEL", "HARNESS_SEED"} <= settings
     assert named() - settings == NO_OPTIONS
-
-
-def test_no_variable_bears_the_name_of_an_option_by_accident(known):
     assert NO_OPTIONS & known.keys() == set()
 
 

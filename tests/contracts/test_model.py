@@ -1,7 +1,5 @@
 """What a model has without saying so."""
 
-import pytest
-
 from harness import Identity, Model, Reply
 
 
@@ -10,20 +8,6 @@ class Parrot(Model):
 
     async def ask(self, request):
         return Reply(text=request)
-
-
-async def test_a_model_says_who_it_is_and_answers_and_has_a_default_for_the_rest():
-    model = Parrot()
-    await model.open()
-    model.require()
-    assert (model.concurrency, model.occupies, model.takes_batches) == (64, None, False)
-    assert (model.server_command(), model.report(), await model.check()) == (None, {}, ())
-    await model.close()
-
-
-def test_a_model_that_cannot_answer_cannot_be_made():
-    with pytest.raises(TypeError, match="ask"):
-        Model()
 
 
 def test_a_line_is_shown_to_the_user_of_the_run_alone(tmp_path):

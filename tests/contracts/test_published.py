@@ -27,15 +27,9 @@ def tables(tmp_path, monkeypatch):
     sys.modules.pop("acme_paper", None)
 
 
-def test_tables_are_named_after_their_files(tables):
+def test_tables_are_named_after_their_files_and_read_by_column(tables):
     assert tables.names() == ("first", "second")
-
-
-def test_rows_are_read_by_column_and_unknown_numbers_are_none(tables):
     assert tables.read("first").dicts() == [{"model": "X", "f1": 50.5}, {"model": "Y", "f1": None}]
-
-
-def test_a_table_is_shown_with_its_source(tables):
     sheet = tables.read("first").sheet(digits=2)
     assert sheet.title == "Published, Table 1: scores (per cent)"
     assert (sheet.columns, sheet.rows[1], sheet.digits) == (("model", "f1"), ("Y", None), 2)

@@ -22,14 +22,10 @@ def test_an_identifier_keeps_what_is_not_around_it():
     [
         ("2", ["2"]),
         ("ID 1, [2] and 003", ["1", "2", "3"]),
-        ("items 1 & 2; 4", ["1", "2", "4"]),
         ("1 2 3", ["1", "2", "3"]),
         ("1-3", ["1", "2", "3"]),
-        ("2 to 4", ["2", "3", "4"]),
         ("4-2", ["4-2"]),
-        ("3-9", ["3-9"]),
         ("0-2", ["0-2"]),
-        ("9", ["9"]),
         ("1, nothing", ["1", "nothing"]),
     ],
 )
@@ -37,11 +33,8 @@ def test_what_a_citation_of_numbers_means(text, ids):
     assert [*meant(text, {"1", "2", "3", "4"}, are_numbers=True)] == ids
 
 
-def test_a_range_of_identifiers_that_are_no_numbers_is_one_identifier():
+def test_what_is_one_identifier_is_not_divided():
     assert [*meant("1-3", {"1", "2", "3"}, are_numbers=False)] == ["1-3"]
-
-
-def test_an_identifier_that_is_known_as_it_stands_is_not_divided():
     known = {"1, 2", "1", "2"}
     assert [*meant("1, 2", known, are_numbers=True)] == ["1, 2"]
 
@@ -61,25 +54,16 @@ def test_a_line_of_a_list_names_and_cites(line, name, ids):
     assert cited_lines(line) == [CitedLine(name, ids)]
 
 
-def test_lines_of_a_list_that_cite_nothing_stay_as_they_are():
+def test_a_line_cites_where_it_is_one_of_a_list_or_among_its_like():
     text = "Interests:\n- Trains: 1\n- Boats, of all kinds\nThat is all."
     assert cited_lines(text) == [CitedLine("Trains", ["1"]), "- Boats, of all kinds"]
-
-
-def test_lines_without_bullets_count_only_among_their_like():
     assert cited_lines("Trains: 1\nBoats: 2, 3") == [
         CitedLine("Trains", ["1"]), CitedLine("Boats", ["2", "3"]),
     ]  # fmt: skip
     assert cited_lines("The person watched two: 1\nNothing else can be said.") is None
     assert cited_lines("Trains: 1") is None
     assert cited_lines("") is None
-
-
-def test_a_line_without_a_name_or_with_a_citation_in_it_cites_nothing():
     assert cited_lines("- (1, 2)") is None
     assert cited_lines("- Trains [1] and boats [2]: 3") is None
-
-
-def test_a_line_that_is_too_long_to_be_a_name_cites_nothing():
     assert cited_lines(f"- {'a' * 3_990}: 1") == [CitedLine("a" * 3_990, ["1"])]
     assert cited_lines(f"- {'a' * 4_000}: 1") is None

@@ -3,7 +3,6 @@
 import pytest
 
 from harness.base.errors import PromptError
-from harness.contracts.model import Message
 from harness.prompts import Templates
 
 
@@ -61,13 +60,6 @@ def test_a_template_is_messages(tmp_path, case):
     assert render(tmp_path, text, **variables) == expected
 
 
-def test_messages_are_frozen_values(tmp_path):
-    root = folder(tmp_path, ask__candidate="Hello")
-    template = Templates([root]).need("quiz", "ask", "candidate")
-    assert template.render({}) == (Message("user", "Hello"),)
-    assert type(template.render({})[0].content) is str
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -79,23 +71,14 @@ def test_messages_are_frozen_values(tmp_path):
         ),
         ("{% for a in [1, 2, 3]|select('odd') %}{{ loop.index }}{{ a }}{% endfor %}", "1123"),
         ("{% for a in [3, 4] if a > 3 %}{{ loop.length }}{{ a }}{% else %}-{% endfor %}", "14"),
-        ("{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% else %}-{% endfor %}", "a1"),
-        ("{% for a in [] %}{{ a }}{% else %}none{% endfor %}", "none"),
         ("{% for a in range(3) %}{{ a }}{{ loop.last }}{% endfor %}", "0False1False2True"),
         ("{{ '%-5s|'|format('ab') }}{{ '%03d' % 7 }}{{ '{:>3}'.format('b') }}", "ab   |007  b"),
         ("{{ 'a-b'.replace('-', '+') }}{{ 'ab'|replace('b', 'c') }}", "a+bac"),
-        ("{{ ', '.join(['a', 'b']) }}{{ [1, 'c']|join('-') }}", "a, b1-c"),
         ("{{ [{'n': 1}, {'n': 2}]|join(', ', attribute='n') }}", "1, 2"),
         (
             "{{ '%(a)3d' % {'a': 7} }}{{ '{:{w}}'.format('b', w=2) }}{{ '%*d' % (3, 8) }}",
             "  7b   8",
         ),
-        ("{{ '50%' }}{{ '{:,}'.format(10 ** 9) }}", "50%1,000,000,000"),
-        (
-            "{{ none_such|default('b') }}{{ range(2, 5)|list }}{{ range(3)[1:] }}",
-            "b[2, 3, 4]range(1, 3)",
-        ),
-        ("{{ 2 ** 10 + 3 * 2 }}{{ 'ab' * 2 }}{{ 17 % 5 }}", "1030abab2"),
         ("{{ ' 99: 20231104'.split(': ')[1] }}", "20231104"),
         ("{{ {5000000000: 'x'}.get(5000000000) }}", "x"),
     ],
@@ -148,14 +131,12 @@ def test_a_range_is_what_it_is_in_python(tmp_path):
     ("body", "expected"),
     [
         ("{% block user %}\nx\n{% endblock %}", "x"),
-        ("{% block user %}x{% endblock %}", "x"),
         ("{% block user %}\n\nx\n\n{% endblock %}", "\nx\n"),
         ("{% block user %}\n  x  \n{% endblock %}", "  x  "),
         ("{% block user %}\n{{ end }}\n{% endblock %}", "line\n"),
         ("{% block user %}\nx\n  {% endblock %}", "x"),
         ("{% block user %}\n{% for n in [1, 2] %}\n- {{ n }}\n{% endfor %}\n{% endblock %}",
          "- 1\n- 2\n"),
-        ("{% block user %}\n{% if true %}\nyes\n{% endif %}\ndone\n{% endblock %}", "yes\ndone"),
         ("{% block user %}\n<b>&amp;\"{{ end }}\n{% endblock %}", '<b>&amp;"line\n'),
         ("{% block user %}\r\nx\r\n{% endblock %}", "x"),
     ],
@@ -192,13 +173,6 @@ def error(root, text, **variables):
     return caught.value
 
 
-def test_a_missing_variable_is_named_with_file_and_line(tmp_path):
-    caught = error(tmp_path, "{% block user %}\nHi\n{{ nmae }}\n{% endblock %}\n", name="Ada")
-    assert "'nmae'" in caught.problem
-    assert caught.where == f"{tmp_path}/quiz/ask.candidate.j2:3"
-    assert caught.found == "name"
-
-
 def test_a_missing_variable_in_an_included_file_is_placed_there(tmp_path):
     folder(tmp_path, _tail="one\n{{ two }}")
     caught = error(tmp_path, '{% include "quiz/_tail.j2" %}')
@@ -209,15 +183,8 @@ def test_a_missing_variable_in_an_included_file_is_placed_there(tmp_path):
     ("text", "said"),
     [
         ("{% block user %}\n{{ x.y.z }}{% endblock %}", "no attribute 'y'"),
-        ("{{ x + 'a' }}", "TypeError"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
         ("{{ nothing }}", "None"),
-        ("{{ items | random }}", "No filter named 'random'"),
-        ("{{ lipsum() }}", "'lipsum'"),
-        ("{% block user %}x{% endblock %}{% block usr %}y{% endblock %}", "outside"),
-        ('{% include "../../secret.j2" %}', "outside its folder"),
-        ('{% include "quiz/_absent.j2" %}', "does not exist"),
-        ("{% block user %}{% endblock %}", "empty"),
         ("{% block user %}{{ items.append(1) }}{% endblock %}", "unsafe"),
     ],
 )
@@ -282,16 +249,11 @@ def test_an_include_that_is_a_link_out_of_the_folder_is_refused(tmp_path):
         render(root, "{% include 'quiz/_out.j2' %}")
 
 
-def test_a_template_is_compiled_once(tmp_path):
-    templates = Templates([folder(tmp_path, ask__candidate="x")])
-    assert templates.get("quiz", "ask", "candidate") is templates.get("quiz", "ask", "candidate")
-
-
 def digests(root):
     return Templates([root]).digests("quiz")
 
 
-def test_the_digest_covers_the_file_and_all_that_it_includes(tmp_path):
+def test_the_digest_covers_the_file_and_all_that_it_includes_wherever_they_lie(tmp_path):
     folder(
         tmp_path,
         ask__candidate='{% extends "quiz/_base.j2" %}',
@@ -306,9 +268,6 @@ def test_the_digest_covers_the_file_and_all_that_it_includes(tmp_path):
     after = digests(tmp_path)
     assert after["ask.candidate"] != before["ask.candidate"]
     assert after["other.judge"] == before["other.judge"]
-
-
-def test_the_digest_does_not_depend_on_the_place_of_the_folder(tmp_path):
     first = folder(tmp_path / "first", ask__candidate="x")
     second = folder(tmp_path / "second", ask__candidate="x")
     assert digests(first) == digests(second)
@@ -326,21 +285,6 @@ def replaced(root, **files):
     return Templates([root]).replacing("quiz", names)
 
 
-def test_a_file_from_elsewhere_replaces_a_prompt_and_no_other(tmp_path):
-    root = folder(tmp_path / "prompts", ask__candidate="theirs", ask__judge="theirs")
-    mine = tmp_path / "mine.j2"
-    mine.write_text("mine {{ x }}")
-    templates = replaced(root, ask__candidate=mine)
-    template = templates.need("quiz", "ask", "candidate")
-    assert template.render({"x": 1}) == (Message("user", "mine 1"),)
-    assert (template.file, template.variables) == (mine, {"x"})
-    assert templates.need("quiz", "ask", "judge").render({}) == (Message("user", "theirs"),)
-    before, after = digests(root), templates.digests("quiz")
-    assert after["ask.candidate"] != before["ask.candidate"]
-    assert after["ask.judge"] == before["ask.judge"]
-    assert Templates([root]).need("quiz", "ask", "candidate").render({})[0].content == "theirs"
-
-
 def test_a_file_from_elsewhere_includes_what_lies_beside_it(tmp_path):
     root = folder(tmp_path / "prompts", ask__candidate="theirs", _part="their part")
     mine = tmp_path / "own" / "mine.j2"
@@ -355,34 +299,3 @@ def test_a_file_from_elsewhere_includes_what_lies_beside_it(tmp_path):
         mine.write_text(f'{{% include "{outside}" %}}')
         with pytest.raises(PromptError):
             replaced(root, ask__candidate=mine).need("quiz", "ask", "candidate").render({})
-
-
-def test_a_file_of_the_folder_of_prompts_includes_as_others_there(tmp_path):
-    root = folder(
-        tmp_path / "prompts",
-        ask__candidate="theirs",
-        other__candidate='{% include "quiz/_part.j2" %}',
-        _part="their part",
-    )
-    file = tmp_path / "prompts" / "quiz" / ".." / "quiz" / "other.candidate.j2"
-    template = replaced(root, ask__candidate=file).need("quiz", "ask", "candidate")
-    assert template.render({})[0].content == "their part"
-
-
-def test_what_replaces_nothing_is_told_with_the_nearest(tmp_path):
-    root = folder(tmp_path / "prompts", ask__candidate="theirs")
-    with pytest.raises(PromptError) as caught:
-        replaced(root, aks__candidate=tmp_path / "mine.j2")
-    assert caught.value.hint == "did you mean 'ask.candidate'?"
-    with pytest.raises(PromptError, match="this template file does not exist"):
-        replaced(root, ask__candidate=tmp_path / "gone.j2").get("quiz", "ask", "candidate")
-
-
-def test_the_variables_of_a_template_and_its_parts_are_known(tmp_path):
-    folder(
-        tmp_path,
-        ask__candidate='{{ a }}{% include "quiz/_part.j2" %}{% for b in c %}{{ b }}{% endfor %}',
-        _part="{{ d }}",
-    )
-    template = Templates([tmp_path]).need("quiz", "ask", "candidate")
-    assert template.variables == {"a", "c", "d"}

@@ -11,9 +11,6 @@ OURS = "user-understanding-harness"
     ("module", "extra"),
     [
         ("matplotlib.axes", "analysis"),
-        ("sklearn", "analysis"),
-        ("safetensors.numpy", "tuning"),
-        ("vllm", "vllm"),
         ("faiss", "cpu"),  # and not gpu, which brings a package of another name
         ("sentence_transformers.util", "embed"),
         ("rouge_score", "texts"),  # and not dev, which brings more

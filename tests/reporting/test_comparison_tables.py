@@ -2,14 +2,14 @@
 
 from textwrap import dedent
 
+from builders.comparisons import make_compared, make_comparison, make_difference
 from builders.runs import make_metric
 from builders.texts import lines_on
 from msgspec.structs import replace
 
 from harness.reporting.comparison_tables import print_comparisons
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison_document import ComparedRun, Comparison, OracleUse
-from harness.scoring.paired_differences import Difference
+from harness.scoring.comparison_document import OracleUse
 
 
 def metric(value, interval, n, missing=None, worst=None, **more):
@@ -18,66 +18,32 @@ def metric(value, interval, n, missing=None, worst=None, **more):
     )
 
 
-def a_run(name, metrics, common, **more):
-    return ComparedRun(
-        run=f"2026-{name}",
-        path=f"runs/2026-{name}",
-        label=name,
-        model=name,
-        marks=more.get("marks", ()),
-        units=40,
-        counts=more.get("counts", {}),
-        metrics=metrics,
-        common=common,
-    )
-
-
 WARNING = "the oracle is made of 2 runs and needs 3 or more"
-FIRST = a_run(
+FIRST = make_compared(
     "gpt",
     {"f1": metric(0.5, (0.4, 0.6), 40, note=WARNING), "is": metric(0.25, (0.2, 0.3), 40)},
-    {"f1": metric(0.51, (0.41, 0.61), 38), "is": metric(0.26, (0.2, 0.3), 38)},
+    common={"f1": metric(0.51, (0.41, 0.61), 38), "is": metric(0.26, (0.2, 0.3), 38)},
     counts={"users with an empty oracle": 2},
 )
-SECOND = a_run(
+SECOND = make_compared(
     "llama",
     {
         "f1": metric(0.4, (0.3, 0.5), 38, {"no_json": 2}, 0.38, note=WARNING),
         "is": metric(None, None, 2, {"timeout": 38}, 0.0, undefined="2 of 40 units have one"),
     },
-    {"f1": metric(0.4, (0.3, 0.5), 38)},
+    common={"f1": metric(0.4, (0.3, 0.5), 38)},
     marks=("seed 1 against 0",),
 )
-COMPARISON = Comparison(
-    task="gist",
-    version=1,
-    benchmark="gist",
-    roles={"judge": "openai:judge"},
-    data={"origin": "local", "path": "people.csv"},
-    not_comparable_because=(),
-    chosen="1 of 3 runs agree in all but the candidate",
-    runs=(FIRST, SECOND),
-    refused=(
-        Refused(
-            run="2026-odd", path="runs/2026-odd", label="odd", because=("a 1 against 2", "copy")
-        ),
-    ),
-    oracle=OracleUse(runs=2, models=2, file="oracle.json", metrics=("f1",), warning=WARNING),
-    differences=(
-        Difference(
-            metric="f1",
-            first="2026-gpt",
-            second="2026-llama",
-            value=0.11,
-            n=38,
-            users=38,
-            interval=(-0.02, 0.2),
-            confidence=0.95,
-            p=0.0004,
-            p_holm=0.0012,
-        ),
-    ),
+DIFFERENCE = make_difference(
+    0.11, (-0.02, 0.2), 0.0012, p=0.0004, metric="f1", first="run-gpt", second="run-llama"
 )
+ODD = Refused(run="2026-odd", path="runs/2026-odd", label="odd", because=("a 1 against 2", "copy"))
+COMPARISON = make_comparison(
+    "gist", (FIRST, SECOND), DIFFERENCE,
+    roles={"judge": "openai:judge"}, data={"origin": "local", "path": "people.csv"}, main=(),
+    chosen="1 of 3 runs agree in all but the candidate", refused=(ODD,),
+    oracle=OracleUse(runs=2, models=2, file="oracle.json", metrics=("f1",), warning=WARNING),
+)  # fmt: skip
 
 
 def printed(comparison, *, width):
@@ -91,7 +57,7 @@ judge: openai:judge
 data: people.csv
 1 of 3 runs agree in all but the candidate
   left out, a 1 against 2; copy: odd (2026-odd)
-  forced in, seed 1 against 0: llama * (2026-llama)
+  forced in, seed 1 against 0: llama * (run-llama)
 
 metric  run      value [95% interval]   n   missing  missing as worst
 ─────────────────────────────────────────────────────────────────────
@@ -118,68 +84,17 @@ f1 ↑    gpt − llama *   +0.110 [-0.020, +0.200]  <0.001     0.001  38
 """)
 
 
-def test_what_has_no_interval_and_no_p_says_why():
-    (difference,) = COMPARISON.differences
+def test_what_cannot_be_told_apart_or_tested_says_so():
     lost = replace(
-        difference, interval=None, no_interval="one user", p=None, p_holm=None, no_p="one user"
+        DIFFERENCE, interval=None, no_interval="one user", p=None, p_holm=None, no_p="one user"
     )
     lines = printed(replace(COMPARISON, differences=(lost, lost)), width=80)
     assert lines[-4].split()[-5:] == ["*", "+0.110", "–", "–", "38"]
-    assert (
-        "\n".join(lines[-3:])
-        == """\
-  f1: no interval: one user
-  f1: no p: one user
-"""
-    )
-
-
-def test_what_differs_only_by_rounding_is_no_difference_and_a_run_alone_has_none():
+    assert lines[-3:] == ["  f1: no interval: one user", "  f1: no p: one user", ""]
     alone = printed(replace(COMPARISON, runs=(FIRST,), refused=(), differences=()), width=80)
     assert alone[0] == "gist  version 1, 1 run compared, oracle of 1 run and oracle.json"
     assert not any("what all have scored" in line or "difference" in line for line in alone)
-    (difference,) = COMPARISON.differences
-    lost = replace(difference, value=-1.1e-16, interval=(-2.2e-16, 1.1e-16))
+    lost = replace(DIFFERENCE, value=-1.1e-16, interval=(-2.2e-16, 1.1e-16))
     lines = printed(replace(COMPARISON, differences=(lost,)), width=80)
 
     assert lines[-2].endswith("  0.000 [0.000, 0.000]  <0.001     0.001  38")
-
-
-def test_names_cannot_steer_the_terminal():
-    runs = (replace(FIRST, label="\x1b[2Jm"), SECOND)
-    evil = replace(COMPARISON, task="a\x1b[31m[b]x[/b]", runs=runs)
-
-    text = "\n".join(printed(evil, width=100))
-
-    assert "\x1b" not in text
-    assert "a\\x1b[31m[b]x[/b]" in text
-    assert "\\x1b[2Jm" in text
-
-
-def test_a_label_that_ends_in_the_run_is_not_followed_by_it_again():
-    refused = (
-        Refused(run="2026-odd", path="runs/2026-odd", label="odd 2026-odd", because=("copy",)),
-    )
-    said = printed(replace(COMPARISON, refused=refused), width=80)
-    assert "  left out, copy: odd 2026-odd" in said
-
-
-def test_no_word_of_a_label_is_broken_at_80_columns():
-    labels = (
-        "checkpoint-of-run-seven-after-step-10000 00000001",
-        "checkpoint-of-run-seven-after-step-10000 b",
-    )
-    runs = tuple(
-        replace(run, label=label) for run, label in zip(COMPARISON.runs, labels, strict=True)
-    )
-    narrow, wide = (
-        "\n".join(printed(replace(COMPARISON, runs=runs), width=width)) for width in (80, 400)
-    )
-    word = "checkpoint-of-run-seven-after-step-10000"
-    assert narrow.count(word) == wide.count(word)
-
-
-def test_without_an_oracle_none_is_mentioned():
-    assert printed(replace(COMPARISON, oracle=None), width=80)[0] == (
-        "gist  version 1, 2 runs compared"
-    )

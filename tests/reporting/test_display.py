@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 
 from harness.pipeline.progress import RunProgress, StageProgress
-from harness.reporting.display import PlainDisplay, QuietDisplay, end_line, make_display
+from harness.reporting.display import PlainDisplay, QuietDisplay, make_display
 from harness.reporting.live import LiveDisplay
 
 
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+
+class Encoded(Terminal):
+    encoding = "latin-1"
 
 
 class Clock:
@@ -39,41 +43,34 @@ def progress(stage):
     return RunProgress(folder=Path("runs/x"), model="openai:gpt", resumed=False, stages=[stage])
 
 
+@pytest.fixture
+def stream():
+    return io.StringIO()
+
+
+@pytest.fixture
+def display(stream, clock):
+    return PlainDisplay(stream, clock=clock)
+
+
 def lines(stream):
     return stream.getvalue().splitlines()
 
 
-def test_a_terminal_is_live_and_anything_else_plain(monkeypatch):
+def test_a_terminal_with_unicode_is_live_and_anything_else_plain(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
 
     assert isinstance(make_display(stream=Terminal()), LiveDisplay)
     assert isinstance(make_display(stream=io.StringIO()), PlainDisplay)
+    assert isinstance(make_display(stream=Encoded()), PlainDisplay)
+    assert isinstance(make_display(quiet=True, stream=Terminal()), QuietDisplay)
+    assert isinstance(make_display(json=True, stream=Terminal()), QuietDisplay)
     monkeypatch.setenv("TERM", "dumb")
     assert isinstance(make_display(stream=Terminal()), PlainDisplay)
 
 
-@pytest.mark.parametrize(
-    ("encoding", "kind"),
-    [
-        ("utf-8", LiveDisplay),
-        ("UTF-8", LiveDisplay),
-        ("ascii", PlainDisplay),
-        ("latin-1", PlainDisplay),
-    ],
-)
-def test_a_terminal_without_unicode_is_plain(monkeypatch, encoding, kind):
-    class Encoded(Terminal):
-        pass
-
-    Encoded.encoding = encoding
-    monkeypatch.setenv("TERM", "xterm")
-    assert isinstance(make_display(stream=Encoded()), kind)
-
-
-def test_quiet_tells_problems_only(progress, stage):
-    stream = io.StringIO()
+def test_quiet_tells_problems_only(progress, stage, stream):
     display = QuietDisplay(stream)
-
     display.start(progress)
     display.show_line("all is well")
     display.stage_started(stage)
@@ -84,10 +81,7 @@ def test_quiet_tells_problems_only(progress, stage):
     assert lines(stream) == ["the store\\x1b is damaged"]
 
 
-def test_a_stage_has_one_plain_line_when_it_ends(clock, progress, stage):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
-
+def test_a_stage_has_one_plain_line_when_it_ends(display, stream, progress, stage):
     display.start(progress)
     display.stage_started(stage)
     stage.done, stage.resumed, stage.calls, stage.calls_from_store = 40, 10, 32, 8
@@ -105,9 +99,7 @@ def test_a_stage_has_one_plain_line_when_it_ends(clock, progress, stage):
     ]
 
 
-def test_a_stage_that_takes_long_has_a_line_a_minute(clock, stage):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
+def test_a_stage_that_takes_long_has_a_line_a_minute(display, stream, clock, stage):
     display.stage_started(stage)
 
     for clock.now, stage.done in ((30.0, 10), (59.0, 20), (60.0, 20), (90.0, 24), (121.0, 32)):
@@ -120,9 +112,9 @@ def test_a_stage_that_takes_long_has_a_line_a_minute(clock, stage):
     ]
 
 
-def test_a_line_of_a_stage_is_followed_by_why_its_model_is_throttled(clock, stage, progress):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
+def test_a_line_of_a_stage_is_followed_by_why_its_model_is_throttled(
+    display, stream, clock, stage, progress
+):
     why = "4 of its last 50 answers were HTTP 429"
     progress.limits = lambda: {"openai:gpt": {"limit": 42, "ceiling": 64, "throttled": why}}
     display.start(progress)
@@ -138,24 +130,8 @@ def test_a_line_of_a_stage_is_followed_by_why_its_model_is_throttled(clock, stag
     ]
 
 
-def test_a_stage_without_answers_has_lines_only_while_it_is_at_work(clock, stage):
-    stream = io.StringIO()
-    display = PlainDisplay(stream, clock=clock)
-    display.stage_started(stage)
-
-    for clock.now, stage.in_flight in ((60.0, 0), (120.0, 0), (121.0, 8), (150.0, 8), (181.0, 8)):
-        display.tick()
-
-    assert lines(stream) == [
-        "interests/name: 0/40; 0%; time left unknown",
-        "interests/name: 0/40; 0%; time left unknown",
-    ]
-
-
-def test_a_display_that_stops_twice_shows_a_stopped_stage_once(clock, progress, stage):
-    stream, threads = io.StringIO(), set(threading.enumerate())
-    display = PlainDisplay(stream, clock=clock)
-
+def test_a_display_that_stops_twice_shows_a_stopped_stage_once(display, stream, progress, stage):
+    threads = set(threading.enumerate())
     display.start(progress)
     display.stage_started(stage)
     stage.done = 1
@@ -205,15 +181,3 @@ def test_lines_of_one_of_several_runs_begin_with_its_label(progress, stage):
         "! night, seed 0: too slow",
         "night, seed 0: too slow",
     ]
-
-
-def test_quiet_and_json_show_no_progress():
-    assert isinstance(make_display(quiet=True, stream=Terminal()), QuietDisplay)
-    assert isinstance(make_display(json=True, stream=Terminal()), QuietDisplay)
-
-
-def test_a_speed_is_the_least_it_can_be_where_replies_told_no_tokens(stage):
-    stage.started, stage.ended = 0.0, 30.0
-    stage.done, stage.calls, stage.completion_tokens, stage.unreported = 40, 40, 6000, 4
-
-    assert end_line(stage).endswith("; ≥ 200 tokens/s")

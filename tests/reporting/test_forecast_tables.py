@@ -80,15 +80,12 @@ estimated from:
 """)
 
 
-def test_the_bounds_of_a_stage_with_several_roles_stand_once():
+def test_stages_with_several_roles_by_rule_and_unreached_have_rows_of_their_own():
     both = replace(SUPPORT, roles=(JUDGE, replace(JUDGE, role="profiler")))
     lines = printed(replace(FORECAST, stages=(both,)), width=100)
     assert [" ".join(line.split()[4:8]) for line in lines if line.startswith("interests")] == [
         "~1,200 1,200 to 1,200", "~1,200 together ~0 900",
     ]  # fmt: skip
-
-
-def test_a_stage_by_rule_has_a_row_and_no_prompt():
     by_rule = replace(SUPPORT, roles=(), least_calls=0, most_calls=0)
 
     lines = printed(replace(FORECAST, stages=(by_rule,)), width=100)
@@ -97,13 +94,20 @@ def test_a_stage_by_rule_has_a_row_and_no_prompt():
     assert lines[3].split() == [
         "interests,", "support,", "by", "rule", "~1,200", "0", "0", "0", "0",
     ]  # fmt: skip
+    unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
+
+    lines = printed(replace(FORECAST, stages=(unreached,)))
+
+    assert lines[:2] == [
+        "─────────────────── interests, support: judge (openai:llama) ───────────────────",
+        "no prompt: no item of the rehearsal reached this stage",
+    ]
 
 
 @pytest.mark.parametrize(
     ("evil", "shown"),
     [
         ("\x1b[2Jgone", "\\x1b[2Jgone"),
-        ("bell\x07", "bell\\x07"),
         ("back\u202ewards", "back\\u202ewards"),
         ("[bold red]x[/] :smile:", "[bold red]x[/] :smile:"),
     ],
@@ -157,14 +161,3 @@ def test_a_cost_is_carried_over_to_the_fewest_and_the_most_calls():
     assert expected_cost(None, bounds=(0, 0), **none) == ExpectedCost(
         at_most=0.0, least=0.0, most=0.0
     )
-
-
-def test_a_role_that_the_rehearsal_did_not_reach_says_so():
-    unreached = replace(SUPPORT, roles=(replace(JUDGE, calls=0, first_prompt=()),))
-
-    lines = printed(replace(FORECAST, stages=(unreached,)))
-
-    assert lines[:2] == [
-        "─────────────────── interests, support: judge (openai:llama) ───────────────────",
-        "no prompt: no item of the rehearsal reached this stage",
-    ]

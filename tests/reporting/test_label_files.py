@@ -8,7 +8,6 @@ from harness.reporting.label_files import csv_bytes
     [
         ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
         ("+1", "'+1"),
-        ("-1", "'-1"),
         ("@SUM(A1)", "'@SUM(A1)"),
         ("\t=1", "' =1"),
         ("a\x00b\x1b[2J", "a\\x00b\\x1b[2J"),

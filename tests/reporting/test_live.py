@@ -163,23 +163,6 @@ def test_a_stage_counts_as_moving_for_a_while_after_its_last_move():
     assert last(12.0) == "1 waiting"
 
 
-def test_stages_that_will_not_start_count_as_stopped_and_long_names_keep_the_stage():
-    assert draw(run(), width=80)[-1] == "0 calls"
-    given_up = StageProgress(task="t", stage="a", total=10, done=4, started=0.0, ended=9.0)
-    never = StageProgress(task="t", stage="b", ended=9.0)
-
-    assert draw(run(given_up, never), width=80)[1:] == [
-        "━" * 30 + "  0:00 left, 4 of 4 items, 1:00 so far",
-        "0 calls",
-        "  2 stopped",
-    ]
-    stage = StageProgress(
-        task="a_long_name_of_a_task", stage="rank", total=5, started=0.0, in_flight=1
-    )
-
-    assert draw(run(stage), width=24)[-1] == "▸ a_long_name…/rank  0/5"
-
-
 def cost(paid, *, unknown=0):
     return Cost(
         model="m", currency="EUR", priced=True, asked=5, paid=paid, paid_unknown=unknown,
@@ -244,21 +227,6 @@ def test_the_picture_goes_and_the_cursor_comes_back(terminal, typical):
     assert lines[-1] == SHOW_CURSOR + erased
 
 
-def test_the_cursor_comes_back_after_an_exception(terminal, typical):
-    display = LiveDisplay(terminal.file, console=terminal)
-
-    with pytest.raises(KeyboardInterrupt):
-        try:
-            display.start(typical)
-            raise KeyboardInterrupt
-        finally:
-            display.stop()
-
-    assert terminal.file.getvalue().rindex(SHOW_CURSOR) > terminal.file.getvalue().rindex(
-        HIDE_CURSOR
-    )
-
-
 def test_what_is_told_stands_above_the_picture_and_is_clean(terminal, typical):
     display = LiveDisplay(terminal.file, console=terminal)
 
@@ -277,9 +245,3 @@ def test_tokens_that_were_not_reported_are_no_number(typical):
     for stage in (name, support):
         stage.prompt_tokens = stage.completion_tokens = 0
     assert draw(typical, width=80)[2].endswith("from the store, tokens unknown")
-
-
-def test_large_counts_are_shortened():
-    stage = StageProgress(task="t", stage="s", total=1_000_000, done=123_456, started=0.0)
-
-    assert draw(run(stage), width=60)[-1].endswith("123k/1.0M")

@@ -31,13 +31,10 @@ def test_what_is_not_known_is_never_a_number():
     assert tokens(0, 0) == "0"
 
 
-def test_notes_say_why_and_of_how_many():
+def test_notes_and_a_line_hold_all_together_and_say_why():
     assert cost_notes("name", COST) == ["name: usage unknown or incomplete for 12 of 400 calls"]
     assert cost_notes("name", NOTHING_KNOWN) == ["name: no price for openai:n, 5 calls"]
     assert cost_notes("name", None) == []
-
-
-def test_a_line_holds_all_together():
     assert cost_line([COST, NOTHING_KNOWN]) == (
         "paid ≥ 1.50 USD for 403 calls, unknown for 15, saved unknown by 2 reused"
     )

@@ -4,51 +4,29 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from builders.comparisons import make_compared, make_comparison, make_difference
 from builders.report_lines import BY_RULE, make_line, make_run
 from builders.runs import make_metric, make_summary
 
 from harness.reporting.html.first_screen import first_screen
 from harness.reporting.html.run_differences import Differences
 from harness.reporting.html.verdict import UNDECIDED, verdict, verdict_html
-from harness.scoring.comparison_document import (
-    ComparedRun,
-    Comparison,
-    ComparisonDocument,
-    MeanDifference,
-)
-from harness.scoring.paired_differences import Difference
+from harness.scoring.comparison_document import ComparisonDocument, MeanDifference
 from harness.scoring.without_lost import WithoutLost
-
-
-def difference(value, interval, holm, first="new", second="old"):
-    return Difference(
-        metric="ptc", first=f"run-{first}", second=f"run-{second}", value=value, n=40, users=40,
-        interval=interval, confidence=0.95, p=holm, p_holm=holm,
-    )  # fmt: skip
 
 
 def compared(task, *differences, higher=True, labels=("old", "new")):
     """A comparison of the run `new` with the run `old`."""
-    runs = tuple(
-        ComparedRun(
-            run=f"run-{label}", path=f"runs/{label}", label=label, model=label, marks=(), units=40,
-            counts={}, metrics={"ptc": make_metric(0.5, n=40, higher_is_better=higher)}, common={},
-        )
-        for label in labels
-    )  # fmt: skip
-    return Comparison(
-        task=task, version=1, benchmark="b", roles={}, data={}, not_comparable_because=(),
-        chosen="all agree", main=("ptc",), runs=runs, refused=(), oracle=None,
-        differences=differences,
-    )  # fmt: skip
+    found = {"ptc": make_metric(0.5, n=40, higher_is_better=higher)}
+    return make_comparison(task, [make_compared(label, found) for label in labels], *differences)
 
 
 def several(*comparisons, means=()):
     return Differences(ComparisonDocument(comparisons=comparisons, mean_differences=means))
 
 
-BETTER = difference(0.2, (0.1, 0.3), 0.01)
-SHY = difference(0.2, (0.1, 0.3), 0.06)
+BETTER = make_difference(0.2, (0.1, 0.3), 0.01)
+SHY = make_difference(0.2, (0.1, 0.3), 0.06)
 RUNS = [make_run("old"), make_run("new")]
 
 
@@ -56,13 +34,13 @@ RUNS = [make_run("old"), make_run("new")]
     ("one", "higher", "winner"),
     [
         (BETTER, True, "new"),
-        (difference(-0.2, (-0.3, -0.1), 0.01), True, "old"),
-        (difference(-0.2, (-0.3, -0.1), 0.01), False, "new"),
+        (make_difference(-0.2, (-0.3, -0.1), 0.01), True, "old"),
+        (make_difference(-0.2, (-0.3, -0.1), 0.01), False, "new"),
         (SHY, True, None),
-        (difference(0.2, (-0.1, 0.3), 0.01), True, None),
-        (difference(0.0, (0.0, 0.0), 1.0), True, None),
-        (difference(0.2, (0.1, 0.3), None), True, "new"),
-        (difference(0.2, None, 0.01), True, None),
+        (make_difference(0.2, (-0.1, 0.3), 0.01), True, None),
+        (make_difference(0.0, (0.0, 0.0), 1.0), True, None),
+        (make_difference(0.2, (0.1, 0.3), None), True, "new"),
+        (make_difference(0.2, None, 0.01), True, None),
     ],
 )
 def test_a_run_is_better_where_the_interval_and_holm_agree(one, higher, winner):
@@ -71,20 +49,20 @@ def test_a_run_is_better_where_the_interval_and_holm_agree(one, higher, winner):
 
 
 def test_a_p_that_would_be_rounded_up_to_its_bound_is_below_it_in_words():
-    (close,) = several(compared("t", difference(0.2, (0.1, 0.3), 0.0499))).established()
+    (close,) = several(compared("t", make_difference(0.2, (0.1, 0.3), 0.0499))).established()
     assert close.known == "p just below 0.05"
     (sure,) = several(compared("t", BETTER)).established()
     assert sure.known == "p 0.010"
-    wide = msgspec.structs.replace(difference(0.2, (0.1, 0.3), 0.1999), confidence=0.8)
+    wide = msgspec.structs.replace(make_difference(0.2, (0.1, 0.3), 0.1999), confidence=0.8)
     assert next(several(compared("t", wide)).established()).known == "p just below 0.2"
 
 
 def test_the_mean_over_repeats_of_two_runs_leaves_the_tests_of_others():
     mean = MeanDifference(
         name="t", over="repeats", tasks=("t", "t@2"), higher_is_better=True,
-        difference=difference(0.2, (0.1, 0.3), 0.01, "old", "new"),
+        difference=make_difference(0.2, (0.1, 0.3), 0.01, first="run-old", second="run-new"),
     )  # fmt: skip
-    third = difference(0.1, (0.0, 0.2), 0.5, "third")
+    third = make_difference(0.1, (0.0, 0.2), 0.5, first="run-third")
     both = compared("t", SHY, third, labels=("old", "new", "third"))
     found = several(both, compared("t@2", SHY), means=(mean,))
     assert [each.first for _, each, _ in found.tested()] == ["run-old", "run-third"]
@@ -99,7 +77,7 @@ def test_a_verdict_names_what_is_established_and_who_is_worse_nowhere():
     assert why.endswith(
         "; 1 of 2 comparisons is established after Holm (t, ptc: new is better than old, p 0.010)."
     )
-    loses = several(compared("t", BETTER), compared("u", difference(-0.2, (-0.3, -0.1), 0.01)))
+    loses = several(compared("t", BETTER), compared("u", make_difference(-0.2, (-0.3, -0.1), 0.01)))
     assert verdict(RUNS, lines, loses)[0] == (
         f"{UNDECIDED}: new leads, but old is better on u (ptc)."
     )
@@ -126,7 +104,7 @@ def test_one_comparison_is_said_with_its_numbers():
     assert verdict(RUNS, lines, several(compared("t", BETTER)))[0] == "new is better than old."
 
 
-def test_a_verdict_without_a_comparison_says_why():
+def test_a_verdict_without_a_comparison_says_why_and_counts_tasks_with_a_main_metric():
     tied = [make_line("t", old=0.5, new=0.5)]
     nothing = Differences(ComparisonDocument(comparisons=()), ("13 runs are too many",))
     assert verdict(RUNS, tied, nothing) == (
@@ -139,6 +117,13 @@ def test_a_verdict_without_a_comparison_says_why():
     assert verdict(RUNS, both, nothing)[1].startswith(
         "By the first metric of each task, the value of old is best on 1 of 2 tasks (u), that "
         "of new on 1 (t), none tied; no"
+    )
+    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.5),
+             replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
+    nothing = Differences(ComparisonDocument(comparisons=()))
+    assert verdict(RUNS, lines, nothing)[1].startswith(
+        "By the first metric of each task, the value of new is best on 1 of 2 tasks (t), that "
+        "of old on 0, 1 tied;"
     )
 
 
@@ -192,13 +177,3 @@ def test_what_n_counts_is_said_where_a_task_is_described():
         units=223
     )
     assert "n of recall: 203 units; data" in asked(units=203)
-
-
-def test_a_verdict_counts_tasks_with_a_main_metric_and_ties_as_such():
-    lines = [make_line("t", old=0.5, new=0.7), make_line("u", old=0.5, new=0.5),
-             replace(make_line("v", old=0.1, new=0.2), metric="")]  # fmt: skip
-    nothing = Differences(ComparisonDocument(comparisons=()))
-    assert verdict(RUNS, lines, nothing)[1].startswith(
-        "By the first metric of each task, the value of new is best on 1 of 2 tasks (t), that "
-        "of old on 0, 1 tied;"
-    )

@@ -15,60 +15,17 @@ def only(**sheet):
     return Report(sheets=(Sheet(title="T", **sheet),))
 
 
-def test_notes_come_first_then_each_sheet_with_its_own():
-    first = Sheet(title="First", columns=("a",), rows=(("x",),), notes=("Of the first.",))
-    second = Sheet(title="Second", columns=("b",), rows=((1,),))
-    report = Report(notes=("Read this.",), sheets=(first, second))
-    assert printed(report) == [
-        "Read this.",
-        "",
-        "First",
-        "a",
-        "─",
-        "x",
-        "  Of the first.",
-        "",
-        "Second",
-        "b",
-        "─",
-        "1",
-    ]
-
-
-def test_numbers_stand_right_and_what_is_missing_is_a_dash():
-    sheet = only(
-        columns=("model", "users", "F1", "because"),
-        rows=(("one", 1000, 60.55, "good"), ("another", 7, None, None)),
-    )
-    assert printed(sheet) == [
-        "T",
-        "model    users    F1  because",
-        "─────────────────────────────",
-        "one      1,000  60.5  good",
-        "another      7     —  —",
-    ]
-
-
-def test_each_column_may_have_its_own_digits():
-    sheet = only(columns=("a", "F1", "p"), rows=(("x", 12.345, 0.0123),), digits=(0, 1, 3))
-    assert printed(sheet)[-1] == "x  12.3  0.012"
-
-
 @pytest.mark.parametrize(
     ("cell", "digits", "shown"),
     [
         (None, 1, "—"),
-        (0.0, 2, "0.00"),
         (0.0004, 2, "<0.01"),
         (-0.0004, 2, ">-0.01"),
-        (-0.96, 1, "-1.0"),
         (1234.5, 1, "1,234.5"),
-        (0.3, 0, "<1"),
         (-0.0, 1, "0.0"),
         (12345, 1, "12,345"),
         ("a\x1b[2J\nb", 1, "a\\x1b[2J b"),
         (-6.9e-18, 3, "0.000"),
-        (6.9e-18, 2, "0.00"),
         (2e-12, 2, "<0.01"),
     ],
 )
@@ -126,34 +83,12 @@ def test_long_texts_are_wrapped_before_names_and_numbers_are():
     assert printed(sheet, width=24)[3:] == ["abcdefghijkl  aa bb cc", "              dd ee ff"]
 
 
-def test_heads_of_numbers_are_all_broken_alike_before_names_are():
-    columns = ("model", "easy point", "medium point", "avg. of 2")
-    sheet = only(columns=columns, rows=(("a model, without profile", 0.5, -0.1, 0.2),))
-    assert printed(sheet, width=62)[1:] == [
-        "model                     easy point  medium point  avg. of 2",
-        "─────────────────────────────────────────────────────────────",
-        "a model, without profile         0.5          -0.1        0.2",
-    ]
-    assert printed(sheet, width=60)[1:] == [
-        "                           easy  medium  avg.",
-        "model                     point   point  of 2",
-        "─────────────────────────────────────────────",
-        "a model, without profile    0.5    -0.1   0.2",
-    ]
-
-
 def test_what_cannot_be_shown_is_no_sheet():
     assert printed(only(columns=("a", "b"), rows=()))[-1] == "  no rows"
     with pytest.raises(ValueError, match="differ in number: 2 and 1"):
         Sheet(title="T", columns=("a", "b"), rows=((1,),))
-
-
-@pytest.mark.parametrize("cell", [float("nan"), float("inf")])
-def test_a_failure_is_no_number_of_a_sheet(cell):
-    with pytest.raises(ValueError, match="leave it out or give None"):
-        Sheet(title="T", columns=("a",), rows=((cell,),))
-
-
-def test_a_sheet_without_columns_is_refused():
+    for cell in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="leave it out or give None"):
+            Sheet(title="T", columns=("a",), rows=((cell,),))
     with pytest.raises(ValueError, match="the sheet 'T' has no columns"):
         Sheet(title="T", columns=(), rows=())

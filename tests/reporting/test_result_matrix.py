@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+from builders.comparisons import make_compared, make_comparison
 from builders.report_lines import make_line, make_run
 from builders.report_pages import ReportPage
 from builders.runs import make_metric, make_summary
@@ -14,12 +15,7 @@ from harness.reporting.html.result_lines import Rule, Value, lines_of
 from harness.reporting.html.result_matrix import matrix_html
 from harness.reporting.html.run_differences import Differences, Established
 from harness.reporting.html.untested import Untested
-from harness.scoring.comparison_document import (
-    ComparedRun,
-    Comparison,
-    ComparisonDocument,
-    OracleUse,
-)
+from harness.scoring.comparison_document import ComparisonDocument, OracleUse
 
 NOTHING = Differences(ComparisonDocument(comparisons=()))
 
@@ -223,16 +219,9 @@ def test_a_metric_in_which_runs_are_compared_alone_has_its_line():
     both = {
         name: make_metric(0.5, n=4, description=f"what {name} is") for name in ("ig_p", "ig_f1")
     }
-    runs = tuple(
-        ComparedRun(run=f"run-{label}", path="", label=label, model=label, marks=(), units=4,
-                    counts={}, metrics=both, common={})
-        for label in ("old", "new")
-    )  # fmt: skip
-    one = Comparison(
-        task="t", version=1, benchmark="b", roles={}, data={}, not_comparable_because=(), chosen="",
-        main=("ig_f1",), runs=runs, refused=(), differences=(),
-        oracle=OracleUse(runs=2, models=2, file=None, metrics=("ig_f1",)),
-    )  # fmt: skip
+    runs = [make_compared(label, both) for label in ("old", "new")]
+    oracle = OracleUse(runs=2, models=2, file=None, metrics=("ig_f1",))
+    one = make_comparison("t", runs, main=("ig_f1",), oracle=oracle)
     summary = make_summary("t", metrics={"ig_p": both["ig_p"]}, main=("ig_p",))
     made = [make_run("old", summary), make_run("new", summary)]
     lines = lines_of(made, Differences(ComparisonDocument(comparisons=(one,))))

@@ -7,13 +7,7 @@ def limits(**given):
     return {"ceiling": 64, "limit": 64, "lowest": 64, "cuts": 0, "pauses": 0, **given}
 
 
-def test_a_model_that_was_never_slowed_has_no_line():
-    assert (
-        list(rate_limited([{}, {"openai:a": limits(pauses=3)}, {"other:b": {"learnt": {}}}])) == []
-    )
-
-
-def test_sessions_are_told_together_each_model_in_a_line():
+def test_models_that_were_slowed_have_a_line_for_all_sessions():
     sessions = [
         {"openai:a": limits(cuts=2, lowest=16), "openai:b\x1b": limits(cuts=1, lowest=32)},
         {"openai:a": limits(cuts=39, lowest=1, ceiling=8)},
@@ -22,3 +16,6 @@ def test_sessions_are_told_together_each_model_in_a_line():
         "openai:a: slowed by rate limits (HTTP 429) 41 times, down to 1 of 64 requests in flight",
         "openai:b\\x1b: slowed by rate limits (HTTP 429) once, down to 32 of 64 requests in flight",
     ]
+    assert (
+        list(rate_limited([{}, {"openai:a": limits(pauses=3)}, {"other:b": {"learnt": {}}}])) == []
+    )

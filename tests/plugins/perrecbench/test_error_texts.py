@@ -6,12 +6,14 @@ import sys
 
 import numpy as np
 import pytest
-from builders.texts import write_json_lines
+from builders.texts import write_csv, write_json_lines
+from harness_perrecbench.analyses import answers, curves, domains, shots
 from harness_perrecbench.grouping import build, describe
 from harness_perrecbench.tuning import adapters, sft_export
 from safetensors.numpy import save_file
 
 from harness.base.errors import DataError, HarnessError, UsageError
+from harness.contracts.benchmark import NoOptions
 
 from .test_adapters import KEY_A, KEY_B, MODULE, adapter
 
@@ -306,3 +308,47 @@ def test_adapters_that_cannot_be_merged_are_refused(tmp_path, monkeypatch, row):
         monkeypatch.setitem(sys.modules, "safetensors", None)
     folders = {name: tmp_path / folder for name, folder in {"out": "merged", **three}.items()}
     refused(tmp_path, said, adapters.run, adapters.Options(**{**folders, **options}))
+
+
+ONLY, BOOKS = "perrec_easy_pointwise", {"domain": "books"}
+RUNS = [
+    (answers.positions, {}, (), UsageError, None, "no task asks pairwise", ONLY,
+     "a task with ask: pairwise"),
+    (answers.errors, {"ask": "listwise"}, (), UsageError, None,
+     "no task predicts ratings of groups", "perrec_easy_listwise",
+     "a task with ask: pointwise, ideally with a task with ask: rating"),
+    (shots.run, {"ask": "rating"}, (), UsageError, None, "no task asks for rankings of groups",
+     "perrec_easy_rating", "a task with ask: pointwise, pairwise or listwise"),
+    (shots.run, {}, (), UsageError, None,
+     "no model has results for several numbers of examples or behaviours", ONLY,
+     "tasks that differ in the options shots or k"),
+    (curves.by_scale, {}, ("model,parameters", "ada,0"), UsageError,
+     "DIR/a.csv, column 'parameters'", "the size of a model cannot be used", "ada: 0",
+     "a number above 0"),
+    (curves.by_scale, {}, ("model,parameters", "ben,7"), UsageError, "DIR/a.csv",
+     "no model of the runs has a size", "ben", "ada", "use the runs' names of models in the table"),
+    (domains.run, {}, ("item,count", "i1,1"), UsageError, None, "no task covers a single domain",
+     ONLY, "tasks with the option domain"),
+    (domains.run, BOOKS, ("item,count", "x,1"), UsageError, "DIR/a.csv",
+     "no item of the runs has a count", None, "items by id, as in the groups, or by title"),
+    (domains.run, BOOKS, ("item,count", "i1,-1"), *cell("a.csv", "count", "-1.0 (number)",
+     "0 or more", at="row 1 (line 2)")),
+    (domains.run, BOOKS, ("item,title,count", ",,1"), *cell("a.csv", "item", "nothing",
+     "an item by id or by title", at="row 1 (line 2)")),
+    (domains.run, BOOKS, ("item,count", "i1,1", "i1,2"), *cell("a.csv", "count", "2.0 (number)",
+     "the same count in all rows of an item", at="row 2 (line 3)")),
+    (domains.run, BOOKS, ("title,count", "Tea,1", "tea ,2"), *cell("a.csv", "count",
+     "2.0 (number)", "the same count in all rows of a title", at="row 2 (line 3)")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", RUNS)
+def test_runs_of_which_an_analysis_can_say_nothing_are_refused(kept, tmp_path, row):
+    call, options, lines, *said = row
+    file = write_csv(tmp_path / "a.csv", *lines)
+    given = {
+        domains.run: domains.Options(counts=file),
+        curves.by_scale: curves.ScaleOptions(figures=file),
+    }
+    tasks = [kept("ada", {"i1": 1.0}, **options)]
+    refused(tmp_path, said, call, tasks, given.get(call, NoOptions()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from .test_adapters import KEY_A, KEY_B, MODULE, adapter
 
 HISTORIES, ITEMS, LISTED = "userid2history.json", "parentasin2item.json", "sample_behavior.json"
 GROUPS, HELD_OUT = "item2group_avg_diff_sample-easy.json", "held_out-easy.json"
-RECORDED, RECORDED_HELD_OUT = "groups-easy.jsonl", "heldout-easy.jsonl"
+RECORDED, OF_HELD_OUT = "groups-easy.jsonl", "heldout-easy.jsonl"
 
 
 def cell(file, column, found, expected, hint=None, *, at="row 1 (line 1)"):
@@ -55,7 +56,7 @@ def recorded(*users):
 
 def ranked(*ranks):
     [row] = recorded(user("ann"), user("bob"))[RECORDED]
-    return {RECORDED_HELD_OUT: [{**row, "rank_vector": ranks}]}
+    return {OF_HELD_OUT: [{**row, "rank_vector": ranks}]}
 
 
 def reviewed(**changed):
@@ -68,7 +69,6 @@ PUBLISHED = {
     ITEMS: {item: {"title": item} for item in "abq"},
     GROUPS: grouped(ann=1, bob=1),
 }
-AGAIN = {"q": [grouped(ann=1)["q"][0] * 2]}
 TRAINING = {**PUBLISHED, HELD_OUT: grouped(ann=1, bob=1)}
 OF_MEDIUM = "these are groups of level medium; perrec_easy_listwise reads those of level easy"
 WHOLE = "give the folder of the published files with --data"
@@ -76,76 +76,74 @@ EITHER = f"the published files {HISTORIES}, {ITEMS}, {{}}\n      or the recorded
 OPTIONS = "the options of task 'perrec'"
 LACKS = "recorded groups lack the whole histories that this task's options need"
 STRICT = "strict: false, and for pointwise questions shots: 0"
-
-LOADED = [
-    ({**PUBLISHED, HISTORIES: lived(ann={"a": 0})}, {}, *cell(HISTORIES, "history", "0 (integer)",
+at_group, at_history = partial(cell, GROUPS, "groups"), partial(cell, HISTORIES, "history")
+at_users, at_ranks = partial(cell, RECORDED, "users"), partial(cell, OF_HELD_OUT, "rank_vector")
+HELD, LIST = {"split": "held_out"}, {"ask": "rating"}
+CHANGED = [
+    ({HISTORIES: lived(ann={"a": 0})}, {}, *at_history("0 (integer)",
      "a list of objects with parent_asin, rating (Expected `float` >= 1.0 at [0].rating)")),
-    ({**PUBLISHED, HISTORIES: lived(ann={"a": 5})}, {},
-     *cell(GROUPS, "groups", "'bob'", "a user in the table 'histories'")),
-    ({**PUBLISHED, ITEMS: {"q": {"title": "q"}}}, {},
-     *cell(HISTORIES, "history", "'a'", "an item in the table 'items'")),
-    ({**PUBLISHED, ITEMS: {"q": {}}}, {},
+    ({HISTORIES: lived(ann={"a": 5})}, {}, *at_group("'bob'", "a user in the table 'histories'")),
+    ({ITEMS: {"q": {"title": "q"}}}, {}, *at_history("'a'", "an item in the table 'items'")),
+    ({ITEMS: {"q": {}}}, {},
      *cell(ITEMS, "about", "{'title': None} (object)", "a title that is a string")),
-    ({**PUBLISHED, GROUPS: grouped(ann=3, bob=1)}, {},
-     *cell(GROUPS, "groups", "3 (integer)", "at most 2, the behaviours of user 'ann'")),
-    ({**PUBLISHED, GROUPS: grouped(ann=0, bob=1)}, {},
-     *cell(GROUPS, "groups", "0 (integer)", "a behaviour before the query")),
-    ({**PUBLISHED, GROUPS: grouped(ann=1, bob=1, cid=1)}, {}, *cell(GROUPS, "groups",
-     "['ann', 'bob', 'cid'] (list)", "2 users in each group of level easy", OF_MEDIUM)),
-    ({**PUBLISHED, GROUPS: AGAIN}, {},
-     *cell(GROUPS, "groups", "['ann', 'ann'] (list)", "each user of a group once")),
-    ({**PUBLISHED, GROUPS: grouped(3.5, ann=2, bob=1)}, {},
-     *cell(GROUPS, "groups", "6.5 (number)", "a rating from 1 to 5 by user 'ann'")),
-    (PUBLISHED, {"ask": "pointwise", "shots": 5}, *cell(GROUPS, "groups", "1 (integer)",
-     "at least 17 behaviours of user 'ann' before the query, as the task's option `shots` is 5")),
-    ({**PUBLISHED, **listed(rating=6)}, {"ask": "rating"},
-     *cell(LISTED, "rating", "6.0 (number)", "a rating from 1 to 5")),
-    ({**PUBLISHED, **listed(rating=4, history_len=-1)}, {"ask": "rating"},
+    ({GROUPS: grouped(ann=3, bob=1)}, {},
+     *at_group("3 (integer)", "at most 2, the behaviours of user 'ann'")),
+    ({GROUPS: grouped(ann=0, bob=1)}, {}, *at_group("0 (integer)", "a behaviour before the query")),
+    ({GROUPS: grouped(ann=1, bob=1, cid=1)}, {},
+     *at_group("['ann', 'bob', 'cid'] (list)", "2 users in each group of level easy", OF_MEDIUM)),
+    ({GROUPS: {"q": [grouped(ann=1)["q"][0] * 2]}}, {},
+     *at_group("['ann', 'ann'] (list)", "each user of a group once")),
+    ({GROUPS: grouped(3.5, ann=2, bob=1)}, {},
+     *at_group("6.5 (number)", "a rating from 1 to 5 by user 'ann'")),
+    ({}, {"ask": "pointwise", "shots": 5}, *at_group("1 (integer)", "at least 17 behaviours of user "
+     "'ann' before the query, as the task's option `shots` is 5")),
+    (listed(rating=6), LIST, *cell(LISTED, "rating", "6.0 (number)", "a rating from 1 to 5")),
+    (listed(rating=4, history_len=-1), LIST,
      *cell(LISTED, "history_len", "-1 (integer)", "0 or more behaviours")),
-    (TRAINING, {"shots": 1}, DataError, "group 'q'",
+    ({HELD_OUT: grouped(ann=1, bob=1)}, {"shots": 1}, DataError, "group 'q'",
      "too few held-out groups are suitable as examples",
      "0 of 1 about other things, of other users, without ties",
      "at least 1, the task's option `shots`"),
+    ({}, HELD, DataError, "DIR", "the data has no complete set of held-out groups of level easy",
+     f"no {HELD_OUT}\n      held-out groups of no level", EITHER(HELD_OUT, OF_HELD_OUT)),
+    ({GROUPS.replace("easy", "medium") + ".gz": {}}, {"level": "hard"}, DataError, "DIR",
+     "the data has no complete set of groups of level hard",
+     "no item2group_avg_diff_sample-hard.json\n      groups of level easy, medium",
+     EITHER("item2group_avg_diff_sample-hard.json", "groups-hard.jsonl"),
+     "use --tasks perrec_easy_listwise or perrec_medium_listwise"),
+    ({GROUPS: None, "tea/tea-processed/any.json": {}}, {}, DataError, "DIR",
+     "the data has no complete set of groups of level easy",
+     f"no {GROUPS}\n      groups of no level\n      folders of the domains tea",
+     EITHER(GROUPS, RECORDED), "use --data DIR/tea --set domain=tea"),
+]  # fmt: skip
+LOADED = [
+    *((PUBLISHED | files, *rest) for files, *rest in CHANGED),
     (recorded(), {"domain": "book"}, DataError, OPTIONS,
      "the data belong to another domain than the task",
      "domain: book, and recorded groups, which cover all domains together",
      "the domain of the files; `all` for files of several domains",
      "give a domain's folder with its name, as in --data DIR/beauty --set domain=beauty"),
-    (recorded(user("ann", avg="nan")), {}, *cell(RECORDED, "users", "'nan'", "a list of objects "
-     "with history, avg, common, profile, uid (Expected `float` >= 1.0 at [0].avg)")),
+    (recorded(user("ann", avg="nan")), {}, *at_users("'nan'", "a list of objects with history, avg, "
+     "common, profile, uid (Expected `float` >= 1.0 at [0].avg)")),
     (recorded(user("ann"), user("ann")), {},
-     *cell(RECORDED, "users", "['ann', 'ann'] (list)", "each user of a group once")),
-    (recorded(*map(user, "abc")), {}, *cell(RECORDED, "users", "'3 users'",
-     "2 users in each group of level easy", OF_MEDIUM)),
-    (recorded(user("ann"), user("bob", 3)), {}, *cell(RECORDED, "users", "'3 behaviours'",
+     *at_users("['ann', 'ann'] (list)", "each user of a group once")),
+    (recorded(*map(user, "abc")), {},
+     *at_users("'3 users'", "2 users in each group of level easy", OF_MEDIUM)),
+    (recorded(user("ann"), user("bob", 3)), {}, *at_users("'3 behaviours'",
      "at least 4 behaviours of each user, the task's option `k`",
      "set a smaller k, as in --set k=3: recorded groups hold only the retrieved behaviours")),
-    (recorded(user("ann"), user("bob")), {"profile": "full"}, *cell(RECORDED, "users",
-     "{'profile': None} (object)", "a profile of each user, or the option profile: none")),
-    (ranked(1, 1), {"split": "held_out"}, *cell(RECORDED_HELD_OUT, "rank_vector",
-     "[1, 1] (list)", "the numbers from 1 to 2, each once")),
-    (ranked("1", 2), {"split": "held_out"}, *cell(RECORDED_HELD_OUT, "rank_vector",
-     "['1', 2] (list)", "the numbers from 1 to 2, each once")),
-    (ranked(1, 2, 3), {"split": "held_out"}, *cell(RECORDED_HELD_OUT, "users", "'2 users'",
-     "3 users, as in the group's true order")),
+    (recorded(user("ann"), user("bob")), {"profile": "full"},
+     *at_users("{'profile': None} (object)", "a profile of each user, or the option profile: none")),
+    (ranked(1, 1), HELD, *at_ranks("[1, 1] (list)", "the numbers from 1 to 2, each once")),
+    (ranked("1", 2), HELD, *at_ranks("['1', 2] (list)", "the numbers from 1 to 2, each once")),
+    (ranked(1, 2, 3), HELD,
+     *cell(OF_HELD_OUT, "users", "'2 users'", "3 users, as in the group's true order")),
     (recorded(), {"strict": True}, DataError, OPTIONS, LACKS, "strict: true", STRICT, WHOLE),
     (recorded(), {"shots": 1, "ask": "pointwise"}, DataError, OPTIONS, LACKS,
      "shots: 1, with ask: pointwise", STRICT, WHOLE),
-    (recorded(), {"ask": "rating"}, DataError, "DIR",
+    (recorded(), LIST, DataError, "DIR",
      "single behaviours need whole histories, which the data lacks",
      f"no {HISTORIES}, no {ITEMS}", f"{HISTORIES} and {ITEMS}", WHOLE),
-    (PUBLISHED, {"split": "held_out"}, DataError, "DIR",
-     "the data has no complete set of held-out groups of level easy",
-     f"no {HELD_OUT}\n      held-out groups of no level", EITHER(HELD_OUT, RECORDED_HELD_OUT)),
-    ({**PUBLISHED, GROUPS.replace("easy", "medium") + ".gz": {}}, {"level": "hard"}, DataError,
-     "DIR", "the data has no complete set of groups of level hard",
-     "no item2group_avg_diff_sample-hard.json\n      groups of level easy, medium",
-     EITHER("item2group_avg_diff_sample-hard.json", "groups-hard.jsonl"),
-     "use --tasks perrec_easy_listwise or perrec_medium_listwise"),
-    ({**PUBLISHED, GROUPS: None, "tea/tea-processed/any.json": {}}, {}, DataError, "DIR",
-     "the data has no complete set of groups of level easy",
-     f"no {GROUPS}\n      groups of no level\n      folders of the domains tea",
-     EITHER(GROUPS, RECORDED), "use --data DIR/tea --set domain=tea"),
     ({}, {"thought": True, "tail": "dot"}, UsageError, "options: tail",
      "no chain-of-thought prompt exists for this tail", "tail: dot with thought: true",
      "tail: now, or thought: false"),
@@ -331,14 +329,14 @@ RUNS = [
      ONLY, "tasks with the option domain"),
     (domains.run, BOOKS, ("item,count", "x,1"), UsageError, "DIR/a.csv",
      "no item of the runs has a count", None, "items by id, as in the groups, or by title"),
-    (domains.run, BOOKS, ("item,count", "i1,-1"), *cell("a.csv", "count", "-1.0 (number)",
-     "0 or more", at="row 1 (line 2)")),
-    (domains.run, BOOKS, ("item,title,count", ",,1"), *cell("a.csv", "item", "nothing",
-     "an item by id or by title", at="row 1 (line 2)")),
-    (domains.run, BOOKS, ("item,count", "i1,1", "i1,2"), *cell("a.csv", "count", "2.0 (number)",
-     "the same count in all rows of an item", at="row 2 (line 3)")),
-    (domains.run, BOOKS, ("title,count", "Tea,1", "tea ,2"), *cell("a.csv", "count",
-     "2.0 (number)", "the same count in all rows of a title", at="row 2 (line 3)")),
+    (domains.run, BOOKS, ("item,count", "i1,-1"),
+     *cell("a.csv", "count", "-1.0 (number)", "0 or more", at="row 1 (line 2)")),
+    (domains.run, BOOKS, ("item,title,count", ",,1"),
+     *cell("a.csv", "item", "nothing", "an item by id or by title", at="row 1 (line 2)")),
+    (domains.run, BOOKS, ("item,count", "i1,1", "i1,2"),
+     *cell("a.csv", "count", "2.0 (number)", "the same count in all rows of an item", at="row 2 (line 3)")),
+    (domains.run, BOOKS, ("title,count", "Tea,1", "tea ,2"),
+     *cell("a.csv", "count", "2.0 (number)", "the same count in all rows of a title", at="row 2 (line 3)")),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""`harness suite`: what it runs, in which order, and what its file may hold."""
+"""`harness suite`: what it runs, and in which order."""
 
 import json
 import os
@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders.commands import run_cli
-from inline_snapshot import snapshot
 
-from harness.base.errors import TaskError, UsageError
 from harness.cli.main import main
 from harness.pipeline.suite_file import read_suite
 from harness.runs.run_folder import RunFolder
@@ -74,13 +72,6 @@ def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite)
     manifest = RunFolder(Path(again["runs"][1]["folder"])).manifest()
     assert (manifest.seed, manifest.limit, manifest.label) == (2, 2, "base")
     assert manifest.tags == {"suite": "s", "model": "base"}
-
-
-def test_a_run_that_no_suite_began_is_not_taken(suite, capsys):
-    one = ["--model=baseline", "--tasks=interests", "--judge=lexical", "--data=sample", "--limit=2"]
-    assert main(["run", *one, "--name=base", "--quiet"]) == 0
-    capsys.readouterr()
-    assert ended(suite([BASE])[1]) == [("base", 0, "done", False)]
 
 
 def test_a_run_is_run_again_where_its_data_or_its_task_changed(suite, tmp_path):
@@ -185,8 +176,8 @@ def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number, reque
             os.kill(os.getpid(), number)
 
     (tmp_path / "s.yaml").write_text(
-        f"models: [{{name: one, spec: 'scripted:model=one'}}]\n{TASKS}limit: 2\n"
-        "options: {data: sample}"
+        "models: [{name: one, spec: 'scripted:model=one'}]\ntasks: [interests]\n"
+        "judge: lexical\nlimit: 2\noptions: {data: sample}"
     )
     with offered((Stopped(NAMED, name="one"),)):
         done = run_cli("suite", "s.yaml", folder=tmp_path)
@@ -304,8 +295,6 @@ def test_what_is_printed_names_the_models_and_fits_80_columns(suite, capsys):
 
 
 def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):
-    code, document = gated(suite, "--only", "poor")
-    assert (code, document["gates"]) == (1, [])
     assert gated(suite, "--only", "good")[0] == 0
     code, document = gated(suite, "--only", "poor")
     assert (code, len(document["gates"]), len(document["runs"])) == (4, 1, 1)
@@ -339,111 +328,3 @@ def test_a_rehearsal_says_what_all_runs_would_cost(suite, capsys):
     assert main(["suite", "s.yaml", "--dry_run"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[-1] for line in lines if line[:1] in (["big"], ["all"])] == ["unknown"] * 2
-
-
-TASKS = "tasks: [interests]\njudge: lexical\n"
-BASELINE = "models: [{name: a, spec: baseline}]\n"
-
-
-MODELS = f"{TASKS}models:\n  - "
-GATES = f"{TASKS}{BASELINE}against: a\ngates: ["
-OPTIONS = f"{TASKS}{BASELINE}options: "
-TWICE = "{name: a, spec: baseline}\n  - {name: b, spec: 'baseline:respondent=default'}"
-
-
-@pytest.fixture
-def refused(exits, tmp_path):
-    """The words of the error about a suite file, at a line and column."""
-
-    def of(text, place, found=None, *, kind=TaskError):
-        (tmp_path / "s.yaml").write_text(text)
-        return exits(2, kind, "suite s.yaml", where=f"s.yaml:{place}".rstrip(":"), found=found)
-
-    return of
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "found", "kind", "words"),
-    [
-        (f"{TASKS}{BASELINE}gate: []", "4:1", None, TaskError, snapshot("""\
-unknown key 'gate'
-expected: one of models, tasks, judge, seeds, limit, against, gates, options
-to do: did you mean 'gates'?\
-""")),
-        (f"{TASKS}models: []", "3:9", "[]", TaskError, snapshot("""\
-`models` is invalid
-expected: a list that is not empty (Models, each with a `name`, and a `spec` or a `glob`.)\
-""")),
-        ("- models", "", "a list", TaskError, snapshot("""\
-the file defines no suite
-expected: keys and values\
-""")),
-        (f"{GATES}support]", "5:9", "support", UsageError, snapshot("""\
-this is no gate
-expected: TASK.METRIC>BOUND, or < for a metric that is better when lower\
-""")),
-        (f"{GATES}'interests.suport>0']", "5:9", "interests.suport>0", UsageError, snapshot("""\
-'interests' has no metric 'suport'
-expected: support, grounded, coverage
-to do: did you mean 'support'?\
-""")),
-        (f"{MODELS}{TWICE}", "5:21", "baseline", UsageError, snapshot("""\
-b and a are the same model
-expected: another model than in s.yaml:4:21
-to do: revision= says which weights a server has under one name\
-""")),
-        (OPTIONS + "{seed: 3}", "4:11", None, UsageError, snapshot("""\
-'seed' is no option of a suite
-expected: models, tasks, judge, seeds and limit beside `options`\
-""")),
-        (OPTIONS + "{concurrency: many}", "4:11", "many", UsageError, snapshot("""\
-the setting 'concurrency' is not valid
-expected: a whole number\
-""")),
-    ],
-    ids=[
-        "unknown key", "no models", "a list", "no gate", "no metric", "one model twice", "seed",
-        "no number",
-    ],
-)  # fmt: skip
-def test_a_suite_that_cannot_be_meant(refused, text, place, found, kind, words):  # noqa: PLR0917
-    assert refused(text, place, found, kind=kind) == words
-
-
-def test_options_that_cannot_be_used(refused):
-    said = refused(OPTIONS + "{seeds: 3}", "4:11", kind=UsageError)
-    problem, known = said.splitlines()
-    assert problem == "there is no setting 'seeds'"
-    taken = known.removeprefix("expected: ").split(", ")
-    assert {"data", "set", "max_calls"} <= {*taken}
-    assert not {"model", "models", "model_args", "tasks", "judge", "seed", "limit"} & {*taken}
-    found = "8, with --executor local"
-    said = refused(OPTIONS + "{workers: 8}", "3:26", found, kind=UsageError)
-    assert said.startswith("--workers needs --executor ray")
-    secret = OPTIONS + "{gen_kwargs: {api_key: abcdefghijkl}}"
-    said = refused(secret, "4:11", "api_key = [redacted]", kind=UsageError)
-    assert said.startswith("the settings contain a key, token or password")
-
-
-def test_names_that_the_suite_or_the_harness_does_not_have(exits, capsys, tmp_path):
-    file = tmp_path / "s.yaml"
-    for text, place in (
-        (TASKS.replace("interests", "interests, interest") + BASELINE, "s.yaml:1:20: "),
-        (TASKS.replace("lexical", "nobody") + BASELINE, "s.yaml:2:8: "),
-        (TASKS.replace("lexical", "'openai:model=a,model=b'") + BASELINE, "s.yaml:2:8: "),
-        (TASKS + BASELINE.replace("baseline", "nobody"), "s.yaml:3:26: "),
-    ):
-        file.write_text(text)
-        assert main(["suite", "s.yaml"]) == 2
-        assert capsys.readouterr().err.startswith(f"harness: {place}")
-    file.write_text(TASKS + BASELINE)
-    assert main(["suite", "s.yaml", "--report", "nowhere/page.html"]) == 2
-    assert capsys.readouterr().err.startswith(
-        "harness: --report: the folder of the report does not"
-    )
-    assert not Path("runs").exists()
-    said = exits(2, TaskError, "suite s.yaml --only b", where="--only", found="b")
-    assert said == snapshot("""\
-the suite has no such model
-expected: a\
-""")

@@ -7,6 +7,7 @@ import pytest
 from harness_gistbench.categories import categories
 from harness_gistbench.oracle import read
 from harness_gistbench.records import Options
+from harness_gistbench.stages.predict import windows
 
 from harness.base.errors import DataError
 
@@ -85,3 +86,123 @@ def test_oracles(raised, text):
     where, found, *words = ORACLES[text]
     call = partial(read, text.encode(), Options(taxonomy=("Tea", "Bread")))
     assert raised(DataError, call, where=where, found=found) == "\n".join(words)
+
+
+LOGS = {
+    "engagements.csv": (
+        "gist_synthetic", "user_id,object_id,object_text,interaction_type,interaction_time\n"
+        "u,1,a,explicit_positive,1\n"),
+    "Digital_Music.csv": ("gist_amazon_music", "user_id,parent_asin,rating,timestamp\nu,a,5.0,1\n"),
+    "small_matrix.csv": ("gist_kuairec", "user_id,video_id,timestamp,watch_ratio\nu,1,,0.5\n"),
+    "behaviors.tsv": ("gist_mind", "1\tu\t11/12/2019 2:14:46 PM\t\tN7-1\n"),
+}  # fmt: skip
+"""The task of a log and its first row, which other rows follow, by the name of its file."""
+BESIDE = {
+    "meta_Digital_Music.jsonl":
+        '{"parent_asin": "a", "title": "t", "store": null, "description": []}\n',
+    "kuairec_caption_category.csv":
+        "video_id,manual_cover_text,caption,topic_tag,first_level_category_name,"
+        "second_level_category_name,third_level_category_name\n1,a,b,c,d,e,f\n",
+    "news.tsv": "N1\tnews\tworld\tFirst\tabstract\thttps://a\t[]\t[]\n",
+}  # fmt: skip
+ID = "an id that is not blank"
+TIMED = "u,2,b,explicit_positive,{}\n".format
+TIME = "engagements.csv, row {} (line {}), column 'interaction_time'".format
+STARS = "Digital_Music.csv, row 2 (line 3), column 'rating'", "1 to 5 stars, or 0 for no rating"
+SHOWN = (
+    "behaviors.tsv, row 2 (line 2), column 'impressions'",
+    "articles such as N1-1 (opened) and N2-0 (not), with spaces between",
+)
+
+CELLS = [
+    (" ,2,b,explicit_positive,2", "' '", "engagements.csv, row 2 (line 3), column 'user_id'", ID),
+    ("u, ,b,explicit_positive,2", "' '", "engagements.csv, row 2 (line 3), column 'object_id'", ID),
+    ("u,2,  ,explicit_positive,2", "'  '", "engagements.csv, row 2 (line 3), column 'object_text'",
+     "a text that is not blank"),
+    (TIMED("noon"), "'noon'", TIME(2, 3), "a number, or a date such as 2024-05-31"),
+    (TIMED(2**63), "'9223372036854775808'", TIME(2, 3), "a number below 2^63"),
+    (TIMED("") + TIMED("2024-05-31"), "'2024-05-31'", TIME(3, 4),
+     "a number in every row, as in row 1: '1'"),
+    (TIMED(2**53 + 1) + TIMED(0.5), "'0.5'", TIME(3, 4), "a whole number, as others are above 2^53 "
+     "and would be rounded, as in row 2: '9007199254740993'"),
+    (TIMED(0.5) + TIMED(2**53 + 1), "'9007199254740993'", TIME(3, 4), "a number up to 2^53, as "
+     "others have fractions and it would be rounded, as in row 2: '0.5'"),
+    (TIMED(f"{2**60}.5"), "'1152921504606846976.5'", TIME(2, 3), "a whole number, as others are "
+     "above 2^53 and would be rounded, as in row 2: '1152921504606846976.5'"),
+    ("u,a,5.5,1", "5.5 (number)", *STARS),
+    ("u,a,-1.0,1", "-1.0 (number)", *STARS),
+    (" ,a,5.0,1", "' '", "Digital_Music.csv, row 2 (line 3), column 'user_id'", ID),
+    ("u, ,5.0,1", "' '", "Digital_Music.csv, row 2 (line 3), column 'parent_asin'", ID),
+    ("u,1,,-0.5", "-0.5 (number)", "small_matrix.csv, row 2 (line 3), column 'watch_ratio'",
+     "a share that was watched, 0 or more"),
+    ("2\tu\t11/12/2019 2:14:46 PM\t\tN1-1 N2", "'N2'", *SHOWN),
+    ("2\tu\t11/12/2019 2:14:46 PM\t\tN1-2", "'N1-2'", *SHOWN),
+    ("2\tu\t2019-11-12 14:14:46\t\tN1-1", "'2019-11-12 14:14:46'",
+     "behaviors.tsv, row 2 (line 2), column 'time'", "a time such as 11/12/2019 2:14:46 PM"),
+    ("2\t \t11/12/2019 2:14:46 PM\t\tN1-1", "' '",
+     "behaviors.tsv, row 2 (line 2), column 'user_id'", ID),
+]  # fmt: skip
+
+
+@pytest.fixture
+def load_log(load_histories, tmp_path):
+    """Loads the log of this name, its first row with others behind it or in place of it."""
+
+    def load(name, rows, *, first=True, **options):
+        task, text = LOGS[name]
+        whole = {**BESIDE, name: (text if first else text.split("\n")[0] + "\n") + rows}
+        for each, content in whole.items():
+            (tmp_path / each).write_text(content)
+        return load_histories(task, tmp_path, **options)
+
+    return load
+
+
+@pytest.mark.parametrize("case", CELLS, ids=lambda case: case[2])
+def test_cells_of_logs(raised, load_log, monkeypatch, case):
+    monkeypatch.setattr("harness.data.table.BATCH_ROWS", 1)
+    rows, found, where, expected = case
+    call = partial(load_log, where.partition(",")[0], rows)
+    said = raised(DataError, call, where=f"DIR/{where}", found=found)
+    assert said == f"a value that cannot be used\nexpected: {expected}"
+
+
+WHOLE = {
+    "a type that is none": (
+        "u,2,b,like,2\nu,3,c,share,3\n", {}, ", row 2 (line 3), column 'interaction_type'",
+        "'like'\n            1 of the next 1 rows cannot be used either: "
+        "'share' in 'interaction_type' (1)", "not one of the values that the task allows",
+        "expected: one of: explicit_positive, implicit_positive, implicit_negative, "
+        "explicit_negative"),
+    "few engagements": (
+        "u,2,b,implicit_negative,\nv,2,b,explicit_positive,\n", {"min_engagements": 3}, "",
+        "2 users; the most engagements of one are 2",
+        "no user has 3 engagements, the fewest that task 'gist_synthetic' takes",
+        "to do: take users with fewer: --set min_engagements=2"),
+    "nothing positive": (
+        "u,2,b,implicit_negative,\nv,2,b,explicit_negative,\n", {"first": False}, "",
+        "2 engagements, and none of them positive",
+        "no interest can be verified with the data of task 'gist_synthetic'",
+        "expected: engagements of the type explicit_positive or implicit_positive",
+        "to do: `harness data describe` shows the types of engagement that the data has"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_whole_logs(raised, load_log, case):
+    rows, options, where, found, *words = WHOLE[case]
+    call = partial(load_log, "engagements.csv", rows, **options)
+    said = raised(DataError, call, where=f"DIR/engagements.csv{where}", found=found)
+    assert said == "\n".join(words)
+
+
+@pytest.mark.parametrize("other", ["a ", "#a", "[a]"])
+def test_objects_that_are_cited_alike(raised, written_histories, other):
+    data = written_histories({"ada": [(one, "x", "explicit_positive") for one in ("a", other)]})
+    assert list(windows({}, data, Options()))
+    alike = windows({}, data, Options(object_ids=True))
+    assert raised(DataError, list, alike, found=f"'a' and {other!r}") == (
+        "two objects of user 'ada' are cited alike\n"
+        "expected: ids that differ in more than spaces, brackets, quotes and #\n"
+        "to do: rename one of them, or leave out the option object_ids"
+    )

@@ -1,15 +1,25 @@
 """What is said of data, runs and settings that cannot be used: where, found, expected, to do."""
 
+import dataclasses
 import re
 from functools import partial
+from pathlib import Path
+from unittest.mock import patch
 
+import msgspec
 import pytest
+from harness_gistbench.analyses import coverage, judge_validation, scores, survey, window_size
+from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.categories import categories
 from harness_gistbench.oracle import read
 from harness_gistbench.records import Options
 from harness_gistbench.stages.predict import windows
+from harness_gistbench.synthesis import describe, synthesize
+from harness_gistbench.synthesis.clusters import by_k_means
+from harness_gistbench.synthesis.settings import Settings
+from harness_gistbench.synthesis.writing import Filter, Row
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, UsageError
 
 HEAD = "category_id,category_name\n"
 UNUSABLE = "the taxonomy cannot be used"
@@ -206,3 +216,191 @@ def test_objects_that_are_cited_alike(raised, written_histories, other):
         "expected: ids that differ in more than spaces, brackets, quotes and #\n"
         "to do: rename one of them, or leave out the option object_ids"
     )
+
+
+HEADER = "user_id,object_id,object_text,interaction_type,interaction_time,topic\n"
+PAIRS = HEADER + "".join(
+    f"{user},{topic},x,explicit_positive,1,{topic}\n"
+    for user, topics in {1: "ab", 2: "ab", 3: "ac", 4: "ac", 5: "bc", 6: "bc"}.items()
+    for topic in topics
+)
+FILES = {
+    "log.csv": PAIRS,
+    "two.csv": PAIRS.replace("2,a,x,explicit_positive,1,a", "2,a,x,explicit_positive,1,b"),
+    "there/engagements.jsonl.gz": "",
+    "there/synthesis.json": "",
+    "mind/news.tsv": BESIDE["news.tsv"],
+    "mind/behaviors.tsv": LOGS["behaviors.tsv"][1],
+    "labels.csv": "task,item,rater,label\nevidence,i1,,\n",
+    "overlap.csv": "task,item,rater,label\noverlap,i1,A,yes\n",
+    "stated.csv": "user,interest\nu,x\n",
+    "map.csv": "interest,category\ngo,Quidditch\n",
+    "twice.csv": "interest,category\ngo,Anime\nGo,31\n",
+    "elo.csv": "model,Elo\ngpt,1300\n",
+}
+GIVEN = (
+    "own:tidy, given {'user_id': '1', 'object_id': '2', 'object_text': 'tea', "
+    "'interaction_type': 'implicit_positive', 'interaction_time': '3'}"
+)
+GIVES = "the function that --filter names gives what cannot be written"
+OWN = (
+    "expected: the row's own fields: user_id, object_id, object_text, interaction_type, "
+    "interaction_time"
+)
+NOT_ONE = (
+    "this is not one task of GISTBench",
+    "expected: one such as gist_synthetic; `harness tasks gist` lists them",
+)
+TAKEN = (
+    "the synthetic users cannot be written there",
+    "expected: a folder without data, or one that does not exist yet",
+)
+WRONG, ODD = "a value that cannot be used", "not one of the values that the task allows"
+
+
+def described(**options):
+    return lambda kept: describe.run(describe.Options(**options))
+
+
+def filtered(function):
+    row = Row(user=1, object=2, text="tea", signal="implicit_positive", time=3)
+    chosen = Filter(function=function, name="own:tidy")
+    return lambda kept: list(chosen.through_all([[row], [row]]))
+
+
+def made(out="out", log="log.csv", **options):
+    usual = {"log": log, "out": Path(out), "clusters_column": "topic"}
+    return lambda kept: synthesize.run(Settings(**{**usual, **options}))
+
+
+def clustered(*texts, **options):
+    return lambda kept: by_k_means(texts, seed=0, **options)
+
+
+def analysed(analysis, options, *runs):
+    def analyse(kept):
+        tasks = []
+        for name, more in runs:
+            task = kept(name, {"u": ()}, **more)
+            roles = dict.fromkeys(("judge", "retrieval_judge"), more.get("judge"))
+            summary = msgspec.structs.replace(task.summary, roles=roles)
+            tasks.append(dataclasses.replace(task, summary=summary))
+        return analysis(tasks, options)
+
+    return analyse
+
+
+def labelled(*files):
+    return analysed(judge_validation.validate, judge_validation.ValidationOptions(labels=files))
+
+
+def surveyed(mapping):
+    return analysed(survey.survey, survey.SurveyOptions(stated="stated.csv", mapping=mapping), ONE)
+
+
+ONE = ("first", {})
+DATA = {
+    "nothing to describe": (
+        described(data="mind", task="gist_mind"), None,
+        "0 without a rating, 1 with objects without a text", "no engagement is left to describe"),
+    "few people": (
+        made(clusters_together=2, least_people=3), "log.csv",
+        "3 clusters; 6 of 6 people with a positive engagement in 2 or more of them; at most 2 who "
+        "have the same",
+        "no 3 people share 2 clusters, so that no cohort is formed",
+        "expected: at least 3 with a positive engagement in each of the same 2 clusters",
+        "to do: a longer window (--days), fewer clusters in all (--clusters) or together "
+        "(--clusters_together), or a larger log"),
+    "no column": (
+        made(clusters_column="subject"), None, "a column that is absent or empty",
+        "the log names no cluster in the column 'subject'",
+        "expected: the name of a cluster for each object"),
+    "two clusters": (
+        made(log="two.csv"), "two.csv, row 3 (line 4), column 'topic'", "'b'", WRONG,
+        "expected: the cluster of object a in every row, which is 'a'"),
+    "few texts": (
+        clustered("a", "b", "a", many=3), None, "2 distinct texts",
+        "there are too few texts for 3 clusters", "expected: at least 3",
+        "to do: take fewer with --clusters"),
+    "labels of overlap": (
+        labelled("overlap.csv"), "overlap.csv, row 1 (line 2), column 'task'", "'overlap'", ODD,
+        "expected: one of: evidence, retrieval"),
+    "no category": (
+        surveyed("map.csv"), "map.csv, row 1 (line 2), column 'category'", "'Quidditch'", WRONG,
+        "expected: the id or name of a category"),
+    "two categories": (
+        surveyed("twice.csv"), "twice.csv, row 2 (line 3), column 'interest'", "'Go'", WRONG,
+        "expected: one category an interest"),
+}  # fmt: skip
+USE = {
+    "a task": (described(task="interests"), "--task", "interests", *NOT_ONE),
+    "a group": (described(task="gist"), "--task", "gist", *NOT_ONE),
+    "data": (made("there"), "there", "engagements.jsonl.gz, synthesis.json", *TAKEN),
+    "a file": (made("elo.csv"), "elo.csv", "elo.csv", *TAKEN),
+    "no embedding": (
+        clustered("a", "bb", many=2, embed=lambda texts: [[1.0]]), None,
+        "an array of the shape (1, 1)", "the function that --embedding names gives no embedding",
+        "expected: a row of finite numbers for each of 2 texts"),
+    "a text": (filtered(lambda row: ""), GIVEN, "a value with the type <class 'str'>", GIVES, OWN),
+    "a part": (
+        filtered(lambda row: {"object_text": "x"}), GIVEN, "a value with object_text", GIVES, OWN),
+    "a blank": (
+        filtered(lambda row: {**row, "object_text": " "}), GIVEN, "the object_text ' '", GIVES,
+        "expected: a text, or None in place of the row"),
+    "a type": (
+        filtered(lambda row: {**row, "interaction_type": "like"}), GIVEN,
+        "the interaction_type 'like'", GIVES, "expected: one of explicit_positive, "
+        "implicit_positive, implicit_negative, explicit_negative"),
+    "a user": (
+        filtered(lambda row: {**row, "user_id": "7"}), GIVEN, "another user_id: '7'", GIVES,
+        "expected: changes of ('object_text', 'interaction_type') alone"),
+    "an error": (
+        filtered(lambda row: row["text"]), GIVEN, re.compile("Traceback(?s:.*)KeyError: 'text'"),
+        "the function that --filter names failed", "expected: the row, changed or not, or None"),
+    "nothing": (
+        filtered(lambda row: None), "own:tidy", "None for each of 2 rows",
+        "the function that --filter names leaves nothing to write",
+        "expected: rows that it gives back"),
+    "no model": (
+        analysed(coverage.coverage, coverage.CoverageOptions(model="frist"), ("second", {}), ONE),
+        None, None, "there is no model 'frist' among the runs", "expected: one of second, first",
+        "to do: did you mean 'first'?"),
+    "two taxonomies": (
+        analysed(coverage.coverage, coverage.CoverageOptions(), ("b", {"dataset": "gist_mind"}),
+                 ("a", {"options": Options(taxonomy=("Tea", "Rye"))})),
+        None, "2 listed names, the bundled one", "the runs use different taxonomies",
+        "expected: runs of one taxonomy"),
+    "its own judge": (
+        patch("harness.scoring.comparable._own_judge", lambda *_: ("its candidate is the judge",))(
+            analysed(scores.scores, TableOptions(), ONE)),
+        None, "gist_synthetic: first is left out: its candidate is the judge",
+        "no run is left to analyse", "expected: a run whose candidate is not its judge",
+        "to do: --force takes runs in all the same"),
+    "one window": (
+        analysed(window_size.run, window_size.WindowOptions(), ONE), None, "100",
+        "all tasks have the same window size", "expected: tasks that differ in their window size"),
+    "two judges": (
+        analysed(judge_validation.export, judge_validation.ExportOptions(out="items"),
+                 ("a", {"judge": "llama"}), ("b", {"judge": "qwen"})),
+        None, "llama in run-of-a, qwen in run-of-b", "the runs had different judges of evidence",
+        "expected: runs of one judge", "to do: export the items of each judge apart"),
+    "no label": (
+        labelled("labels.csv"), "labels.csv", None, "nobody has labelled anything",
+        "expected: rows with a rater and yes or no"),
+    "no figure": (
+        analysed(survey.outside, survey.OutsideOptions(figures="elo.csv", column="Elo"), ONE),
+        "elo.csv", "gpt", "no model of the runs has a figure", "expected: first",
+        "to do: name the models as the runs do"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", [*DATA, *USE])
+def test_tools_and_analyses(raised, kept, tmp_path, monkeypatch, case):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text)
+    call, where, found, *words = {**DATA, **USE}[case]
+    kind = DataError if case in DATA else UsageError
+    assert raised(kind, call, kept, where=where, found=found) == "\n".join(words)
+    assert not Path("out").exists()

@@ -1,12 +1,10 @@
 """What is said of data, runs and settings that cannot be used: where, found, expected, to do."""
 
-import dataclasses
 import re
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-import msgspec
 import pytest
 from harness_gistbench.analyses import coverage, judge_validation, scores, survey, window_size
 from harness_gistbench.analyses.compared_runs import TableOptions
@@ -31,17 +29,14 @@ TAXONOMIES = {
     "id,name\n1,Bread\n": (
         "DIR/few.csv:1", "id,name", UNUSABLE, "expected: the header category_id,category_name"),
     HEAD: ("DIR/few.csv:1", "no category", UNUSABLE, "expected: at least one"),
-    f"{HEAD}1,Bread\nx,Tea\n": (
-        "DIR/few.csv:3", "x", UNUSABLE,
-        "expected: a category_id that is a whole number from 1 on"),
+    f"{HEAD}1,Rye\nx,Tea": ("DIR/few.csv:3", "x", UNUSABLE,
+                           "expected: a category_id that is a whole number from 1 on"),
     f"{HEAD}1,\n": ("DIR/few.csv:2", "1,", UNUSABLE, "expected: an id and a name"),
     f"{HEAD}1,Rye,x\n": ("DIR/few.csv:2", "1,Rye,x", UNUSABLE, "expected: an id and a name"),
-    f'{HEAD}1,"Rye\n': (
-        "DIR/few.csv:2", "unexpected end of data", UNUSABLE, "expected: a CSV file"),
+    f'{HEAD}1,"Rye': ("DIR/few.csv:2", "unexpected end of data", UNUSABLE, "expected: a CSV file"),
     f"{HEAD}1,Caf\xe9": (
-        "DIR/few.csv",
-        "'utf-8' codec can't decode byte 0xe9 in position 31: unexpected end of data",
-        "the taxonomy is no UTF-8 text"),
+        "DIR/few.csv", "'utf-8' codec can't decode byte 0xe9 in position 31: unexpected end of "
+        "data", "the taxonomy is no UTF-8 text"),
     f"{HEAD}1,Bread\n1,Tea\n": ("DIR/few.csv", "1", TWICE("id"), ONCE),
     f"{HEAD}1,Bread\n2,bread\n": ("DIR/few.csv", "bread", TWICE("name"), ONCE),
     None: (
@@ -78,16 +73,14 @@ ORACLES = {
     "{": (None, re.compile("Expecting property name.*"), *NO_JSON),
     "[" * 100_000: (None, re.compile("maximum recursion depth exceeded.*"), *NO_JSON),
     '{"made": NaN, "oracle": {}}': (None, "NaN is no JSON number", *NO_JSON),
-    '{"oracle": {"1": [2], "1": [1]}}': (
-        None, "the key '1' stands twice in one object", *NO_JSON),
+    '{"oracle": {"1": [2], "1": [1]}}': (None, "the key '1' stands twice in one object", *NO_JSON),
     '{"dataset": "toy"}': (None, "['dataset']", *NO_ORACLE),
     '{"oracle": [1]}': (None, "['oracle']", *NO_ORACLE),
     "[1]": (None, "list", *NO_ORACLE),
     '{"oracle": {"7": 1}}': ("oracle of user '7'", "1", "no list of categories", *IDS),
     '{"oracle": {"1": [2], "7": [1, 3]}}': ("oracle of user '7'", "3", *NO_ID),
     '{"oracle": {"7": [true]}}': ("oracle of user '7'", "true", *NO_ID),
-    '{"oracle": {"7": [2, 1, 2]}}': (
-        "oracle of user '7'", "2", "a category is named twice", *IDS),
+    '{"oracle": {"7": [2, 1, 2]}}': ("oracle of user '7'", "2", "a category is named twice", *IDS),
 }  # fmt: skip
 
 
@@ -101,7 +94,7 @@ def test_oracles(raised, text):
 LOGS = {
     "engagements.csv": (
         "gist_synthetic", "user_id,object_id,object_text,interaction_type,interaction_time\n"
-        "u,1,a,explicit_positive,1\n"),
+        "u,1,a,implicit_negative,1\n"),
     "Digital_Music.csv": ("gist_amazon_music", "user_id,parent_asin,rating,timestamp\nu,a,5.0,1\n"),
     "small_matrix.csv": ("gist_kuairec", "user_id,video_id,timestamp,watch_ratio\nu,1,,0.5\n"),
     "behaviors.tsv": ("gist_mind", "1\tu\t11/12/2019 2:14:46 PM\t\tN7-1\n"),
@@ -156,12 +149,11 @@ CELLS = [
 
 @pytest.fixture
 def load_log(load_histories, tmp_path):
-    """Loads the log of this name, its first row with others behind it or in place of it."""
+    """Loads the log of this name, its first row with others behind it."""
 
-    def load(name, rows, *, first=True, **options):
+    def load(name, rows, **options):
         task, text = LOGS[name]
-        whole = {**BESIDE, name: (text if first else text.split("\n")[0] + "\n") + rows}
-        for each, content in whole.items():
+        for each, content in {**BESIDE, name: text + rows}.items():
             (tmp_path / each).write_text(content)
         return load_histories(task, tmp_path, **options)
 
@@ -190,8 +182,7 @@ WHOLE = {
         "no user has 3 engagements, the fewest that task 'gist_synthetic' takes",
         "to do: take users with fewer: --set min_engagements=2"),
     "nothing positive": (
-        "u,2,b,implicit_negative,\nv,2,b,explicit_negative,\n", {"first": False}, "",
-        "2 engagements, and none of them positive",
+        "v,2,b,explicit_negative,\n", {}, "", "2 engagements, and none of them positive",
         "no interest can be verified with the data of task 'gist_synthetic'",
         "expected: engagements of the type explicit_positive or implicit_positive",
         "to do: `harness data describe` shows the types of engagement that the data has"),
@@ -278,16 +269,7 @@ def clustered(*texts, **options):
 
 
 def analysed(analysis, options, *runs):
-    def analyse(kept):
-        tasks = []
-        for name, more in runs:
-            task = kept(name, {"u": ()}, **more)
-            roles = dict.fromkeys(("judge", "retrieval_judge"), more.get("judge"))
-            summary = msgspec.structs.replace(task.summary, roles=roles)
-            tasks.append(dataclasses.replace(task, summary=summary))
-        return analysis(tasks, options)
-
-    return analyse
+    return lambda kept: analysis([kept(name, {"u": ()}, **more) for name, more in runs], options)
 
 
 def labelled(*files):

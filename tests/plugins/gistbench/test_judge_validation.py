@@ -125,26 +125,24 @@ def judged_run(kept):
     The judge keeps the first two objects of each interest, and finds the first of the ten.
     """
 
-    def make(model: str, *, judge: str = "llama") -> Any:
+    def make(model: str) -> Any:
         interests = [
             Judged(name=name, cited=4, category=number, counts=Counts())
             for name, number in CATEGORIES.items()
         ]
-        task = kept(model, dict.fromkeys(USERS, interests))
+        task = kept(model, dict.fromkeys(USERS, interests), judge="llama")
         stages = (
             StageEntry(name="verify", key="v" * 32, file="2-verify.jsonl", items=7),
             StageEntry(name="specificity", key="s" * 32, file="5-specificity.jsonl", items=6),
         )
         entry = msgspec.structs.replace(task.entry, stages=stages)
-        roles = {"judge": judge, "retrieval_judge": judge}
-        summary = msgspec.structs.replace(task.summary, roles=roles)
         for stage, lines in ((stages[0], verified()), (stages[1], retrieved())):
             found = (
                 make_line(number, item, outcome, stage=stage.key)
                 for number, (item, outcome) in enumerate(lines)
             )
             write_journal(task.path / entry.folder / stage.file, *found)
-        return dataclasses.replace(task, entry=entry, summary=summary)
+        return dataclasses.replace(task, entry=entry)
 
     return make
 

@@ -112,7 +112,7 @@ def _build(
     if not (folder / "data").is_dir():  # another task may ask for the same from elsewhere
         count = sum(map(len, files.values()))
         fetching.begin(f"building data from {count} files, once: harness data {spec.tool}")
-        _run(tool, record, files, folder, work=asked.with_suffix(""), say=fetching.say)
+        _run(tool, record, files, folder, work=asked.with_suffix(".work"), say=fetching.say)
         fetching.say(f"  built, kept in {folder}")
     atomic_write(asked, msgspec.json.encode(key), option=VARIABLE)
     return Built(folder=folder / "data", digest=key, record=record)

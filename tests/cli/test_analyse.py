@@ -51,7 +51,6 @@ def register_analyses(register):
                                       run=run, options=Options))
     register("toybench", "toy-broken", description="Fails.",
              factory=lambda: Analysis(name="toy-broken", description="Fails.", run=broken))
-    register("elsewhere", "other", lambda: None, description="Of another benchmark.")
 """
 
 
@@ -60,12 +59,6 @@ def analyses(toy_plugin, site):
     """An installed distribution with analyses of the benchmark `toybench`."""
     site.install("toyanalyses", {"toy": "toyanalyses_plugin"}, {"toyanalyses_plugin.py": PLUGIN})
     plugin_manager.reset()
-
-
-def test_without_a_name_the_analyses_are_listed_by_benchmark(printed):
-    lines = printed("analyse").out.splitlines()
-    assert "  toy-long    How many name much." in lines
-    assert lines.index("elsewhere:") + 1 == lines.index("  other  Of another benchmark.")
 
 
 def test_a_report_is_printed_whole_and_cannot_steer_the_terminal(scored_run, printed):

@@ -3,7 +3,7 @@
 import pytest
 from inline_snapshot import snapshot
 
-from harness.base.errors import DataError, StorageError, TaskError, UnknownName, UsageError
+from harness.base.errors import DataError, StorageError, UnknownName, UsageError
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
 
@@ -75,6 +75,8 @@ expected: --model KIND --model_args …\
 """)),
     "--model baseline --rescore_only --fresh": (2, UsageError, None, None,
         snapshot('--rescore_only cannot be combined with --fresh')),
+    "tasks --all books": (2, UsageError, None, "books",
+        snapshot("--all cannot be combined with names")),
     "--model baseline --max_cost 0": (2, UsageError, None, "0.0",
         snapshot("--max_cost must be an amount of money above 0")),
     "--model baseline --data zork=d --judge lexical": (2, UsageError, None, None, snapshot("""\
@@ -85,10 +87,6 @@ to do: write a path with = in its name as --data ./zork=…\
     "score --oracle x.json": (2, UsageError, None, None, snapshot("""\
 no option '--oracle'
 to do: `harness compare RUN…` compares runs, and takes the options of comparisons\
-""")),
-    "compare --oracle x.json": (2, UsageError, None, None, snapshot("""\
-RUN is missing
-expected: the name of a run, or --tag\
 """)),
     "new-plugin My_Bench": (2, UsageError, None, "'My_Bench'", snapshot("""\
 this name cannot be the name of a plugin
@@ -120,11 +118,6 @@ to do: give --executor local, here and to the `harness run` that finishes the ru
 expected: --executor ray, which runs on a Ray cluster
 to do: give --executor ray, or leave --workers out\
 """)),
-    "--model baseline --device cuda:0": (2, UsageError, None, "cuda:0", snapshot("""\
---device of lm-evaluation-harness cannot be used here
-expected: CUDA_VISIBLE_DEVICES, or --model_args of a kind that starts a server
-to do: `harness run --help` describes the options of the harness\
-""")),
     "batch write --model baseline --judge lexical --out harness.toml": (
         2, UsageError, "harness.toml", "a file",
         snapshot("""\
@@ -134,13 +127,10 @@ expected: --out FILE with the name of a new file\
 }  # fmt: skip
 
 MISSPELT = {
-    "analyse perrec-size none": (UnknownName, "perrec-sizes",
-        snapshot("no plugin offers the analysis 'perrec-size'")),
+    "help taks": (UsageError, "tasks", snapshot("no command 'taks'")),
     "plugins interest": (UnknownName, "interests", snapshot("there is no plugin 'interest'")),
     "prompts nmae.candidate": (UnknownName, "name.candidate",
         snapshot("no prompt matches 'nmae.candidate'")),
-    "validate intrests": (TaskError, "interests",
-        snapshot("no task, group or tag is called 'intrests'")),
 }  # fmt: skip
 
 

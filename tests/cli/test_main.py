@@ -50,11 +50,6 @@ def test_help_and_version_are_commands_too(words, same, printed):
     assert printed(*words) == printed(*same)
 
 
-def test_help_on_a_command_that_does_not_exist_names_the_nearest(printed):
-    said = printed("help", "taks", code=2).err
-    assert said.startswith("harness: no command 'taks'\n") and "did you mean 'tasks'?" in said
-
-
 def test_the_version_is_the_projects_and_needs_no_task(printed):
     version = tomllib.loads(PROJECT.read_text("utf-8"))["project"]["version"]
     assert printed("--version").out == f"{version}\n"

@@ -31,7 +31,6 @@ def test_a_package_is_written_and_three_lines_say_what_to_do(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("9lives", None),
         ("a--b", "'a-b' is valid"),
         ("../up", "'up' is valid"),
         ("", None),

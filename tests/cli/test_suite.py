@@ -1,4 +1,4 @@
-"""`harness suite`: what it runs, in which order, and what its file may hold."""
+"""`harness suite`: what it runs, and in which order."""
 
 import json
 import os
@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders.commands import run_cli
-from inline_snapshot import snapshot
 
-from harness.base.errors import TaskError, UsageError
 from harness.cli.main import main
 from harness.pipeline.suite_file import read_suite
 from harness.runs.run_folder import RunFolder
@@ -76,13 +74,6 @@ def test_each_model_runs_with_each_seed_and_what_is_done_is_not_run_again(suite)
     assert manifest.tags == {"suite": "s", "model": "base"}
 
 
-def test_a_run_that_no_suite_began_is_not_taken(suite, capsys):
-    one = ["--model=baseline", "--tasks=interests", "--judge=lexical", "--data=sample", "--limit=2"]
-    assert main(["run", *one, "--name=base", "--quiet"]) == 0
-    capsys.readouterr()
-    assert ended(suite([BASE])[1]) == [("base", 0, "done", False)]
-
-
 def test_a_run_is_run_again_where_its_data_or_its_task_changed(suite, tmp_path):
     gone = {"name": "gone", "spec": "vllm:pretrained=/nowhere/weights"}
     people, task = tmp_path / "people.csv", tmp_path / "own.yaml"
@@ -125,7 +116,7 @@ def test_too_many_failures_are_the_exit_code_where_nothing_worse_happened(suite)
     assert poor.count == asked
 
 
-def test_a_rehearsal_names_what_will_not_be_comparable_and_what_helps(suite, capsys, tmp_path):
+def test_a_rehearsal_names_what_will_not_be_comparable_and_what_helps(suite, capsys):
     def server(name, port):
         return {"name": name, "spec": f"openai:model={name},base_url=http://127.0.0.1:{port}/v1"}
 
@@ -138,9 +129,7 @@ def test_a_rehearsal_names_what_will_not_be_comparable_and_what_helps(suite, cap
     # Each model's own server is also that of the judge by default.
     weights = "openai:meta-llama/Llama-3.3-70B-Instruct"
     judge = "openai:model=j,base_url=http://127.0.0.1:3/v1"
-    (tmp_path / "s.yaml").write_text(
-        f"models: {json.dumps(two)}\ntasks: [gist_synthetic]\nlimit: 2\noptions: {{data: sample}}"
-    )
+    unlike(two, "gist_synthetic", judge="null")
     assert main(["suite", "s.yaml", "--dry_run"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == (
         f"not comparable: gist_synthetic: the judge is {weights} for a; another {weights} for b: "
@@ -185,8 +174,8 @@ def test_a_signal_between_runs_ends_the_command_with_130(tmp_path, number, reque
             os.kill(os.getpid(), number)
 
     (tmp_path / "s.yaml").write_text(
-        f"models: [{{name: one, spec: 'scripted:model=one'}}]\n{TASKS}limit: 2\n"
-        "options: {data: sample}"
+        "models: [{name: one, spec: 'scripted:model=one'}]\ntasks: [interests]\n"
+        "judge: lexical\nlimit: 2\noptions: {data: sample}"
     )
     with offered((Stopped(NAMED, name="one"),)):
         done = run_cli("suite", "s.yaml", folder=tmp_path)
@@ -235,11 +224,8 @@ def test_a_glob_finds_a_model_for_each_match(suite, tmp_path):
         "name": "night", "glob": str(tmp_path / "night-*"), "kind": "scripted", "argument": "model",
     }  # fmt: skip
     with offered((*made.values(),)):
-        code, document = suite([nights, BASE], "--only", "night-02")
-        assert (code, [run["model"] for run in document["runs"]]) == (0, ["night-02"])
         code, document = suite([nights, BASE], "--only", "night")
-    assert [run["model"] for run in document["runs"]] == ["night-01", "night-02"]
-    assert [run["before"] for run in document["runs"]] == [False, True]
+    assert (code, [run["model"] for run in document["runs"]]) == (0, ["night-01", "night-02"])
     assert RunFolder(Path(document["runs"][0]["folder"])).manifest().tags["model"] == "night"
 
 
@@ -262,24 +248,21 @@ def test_gates_are_decided_for_each_seed_and_end_the_command_with_4(suite):
     assert ["poor" in gate["first"] and "good" in gate["second"] for gate in gates] == [True] * 2
 
 
-def test_models_are_compared_with_the_one_of_against_also_without_gates(suite, capsys, tmp_path):
+def test_models_are_compared_with_the_one_of_against_also_without_gates(suite, capsys):
     names = {"good": "zebras", "poor": "xyz", "bad": "uvw"}
     made = [
         ScriptedModel(json.dumps([{"interest": word, "items": [1, 2, 3]}]), name=name)
         for name, word in names.items()
     ]
     judge = ScriptedModel(lambda request: "1" if "zebras" in str(request) else "none", name="judge")
-    (tmp_path / "s.yaml").write_text(
-        f"models: {json.dumps(named(*made))}\ntasks: [interests]\njudge: {judge.spec}\nlimit: 12\n"
-        "against: poor\noptions: {data: sample}"
-    )
     with offered((*made, judge)):
+        suite(named(*made), "--dry_run", judge=judge.spec, limit=12, more="against: poor")
         assert main(["suite", "s.yaml", "--quiet"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "each run − poor, on the units that both share" in said
     assert "good is better than poor in interests (support higher by" in said
     assert "no difference of bad and poor is shown in interests (support, p 1.000)" in said
-    assert "each run against poor, on the n units" in (tmp_path / "s.html").read_text()
+    assert "each run against poor, on the n units" in Path("s.html").read_text()
 
 
 @pytest.mark.parametrize(("limit", "code", "holds"), [(2, 0, [True]), (1, 1, [None])])
@@ -304,8 +287,6 @@ def test_what_is_printed_names_the_models_and_fits_80_columns(suite, capsys):
 
 
 def test_gates_compare_with_a_base_that_an_earlier_command_finished(suite):
-    code, document = gated(suite, "--only", "poor")
-    assert (code, document["gates"]) == (1, [])
     assert gated(suite, "--only", "good")[0] == 0
     code, document = gated(suite, "--only", "poor")
     assert (code, len(document["gates"]), len(document["runs"])) == (4, 1, 1)
@@ -323,127 +304,16 @@ def test_the_example_of_the_documentation_is_a_suite(tmp_path):
 
 
 def test_a_rehearsal_says_what_all_runs_would_cost(suite, capsys):
-    spec = "openai:model=NAME,base_url=http://127.0.0.1:1/v1,revision=r1"
-    models = [{"name": name, "spec": spec.replace("NAME", name)} for name in ("small", "big")]
-    prices = '{currency: USD, "openai:small": {input: 1, output: 2}}'
-    more = f"seeds: [0, 1]\noptions: {{data: sample, prices: {prices}}}"
-    (file := Path("s.yaml")).write_text(
-        f"models: {json.dumps(models[:1])}\ntasks: [interests]\njudge: lexical\nlimit: 2\n{more}"
-    )
-    assert main(["suite", "s.yaml", "--dry_run", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)["models"]
+    spec = "openai:model={},base_url=http://127.0.0.1:1/v1,revision=r1"
+    models = [{"name": name, "spec": spec.format(name)} for name in ("small", "big")]
+    data = 'sample, prices: {currency: USD, "openai:small": {input: 1, output: 2}}'
+    code, document = suite(models[:1], "--dry_run", data=data, more="seeds: [0, 1]")
+    assert code == 0
+    (row,) = document["models"]
     assert (row["model"], row["runs"], row["calls"]) == ("small", 2, 4)
     tokens, most = row["prompt_tokens"], row["most_completion_tokens"]
     assert row["cost"]["at_most"] == pytest.approx((tokens * 1 + most * 2) / 1_000_000)
-    file.write_text(file.read_text().replace(json.dumps(models[:1]), json.dumps(models)))
+    suite(models, "--dry_run", data=data)
     assert main(["suite", "s.yaml", "--dry_run"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line[-1] for line in lines if line[:1] in (["big"], ["all"])] == ["unknown"] * 2
-
-
-TASKS = "tasks: [interests]\njudge: lexical\n"
-BASELINE = "models: [{name: a, spec: baseline}]\n"
-
-
-MODELS = f"{TASKS}models:\n  - "
-GATES = f"{TASKS}{BASELINE}against: a\ngates: ["
-OPTIONS = f"{TASKS}{BASELINE}options: "
-TWICE = "{name: a, spec: baseline}\n  - {name: b, spec: 'baseline:respondent=default'}"
-
-
-@pytest.fixture
-def refused(exits, tmp_path):
-    """The words of the error about a suite file, at a line and column."""
-
-    def of(text, place, found=None, *, kind=TaskError):
-        (tmp_path / "s.yaml").write_text(text)
-        return exits(2, kind, "suite s.yaml", where=f"s.yaml:{place}".rstrip(":"), found=found)
-
-    return of
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "found", "kind", "words"),
-    [
-        (f"{TASKS}{BASELINE}gate: []", "4:1", None, TaskError, snapshot("""\
-unknown key 'gate'
-expected: one of models, tasks, judge, seeds, limit, against, gates, options
-to do: did you mean 'gates'?\
-""")),
-        (f"{TASKS}models: []", "3:9", "[]", TaskError, snapshot("""\
-`models` is invalid
-expected: a list that is not empty (Models, each with a `name`, and a `spec` or a `glob`.)\
-""")),
-        ("- models", "", "a list", TaskError, snapshot("""\
-the file defines no suite
-expected: keys and values\
-""")),
-        (f"{GATES}support]", "5:9", "support", UsageError, snapshot("""\
-this is no gate
-expected: TASK.METRIC>BOUND, or < for a metric that is better when lower\
-""")),
-        (f"{GATES}'interests.suport>0']", "5:9", "interests.suport>0", UsageError, snapshot("""\
-'interests' has no metric 'suport'
-expected: support, grounded, coverage
-to do: did you mean 'support'?\
-""")),
-        (f"{MODELS}{TWICE}", "5:21", "baseline", UsageError, snapshot("""\
-b and a are the same model
-expected: another model than in s.yaml:4:21
-to do: revision= says which weights a server has under one name\
-""")),
-        (OPTIONS + "{seed: 3}", "4:11", None, UsageError, snapshot("""\
-'seed' is no option of a suite
-expected: models, tasks, judge, seeds and limit beside `options`\
-""")),
-        (OPTIONS + "{concurrency: many}", "4:11", "many", UsageError, snapshot("""\
-the setting 'concurrency' is not valid
-expected: a whole number\
-""")),
-    ],
-    ids=[
-        "unknown key", "no models", "a list", "no gate", "no metric", "one model twice", "seed",
-        "no number",
-    ],
-)  # fmt: skip
-def test_a_suite_that_cannot_be_meant(refused, text, place, found, kind, words):  # noqa: PLR0917
-    assert refused(text, place, found, kind=kind) == words
-
-
-def test_options_that_cannot_be_used(refused):
-    said = refused(OPTIONS + "{seeds: 3}", "4:11", kind=UsageError)
-    problem, known = said.splitlines()
-    assert problem == "there is no setting 'seeds'"
-    taken = known.removeprefix("expected: ").split(", ")
-    assert {"data", "set", "max_calls"} <= {*taken}
-    assert not {"model", "models", "model_args", "tasks", "judge", "seed", "limit"} & {*taken}
-    found = "8, with --executor local"
-    said = refused(OPTIONS + "{workers: 8}", "3:26", found, kind=UsageError)
-    assert said.startswith("--workers needs --executor ray")
-    secret = OPTIONS + "{gen_kwargs: {api_key: abcdefghijkl}}"
-    said = refused(secret, "4:11", "api_key = [redacted]", kind=UsageError)
-    assert said.startswith("the settings contain a key, token or password")
-
-
-def test_names_that_the_suite_or_the_harness_does_not_have(exits, capsys, tmp_path):
-    file = tmp_path / "s.yaml"
-    for text, place in (
-        (TASKS.replace("interests", "interests, interest") + BASELINE, "s.yaml:1:20: "),
-        (TASKS.replace("lexical", "nobody") + BASELINE, "s.yaml:2:8: "),
-        (TASKS.replace("lexical", "'openai:model=a,model=b'") + BASELINE, "s.yaml:2:8: "),
-        (TASKS + BASELINE.replace("baseline", "nobody"), "s.yaml:3:26: "),
-    ):
-        file.write_text(text)
-        assert main(["suite", "s.yaml"]) == 2
-        assert capsys.readouterr().err.startswith(f"harness: {place}")
-    file.write_text(TASKS + BASELINE)
-    assert main(["suite", "s.yaml", "--report", "nowhere/page.html"]) == 2
-    assert capsys.readouterr().err.startswith(
-        "harness: --report: the folder of the report does not"
-    )
-    assert not Path("runs").exists()
-    said = exits(2, TaskError, "suite s.yaml --only b", where="--only", found="b")
-    assert said == snapshot("""\
-the suite has no such model
-expected: a\
-""")

@@ -7,9 +7,6 @@ import pytest
 from harness import registry as plugin_manager
 from harness.cli.tool_progress import shown_progress
 
-FETCH = "fetch the data of tasks, for runs without a network"
-WHERE = "print where the data of tasks lies"
-
 PLUGIN = """
 from typing import Annotated
 
@@ -56,7 +53,7 @@ def tools(site, monkeypatch):
 def test_without_plugins_the_harness_has_its_own_commands(monkeypatch, printed):
     monkeypatch.undo()
     monkeypatch.setattr(plugin_manager.loading, "entry_points", lambda group: ())
-    assert printed("data").out == f"  fetch  {FETCH}\n  where  {WHERE}\n"
+    assert [line.split()[0] for line in printed("data").out.splitlines()] == ["fetch", "where"]
 
 
 def test_a_tool_is_used_with_its_options(printed):
@@ -89,7 +86,6 @@ def test_a_file_that_no_figure_can_be_drawn_into_is_refused_before_the_work(tmp_
     plot = ["--plot", str(tmp_path / "a.gif")]
     err = printed("data", "count", "--from", "nowhere", *plot, code=2).err
     assert "figures cannot be drawn in this format" in err
-    assert "expected: a file name that ends in .svg, .png, .pdf" in err
 
 
 def test_a_plugin_may_have_a_command_of_its_own_whose_tools_are_no_others(printed):

@@ -128,6 +128,12 @@ def test_other_options_inputs_or_versions_of_the_plugin_are_another_build(web, s
     assert (len(tool.runs), len(newer.runs)) == (5, 1)
 
 
+def test_a_tool_may_need_no_input(cache):
+    tool = Tool()
+    assert [opened(building(), tool).built for _ in range(2)] == [True, True]
+    assert tool.runs == [{"reviews": []}]
+
+
 @pytest.mark.parametrize(
     "error", [PluginError("it broke"), OSError(28, "No space left"), KeyboardInterrupt()]
 )

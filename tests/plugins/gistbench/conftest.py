@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from builders.records import WrittenRecords, make_records
-from builders.runs import keep_task, make_task
+from builders.runs import keep_task, make_summary, make_task
 
 from harness.base.hashing import stable_int
 from harness.contracts.records import Score
@@ -114,6 +114,7 @@ def kept(tmp_path):
             least_scored=least_scored,
         )
         names = (stage.name for stage in GISTBENCH.stages)
+        asked = {"judge": judge, "retrieval_judge": judge}
         return keep_task(
             tmp_path / (run or f"run-of-{model}"),
             task,
@@ -124,6 +125,7 @@ def kept(tmp_path):
             roles={"candidate": RoleEntry(name=model), "judge": RoleEntry(name=judge)},
             benchmark=GISTBENCH,
             options=options,
+            summary=make_summary(dataset, benchmark="gistbench", model=model, roles=asked),
         )
 
     return make

@@ -4,8 +4,6 @@ import pytest
 from harness_gistbench.analyses.compared_runs import TableOptions
 from harness_gistbench.analyses.scores import scores as run
 
-from harness import HarnessError
-
 
 @pytest.fixture
 def first(kept, judged):
@@ -121,12 +119,3 @@ def test_the_published_tables_stand_below_in_the_same_form(first):
         *(66.7, 66.6, 66.7, 70.6, 58.0, 67.4),
     )
     assert parts.rows[1] == ("DeepSeek-R1", 82.4, 43.9, 89.8, 29.5)
-
-
-def test_no_run_left_is_an_error_that_says_why(kept, monkeypatch):
-    from harness.scoring import comparable
-
-    monkeypatch.setattr(comparable, "_own_judge", lambda task, _: ("its candidate is the judge",))
-    with pytest.raises(HarnessError) as error:
-        run([kept("first", {"u1": ()})], TableOptions())
-    assert "its candidate is the judge" in str(error.value)

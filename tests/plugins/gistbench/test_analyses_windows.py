@@ -4,7 +4,6 @@ import pytest
 from harness_gistbench.analyses.window_size import WindowOptions, run
 from harness_gistbench.records import Options as Settings
 
-from harness.base.errors import UsageError
 from harness.contracts.report import Line
 
 
@@ -48,10 +47,7 @@ def test_sizes_stand_side_by_side_with_an_oracle_of_their_own(sizes):
     )
 
 
-def test_one_window_size_shows_nothing_but_beside_the_published_ones(sizes):
-    with pytest.raises(UsageError, match="all tasks have the same window size") as caught:
-        run(sizes[:1], WindowOptions())
-    assert caught.value.found == "100"
+def test_one_window_size_may_stand_beside_the_published_ones(sizes):
     assert run(sizes[:1], WindowOptions(published=True)).sheets
 
 

@@ -3,8 +3,6 @@
 import pytest
 from harness_gistbench.synthesis.describe import Options, run
 
-from harness.base.errors import DataError, UsageError
-
 ROWS = """user_id,object_id,object_text,interaction_type,interaction_time
 ann,1,one two three,explicit_positive,1
 ann,2,four five,implicit_negative,2
@@ -14,15 +12,10 @@ ben,3,six,implicit_positive,
 """
 
 
-@pytest.fixture
-def plain(tmp_path):
+def test_a_log_is_counted_by_hand(tmp_path):
     file = tmp_path / "log.csv"
     file.write_text(ROWS)
-    return file
-
-
-def test_a_log_is_counted_by_hand(plain):
-    overview, signals, lengths = run(Options(data=str(plain))).sheets
+    overview, signals, lengths = run(Options(data=str(file))).sheets
     assert dict(overview.rows) == {
         "users": 2,
         "engagements": 5,
@@ -64,25 +57,9 @@ def test_a_layout_of_several_tables_is_described_under_its_task(tmp_path):
     assert [row[:2] for row in signals.rows] == [("explicit positive", 1), ("implicit negative", 2)]
 
 
-def test_only_a_task_of_this_benchmark_is_taken(plain):
-    for task in ("interests", "gist"):
-        with pytest.raises(UsageError, match="not one task of GISTBench"):
-            run(Options(data=str(plain), task=task))
-
-
 def test_own_columns_and_values_are_named_as_for_a_run(tmp_path):
     file = tmp_path / "log.csv"
     file.write_text(ROWS.replace("user_id", "customer").replace("explicit_positive", "like"))
     own = {"columns": ("user_id=customer",), "values": ("interaction_type.like=explicit_positive",)}
     overview, *_ = run(Options(data=str(file), **own)).sheets
     assert dict(overview.rows)["users"] == 2
-    with pytest.raises(UsageError, match="no chosen task has the column of 'person'"):
-        run(Options(data=str(file), columns=("person=customer",)))
-
-
-def test_data_of_which_nothing_is_left_is_refused(tmp_path):
-    (tmp_path / "behaviors.tsv").write_text("1\tU1\t11/11/2019 9:05:58 AM\t\tN7-1\n")
-    (tmp_path / "news.tsv").write_text("N1\tnews\tworld\tFirst\tabstract\thttps://a\t[]\t[]\n")
-    with pytest.raises(DataError, match="no engagement is left") as error:
-        run(Options(data=str(tmp_path), task="gist_mind"))
-    assert error.value.found == "0 without a rating, 1 with objects without a text"

@@ -14,7 +14,6 @@ from harness_gistbench.histories import Engagement
 from harness_gistbench.records import Options, PoolObject
 from harness_gistbench.sources import load
 
-from harness.base.errors import DataError
 from harness.contracts.task import DataSpec
 from harness.data import database, open_dataset
 
@@ -84,6 +83,19 @@ def test_engagements_without_a_time_are_the_oldest_and_noted(plain, load_histori
     assert load_histories.notes == {"engagements without a time, taken as the oldest": 2}
 
 
+def test_the_other_names_of_columns_will_do(load_histories, tmp_path):
+    file = tmp_path / "log.csv"
+    file.write_text(
+        "dataset,user_mock_id,object_id,engagement_type,object_text,timestamp\n"
+        f"synthetic,1,10,{LIKED},Night trains,2024-05-30\n"
+        f"synthetic,1,11,{SKIPPED},Rye bread,2024-05-31\n"
+    )
+    assert load_histories("gist_synthetic", file).history("1") == [
+        Engagement("11", "Rye bread", SKIPPED),
+        Engagement("10", "Night trains", LIKED),
+    ]
+
+
 def test_dates_compare_as_moments(plain):
     found = plain(
         ("u", "noon", LIKED, "2024-05-31T12:00:00Z"),
@@ -116,58 +128,6 @@ def test_numbers_compare_exactly(plain):
     assert objects(found, "u") == ["c", "b", "a", "d"]
 
 
-@pytest.mark.usefixtures("read_at_once")
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        (2**53 + 1, 0.5, "a whole number, as others are above 2^53 and would be rounded"),
-        (0.5, 2**53 + 1, "a number up to 2^53, as others have fractions and it would be rounded"),
-    ],
-)
-def test_fractions_beside_numbers_that_they_would_round_are_refused_with_both_rows(
-    plain, tmp_path, first, second, expected
-):
-    rows = [("u", f"o{n}", LIKED, 2**53) for n in range(3)]
-    with pytest.raises(DataError) as caught:
-        plain(("u", "a", LIKED, first), *rows, ("u", "b", LIKED, second))
-    place = f"{tmp_path / 'log.jsonl'}, row 5 (line 5), column 'interaction_time'"
-    assert caught.value.where == place
-    assert str(second) in caught.value.found
-    assert caught.value.expected == f"{expected}, as in row 1: {first!r}"
-
-
-def test_dates_among_numbers_are_refused_with_both_rows(plain, tmp_path):
-    with pytest.raises(DataError) as caught:
-        plain(("u", "a", LIKED, 17), ("u", "b", LIKED, ""), ("u", "c", LIKED, "2024-05-31"))
-    place = f"{tmp_path / 'log.jsonl'}, row 3 (line 3), column 'interaction_time'"
-    assert caught.value.where == place
-    assert caught.value.found == "'2024-05-31'"
-    assert caught.value.expected == "a number in every row, as in row 1: 17"
-
-
-def test_what_is_no_time_or_cannot_be_held_exactly_is_refused(plain):
-    for value, expected in (
-        ("yesterday", "a number, or a date such as 2024-05-31"),
-        (True, "a number, or a date such as 2024-05-31"),
-        (f"{2**60}.5", "2^"),
-        (2**63, "2^"),
-    ):
-        with pytest.raises(DataError) as caught:
-            plain(("u", "a", LIKED, value))
-        assert expected in caught.value.expected
-
-
-def test_data_without_a_positive_engagement_is_refused_and_says_what_it_holds(plain):
-    rows = [("u", "a", SKIPPED, 1), ("v", "a", "explicit_negative", 2), ("u", "b", SKIPPED, 3)]
-    with pytest.raises(DataError, match="no interest can be verified") as caught:
-        plain(*rows)
-    error = caught.value
-    assert error.where.endswith("log.jsonl")
-    assert error.found == "3 engagements, and none of them positive"
-    assert "explicit_positive or implicit_positive" in error.expected
-    assert plain(*rows, ("w", "a", WATCHED, 4)).users
-
-
 def test_people_without_a_positive_engagement_are_kept_and_noted(plain, load_histories):
     rows = [("u", "a", SKIPPED, 1), ("v", "a", SKIPPED, 2), ("v", "b", LIKED, 3),
             ("w", "b", SKIPPED, 4), ("x", "c", WATCHED, 5)]  # fmt: skip
@@ -184,10 +144,6 @@ def test_people_with_too_few_engagements_are_left_out_before_the_choice(plain, l
     found = plain(*rows, min_engagements=2)
     assert list(found.users) == ["many"]
     assert load_histories.notes == {"users left out with fewer than 2 engagements": 1}
-    with pytest.raises(DataError, match="no user has 3 engagements, the fewest") as caught:
-        plain(*rows, min_engagements=3)
-    assert caught.value.found == "2 users; the most engagements of one are 2"
-    assert caught.value.hint == "take users with fewer: --set min_engagements=2"
 
 
 @pytest.mark.usefixtures("read_at_once")

@@ -27,7 +27,7 @@ from harness_gistbench.records import (
     PoolObject,
 )
 
-from harness.base.errors import DataError, UsageError
+from harness.base.errors import UsageError
 from harness.contracts.outcomes import NoVerdict
 from harness.contracts.records import Done
 from harness.runs.manifest import StageEntry
@@ -114,23 +114,6 @@ def test_raters_of_one_word_have_no_kappa_and_it_is_said(tmp_path):
     assert "A and B: no κ: both gave one label alone, and the same" in sheet.notes
 
 
-def test_labels_that_cannot_be_used_name_their_row(tmp_path):
-    for row, said in (
-        ("evidence,i9,judge,yes", "a name, other than 'judge'"),
-        ("overlap,i9,A1,yes", "one of: evidence, retrieval"),
-    ):
-        with pytest.raises(DataError) as told:
-            validated(tmp_path, row)
-        assert "row 22 (line 23)" in str(told.value)
-        assert said in str(told.value)
-
-
-def test_a_file_that_nobody_filled_in_is_refused(tmp_path):
-    labels = write_csv(tmp_path / "labels.csv", "task,item,rater,label", "evidence,i1,,")
-    with pytest.raises(UsageError, match="nobody has labelled anything"):
-        validate([], ValidationOptions(labels=(labels,)))
-
-
 USERS = ("ann", "bob", "cid")
 CATEGORIES = {"Jazz": 10, "Chess": 20}
 
@@ -142,26 +125,24 @@ def judged_run(kept):
     The judge keeps the first two objects of each interest, and finds the first of the ten.
     """
 
-    def make(model: str, *, judge: str = "llama") -> Any:
+    def make(model: str) -> Any:
         interests = [
             Judged(name=name, cited=4, category=number, counts=Counts())
             for name, number in CATEGORIES.items()
         ]
-        task = kept(model, dict.fromkeys(USERS, interests))
+        task = kept(model, dict.fromkeys(USERS, interests), judge="llama")
         stages = (
             StageEntry(name="verify", key="v" * 32, file="2-verify.jsonl", items=7),
             StageEntry(name="specificity", key="s" * 32, file="5-specificity.jsonl", items=6),
         )
         entry = msgspec.structs.replace(task.entry, stages=stages)
-        roles = {"judge": judge, "retrieval_judge": judge}
-        summary = msgspec.structs.replace(task.summary, roles=roles)
         for stage, lines in ((stages[0], verified()), (stages[1], retrieved())):
             found = (
                 make_line(number, item, outcome, stage=stage.key)
                 for number, (item, outcome) in enumerate(lines)
             )
             write_journal(task.path / entry.folder / stage.file, *found)
-        return dataclasses.replace(task, entry=entry, summary=summary)
+        return dataclasses.replace(task, entry=entry)
 
     return make
 
@@ -251,12 +232,6 @@ def test_the_same_seed_draws_the_same_bytes_and_another_one_others(judged_run, t
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_runs_of_different_judges_are_not_mixed(judged_run, tmp_path):
-    with pytest.raises(UsageError) as told:
-        export([judged_run("a"), judged_run("b", judge="qwen")], tmp_path / "items")
-    assert "llama in run-of-a, qwen in run-of-b" in str(told.value)
-
-
 @pytest.mark.parametrize("with_key", [True, False])
 def test_exported_items_come_back_labelled(judged_run, tmp_path, with_key):
     task, out = judged_run("a"), tmp_path / "items"
@@ -292,7 +267,6 @@ def test_shares_are_as_alike_as_sizes_allow():
 def test_what_is_labelled_already_is_not_written_over(judged_run, tmp_path):
     task = judged_run("a")
     write_csv(tmp_path / "retrieval.csv", "work of days")
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError):
         export([task], tmp_path)
-    assert "found:    retrieval.csv" in str(told.value)
     assert (tmp_path / "retrieval.csv").read_text() == "work of days\n"

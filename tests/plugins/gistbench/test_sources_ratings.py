@@ -1,10 +1,7 @@
 """Amazon, Goodreads and Yelp: stars as signals, and texts that are the items' own."""
 
-import pytest
 from builders.texts import write_json_lines
 from harness_gistbench.histories import Engagement
-
-from harness.base.errors import DataError
 
 LOVED, FINE, BAD = "explicit_positive", "implicit_positive", "explicit_negative"
 STARS = [(1.0, BAD), (2.0, BAD), (2.5, BAD), (3.0, FINE), (3.5, FINE), (4.5, FINE), (5.0, LOVED)]
@@ -135,22 +132,3 @@ def test_yelp_texts_are_the_businesses(load_histories, tmp_path):
         Engagement("b1", turning_point, BAD),
         Engagement("b1", turning_point, LOVED),
     ]
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "expected"),
-    [
-        ("rating", 5.5, "1 to 5 stars, or 0 for no rating"),
-        ("rating", -1.0, "1 to 5 stars, or 0 for no rating"),
-        ("user_id", " ", "not blank"),
-        ("parent_asin", " ", "not blank"),
-    ],
-)
-def test_a_rating_that_cannot_be_used_is_refused(load_histories, tmp_path, column, value, expected):
-    good = review("u", "a", 5.0, 1)
-    file = write_json_lines(tmp_path / "Digital_Music.jsonl", [good, good | {column: value}])
-    write_json_lines(tmp_path / "meta_Digital_Music.jsonl", [product("a", "Blue")])
-    with pytest.raises(DataError) as caught:
-        load_histories("gist_amazon_music", tmp_path)
-    assert caught.value.where == f"{file}, row 2 (line 2), column '{column}'"
-    assert repr(value) in caught.value.found and expected in caught.value.expected

@@ -14,7 +14,6 @@ from harness_gistbench.records import (
 )
 from harness_gistbench.stages.predict import identifiers, predict, prediction_of, windows
 
-from harness.base.errors import DataError
 from harness.contracts.outcomes import Parsed, Unreadable
 
 LIKED, WATCHED, SKIPPED = "explicit_positive", "implicit_positive", "implicit_negative"
@@ -127,16 +126,6 @@ def test_an_objects_id_is_shown_and_cited_in_the_same_spelling(written_histories
     text = entries(X=["#a"], Y=["a", "[b [99] (liked) c]"])
     found = prediction_of(read_interests(text).value, one, identifiers(one, own), own)
     assert found == Prediction(interests=(Cited("X", (1,)), Cited("Y", (1, 2))))
-
-
-@pytest.mark.parametrize("other", ["a ", "#a", "[a]"])
-def test_objects_of_a_window_that_would_be_cited_alike_are_refused(written_histories, other):
-    data = written_histories({"ada": [("a", "x", LIKED), (other, "y", LIKED), ("a", "x", LIKED)]})
-
-    with pytest.raises(DataError, match="'ada'") as caught:
-        list(windows({}, data, Options(object_ids=True)))
-    assert caught.value.found == f"'a' and {other!r}"
-    assert len(list(windows({}, data, Options()))) == 1
 
 
 async def test_objects_own_ids_stand_for_all_their_lines(desk):

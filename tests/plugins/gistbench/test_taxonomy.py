@@ -6,7 +6,6 @@ import pytest
 from harness_gistbench.categories import categories, taxonomy_digest
 from harness_gistbench.records import Category
 
-from harness import DataError
 from harness.cli.main import main
 
 
@@ -57,38 +56,6 @@ def test_a_file_or_a_list_takes_the_place_of_the_bundled_categories(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "found"),
-    [
-        ("id,name\n1,Bread\n", 1, "id,name"),
-        ("category_id,category_name\n", 1, "no category"),
-        ("category_id,category_name\n1,Bread\nx,Tea\n", 3, "x"),
-        ("category_id,category_name\n1,\n", 2, "1,"),
-        ("category_id,category_name\n1,Bread,white\n", 2, "1,Bread,white"),
-    ],
-)
-def test_a_file_that_is_no_taxonomy_is_refused_with_its_line(tmp_path, text, line, found):
-    file = tmp_path / "mine.csv"
-    file.write_text(text, encoding="utf-8")
-
-    with pytest.raises(DataError) as error:
-        categories(str(file))
-
-    assert (error.value.where, error.value.found) == (f"{file}:{line}", found)
-
-
-def test_an_id_or_a_name_that_stands_twice_and_a_file_that_is_not_there_are_refused(tmp_path):
-    file = tmp_path / "mine.csv"
-    with pytest.raises(DataError) as error:
-        categories(str(file))
-    assert error.value.where == str(file)
-    for rows, found in (("1,Bread\n1,Tea\n", "1"), ("1,Bread\n2,bread\n", "bread")):
-        file.write_text("category_id,category_name\n" + rows, encoding="utf-8")
-        with pytest.raises(DataError) as error:
-            categories(str(file))
-        assert error.value.found == found
-
-
 def test_the_digest_stands_for_ids_names_and_order():
     tea, bread = Category(1, "Tea"), Category(2, "Bread")
     digests = {
@@ -98,15 +65,6 @@ def test_the_digest_stands_for_ids_names_and_order():
 
     assert len(digests) == 4
     assert taxonomy_digest((tea, bread)) == taxonomy_digest((Category(1, "Tea"), bread))
-
-
-def test_a_list_that_is_no_taxonomy_is_refused():
-    for names, found in (
-        ((), "no category"), (("Tea", " "), "a name that is blank"), (("Tea", "tea "), "tea"),
-    ):  # fmt: skip
-        with pytest.raises(DataError) as error:
-            categories(names)
-        assert (error.value.where, error.value.found) == ("the option `taxonomy`", found)
 
 
 def test_validate_finds_a_taxonomy_that_cannot_be_used(tmp_path, monkeypatch, printed):

@@ -1,10 +1,26 @@
-"""Groups written by hand, and the desk at which a stage's work asks a scripted model."""
+"""Groups and data written by hand, a desk for a scripted model, and finished tasks of runs."""
 
+import json
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
+import msgspec
 import pytest
+from builders.runs import keep_task, make_summary, make_task
 from builders.stages import Worked, work_at_desk
+from harness_perrecbench.benchmark import PERRECBENCH
+from harness_perrecbench.data import load
 from harness_perrecbench.records import Behaviour, Group, Member, Options, Single, Thing
+from msgspec.structs import replace
+
+from harness.contracts.records import Score
+from harness.contracts.task import DataSpec, RoleSpec
+from harness.data import open_dataset
+from harness.registry import load_plugins
+from harness.registry.task_catalogue import Catalogue
+from harness.runs.manifest import RoleEntry
+from harness.scoring.finished_task import FinishedTask
 
 
 @pytest.fixture
@@ -57,3 +73,172 @@ def single():
         place=1,
         of=2,
     )
+
+
+@cache
+def spec_of(level):
+    """The tables of groups of a level and of ratings, as their task files say, all optional."""
+    tasks = Catalogue(load_plugins()).select([f"perrec_{level}_listwise", "perrec_rating"]).tasks
+    tables = {name: table for task in tasks for name, table in task.data.tables.items()}
+    optional = {name: replace(table, required=False) for name, table in tables.items()}
+    return DataSpec(tables=optional)
+
+
+@pytest.fixture
+def publish(tmp_path):
+    """Writes the published files: histories of (item, rating), groups of (user, before, relative).
+
+    Items have their id as title and are by "Someone" where their id ends in "_by". The average of a
+    group's user is that of the whole history, as in the real files.
+    """
+
+    def average(history):
+        return sum(rating for _, rating in history) / len(history)
+
+    def told(groups, histories):
+        def user(name, before, relative):
+            return {
+                "user_id": name,
+                "history_len": before,
+                "relative_rating": relative,
+                "avg_rating": average(histories[name]),
+            }
+
+        return {
+            item: [[user(*one) for one in group] for group in several]
+            for item, several in groups.items()
+        }
+
+    def write(histories, *, level="easy", groups=None, held_out=None, profiles=None, items=None):
+        known = {item for history in histories.values() for item, _ in history}
+        known |= set(groups or ()) | set(held_out or ())
+        about = {
+            item: {"title": item, "author": {"name": "Someone"} if item.endswith("_by") else None}
+            for item in sorted(known)
+        }
+        files = {
+            "userid2history": {
+                user: [
+                    {"parent_asin": item, "rating": rating, "timestamp": place}
+                    for place, (item, rating) in enumerate(history)
+                ]
+                for user, history in histories.items()
+            },
+            "parentasin2item": {**about, **(items or {})},
+            "userid2profile": profiles,
+            f"item2group_avg_diff_sample-{level}": groups and told(groups, histories),
+            f"held_out-{level}": held_out and told(held_out, histories),
+        }
+        for name, content in files.items():
+            if content is not None:
+                (tmp_path / f"{name}.json").write_text(json.dumps(content))
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture
+def load_data():
+    """Loads what a folder holds as a task with these options would.
+
+    What was noted of the data stands in `load_data.notes`, what was chosen in `load_data.chosen`.
+    """
+
+    def read(folder, *, limit=None, seed=0, **options):
+        options = msgspec.convert(options, Options)
+        dataset = open_dataset(
+            spec_of(options.level),
+            data=str(folder),
+            limit=limit,
+            seed=seed,
+            package=None,
+            task="perrec",
+        )
+        read.notes, read.chosen = dataset.notes, dataset.chosen
+        return load(dataset, options)
+
+    return read
+
+
+AGREEMENT = ("ptc", "ptc_published", "like_higher_average")
+
+
+def _score(item: str, found: Any, always: Mapping[str, float]) -> Score[Any]:
+    """A number is both taus, a text the cause why there is none, a dict whatever it holds."""
+    if isinstance(found, str):
+        return Score(
+            id=item, user=item, values=dict(always), missing=dict.fromkeys(AGREEMENT, found)
+        )
+    values = found if isinstance(found, dict) else {"ptc": found, "ptc_published": found}
+    return Score(id=item, user=item, values={**always, **values})
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """A finished task, from what it found of each item.
+
+    `always` are values that every item has, `because` says why it is not comparable, `more` are
+    options. Each model has a run of its own, unless one is named.
+    """
+
+    def make(
+        model: str,
+        found: Mapping[str, Any],
+        *,
+        level: str = "easy",
+        ask: str = "pointwise",
+        always: Mapping[str, float] | None = None,
+        run: str | None = None,
+        label: str | None = None,
+        name: str | None = None,
+        limit: int | None = None,
+        data: Mapping[str, Any] | None = None,
+        because: tuple[str, ...] = (),
+        prompts: Mapping[str, str] | None = None,
+        sampling: Mapping[str, Any] | None = None,
+        asked: Mapping[str, Any] | None = None,
+        revision: str = "1",
+        seed: int = 0,
+        kind: type[Options] = Options,
+        **more: Any,
+    ) -> FinishedTask:
+        options = kind(level=level, ask=ask, **more)
+        task = make_task(
+            name or "_".join(["perrec", level, ask, *map(str, more.values())]),
+            benchmark="perrecbench",
+            metrics=("ptc", "ptc_published"),
+            options=msgspec.to_builtins(options),
+            prompts=dict(prompts or {}),
+            roles={"candidate": RoleSpec(sampling=dict(sampling or {}))},
+        )
+        return keep_task(
+            tmp_path / (run or f"run-of-{model}"),
+            task,
+            scores=(_score(item, one, always or {}) for item, one in found.items()),
+            entry={"data": dict(data or {})},
+            label=label or model,
+            model=model,
+            seed=seed,
+            limit=limit,
+            asked=dict(asked or {}),
+            roles={"candidate": _role(model, revision, run)},
+            benchmark=PERRECBENCH,
+            options=options,
+            summary=make_summary(
+                task.name,
+                benchmark=task.benchmark,
+                model=model,
+                roles={"candidate": model},
+                comparable=not because,
+                not_comparable_because=because,
+                limit=limit,
+                units=len(found),
+            ),
+        )
+
+    return make
+
+
+def _role(model: str, revision: str, run: str | None) -> RoleEntry:
+    identity = {"kind": "served", "name": model, "details": {"revision": revision}, "run": run}
+    return RoleEntry(name=model, identity=identity)

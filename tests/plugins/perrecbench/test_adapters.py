@@ -78,8 +78,6 @@ def test_adapters_of_other_ranks_and_of_rank_stabilised_scaling_merge_by_product
     run(Options(**three, out=tmp_path / "merged", alpha=0.25, beta=0.25))
     # .25 * 2 * [[1, 0], [0, 0]] + .25 * 2 * [[0, 0], [0, 1]] + .5 * 4/2 * [[1, 0], [0, 1]]
     assert added(tmp_path / "merged").tolist() == [[1.5, 0], [0, 1.5]]
-    with pytest.raises(UsageError, match="different r cannot be averaged"):
-        run(Options(**three, out=tmp_path / "factors", method="factors"))
 
 
 def test_half_precision_is_read_whole(three, tmp_path):
@@ -97,58 +95,21 @@ def test_half_precision_is_read_whole(three, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    "config",
     [
-        ({"base_model_name_or_path": "acme/other"}, "different base_model_name_or_path"),
-        ({"revision": "v2"}, "different revision"),
-        ({"target_modules": ["q_proj", "v_proj"]}, "different target_modules"),
-        ({"use_dora": True}, "use_dora: True"),
-        ({"bias": "all"}, "bias: all"),
-        ({"modules_to_save": ["lm_head"]}, "modules_to_save"),
-        ({"rank_pattern": {"q_proj": 2}}, "rank_pattern"),
-        ({"init_lora_weights": "pissa"}, "init_lora_weights: pissa"),
-        ({"peft_type": "IA3"}, "peft_type: IA3"),
-        ({"r": 2}, "do not have the adapter's rank"),
-        ({"r": 0}, r"at `\$\.r`"),
-        ({"lora_alpha": float("nan")}, "configuration cannot be used"),
-        ({"base_model_name_or_path": None}, r"at `\$\.base_model_name_or_path`"),
+        {"base_model_name_or_path": "acme/other"}, {"revision": "v2"},
+        {"target_modules": ["q_proj", "v_proj"]}, {"use_dora": True}, {"bias": "all"},
+        {"modules_to_save": ["lm_head"]}, {"rank_pattern": {"q_proj": 2}},
+        {"init_lora_weights": "pissa"}, {"peft_type": "IA3"},
     ],
-    ids=str,
-)
-def test_what_cannot_be_merged_is_refused_and_nothing_is_written(three, tmp_path, config, told):
+)  # fmt: skip
+def test_what_cannot_be_merged_is_refused_and_nothing_is_written(three, tmp_path, config):
     (three["pairwise"] / "adapter_config.json").write_text(json.dumps(CONFIG | config))
-    with pytest.raises(DataError, match=told) as caught:
+    with pytest.raises(DataError, match=next(iter(config))):
         run(Options(**three, out=tmp_path / "merged"))
-    assert "pair" in str(caught.value)
     assert not (tmp_path / "merged").exists()
 
 
-def test_matrices_of_other_shapes_or_modules_and_without_a_partner_are_refused(three, tmp_path):
-    wider = {KEY_A: np.ones((1, 3), np.float32), KEY_B: np.ones((2, 1), np.float32)}
-    save_file(wider, three["pairwise"] / "adapter_model.safetensors")
-    with pytest.raises(DataError, match="2 x 3") as caught:
-        run(Options(**three, out=tmp_path / "merged"))
-    assert "2 x 2, as in" in str(caught.value)
-    save_file({KEY_A: wider[KEY_A]}, three["pairwise"] / "adapter_model.safetensors")
-    with pytest.raises(DataError, match="not consist of pairs"):
-        run(Options(**three, out=tmp_path / "merged"))
-    moved = {name.replace("layers.0", "layers.1"): matrix for name, matrix in wider.items()}
-    save_file(moved, three["pairwise"] / "adapter_model.safetensors")
-    with pytest.raises(DataError, match="different modules") as caught:
-        run(Options(**three, out=tmp_path / "merged"))
-    assert caught.value.where.endswith(f"pair, {MODULE}")
-
-
-def test_weights_of_more_than_one_and_a_full_folder_are_refused(three, tmp_path):
-    with pytest.raises(UsageError, match="a negative weight"):
-        run(Options(**three, out=tmp_path / "merged", alpha=0.7, beta=0.4))
-    with pytest.raises(UsageError, match="an empty folder"):
+def test_a_full_folder_is_refused(three):
+    with pytest.raises(UsageError, match="the folder for the merged adapter is not empty"):
         run(Options(**three, out=three["listwise"]))
-
-
-def test_a_folder_that_is_no_adapter_is_told(three, tmp_path):
-    with pytest.raises(DataError, match="configuration cannot be used"):
-        run(Options(**{**three, "pairwise": tmp_path}, out=tmp_path / "merged"))
-    (three["pairwise"] / "adapter_model.safetensors").write_bytes(b"no tensors")
-    with pytest.raises(DataError, match="weights cannot be read"):
-        run(Options(**three, out=tmp_path / "merged"))

@@ -113,36 +113,6 @@ def test_a_domain_is_described_from_its_folder_or_the_one_around_it(data, inside
     assert described(data / inside, domain=domain).sheets == before
 
 
-def test_a_domain_that_is_not_there_is_refused_with_those_that_are(data):
-    (data / "tea/tea-processed").mkdir(parents=True)
-    with pytest.raises(DataError, match="no groups of the domain") as caught:
-        described(data, domain="coffee")
-    assert caught.value.found == "folders of the domains tea"
-    assert caught.value.expected == "coffee/coffee-processed"
-
-
-def test_a_file_in_another_layout_and_an_absent_one_are_named(data):
-    file = data / "all/all-processed/userid2history.json"
-    file.write_text("[]")
-    with pytest.raises(DataError, match=r"userid2history\.json: .* one JSON object, whose entries"):
-        described(data)
-    file.unlink()
-    with pytest.raises(DataError, match="lacks their histories or items") as caught:
-        described(data)
-    assert caught.value.found == "no userid2history.json"
-
-
-def test_a_folder_without_groups_or_with_a_user_without_a_history_is_refused(data):
-    folder = data / "all/all-processed"
-    (folder / "held_out-easy.json").write_text(json.dumps(users({"cup": [[("dan", 1, 1.0)]]})))
-    with pytest.raises(DataError, match=r"held_out-easy\.json, item cup: a user of a group"):
-        described(data)
-    for file in [*folder.glob("*easy*"), *folder.glob("*medium*")]:
-        file.unlink()
-    with pytest.raises(DataError, match="the folder has no groups"):
-        described(data)
-
-
 class Letters:
     """JudgeInput in for a tokenizer that makes a token of each character."""
 
@@ -171,12 +141,6 @@ def test_a_tokenizer_of_the_package_counts_and_is_named(data, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="pip install tokenizers"):
         described(data, tokenizer="letters")
-
-
-def test_recorded_groups_are_refused_by_name(tmp_path):
-    (tmp_path / "groups-medium.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
-    with pytest.raises(DataError, match="recorded groups cannot be used here"):
-        described(tmp_path)
 
 
 def test_reviews_that_a_history_does_not_hold_are_counted(data):

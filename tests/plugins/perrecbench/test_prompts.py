@@ -401,9 +401,3 @@ def test_a_thought_prompt_that_nobody_wrote_is_refused(other):
     questions.check_prompt_exists(Options(thought=True))
     with pytest.raises(UsageError, match="no chain-of-thought prompt exists"):
         questions.check_prompt_exists(Options(thought=True, **other))
-
-
-def test_prompts_that_nobody_wrote_are_refused():
-    with pytest.raises(UsageError, match="no prompt exists for this system") as told:
-        questions.check_prompt_exists(Options(wording="b", system="authors"))
-    assert told.value.found == "system: authors with wording: b"

@@ -11,7 +11,7 @@ from harness_perrecbench.analyses import (
 )
 from harness_perrecbench.paper import TAU_NOTES
 
-from harness.base.errors import DataError, UsageError
+from harness.base.errors import UsageError
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.report import Grid, Line, Points
 
@@ -132,22 +132,6 @@ def test_the_average_of_all_cells_stands_over_the_size_with_a_line_a_family(kept
     )
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        (("model,parameters", "ben,7"), "no model of the runs has a size"),
-        (("model,parameters", "ada,0"), "the size of a model cannot be used"),
-        (("model,size", "ada,7"), "no row has a figure in a column 'parameters'"),
-    ],
-)
-def test_sizes_that_say_nothing_are_refused(kept, tmp_path, lines, said):
-    with pytest.raises(UsageError, match=said):
-        curves.by_scale(
-            [kept("ada", {"i1": 0.5})],
-            curves.ScaleOptions(figures=write_csv(tmp_path / "sizes.csv", *lines)),
-        )
-
-
 def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
     found = {"i1": {"ptc": 1.0, "ptc_published": 0.5}, "i2": {"ptc": 0.0, "ptc_published": 0.5}}
     tasks = [kept("ada", found), kept("ada", found, k=8, profile="no_text")]
@@ -164,9 +148,8 @@ def test_each_method_of_a_model_is_a_row_by_both_definitions(kept):
 
 def test_one_method_shows_nothing_but_beside_the_published_ones(kept):
     tasks = [kept("ada", {"i1": 1.0}), kept("ben", {"i1": 0.0})]
-    with pytest.raises(UsageError, match="all tasks have the same method") as caught:
+    with pytest.raises(UsageError, match="all tasks have the same method\n  found:    zero-shot\n"):
         tables.prompting(tasks, tables.PromptingOptions())
-    assert caught.value.found == "zero-shot"
     assert tables.prompting(tasks, tables.PromptingOptions(published=True)).sheets
 
 
@@ -218,8 +201,6 @@ def test_ways_and_their_mean_are_heat_maps_with_the_same_colours(kept):
 
 
 def test_what_was_asked_with_one_number_alone_makes_no_map(kept):
-    with pytest.raises(UsageError, match="several numbers of examples"):
-        shots.run([kept("ada", {"i1": 0.1})], NoOptions())
     varied = [kept("ben", {"i1": 0.1}, k=k) for k in (1, 2)]
     [figure] = shots.run([kept("ada", {"i1": 0.1}), *varied], NoOptions()).figures
     assert figure.title == "ben, easy, pointwise: ptc"
@@ -319,21 +300,3 @@ def test_a_count_of_nothing_keeps_the_axis_plain(kept, tmp_path):
     ]
     [figure] = domains.run(tasks, domains.Options(counts=counts)).figures
     assert not figure.x.log
-
-
-@pytest.mark.parametrize(
-    ("lines", "error", "said"),
-    [
-        (("item,count", "x,1"), UsageError, "no item of the runs has a count"),
-        (("item,count", "i1,-1"), DataError, "0 or more"),
-        (("item,title,count", ",,1"), DataError, "an item by id or by title"),
-        (("item,count", "i1,1", "i1,2"), DataError, "the same count in all rows of an item"),
-        (("title,count", "Tea,1", "tea ,2"), DataError, "the same count in all rows of a title"),
-    ],
-)
-def test_counts_that_say_nothing_or_two_things_are_refused(kept, tmp_path, lines, error, said):
-    with pytest.raises(error, match=said):
-        domains.run(
-            [kept("ada", {"i1": 1.0}, domain="books")],
-            domains.Options(counts=write_csv(tmp_path / "counts.csv", *lines)),
-        )

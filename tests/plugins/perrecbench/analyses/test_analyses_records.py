@@ -5,11 +5,9 @@ import dataclasses
 import msgspec
 import pytest
 from builders.runs import make_line, write_journal
-from builders.texts import write_csv
 from harness_perrecbench.analyses import answers, domains
 from harness_perrecbench.records import Compared, Comparison, Group, Thing
 
-from harness.base.errors import UsageError
 from harness.contracts.benchmark import NoOptions
 from harness.contracts.outcomes import Unreadable
 from harness.contracts.records import Done
@@ -79,16 +77,6 @@ def test_a_level_without_any_readable_answer_has_no_shares(recorded):
     task = recorded("ada", {"tea": Unreadable("no_json", "compare")})
     [sheet] = answers.positions([task], NoOptions()).sheets
     assert sheet.rows == (("ada", "easy", 0, 0, 0, None, 0, 0, 0, None, 0, None),)
-
-
-def test_tasks_of_which_an_analysis_can_say_nothing_are_refused(kept, tmp_path):
-    counts = domains.Options(counts=write_csv(tmp_path / "counts.csv", "item,count", "tea,1"))
-    with pytest.raises(UsageError, match="no task asks pairwise"):
-        answers.positions([kept("ada", {"tea": 1.0})], NoOptions())
-    with pytest.raises(UsageError, match="no task covers a single domain"):
-        domains.run([kept("ada", {"tea": 1.0})], counts)
-    with pytest.raises(UsageError, match="predicts ratings of groups"):
-        answers.errors([kept("ada", {"tea": 0.1}, ask="listwise")], NoOptions())
 
 
 def test_counts_may_name_items_by_their_titles(recorded, tmp_path):

@@ -6,8 +6,6 @@ from collections import Counter
 import pytest
 from harness_perrecbench.records import Behaviour, Thing
 
-from harness.base.errors import DataError
-
 
 def user(name, *, behaviours=4, **more):
     history = [{"title": f"{name}{number}", "rating": "4.0"} for number in range(behaviours)]
@@ -96,66 +94,6 @@ def test_held_out_groups_have_ranks_and_lasting_ids(record, load_data):
     assert told(rows[::-1], k=1, profile="none") == found
 
 
-@pytest.mark.parametrize("numbers", [[1, 1], ["1", 2], [1, 2, 3]])
-def test_ranks_are_the_numbers_of_the_users_once(record, load_data, numbers):
-    folder = record(held=[held_out("i", user("ann"), user("bob"), ranks=numbers)])
-    with pytest.raises(DataError):
-        load_data(folder, ask="listwise", split="held_out")
-
-
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ({"avg": "nan"}, " at [1].avg"),
-        ({"uid": "ann"}, "each user of a group once"),
-        ({"history": [{"title": "t", "rating": "six"}] * 4}, " at [1].history[0].rating"),
-        ({"profile": None}, "a profile of each user"),
-    ],
-)
-def test_a_user_that_cannot_be_is_refused(record, load_data, changed, expected):
-    folder = record([recorded("i", user("ann"), user("bob", **changed))])
-    with pytest.raises(DataError) as caught:
-        load_data(folder, ask="listwise")
-    assert caught.value.where == f"{folder / 'groups-easy.jsonl'}, row 1 (line 1), column 'users'"
-    assert expected in caught.value.expected
-
-
-@pytest.mark.parametrize(
-    "options", [{"strict": True}, {"shots": 1, "ask": "pointwise"}], ids=["strict", "own examples"]
-)
-def test_what_needs_whole_histories_is_refused(record, load_data, options):
-    folder = record([recorded("i", user("ann"), user("bob"))])
-    with pytest.raises(DataError, match="recorded groups lack the whole histories"):
-        load_data(folder, **{"ask": "listwise", **options})
-
-
-def test_more_behaviours_than_were_recorded_are_refused(record, load_data):
-    folder = record([recorded("i", user("ann"), user("bob", behaviours=3))])
-    with pytest.raises(DataError) as caught:
-        load_data(folder, ask="listwise")
-    assert caught.value.found == "'3 behaviours'"
-    assert caught.value.expected == "at least 4 behaviours of each user, the task's option `k`"
-    assert caught.value.hint.startswith("set a smaller k, as in --set k=3: ")
-
-
-def test_a_group_of_another_level_is_refused(record, load_data):
-    folder = record([recorded("i", user("ann"), user("bob"), user("cid"))])
-    with pytest.raises(DataError) as caught:
-        load_data(folder, ask="listwise")
-    assert caught.value.expected == "2 users in each group of level easy"
-    assert caught.value.hint == (
-        "these are groups of level medium; perrec_easy_listwise reads those of level easy"
-    )
-
-
-def test_a_group_whose_label_is_of_another_size_is_refused(record, load_data):
-    folder = record(
-        [recorded("i", user("ann"), user("bob"))], labels=[{"item": "i", "order": [2, 3, 1]}]
-    )
-    with pytest.raises(DataError, match="2 users"):
-        load_data(folder, ask="listwise")
-
-
 @pytest.fixture
 def real(real_data):
     return real_data / "perrecbench"
@@ -179,10 +117,3 @@ def test_the_recorded_held_out_groups_load(real, load_data):
     assert len(groups) == len({one.id for one in groups}) == 463
     ranks = Counter(tuple(member.rank for member in one.members) for one in groups)
     assert ranks == {(2, 1): 241, (1, 2): 222}
-
-
-def test_recorded_groups_are_of_no_one_domain(record, load_data):
-    folder = record([recorded("k", user("ann"), user("bob"))])
-    with pytest.raises(DataError, match="belong to another domain") as caught:
-        load_data(folder, ask="listwise", domain="book")
-    assert caught.value.found.startswith("domain: book, and recorded groups")

@@ -5,8 +5,6 @@ import json
 import pytest
 from harness_perrecbench.records import Thing
 
-from harness.base.errors import DataError
-
 EARLIER = [(f"b{place}", 4.0) for place in range(20)]
 PEOPLE = {
     "ann": [*EARLIER, ("p", 4.0), ("q", 1.0), ("b3", 2.0), ("r", 3.0)],
@@ -51,24 +49,6 @@ def test_a_behaviour_that_comes_again_counts_once(publish, load_data):
     assert load_data.notes == {"behaviours left out as their user and item came before": 1}
 
 
-@pytest.mark.parametrize(
-    ("changed", "column"),
-    [
-        ({"rating": 6.0}, "rating"),
-        ({"history_len": -1}, "history_len"),
-        ({"history_len": 0}, "history_len"),
-        ({"history_len": 22}, "history_len"),
-    ],
-)
-def test_a_behaviour_that_cannot_be_is_refused(publish, load_data, changed, column):
-    folder = publish(PEOPLE)
-    listed(folder, {**behaviour("bob", "q", 20, 5.0), **changed})
-    with pytest.raises(DataError) as caught:
-        load_data(folder, ask="rating", profile="none")
-    place = f"{folder / 'sample_behavior.json'}, row 1 (line 1), column '{column}'"
-    assert caught.value.where == place
-
-
 def test_behaviours_are_drawn_where_more_than_twenty_came_before_the_first_of_its_item(
     publish, load_data
 ):
@@ -92,9 +72,3 @@ def test_as_many_are_drawn_as_asked_for_and_a_limit_takes_the_first(publish, loa
     assert ids(behaviours=20) == ids(behaviours=30)[:20]
     assert ids(behaviours=20, limit=5) == ids(behaviours=20)[:5]
     assert ids(behaviours=20) != ids(behaviours=20, seed=1)
-
-
-def test_recorded_groups_hold_no_single_behaviours(tmp_path, load_data):
-    (tmp_path / "groups-easy.jsonl").write_text('{"item": "i", "query": {}, "users": []}\n')
-    with pytest.raises(DataError, match="single behaviours need whole histories"):
-        load_data(tmp_path, ask="rating")

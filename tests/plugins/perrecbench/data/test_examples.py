@@ -1,7 +1,5 @@
 """Solved questions before the real one: from whom, from when, and how their answers read."""
 
-import re
-
 import pytest
 
 from harness.base.errors import DataError
@@ -66,13 +64,6 @@ def test_in_the_published_style_examples_search_with_the_behaviour_not_with_the_
     examples = sorted(single.examples, key=lambda one: int(one.query.title[1:]))
     assert [one.members[0].shown[0].title for one in examples] == shown
     assert single.member.shown[0].title == "song of it"
-
-
-def test_too_short_a_history_has_no_examples_of_its_own(folder, load_data):
-    with pytest.raises(DataError) as caught:
-        load_data(folder, ask="pointwise", profile="none", shots=5)
-    assert caught.value.found == "16 (integer)"
-    assert caught.value.expected.startswith("at least 17 behaviours of user ")
 
 
 def test_strict_examples_are_not_of_the_query_nor_show_it(publish, load_data):
@@ -146,11 +137,8 @@ def test_no_example_is_about_the_query_or_of_a_user_who_is_asked_about(publish, 
         "w": [[("cid", 1, 1.0), ("dan", 1, 1.0)]],
     }
     folder = publish(PEOPLE, groups={"q": [GROUP]}, held_out=held)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="4 of 7 about other things"):
         load_data(folder, ask="listwise", profile="none", shots=5)
-    assert caught.value.where == "group 'q'"
-    assert re.match(r"4 of 7 ", caught.value.found)
-    assert caught.value.expected == "at least 5, the task's option `shots`"
 
 
 def test_a_held_out_group_is_no_example_of_itself(folder, load_data):

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,22 @@ class Environment:
         _succeed(
             sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
             "install", "--quiet", "--no-deps", "--no-index", str(wheel), where=self.elsewhere,
+        )  # fmt: skip
+
+    @contextmanager
+    def with_package(self, project):
+        """Builds the wheel of a package in its own folder, and has it installed for a while."""
+        out = project.parent / "dist"
+        _succeed(
+            sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out),
+            str(project), where=project.parent,
+        )  # fmt: skip
+        [wheel] = out.glob("*.whl")
+        self.install(wheel)
+        yield
+        _succeed(
+            sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
+            "uninstall", "-qy", project.name, where=self.elsewhere,
         )  # fmt: skip
 
 

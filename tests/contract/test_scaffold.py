@@ -1,8 +1,6 @@
 """What `harness new-plugin` writes is a package that installs, runs, and passes its own tests."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -20,19 +18,8 @@ def written(request, environment, tmp_path_factory):
     name, home = request.param, tmp_path_factory.mktemp("written")
     environment.said("harness", "new-plugin", name, *FORMS[name], "--into", str(home))
     project = home / name
-    out = home / "dist"
-    subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", str(out), str(project)],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    [wheel] = out.glob("*.whl")
-    environment.install(wheel)
-    yield environment, name.replace("-", "_"), project
-    python = str(environment.folder / "bin" / "python")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--python", python, "uninstall", "-qy", name],
-        check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
+    with environment.with_package(project):
+        yield environment, name.replace("-", "_"), project
 
 
 def test_its_task_is_listed_and_validates(written):

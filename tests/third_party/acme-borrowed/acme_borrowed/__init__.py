@@ -1,0 +1,1 @@
+"""What the books that a person borrowed say about the next one."""

@@ -309,6 +309,12 @@ async def test_the_total_timeout_bounds_attempts_and_waits():
     assert len(model.requests) == 1
 
 
+async def test_the_total_timeout_cuts_an_attempt_short():
+    model = Script(after(asyncio.Event(), Reply(text="never")))
+    answer = await ask(client(patience=Patience(attempts=1, total_timeout=0.2)), model)
+    assert answer.failure == CallFailed("timeout", "no answer within 0.2 s")
+
+
 async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():
     model = Script(*[retryable("rate_limited")] * 3, concurrency=3)
     to = client()

@@ -121,6 +121,15 @@ async def test_a_repeated_question_that_a_kill_left_without_a_record_is_not_paid
     assert len(model.requests) == 3
 
 
+async def test_what_this_session_was_answered_is_no_earlier_answer(store):
+    answer = Answer(reply=Reply(text="a"), key="5a" * 16, source="model")
+    own = OwnAnswers(store, session=2)
+    own.keep("one", answer)
+    assert await own.earlier(answer.key) is None
+    found = await OwnAnswers(store, session=3).earlier(answer.key)
+    assert (found.session, found.asker, found.answer) == (2, "one", answer)
+
+
 async def test_an_answer_that_two_items_shared_before_a_kill_is_paid_once(store):
     model = Script(Reply(text="old", finish="length"), Reply(text="new"))
     before = client(own=OwnAnswers(store, session=1))
@@ -307,6 +316,12 @@ async def test_the_total_timeout_bounds_attempts_and_waits():
     answer = await ask(client(patience=Patience(total_timeout=5.0)), model)
     assert answer.failure == CallFailed("rate_limited", "for now")
     assert len(model.requests) == 1
+
+
+async def test_the_total_timeout_cuts_an_attempt_short():
+    model = Script(after(asyncio.Event(), Reply(text="never")))
+    answer = await ask(client(patience=Patience(attempts=1, total_timeout=0.2)), model)
+    assert answer.failure == CallFailed("timeout", "no answer within 0.2 s")
 
 
 async def test_a_rate_limit_is_learnt_before_the_place_is_passed_on():

@@ -238,6 +238,23 @@ async def test_closing_waits_for_a_change_of_engines_under_way():
     assert events == ["open one", "call one", "close one", "closed one"]
 
 
+async def test_what_cannot_be_opened_is_not_opened_for_the_next_one_either():
+    events = []
+
+    class Shut(Engine):
+        async def open(self):
+            await super().open()
+            raise OSError("no such device")
+
+    engine = Shut("one", events)
+    room = room_for(events)
+    calls = [call(room, engine, events) for _ in range(3)]
+    told = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 60)
+    assert {type(error) for error in told} == {ModelError}
+    await room.close()
+    assert events == ["open one"]
+
+
 class Keyless(Engine):
     """A model that lacks its key."""
 
@@ -386,6 +403,14 @@ async def test_shared_engines_stay_open_from_gate_to_gate_until_others_need_thei
         "open one", "open beside", "open free", "close free", "close one", "close beside",
         "open two", "close two",
     ]  # fmt: skip
+
+
+async def test_a_shared_engine_gives_way_to_one_that_needs_its_place_before_that_opens():
+    events = []
+    one, both = Engine("one", events, occupies="gpu:0"), Engine("both", events, occupies="gpu:0,1")
+    shared = SharedEngines(open=[one])
+    await shared.make_room([one, both], [one, both])
+    assert (shared.open, events) == ([], ["close one"])
 
 
 async def test_a_shared_engine_that_fails_to_close_says_so_after_the_others_are_closed():

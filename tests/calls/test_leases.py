@@ -280,6 +280,23 @@ async def test_a_lease_on_its_way_comes_back_only_after_who_asked_for_it_took_a_
     assert (await gives).lease == Lease(number=1, bound=Budget(calls=1))
 
 
+async def test_a_meter_that_is_closed_waits_for_no_lease():
+    asked = asyncio.Event()
+
+    async def never(held: Account, wanted: Used) -> Lease:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    meter = Meter(Budget(calls=1), more=never)
+    assert meter.claim(MODEL, ASKED) is None
+    await asked.wait()
+    waits = asyncio.create_task(meter.freed())
+    await asyncio.sleep(0)
+    meter.close()
+    await asyncio.wait_for(waits, 60)
+
+
 # With clients
 
 

@@ -94,6 +94,12 @@ async def test_a_round_trip_has_one_cut(clock):
     assert limiter.limit == pytest.approx(49)
 
 
+async def test_a_limit_of_one_is_not_cut(clock):
+    limiter = Limiter(1, clock=clock)
+    learn(limiter, *LIMITED * 3)
+    assert (limiter.report()["cuts"], limiter.report()["throttled"]) == (0, None)
+
+
 async def test_a_round_grows_by_a_tenth_up_to_the_last_cut_and_then_by_one(clock):
     limiter = Limiter(100, clock=clock)
     learn(limiter, *LIMITED * 3)
@@ -114,6 +120,17 @@ async def test_a_small_limit_grows_by_one_a_round(clock):
     learn(limiter, *LIMITED * 3)
     learn(limiter, *OK * 3)
     assert limiter.limit == pytest.approx(2.8 + 1 / 2.8 + 1 / 3.157 + 1 / 3.474, abs=0.001)
+
+
+async def test_growth_admits_those_who_wait(clock):
+    limiter = Limiter(2, clock=clock)
+    learn(limiter, *LIMITED * 3)
+    tasks = await waiting(limiter, 2)
+    assert granted(tasks) == [True, False]
+    clock.now = 102.0
+    learn(limiter, *OK)
+    await all_wait()
+    assert granted(tasks) == [True, True]
 
 
 async def test_more_than_a_twentieth_of_trouble_holds_growth_up_and_cuts_nothing(clock):
@@ -178,6 +195,16 @@ async def test_dismissing_sends_away_who_waits(clock):
     with pytest.raises(ValueError, match="over"):
         await limiter.acquire()
     assert limiter.busy == 0
+
+
+async def test_who_is_cancelled_when_just_dismissed_gives_no_place_back(clock):
+    limiter = Limiter(1, clock=clock)
+    await limiter.acquire()
+    (task,) = await waiting(limiter, 1)
+    limiter.dismiss(ValueError("over"))
+    task.cancel()
+    await all_wait()
+    assert limiter.busy == 1
 
 
 async def test_the_report_says_what_happened_and_why_and_stays_short(clock):

@@ -11,7 +11,7 @@ import pytest
 from builders.loops import all_wait
 from builders.requests import make_request
 
-from harness.base.errors import ModelError
+from harness.base.errors import Interrupted, ModelError
 from harness.calls.budget import Meter
 from harness.calls.client import Client
 from harness.calls.own_answers import Answer, OwnAnswer, OwnAnswers
@@ -261,6 +261,15 @@ async def test_who_is_cancelled_leaves_the_question_to_the_next_item_of_its_work
     await asyncio.sleep(0)
     house.models[owner].may.set()
     assert (await second).reply.text == owner
+
+
+async def test_a_worker_that_stops_asks_nobody():
+    house = House()
+    _, other, _ = house.ranked()
+    house.clients[other].stop(Interrupted("interrupted"))
+    with pytest.raises(Interrupted):
+        await house.ask(other)
+    assert house.sent == []
 
 
 async def test_an_answer_from_elsewhere_is_kept_for_later_questions_and_later_sessions(tmp_path):

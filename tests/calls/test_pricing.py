@@ -1,5 +1,6 @@
 import pytest
 
+from harness.base.errors import UsageError
 from harness.calls.pricing import FREE, Price, PriceTable, price_of, price_table
 from harness.contracts.identity import Identity
 
@@ -71,3 +72,21 @@ def test_a_mapping_and_a_table_are_taken_as_they_are():
     table = price_table({"openai:m": {"input": 1, "output": 2.5}})
     assert table == PriceTable(models={"openai:m": Price(input=1.0, output=2.5)})
     assert price_table(table) is table
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[prices.m]\ninput = 1\noutput = '2'\n", "Expected `float`, got `str`"),
+        ("[prices.m]\ninput = nan\noutput = 2\n", "found:    input = nan"),
+        ("[prices.m]\ninput = 1\noutput = 2\ncached = inf\n", "found:    cached = inf"),
+        ("[prices]\nm = 3\n", "the price of a model is invalid"),
+        ("[prices]\ncurrency = ''\n", "the currency is invalid"),
+    ],
+)
+def test_what_is_no_price_is_refused_with_its_place(tmp_path, text, said):
+    file = written(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        price_table(file)
+    assert said in str(caught.value)
+    assert str(file) in str(caught.value)

@@ -61,6 +61,16 @@ async def test_many_rows_are_written_at_once(path):
     store.close()
 
 
+def test_a_lock_of_another_process_is_waited_for_when_all_is_written(path, monkeypatch):
+    store = Store.open(path)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(clock, "block", lambda seconds: other.execute("COMMIT"))
+        store.put_all({key(1): b"x"})
+    assert rows_on_disk(path) == 1
+    store.close()
+
+
 async def test_a_lock_long_after_rows_were_written_is_waited_for_again(path, monkeypatch):
     moment = Clock()
     moment.now = 1.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders.runs import write_sealed
 
 from harness.base.errors import DataError, UsageError
 from harness.runs.manifest import Manifest, Session
@@ -116,6 +117,20 @@ def test_a_run_that_is_named_by_its_folder_is_shown_whatever_the_settings_say(
 def test_what_is_asked_of_one_run_needs_its_name(option, shown):
     with pytest.raises(UsageError, match=f"{option[0]} needs a run"):
         shown(*option)
+
+
+def test_the_main_metric_is_over_repeats_their_mean(scored_run, shown):
+    manifest = scored_run.manifest()
+    entries = dict.fromkeys(("toy", "toy@2"), manifest.tasks["toy"])
+    scored_run.write_manifest(msgspec.structs.replace(manifest, tasks=entries))
+    summary: Any = json.loads(scored_run.summary("toy").read_text())
+    metric = summary["metrics"]["many"]
+    for name, repeat, value in (("toy", 1, 2.0), ("toy@2", 2, 5.0)):
+        scored_run.task(name).mkdir(exist_ok=True)
+        changed = {"task": name, "repeat": repeat, "main": ["many"]}
+        metrics = summary["metrics"] | {"many": metric | {"value": value}}
+        write_sealed(scored_run.summary(name), summary | changed | {"metrics": metrics})
+    assert "  toy  many ↑ 3.500, mean of 2 repeats, 4 missing\n" in shown()
 
 
 def test_a_folder_that_may_not_be_read_is_told(kept_run, monkeypatch, shown):

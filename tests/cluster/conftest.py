@@ -59,7 +59,7 @@ def cluster(package: Path) -> Iterator[Any]:
 def runs(tmp_path: Path, package: Path, cluster: Any) -> Iterator[Runs]:
     """Runs in a folder of the test's own."""
     yield Runs(tmp_path, package, cluster.address)
-    for left in ("mended", "die", "engines"):
+    for left in ("die", "engines"):
         (package / left).unlink(missing_ok=True)
 
 

@@ -51,6 +51,20 @@ async def test_a_worker_that_raises_costs_its_item_only_and_leaves_its_traceback
     assert "stumble" in got["b"].detail and "shelf" in got["b"].detail
 
 
+async def test_failures_of_an_earlier_session_count_when_a_run_goes_on(house, scripted):
+    house.prompts = SAY
+
+    def refuse(request):
+        raise CallError("bad_request", "no")
+
+    strict = {"calls": 0.5}
+    few = [stage(words("a", "b"))]
+    await house.run(few, {"candidate": scripted("m", refuse)}, limits={"calls": 1.0})
+    await house.run(few, {"candidate": scripted("m", refuse)}, limits=strict)
+    assert house.progress["say"].failures == {"bad_request": 2}
+    assert "2 of 2 by calls" in str(house.halted[0])
+
+
 async def test_what_ended_without_an_answer_leaves_the_counts_and_is_asked_once_a_session(
     house, scripted
 ):
@@ -141,6 +155,24 @@ async def test_chance_is_the_items_own(house, scripted):
     second = outcomes(two["say"])
     assert first["a"] == second["a"] and first["b"] == second["b"]
     assert first["a"] != first["b"]
+
+
+async def test_who_reads_a_cut_answer_all_the_same_learns_that_it_was_cut(house, scripted):
+    house.prompts = SAY
+
+    async def read_what_is_there(item, desk):
+        answer = await desk.ask(
+            "candidate", "say", {"word": item.word}, read=TextReader(), truncated="read"
+        )
+        return f"{answer.value} {answer.truncated}"
+
+    model = scripted("m", lambda request: "half")
+    model.finish = "length"
+    cut = await house.run([stage(words("a"), read_what_is_there)], {"candidate": model})
+    model.finish = "stop"
+    whole = await house.run([stage(words("b"), read_what_is_there)], {"candidate": model})
+    assert outcomes(cut["say"])["a"] == Done("half True")
+    assert outcomes(whole["say"])["b"] == Done("half False")
 
 
 async def test_later_stages_do_not_see_how_earlier_ones_were_asked(house, scripted):

@@ -6,10 +6,12 @@ import msgspec
 import pytest
 from builders.stages import SAY, Word, outcomes, say, word, words
 
-from harness.base.errors import ModelError, PluginError, UsageError
+from harness.base.errors import Interrupted, ModelError, PluginError, UsageError
+from harness.calls.leases import WorkerGivenUp
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
 from harness.contracts.stage import Stage
+from harness.parsing import TextReader
 from harness.runs.journal import recorded
 
 SOON = 60
@@ -39,6 +41,18 @@ async def test_waiting_for_something_that_was_cancelled_costs_that_item_only(hou
     assert (got["a"], got["c"]) == (Done("a"), Done("c"))
     assert isinstance(got["b"], Broken) and got["b"].cause == "CancelledError"
     assert "wait_in_vain" in got["b"].detail
+
+
+async def test_an_item_of_a_worker_that_was_given_up_gets_no_record(house, scripted):
+    async def refused(item, desk):
+        if item.word == "b":
+            raise WorkerGivenUp("the worker was given up")
+        return item.word
+
+    with pytest.raises(WorkerGivenUp):
+        await house.run([stage(words("a", "b"), refused)], {"candidate": scripted("m")})
+    assert house.halted == []
+    assert house.progress["say"].done == 1 and not house.progress["say"].failures
 
 
 async def test_items_that_cannot_be_made_end_the_run_and_take_nothing_back(house, scripted):
@@ -167,6 +181,40 @@ async def test_slow_items_never_hold_back_a_stage_that_is_ready_later(house, scr
     records = await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
     assert [len(records[name]) for name in ("slow", "before", "ready")] == [3, 1, 2]
     assert house.ended.index("before") < house.ended.index("slow")
+
+
+async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house, scripted):
+    house.prompts = SAY
+    in_flight, answers = [], asyncio.Event()
+
+    class Slow(scripted):
+        async def ask(self, request):
+            in_flight.append(request)
+            if len(in_flight) == 2:
+                asyncio.get_running_loop().call_soon(stop)
+            await answers.wait()
+            return await super().ask(request)
+
+    def stop():
+        house.executor.stop(Interrupted("enough"))
+        # The third question, which waits for a place, is refused before these two are answered.
+        asyncio.get_running_loop().call_later(0.05, answers.set)
+
+    async def ask_three(item, desk):
+        told = [desk.ask("candidate", "say", {"word": each}, read=TextReader()) for each in "xyz"]
+        return str(len(await asyncio.gather(*told)))
+
+    stages = [stage(words("a"), ask_three)]
+    with pytest.raises(Interrupted):
+        model = Slow("m", concurrency=2)
+        await asyncio.wait_for(house.run(stages, {"candidate": model}), SOON)
+    assert sorted(asked(model)) == ["say x", "say y"]
+    assert house.journal(1, "say").read_bytes() == b""
+
+    again = scripted("m")
+    records = await house.run(stages, {"candidate": again})
+    assert asked(again) == ["say z"]
+    assert outcomes(records["say"]) == {"a": Done("3")}
 
 
 async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(

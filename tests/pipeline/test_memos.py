@@ -16,6 +16,22 @@ def memory(request, tmp_path):
     store.close()
 
 
+def test_an_item_that_a_kill_left_without_a_record_does_not_know_what_it_wrote(tmp_path):
+    shared, own = Store.open(tmp_path / "calls.sqlite"), Store.open(tmp_path / "answers.sqlite")
+    Memory(shared)("names", "another run").keep({"tea": "2"})
+    memory = Memory(shared, own)
+    item = memory("names", "first item")
+    assert item.known(["rye", "tea"]) == {"tea": "2"}
+    assert item.keep({"rye": "1", "tea": "9"}) == {"rye": "1", "tea": "2"}
+
+    assert memory("names", "first item").known(["rye", "tea"]) == {"tea": "2"}
+    assert memory("names", "first item").keep({"rye": "7"}) == {"rye": "1"}
+    assert memory("names", "second item").known(["rye", "tea"]) == {"rye": "1", "tea": "2"}
+    assert memory("names", "first item, again").known(["rye"]) == {"rye": "1"}
+    shared.close()
+    own.close()
+
+
 def test_without_a_shared_store_memos_are_kept_in_the_file_of_the_run(tmp_path):
     for expected in ({}, {"rye": "1"}):
         own = Store.open(tmp_path / "answers.sqlite")

@@ -183,6 +183,22 @@ def test_a_name_without_a_revision_stands_for_the_same_weights_for_so_long(take,
     assert any("has no revision=" in line for line in take.told) is not same
 
 
+def test_a_newly_written_file_makes_a_run_young_again(take):
+    path = left(take(**SERVED))
+    aged(path, 30)
+    (path / "interests").mkdir()
+    (path / "interests" / "1-name.jsonl").write_text("")
+    assert take(**SERVED).folder.path == path
+
+
+def test_a_run_that_is_too_old_is_left_to_others_unlocked(take):
+    path = left(take(**SERVED))
+    aged(path, 30)
+    take(**SERVED)
+    aged(path, 30)
+    assert take(**SERVED, resume=path).folder.path == path
+
+
 def test_a_run_of_pinned_weights_and_rules_never_grows_old(take):
     pinned = {**SERVED, "model_args": f"{SERVED['model_args']},revision=a"}
     path = left(take(**pinned))
@@ -389,6 +405,22 @@ def test_finished_stages_are_known_before_the_manifest_is_written_anew(take):
     assert unrecorded(done=True) == []
     assert unrecorded(retry_failures=True) == ["name", "support"]
     assert unrecorded(seed=1) == ["name", "support"]
+
+
+def test_another_name_or_tag_resumes_the_same_run(take):
+    before = take(**PINNED, name="first", tags={"week": "47"})
+    path = left(before)
+    named = take(**{**SERVED, "model_args": f"{PINNED['model_args']},label=second"})
+    assert (named.folder.path, named.manifest.label) == (path, "second")
+    assert named.manifest.run_key == before.manifest.run_key
+    left(named)
+    again = take(**PINNED, roles={"judge": "lexical:label=words"}, tags={"who": "ada"})
+    assert (again.folder.path, again.manifest.label) == (path, "second")
+    assert again.manifest.tags == {"week": "47", "who": "ada"}
+    assert again.manifest.roles["judge"].name == "words"
+    assert again.manifest.asked == before.manifest.asked
+    stages = [each.manifest.tasks["interests"].stages for each in (before, again)]
+    assert stages[0] == stages[1]
 
 
 def test_a_checkpoint_served_under_the_same_name_does_not_go_on_with_that_of_another_label(take):

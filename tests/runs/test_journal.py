@@ -9,12 +9,14 @@ from builders.disks import room_for
 from builders.runs import Question, make_line, write_journal
 
 from harness.base.errors import StorageError
+from harness.contracts.model import TokenLogprob
 from harness.contracts.outcomes import CallFailed, NoVerdict, Unreadable
 from harness.contracts.records import CallRecord, Done, JournalLine
-from harness.runs.journal import JournalWriter, holds_non_finite, recorded
+from harness.runs.journal import JournalWriter, LackingRecord, holds_non_finite, recorded
 from harness.runs.journal_index import JournalRecords
 
 STAGE = "5" * 32
+OTHER = "6" * 32
 
 
 def key(number: int) -> str:
@@ -39,6 +41,24 @@ def test_a_line_is_json_with_the_fields_in_their_order(tmp_path: Path) -> None:
     assert text.startswith(f'{{"key":"{key(1)}","stage":"{STAGE}","user":"u","id":"i","item":{{')
     assert json.loads(text)["outcome"] == {"type": "done", "value": [0.00001]}
     assert text.endswith("}\n")
+
+
+def test_what_is_recorded_distinguishes_failures_from_values(tmp_path: Path) -> None:
+    one, two, three = (bytes.fromhex(key(number)) for number in (1, 2, 3))
+    write_journal(
+        tmp_path / "j",
+        record(1, "u", "a"),
+        record(2, "u", "b", outcome=Unreadable("schema")),
+        record(3, "u", "c"),
+        record(3, "u", "c", outcome=Unreadable("schema")),
+        record(4, "u", "d", stage=OTHER),
+    )
+    second, fourth = (
+        LackingRecord("unreadable", "schema", json.loads(line)["crc32"], unanswered=False)
+        for line in (tmp_path / "j").read_text().splitlines()
+        if "unreadable" in line
+    )
+    assert recorded(tmp_path / "j", STAGE) == {one: None, two: second, three: fourth}
 
 
 def test_what_is_recorded_distinguishes_what_ended_without_an_answer(tmp_path: Path) -> None:
@@ -66,6 +86,19 @@ def test_what_is_recorded_distinguishes_what_ended_without_an_answer(tmp_path: P
         1: (True, True), 2: (True, False), 3: (True, True), 4: (False, True), 5: (True, True),
         6: (True, False), 7: None,
     }  # fmt: skip
+
+
+def test_logprobs_that_json_lacks_are_refused(tmp_path: Path) -> None:
+    def asked(logprob: float) -> JournalLine[Question, Any]:
+        tokens = (TokenLogprob(token="yes", logprob=logprob),)
+        call = CallRecord(role="candidate", prompt="ask", key=key(9), logprobs=tokens)
+        return msgspec.structs.replace(record(1, "u", "a"), calls=(call,))
+
+    with JournalWriter(tmp_path / "j") as journal:
+        journal.append(asked(-0.5))
+        with pytest.raises(ValueError, match=r"record 'a' cannot be written: .* NaN or infinite"):
+            journal.append(asked(float("-inf")))
+    assert read(tmp_path / "j") == [("u", "a", 1)]
 
 
 def test_holds_non_finite_looks_into_keys_and_sets() -> None:

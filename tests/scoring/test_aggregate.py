@@ -84,6 +84,24 @@ def test_where_nothing_is_worst_missing_units_count_nowhere() -> None:
         Metric(description="", worst=None, missing="counted")
 
 
+def test_a_value_that_counts_missing_units_is_not_shown_of_too_few() -> None:
+    metrics = {"tau": Metric(description="", worst=0.0, missing="counted")}
+    columns = Columns(metrics)
+    for number in range(20):
+        given = {"values": {"tau": 1.0}} if number < 16 else {"missing": {"tau": "refused"}}
+        columns.add(Score(id=str(number), user=str(number), **given))
+    shown = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.8)["tau"]
+    held = columns.results(interval=INTERVAL, seed=0, task="t", least_scored=0.85)["tau"]
+    assert (shown.value, shown.left_out) == (0.8, 1.0)
+    assert (held.value, held.interval) == (None, None)
+    assert held.undefined is not None
+    # What those few have is told in words alone, as it is of a value that leaves the others out.
+    assert held.undefined == (
+        "16 of 20 units have one, less than the required 85%; over those few it is 1.000"
+    )
+    assert (held.left_out, held.counted_as_worst) == (None, 0.8)
+
+
 def test_seed_task_and_metric_decide_the_interval() -> None:
     scores = [Score(id=str(n), user=str(n), values={"m": n**1.5, "k": n**1.5}) for n in range(30)]
     metrics = {"m": Metric(description=""), "k": Metric(description="")}
@@ -123,6 +141,13 @@ def test_what_is_missing_of_a_unit_counts_no_better_than_the_unit(higher, values
             Score(id="2", user="bob", values={"tau": second}, lost={"tau": 0.5}),
         )["tau"]
         assert found.counted_as_worst == (first + worst[1]) / 2
+
+
+def test_what_units_count_is_summed_up() -> None:
+    columns = Columns({})
+    columns.add(Score(id="1", user="ann", counts={"typos": 2}))
+    columns.add(Score(id="2", user="bob", counts={"typos": 1, "repeats": 4}))
+    assert columns.counts == {"typos": 3, "repeats": 4}
 
 
 def test_what_counts_at_worst_is_checked_as_values_are() -> None:
@@ -233,3 +258,15 @@ def test_what_other_roles_lost_is_not_counted_in_a_value_but_in_the_second_one()
 def test_a_share_that_cannot_be_lost_names_unit_and_metric(share: float) -> None:
     with pytest.raises(PluginError, match="'7' has lost a share that cannot be"):
         sound(Score(id="7", user="a", values={"m": 1.0}, lost={"m": share}))
+
+
+def test_a_statistic_without_a_value_is_told() -> None:
+    def correlation(column: np.ndarray) -> float:
+        return float("nan")
+
+    found = results(
+        {"m": Metric(description="", statistic=correlation)},
+        Score(id="1", user="u", values={"m": 1.0}),
+    )["m"]
+    assert (found.value, found.interval, found.counted_as_worst) == (None, None, None)
+    assert found.undefined == "the statistic has no value for these scores"

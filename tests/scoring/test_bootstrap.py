@@ -84,6 +84,14 @@ def test_a_median_is_that_of_the_very_units_drawn() -> None:
     assert as_pair(found) == pytest.approx(expected, abs=1e-12)
 
 
+def test_the_order_of_units_does_not_matter_to_what_a_user_is() -> None:
+    values = np.array([1.0, 10.0, 2.0, 20.0, 3.0, 30.0])
+    owners = np.array([7, 4, 7, 4, 7, 4])
+    straight = bootstrap_interval(np.sort(values), np.array([0, 0, 0, 1, 1, 1]), seed=1)
+    assert {*as_pair(bootstrap_interval(values, owners, seed=1))} == {2.0, 20.0}
+    assert {*as_pair(straight)} == {2.0, 20.0}
+
+
 @pytest.mark.parametrize("count", [4, 41])
 def test_medians_of_one_value_a_user_agree_with_resampling_by_hand(count: int) -> None:
     generator = random.Random(2)

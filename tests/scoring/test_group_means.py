@@ -175,3 +175,12 @@ def test_a_group_whose_file_says_so_has_no_mean(tmp_path):
     assert len(stored.means()) == 1
     stored.manifest = changed(stored.manifest, without_mean=("both",))
     assert stored.means() == ()
+
+
+def test_a_group_inside_a_group_is_spread_out(tmp_path):
+    stored = Stored(
+        tmp_path, {"a": EASY, "b": HARD, "c": EASY}, whole=("inner", "c"), inner=("a", "b")
+    )
+    assert [(each.name, each.tasks) for each in stored.means()] == [
+        ("whole", ("a", "b", "c")), ("inner", ("a", "b")),
+    ]  # fmt: skip

@@ -237,6 +237,24 @@ def test_a_metric_or_option_that_is_gone_is_named(tmp_path: Path) -> None:
             score_task(folder, renamed(manifest, tasks={TASK.name: changed}), TASK.name, BENCHMARK)
 
 
+def test_a_benchmark_that_fails_to_score_is_named_and_leaves_the_files(tmp_path: Path) -> None:
+    folder, manifest = a_run(tmp_path)
+    score_task(folder, manifest, TASK.name, BENCHMARK)
+    before = folder.scores(TASK.name).read_bytes()
+
+    def broken(records: Any, options: Any) -> Iterator[Score]:
+        yield Score(id="1", user="u")
+        raise ZeroDivisionError("no users")
+
+    with pytest.raises(PluginError, match="failed to score") as caught:
+        score_task(folder, manifest, TASK.name, replace(BENCHMARK, score=broken))
+    assert "ZeroDivisionError: no users" in str(caught.value)
+    assert folder.scores(TASK.name).read_bytes() == before
+    assert {each.name for each in folder.task(TASK.name).iterdir()} == {
+        "1-name.jsonl", "2-check.jsonl", "scores.jsonl", "summary.json",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("told", ["values", "missing", "worst"])
 def test_a_score_of_what_no_metric_reads_is_an_error_that_names_it(
     tmp_path: Path, told: str

@@ -11,7 +11,6 @@ from harness.testing import FaultyServer
 WAYS = ("pointwise", "pairwise", "listwise")
 VARIANTS = ("noprofile", "fewshot", "fewshot_noprofile", "sc", "cot", "strict")
 TASKS = ",".join([*(f"perrec_medium_*_{one}" for one in VARIANTS), "perrec_*_pointwise_strict"])
-THINGS = 6
 
 
 @pytest.fixture(scope="module")

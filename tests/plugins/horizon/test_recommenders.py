@@ -4,18 +4,22 @@ import numpy as np
 import pytest
 from harness_horizon.recommenders.presets import (
     NETWORKS,
+    PAPERS_BATCH,
     Hyper,
     Kind,
+    hyper_of,
 )
 from harness_horizon.recommenders.training_data import validation_cases
 from msgspec.structs import replace
 
 from harness.analysis.analysis import no_progress
+from harness.base.errors import DataError
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install '.[recsys]'")
 
 from harness_horizon.recommenders.layers import Recommender, negatives  # noqa: E402
 from harness_horizon.recommenders.networks import (  # noqa: E402
+    KINDS,
     BERT4Rec,
     network_from,
     new_network,
@@ -167,6 +171,12 @@ def test_training_goes_on_after_the_last_epoch(walks, tmp_path):
     assert all(np.array_equal(resumed.weights[one], whole.weights[one]) for one in whole.weights)
 
 
+def test_other_settings_do_not_go_on(walks, tmp_path):
+    train("sasrec", replace(TINY, epochs=1), walks, tmp_path, no_progress, device=CPU)
+    with pytest.raises(DataError, match="other settings or another split"):
+        train("sasrec", TINY, walks, tmp_path, no_progress, device=CPU)
+
+
 def test_training_stops_early_and_keeps_the_best_epoch(walks, tmp_path):
     hyper = replace(TINY, epochs=100, patience=4, learning_rate=0.05, dropout=0.3)
     trained = train("sasrec", hyper, walks, tmp_path, no_progress, device=CPU)
@@ -183,3 +193,14 @@ def test_a_batch_in_parts_changes_the_weights_alike(walks, tmp_path, monkeypatch
     assert [one.loss for one in parts.epochs] == pytest.approx(
         [one.loss for one in whole.epochs], rel=1e-3
     )
+
+
+def test_the_published_settings_are_those_of_the_paper():
+    made = hyper_of("gru4rec", "published")
+    assert (made.width, made.layers, made.dropout, made.length) == (256, 3, 0.15, 100)
+    assert (made.learning_rate, made.epochs, made.patience, made.seed) == (2e-5, 10, 10, 2025)
+    assert (made.loss, made.negatives, made.batch) == ("bpr", 10, PAPERS_BATCH["gru4rec"])
+    assert hyper_of("sasrec", "published").loss == "ce"
+    assert hyper_of("sasrec", "published", loss="bpr").loss == "bpr"
+    assert hyper_of("sasrec", "small").learning_rate == 1e-3
+    assert set(KINDS) == set(NETWORKS)

@@ -69,6 +69,8 @@ def test_json(text, places, rung):
         '["NONE", 2]',
         "9",
         "1\nor rather\n2",
+        "Items [1] and [3] are good; [2] is not.",
+        "1 [3]",
         "1. Night trains in Europe - relevant\n2. Sourdough for beginners - not relevant",
         "[true]",
         '{"a": [1], "b": [2]}',

@@ -128,6 +128,8 @@ def test_concurrency_of_the_model_goes_before_that_of_the_run(own, general, expe
         ("http://evil.org/v1", "", False),
         ("http://evil.org/v1", "http://evil.org/v2", True),
         ("http://localhost.evil.org/v1", "", False),
+        ("http://127.0.0.1.evil.org/v1", "", False),
+        ("https://api.openai.com@evil.org/v1", "", False),
         ("http://mine:1@evil.org/v1", "", False),
     ],
 )

@@ -150,6 +150,16 @@ def test_an_item_keeps_at_most_five_users_by_a_stable_hash(build):
     assert [row[1] for row in build.report.sheets[0].rows[-2:]] == [6, 5]
 
 
+def test_of_users_who_cannot_both_be_in_a_group_a_stable_hash_takes_one(build):
+    people = [
+        person(f"{name} {number}", relative, 0, item=f"thing {number}")
+        for number in range(12)
+        for name, relative in (("ann", 0), ("amy", 0.1), ("bob", 1))
+    ]
+    taken = [users[0].partition(" ")[0] for users in groups(build(*people)).values()]
+    assert {"ann", "amy"} == set(taken)
+
+
 def test_levels_draw_two_three_and_four_users_of_the_same_items_independently(build):
     out = build(*(one for item in range(12) for one in six(f"thing {item}")), test_items=8)
     levels = {level: groups(out, level) for level in ("easy", "medium", "hard")}

@@ -117,6 +117,13 @@ def test_slices_are_the_number_of_users_and_the_domain_that_the_task_names():
     assert of_one.slices == {"domain": "books", "users": "2"}
 
 
+def test_who_ties_everybody_has_no_tau_b_and_a_ptc_of_zero():
+    found = only({"rate": recorded(*rated(4.5, 2.5, 3.5))})
+
+    assert found.values["ptc"] == 0
+    assert found.missing == {"tau_b": "all_tied"}
+
+
 def test_comparisons_tell_of_the_first_place_and_of_answers_that_differ():
     dan = member("dan", 3.0, rank=4)
     value = Compared(

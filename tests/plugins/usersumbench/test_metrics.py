@@ -139,6 +139,14 @@ def test_a_summary_of_exactly_the_limit_is_within_it(words, within):
     assert ann.values["ifm"] == within
 
 
+def test_threshold_and_limit_are_those_of_the_options():
+    records = {"predict": predicted("ann", (RIGHT, RIGHT, WRONG, WRONG))}
+    assert scored(records, threshold=2, max_words=99)["ann"].values["qm"] == 1.0
+    assert scored(records, threshold=2, max_words=99)["ann"].values["ifm"] == 0.0
+    # both questions about activities are right with the most popular option
+    assert scored(records, threshold=2)["ann"].values["popular"] == 1.0
+
+
 def test_without_a_summary_there_is_no_density_and_no_limit():
     ann = scored({"predict": predicted("ann", (RIGHT,) * 4, words=None)})["ann"]
     assert {"idm", "ifm"}.isdisjoint({*ann.values, *ann.missing})

@@ -1,0 +1,122 @@
+"""What the house weighs, by room and plugin: `make weight`, or this script.
+
+A room is a folder of `harness/`; its own files are the room `harness`. Lines are those of Python
+and of templates, SQL, style sheets and scripts. What third parties have does not count.
+`tests/weight.toml` has the most lines of each room and plugin and of the tests, which
+`tests/contract/test_weight.py` holds.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BOUNDS = ROOT / "tests" / "weight.toml"
+FOREIGN = ROOT / "tests" / "third_party"
+TEXTS = {".css", ".html", ".j2", ".js", ".sql", ".tmpl"}
+SMALL = 8
+"""A function of fewer lines that is used in one place is a helper with one caller."""
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass
+class Weight:
+    files: int = 0
+    lines: int = 0
+    statements: int = 0
+    functions: int = 0
+    classes: int = 0
+    one_caller: int = 0
+    texts: int = 0
+    """The lines that are not Python."""
+
+    def add(self, other: Weight) -> None:
+        for field in fields(self):
+            name = field.name
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def room_of(path: Path) -> str:
+    """The room, plugin or `tests` to which a file belongs."""
+    top, *inner = path.relative_to(ROOT).parts
+    return top if top == "tests" or len(inner) == 1 else f"{top}/{inner[0]}"
+
+
+def files() -> Iterator[Path]:
+    for folder in ("harness", "plugins", "tests"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if FOREIGN in path.parents:
+                continue
+            if path.suffix == ".py" or (path.suffix in TEXTS and folder != "tests"):
+                yield path
+
+
+def weigh(source: str, used: Mapping[str, int]) -> Weight:
+    """The weight of a module; `used` counts the places in which each public name is used."""
+    own = uses(source)
+    weight = Weight(files=1, lines=len(source.splitlines()))
+    for node in ast.walk(ast.parse(source)):
+        weight.statements += isinstance(node, ast.stmt)
+        weight.classes += isinstance(node, ast.ClassDef)
+        if isinstance(node, Function):
+            weight.functions += 1
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            plain = not node.decorator_list and not node.name.startswith("__")
+            callers = own[node.name] if node.name.startswith("_") else used.get(node.name)
+            weight.one_caller += plain and length < SMALL and callers == 1
+    return weight
+
+
+def uses(source: str) -> Counter[str]:
+    """How often a module uses each name; an import is no use."""
+    nodes = ast.walk(ast.parse(source))
+    return Counter(
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in nodes
+        if isinstance(node, ast.Name | ast.Attribute)
+    )
+
+
+def weights() -> dict[str, Weight]:
+    """The weight of each room, of each plugin and of the tests."""
+    found: dict[str, Weight] = {}
+    sources = {path: path.read_text("utf-8") for path in files()}
+    modules = {path: text for path, text in sources.items() if path.suffix == ".py"}
+    used: Counter[str] = Counter()
+    for path, text in modules.items():
+        if room_of(path) != "tests":
+            used += uses(text)
+    for path, text in sources.items():
+        lines = len(text.splitlines())
+        one = weigh(text, used) if path in modules else Weight(lines=lines, texts=lines)
+        found.setdefault(room_of(path), Weight()).add(one)
+    return found
+
+
+def bounds() -> dict[str, int]:
+    """The most lines of each room, of each plugin and of the tests."""
+    return tomllib.loads(BOUNDS.read_text("utf-8"))
+
+
+def main() -> None:
+    found, most = weights(), bounds()
+    for top in ("harness", "plugins"):
+        total = found[f"all of {top}"] = Weight()
+        for name in [name for name in found if name.split("/")[0] == top]:
+            total.add(found[name])
+    names = [field.name for field in fields(Weight)]
+    sys.stdout.write("".join(f"{name.replace('_', ' '):>12}" for name in ["most", *names]) + "\n")
+    for name, weight in sorted(found.items()):
+        cells = [most.get(name, "–"), *(getattr(weight, field) for field in names)]
+        sys.stdout.write("".join(f"{cell:>12}" for cell in cells) + f"  {name}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -52,7 +52,8 @@ durations: $(VENV)/.installed-dev
 freeze: $(VENV)/.installed
 	$(VENV)/bin/python tests/freeze/record.py --check
 
-# Twenty minutes, and not among the tests: their names do not begin with test_.
+# An hour or two, most of it thirty thousand worlds, and not among the tests: their names do not begin
+# with test_.
 SOAK ?= *.py
 soak: $(VENV)/.installed-dev
 	$(PYTEST) -o console_output_style=times \

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -128,16 +129,18 @@ def settings(**changes):
     return RunSettings(tasks=("t",), model="fake", model_args={"model": "small"}, **changes)
 
 
-def test_a_model_knows_the_hosts_that_the_command_names_and_no_others():
+def test_a_model_knows_the_store_and_the_hosts_that_the_command_names_and_no_others():
     asked = RunSettings(
         tasks=("t",), model="fake", model_args={"base_url": "http://Mine:1/v1"},
         roles={"judge": "other:base_url=https://u:p@theirs/v1,model=j"}, file_hosts=("theirs",),
+        store=Path("calls.sqlite"),
     )  # fmt: skip
     default = RoleSpec(default="fake:base_url=http://evil/v1")
     bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge",)))
     plugins = Watched()
     RoleBinder(asked, plugins).bind(task(writer=default), bench, bench.stages)
     assert [one.given_hosts for one in plugins.seen] == [{"mine:1"}] * 3
+    assert [one.store for one in plugins.seen] == [asked.store] * 3
 
 
 @pytest.mark.parametrize(
@@ -234,6 +237,19 @@ def test_another_judge_than_the_task_s_is_named(roles, default, reasons):
     assert list(other_players(bound, with_default, roles)) == reasons
 
 
+def test_roles_that_share_a_default_are_named_once_and_models_by_their_role():
+    bench = benchmark(("name", ("candidate", "writer"), ()), ("support", (), ("judge", "second")))
+    second, pen = RoleSpec(same_as="judge"), RoleSpec(default="org/pen")
+    wanted = task(judge=RoleSpec(default="org/big"), second=second, writer=pen)
+    for roles, reason in (
+        ({"judge": "other:a"}, "judged by other:a, not by org/big"),
+        ({"second": "other:a"}, "judged by other:a, not by org/big"),
+        ({"writer": "other:a"}, "writer is other:a, not org/pen"),
+    ):
+        bound = bind(settings(roles=roles), wanted, bench)
+        assert other_players(bound, wanted, roles) == (reason,)
+
+
 @pytest.mark.parametrize(
     ("roles", "says"),
     [
@@ -306,6 +322,16 @@ def error_of(wanted, role="judge", **roles):
 def test_an_argument_that_is_wrong_is_found_in_the_option_that_holds_it(role, roles, where):
     error = error_of(task(verifier=RoleSpec(same_as="judge")), role, **roles)
     assert (error.where, error.hint) == (where, None)
+
+
+def test_an_argument_of_a_default_or_of_a_command_without_a_task_is_found_as_well():
+    error = error_of(task(judge=RoleSpec(default="fake:big=1")))
+    assert error.where == "role judge, as fake, the default of t"
+    assert error.hint == "--judge SPEC binds another model to this role"
+    asked = RunSettings(tasks=(), model="fake", roles={"judge": "fake:big"})
+    with pytest.raises(UsageError) as caught:
+        RoleBinder(asked, Strict()).bind_given("judge")
+    assert caught.value.where == "--judge"
 
 
 def test_the_name_of_a_model_alone_comes_with_the_way_to_its_server():
@@ -421,6 +447,16 @@ def test_roles_of_one_identity_that_hold_one_resource_share_a_model_and_say_so()
         "judge: has the weights of candidate, so one engine serves both, with the "
         "arguments of candidate"
     ]
+
+
+def test_the_candidates_arguments_open_an_engine_whatever_the_other_role_is_called():
+    given = {"model": "small", "tensor_parallel_size": "4"}
+    asked = RunSettings(
+        tasks=("t",), model="fake", model_args=given, roles={"annotator": "fake:small"}
+    )
+    bench = benchmark(("mark", ("annotator", "candidate"), ()))
+    bound = RoleBinder(asked, Heavy()).bind(task(), bench, bench.stages)
+    assert bound["annotator"].model is bound["candidate"].model
 
 
 @pytest.mark.parametrize(

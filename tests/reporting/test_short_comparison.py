@@ -290,3 +290,17 @@ def test_all_tests_are_counted_that_p_values_are_adjusted_for():
     lines = printed(two("t", 0.4, 0.5, shown, other))
     assert lines[12].endswith("adjusted for 2 tests")
     assert "mae" not in "\n".join(lines)
+
+
+def test_each_run_without_a_value_has_its_own_reason_and_names_cannot_steer_the_terminal():
+    runs = [
+        a_run(label, metric(None, n=n, undefined=f"{n} of 40 units have one"))
+        for label, n in ((BASE, 3), (NEXT, 5), ("step-3000", 3))
+    ]
+    lines = printed(a_comparison("s", runs), two("a\x1b[31m[b]x[/b]", 0.1, 0.2), width=120)
+    assert [line for line in lines if line.startswith("s has no")] == [
+        "s has no ptc of step-1000, step-3000: 3 of 40 units have one",
+        "s has no ptc of step-2000: 5 of 40 units have one",
+    ]
+    assert "differences, with intervals and p, and changed units: --against RUN" in lines
+    assert "a\\x1b[31m[b]x[/b]" in "\n".join(lines)

@@ -10,6 +10,7 @@
 
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ from harness.scoring.comparison_document import ComparisonDocument
 from harness.scoring.finished_task import FinishedTask
 from harness.scoring.gates import GatedRun, gates_of, with_gates
 from harness.scoring.mean_differences import common_means
+from harness.scoring.paired_differences import differences_of
 
 
 class Person(Item, frozen=True, kw_only=True):
@@ -390,3 +392,34 @@ def test_the_same_runs_give_the_same_bytes_and_they_fit_the_schema(tmp_path: Pat
     [comparison] = document["comparisons"]
     assert [run["run"] for run in comparison["runs"]] == ["one", "two"]
     assert [run["run"] for run in comparison["refused"]] == ["odd"]
+
+
+def test_what_the_scores_say_against_comparing_is_noted(tmp_path: Path) -> None:
+    def doubts(scores: Iterable[Score[Found]]) -> Iterable[str]:
+        everything = [id for score in scores if score.details for id in score.details.ids]
+        yield f"{len(everything)} finds, {len(set(everything))} of them distinct"
+
+    doubting = replace(BENCHMARK, oracle=replace(ORACLE, doubts=doubts))
+    runs = [a_run(tmp_path, "one", ONE), a_run(tmp_path, "two", TWO)]
+    compared = compare([replace(run, benchmark=doubting) for run in runs])
+    assert compared[0].doubts == ("5 finds, 3 of them distinct",)
+
+
+def test_a_difference_counts_units_and_exchanges_users_and_without_a_value_says_why(
+    tmp_path: Path,
+) -> None:
+    def of_few(values: Any) -> float:
+        return float(values.mean()) if len(values) < 3 else math.nan
+
+    run = a_run(tmp_path, "one", ONE)
+    users = {"1": "ann", "2": "ann", "3": "bob"}
+    values = {
+        name: {unit: (user, int(unit) + more) for unit, user in users.items()}
+        for name, more in (("one", 1.0), ("two", 0.0))
+    }
+    [found] = differences_of(run, "many", Metric(description=""), values, None)
+    # Of the four exchanges of two users two are as large.
+    assert (found.value, found.n, found.users, found.p) == (1.0, 3, 2, 0.5)
+    [none] = differences_of(run, "many", Metric(description="", statistic=of_few), values, None)
+    assert (none.value, none.p, none.no_p) == (None, None, "the difference has no value")
+    assert (none.no_interval or "").startswith("the difference has no value in ")

@@ -51,6 +51,8 @@ DAMAGED = {
     "a fence": f"```python\n{PUBLISHED}\n```",
     "text before and after": f"Here is my list:\n{PUBLISHED}\nI hope that it helps!",
     "no closing bracket": PUBLISHED[:-1],
+    "no closing quote": PUBLISHED[:-2],
+    "no commas": PUBLISHED.replace('", ', '" '),
     "no brackets": PUBLISHED[1:-1],
     "a comma at the end": PUBLISHED.replace("]", ",]"),
     "a title a line": PUBLISHED.replace('", ', '"\n').strip("[]"),
@@ -70,6 +72,9 @@ DAMAGED = {
     "titles with ranks": (
         '{"Matrix, The (1999)": 2, "Schindler\'s List (1993)": 3, "Heat (1995)": 1}'
     ),
+    "titles with reasons": (
+        '{"Heat (1995)": "a", "The Matrix": "b", "Schindler\'s List (1993)": "c"}'
+    ),
     "titles with true or false": (
         '{"Heat (1995)": true, "Matrix, The (1999)": true, "Schindler\'s List (1993)": true, '
         '"8 1/2 (1963)": false}'
@@ -84,6 +89,9 @@ DAMAGED = {
     ),
     "a negation that is none": f"Movies that the user has not seen yet: {PUBLISHED}",
     "a shorter list before it": f'Not ["Heat (1995)"], but {PUBLISHED}',
+    "as long a list before it": (
+        f'["8 1/2 (1963)", "[Rec] (2007)", "Heat (1995)"]\nNo, rather:\n{PUBLISHED}'
+    ),
     "a shorter list after it": f'{PUBLISHED}\nAlso: ["8 1/2 (1963)", "[Rec] (2007)"]',
     "other case": PUBLISHED.upper().replace('"MATRIX, THE (1999)"', '"the matrix (1999)"'),
 }
@@ -116,6 +124,7 @@ def test_a_damaged_list(damage):
         ("Mr and Mrs Smith", SMITH, "folded"),
         ("Mr. & Mrs. Smyth (1941)", SMITH, "closest"),
         ("Independence Day (1996)", DAY, "folded"),
+        ("1. Heat (1995)", HEAT, "folded"),
         ("8½ (1963)", 11, "closest"),
     ],
 )
@@ -197,7 +206,9 @@ def test_a_thousand_titles():
         f"I would NOT recommend these: {PUBLISHED}",
         f"I wouldn't recommend any of these:\n```json\n{PUBLISHED}\n```",
         f"All but the following are good. Avoid: {PUBLISHED}",
+        "You should never watch [Heat (1995), The Matrix].",
         "Not recommended:\n1. Heat (1995)\n2. The Matrix",
+        "## What to avoid\nHeat (1995)\nThe Matrix",
         'I would not recommend "Heat (1995)", "The Matrix"',
         '{"not_recommended": ["Heat (1995)", "The Matrix"]}',
     ],
@@ -214,6 +225,7 @@ def test_a_list_of_what_is_not_recommended_is_no_ranking(text):
         ('{"Heat (1995)": 2.5, "The Matrix": 9}', "empty_list"),
         ("", "empty"),
         ("[]", "empty_list"),
+        ("```\n[]\n```", "empty_list"),
         ("I cannot recommend movies.", "no_list"),
         ("I would watch Heat (1995) first.", "no_list"),
         ("1. I am a language model.\n2. I watch nothing.", "no_list"),

@@ -220,3 +220,7 @@ def test_the_published_tables_are_those_of_the_page():
     assert every["horizon_long", "Qwen3-8B", "precision_50_cosine_whole"] == pytest.approx(0.0065)
     assert {one.metric for one in results} <= set(METRICS)
     assert column_of("horizon_query", "recall_10") == "recall_10_cosine"
+
+
+def test_the_main_metrics_are_recall_at_ten_of_titles_and_of_what_is_alike():
+    assert HORIZON_TEXT.main == ("recall_10", "recall_10_cosine")

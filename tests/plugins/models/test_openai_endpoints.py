@@ -177,6 +177,7 @@ async def test_without_a_key_azure_is_not_asked():
         ("system_role=perhaps", "true, false or auto"),
         ("stop=[1]", "a JSON list of texts"),
         ("top_logprobs=-1", "a whole number, at least 0"),
+        ('extra_body={"messages":[]}', "the task's prompts set it"),
         ("extra_body.n=4", "--num_repeats repeats questions"),
         ("extra_body.stream=true", "leave it out: the harness reads whole answers"),
         ('extra_body={"a":NaN}', "NaN is not JSON"),

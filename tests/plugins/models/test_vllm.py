@@ -399,3 +399,12 @@ def test_the_command_shows_how_a_server_would_be_started(folder, printed):
 def test_a_model_that_starts_no_server_has_no_command(printed):
     said = printed("--model", "baseline", *RUN, "--print_server_command", code=2).err
     assert "none of the models starts a server" in said
+
+
+def test_addresses_and_logs_are_no_part_of_an_identity(folder, package):
+    names = ("master_addr", "node_rank", "log_level", "data_parallel_rank")
+    more = "\n".join(f"parser.add_argument('--{n.replace('_', '-')}')" for n in names)
+    server = package / "entrypoints" / "openai" / "api_server.py"
+    server.write_text(server.read_text().replace("if __name__", more + "\nif __name__"))
+    plain = model(pretrained=str(folder)).identity
+    assert model(pretrained=str(folder), **dict.fromkeys(names, "1")).identity == plain

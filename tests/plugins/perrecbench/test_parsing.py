@@ -109,6 +109,7 @@ def test_an_order_is_a_permutation_of_the_users_numbers(members, value, expected
     [
         ("[1, 3, 3]", "not_a_permutation"),
         ("[1, 2]", "not_a_permutation"),
+        ("[1, 2, 3, 3]", "not_a_permutation"),
         ("[0, 1, 2]", "not_a_permutation"),
         ("[1, 2.5, 3]", "not_a_permutation"),
         ('["User1", "User2", "User3"]', "schema"),
@@ -145,6 +146,9 @@ def test_repeated_users_pass_where_length_and_ends_are_right(value, expected):
         ("[User A]", ("A", "text")),
         (" user a\n", ("A", "text")),
         ("UserA", ("A", "text")),
+        ("[USER b]", ("B", "text")),
+        ("User A vs B", "both_named"),
+        ("Users A", "none_named"),
         ('"[User A]"', ("A", "regex")),
         ("It is User B: User B's ratings say so.", ("B", "regex")),
         ("User A and a friend", ("A", "regex")),

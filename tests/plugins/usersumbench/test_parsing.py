@@ -48,6 +48,7 @@ def test_an_empty_answer_is_a_summary_without_words(text):
         ("The summary is **consistent** with the query.", True),
         ("This summary is inconsistent with the query", False),
         ("Answer: inconsistent", False),
+        ("It is consistent", True),
     ],
 )
 def test_a_word_or_a_plain_statement_says_whether_a_summary_fits(text, fits):
@@ -129,6 +130,7 @@ PAIRS = {
     "no closing quotation mark": two('[Question#{n}: "{q}, Answer#{n}: "{a}]'),
     "one number for all": two('[Question#1: "{q}", Answer#1: "{a}"]'),
     "no numbers": two('[Question: "{q}", Answer: "{a}"]'),
+    "small letters": two('[question#{n}: "{q}", answer#{n}: "{a}"]'),
     "pairs in one bracket": "[" + two('Question#{n}: "{q}", Answer#{n}: "{a}"', ", ") + "]",
     "an answer on a line of its own": two('[Question#{n}: "{q}",\n Answer#{n}: "{a}"]'),
     "prose around": f"Sure! Here are the pairs:\n\n{two(ASKED)}\n\nAsk for more at any time!",

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from builders.stages import SAY, Word, outcomes, say, word, words
 
-from harness.base.errors import Interrupted, ModelError, PluginError, UsageError
+from harness.base.errors import BudgetSpent, Interrupted, ModelError, PluginError, UsageError
 from harness.calls.leases import WorkerGivenUp
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
@@ -215,6 +215,31 @@ async def test_stopping_keeps_what_an_item_asked_at_once_and_was_paid_for(house,
     records = await house.run(stages, {"candidate": again})
     assert asked(again) == ["say z"]
     assert outcomes(records["say"]) == {"a": Done("3")}
+
+
+async def test_calls_in_flight_finish_when_an_item_finds_the_budget_spent(house, scripted):
+    house.prompts = SAY
+    in_flight, spent = asyncio.Event(), asyncio.Event()
+
+    class Slow(scripted):
+        async def ask(self, request):
+            in_flight.set()
+            await spent.wait()
+            await asyncio.sleep(0.05)
+            return await super().ask(request)
+
+    async def work(item, desk):
+        if item.word == "b":
+            await in_flight.wait()
+            spent.set()
+            raise BudgetSpent("nothing is left")
+        return await say(item, desk)
+
+    stages = [stage(words("a", "b"), work)]
+    with pytest.raises(BudgetSpent):
+        await asyncio.wait_for(house.run(stages, {"candidate": Slow("m")}), SOON)
+    (kept,) = house.journal(1, "say").read_bytes().splitlines()
+    assert msgspec.json.decode(kept)["item"] == {"user": "a", "id": "a", "word": "a"}
 
 
 async def test_retrying_failures_asks_past_the_store_where_the_answer_was_unreadable(

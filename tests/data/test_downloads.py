@@ -104,6 +104,7 @@ def test_a_file_is_fetched_once_and_described(web, cache):
         ("a.zip", zipped(**{"in/people.csv": CSV})),
         ("a.tar", tarred((tarfile.TarInfo("in/people.csv"), CSV))),
         ("a.tar.gz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("a.tgz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
         ("a.tar.zst", zstandard.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
         ("people.csv.gz", gzip.compress(CSV)),
         ("people.csv.zst", zstandard.compress(CSV)),
@@ -421,6 +422,12 @@ def test_a_person_at_a_terminal_is_asked(people, web, monkeypatch, answer, fetch
     else:
         assert "was refused" in str(refused(given))
     assert shown.getvalue().count(f"fetch {len(LONG):,} bytes from {web.url}/people.csv?") == 1
+
+
+def test_a_disk_without_room_is_told_before_the_download(people, monkeypatch):
+    free = shutil.disk_usage("/")._replace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
+    assert f"100 bytes free\n  expected: {len(LONG):,} bytes" in str(refused(people(Page(LONG))))
 
 
 def test_the_name_of_a_file_is_safe():

@@ -175,6 +175,9 @@ def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_pat
         made.append(table.name)
         return [row["user"] for _, row in table.rows()]
 
+    def count(*tables):
+        return len(tables)
+
     def other(one, same, most):
         return one.name, len(list(same.rows())[:most])
 
@@ -187,6 +190,8 @@ def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_pat
     assert [first.once(("notes", "notes"), other, most) for most in (1, 2)] == [
         ("notes", 1), ("notes", 2),
     ]  # fmt: skip
+    counts = [first.once(tables, count) for tables in ("notes", ("notes", "notes"))]
+    assert counts == [1, 2]
     assert made == ["notes"]
     assert opened(spec, file).once("notes", names) == ["u1", "u2"]
     wider = DataSpec(tables={"notes": TableSpec(columns={"user": Column(), "x": Column()})})

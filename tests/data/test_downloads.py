@@ -424,12 +424,6 @@ def test_a_person_at_a_terminal_is_asked(people, web, monkeypatch, answer, fetch
     assert shown.getvalue().count(f"fetch {len(LONG):,} bytes from {web.url}/people.csv?") == 1
 
 
-def test_a_disk_without_room_is_told_before_the_download(people, monkeypatch):
-    free = shutil.disk_usage("/")._replace(free=100)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
-    assert f"100 bytes free\n  expected: {len(LONG):,} bytes" in str(refused(people(Page(LONG))))
-
-
 def test_the_name_of_a_file_is_safe():
     url = UrlSpec(address="https://h/a/people%20x.csv?v=1")
     assert downloads.file_name(url) == "people_x.csv"

@@ -135,11 +135,6 @@ def test_a_refusal_says_what_to_do(web, cache, page, problem, to_do):
     assert not list(cache.glob("sha256-*"))
 
 
-def test_nobody_there_is_told():
-    point_google_drive_at("http://127.0.0.1:9")
-    assert "could not be fetched" in str(refused(spec()))
-
-
 def test_a_disk_that_fills_up_leaves_nothing(web, cache):
     web.pages[FIRST] = file(LONG)
     with room_for(1 << 20):

@@ -83,6 +83,8 @@ def test_a_table_that_is_not_required_may_be_absent(tmp_path):
         )
         assert str(caught.value.expected).startswith("profiles.jsonl, profiles.ndjson, ")
         assert str(caught.value.expected).endswith(f" in {tmp_path}")
+    with pytest.raises(DataError, match="name one of them"):
+        data.table()
     with pytest.raises(DataError, match="'profiles' is the nearest name"):
         data.has("profile")
     (tmp_path / "profiles.csv").write_text("user\nj\n")

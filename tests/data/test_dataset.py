@@ -83,6 +83,8 @@ def test_a_table_that_is_not_required_may_be_absent(tmp_path):
         )
         assert str(caught.value.expected).startswith("profiles.jsonl, profiles.ndjson, ")
         assert str(caught.value.expected).endswith(f" in {tmp_path}")
+    with pytest.raises(DataError, match="name one of them"):
+        data.table()
     with pytest.raises(DataError, match="'profiles' is the nearest name"):
         data.has("profile")
     (tmp_path / "profiles.csv").write_text("user\nj\n")
@@ -175,6 +177,9 @@ def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_pat
         made.append(table.name)
         return [row["user"] for _, row in table.rows()]
 
+    def count(*tables):
+        return len(tables)
+
     def other(one, same, most):
         return one.name, len(list(same.rows())[:most])
 
@@ -187,6 +192,8 @@ def test_what_is_made_of_a_table_is_made_once_for_all_tasks_that_read_it(tmp_pat
     assert [first.once(("notes", "notes"), other, most) for most in (1, 2)] == [
         ("notes", 1), ("notes", 2),
     ]  # fmt: skip
+    counts = [first.once(tables, count) for tables in ("notes", ("notes", "notes"))]
+    assert counts == [1, 2]
     assert made == ["notes"]
     assert opened(spec, file).once("notes", names) == ["u1", "u2"]
     wider = DataSpec(tables={"notes": TableSpec(columns={"user": Column(), "x": Column()})})

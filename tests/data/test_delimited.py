@@ -101,6 +101,7 @@ SURPLUS = {"written": DelimitedSpec(quotes=False, surplus="last")}
         (b"\xef\xbb\xbfa\n\xff\n", {}, "t.csv, line 2", "byte 0xff at offset 5"),
         ("a,b\n1,2\n".encode("utf-16"), {}, "t.csv", "UTF-16 text"),
         (b"\xef\xbb\xbfa\nb\n", {"written": LATIN}, "t.csv", "UTF-8 text, unlike the task's"),
+        (b"PAR1abc", {}, "t.csv", "name it with .parquet at the end"),
         (b"PK\x03\x04rest", {}, "t.csv", "a ZIP archive or a spreadsheet"),
         (b"1::a::5\n2::b\n", COLONS, "t.csv, row 2 (line 2)", "2 cells; 'rating' is the first"),
         (b"1::a::5::9\n", COLONS, "t.csv, row 1 (line 1)", "4 cells; the first surplus cell: '9'"),

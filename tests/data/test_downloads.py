@@ -104,6 +104,7 @@ def test_a_file_is_fetched_once_and_described(web, cache):
         ("a.zip", zipped(**{"in/people.csv": CSV})),
         ("a.tar", tarred((tarfile.TarInfo("in/people.csv"), CSV))),
         ("a.tar.gz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
+        ("a.tgz", gzip.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
         ("a.tar.zst", zstandard.compress(tarred((tarfile.TarInfo("in/people.csv"), CSV)))),
         ("people.csv.gz", gzip.compress(CSV)),
         ("people.csv.zst", zstandard.compress(CSV)),

@@ -30,10 +30,13 @@ def test_the_first_pattern_that_finds_a_file_decides_and_plain_ones_come_before_
     assert found(tmp_path) == ["seen.csv"]
 
 
-def test_hidden_files_and_folders_are_no_data(tmp_path):
+def test_hidden_files_and_folders_and_places_outside_are_no_data(tmp_path):
     table = TableSpec(files=("**/*.csv",))
     write(tmp_path, ".cache/a.csv", ".b.csv", "c.csv/inside.txt", "d/e.csv")
     assert found(tmp_path, table) == ["e.csv"]
+    for name in ("../seen.csv", "/etc/seen.csv"):
+        with pytest.raises(DataError, match="looks for files outside its folder"):
+            found(tmp_path, TableSpec(files=(name,)))
 
 
 def test_a_table_without_names_is_looked_for_by_its_own_in_every_format():

@@ -193,9 +193,11 @@ BAD_ENTRIES = [
 ]
 BAD_INSIDE = [
     (b"", "t.json", "the file is empty"),
+    (b'{"row": [], "n": 1}', "t.json", "an object with row, n"),
     (b'{"row": [], "n": 1}', "t.json", "'row' is the nearest name"),
     (b'[{"a": 1}]', "t.json", "the file has no rows"),
     (b'{"rows": [{},\n7]}', "t.json, row 2 (line 2)", "a JSON integer"),
+    (b'{"rows": [{},\n[]]}', "t.json, row 2 (line 2)", "a JSON list"),
     (b'{"rows":\n"x"}', "t.json, row 1 (line 2)", "a JSON string"),
     (b'{"rows": [],\n"rows": []}', "t.json, line 2", "rows again"),
     (b'{"rows": [{},\n{"a": NaN}]}', "t.json, row 2 (line 2)", "lexical error"),
@@ -204,6 +206,7 @@ BAD_INSIDE = [
     (b'{"rows": [{},\n{"a": "\xff"}]}', "t.json, row 2 (line 2)", "invalid bytes in UTF8"),
     (b'{"rows": [{},\n{"a": 1', "t.json, row 2 (line 2)", "premature EOF"),
     (b'{"rows": [{}]}\n{}', "t.json, line 2", "trailing garbage"),
+    (b'{"rows": [{}, {"a": 1}, {"a": NaN}, {}]}', "t.json, row 3 (line 1)", "lexical error"),
     (b'{"rows": [{}, {"a": "\\udc00"}, {}]}', "t.json, row 2 (line 1)", "surrogate"),
     (b'{"rows": [{}\n{}]}', "t.json, line 2", "after array element"),
 ]

@@ -73,6 +73,19 @@ def test_local_data_are_known_by_facts_alone(tmp_path, known, reasons):
     assert data.describe()["comparable"] is not bool(reasons)
 
 
+def test_facts_read_a_table_once_for_all_tasks_and_never_without_need(tmp_path, monkeypatch):
+    read = []
+    batches = Table.batches
+    monkeypatch.setattr(Table, "batches", lambda *given: read.append(given) or batches(*given))
+    shared = {}
+    for _ in range(2):
+        data = opened(tmp_path, fact(column="item", values=2), shared=shared)
+        assert data.why_incomparable == ()
+    opened(tmp_path, fact(digest=FILE)).describe()
+    opened(tmp_path).describe()
+    assert [names for _, *names in read] == [["item"]]
+
+
 def test_a_table_that_the_database_holds_is_not_read_again(tmp_path, monkeypatch):
     known = fact(column="item", values=2, digest=ITEMS, rows=3), fact(rows=3)
     data = opened(tmp_path, *known)

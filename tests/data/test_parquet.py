@@ -16,6 +16,12 @@ def written(folder, columns):
     return path
 
 
+def test_only_wanted_columns_are_read(tmp_path):
+    path = written(tmp_path, {"a": [1, 2], "b": ["x", None]})
+    rows = [row for _, row in parquet.read_parquet(path, wanted=["b"])]
+    assert rows == [{"b": "x"}, {"b": None}]
+
+
 def test_a_table_reads_nested_values_and_names_rows_without_lines(tmp_path):
     path = written(tmp_path, {"user": [7, 8], "items": [["a"], None], "score": [1.5, float("nan")]})
     columns = {"user": Column(), "items": Column(type="list", required=False)}

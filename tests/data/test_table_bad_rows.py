@@ -1,11 +1,14 @@
 """What an error about a row tells of the rows behind it."""
 
+import pyarrow as pa
 import pytest
 from builders import tables
+from pyarrow import csv, parquet
 
 from harness.base.errors import DataError
 from harness.contracts.task import Column
 from harness.data import table as further
+from harness.data.source import FileSource
 
 COLUMNS = {
     "user": Column(aliases=("uid",)),
@@ -61,3 +64,31 @@ def test_only_so_many_rows_and_values_are_told(tmp_path, monkeypatch):
         "'k2' in 'kind' (1), 'k3' in 'kind' (1), 'k4' in 'kind' (1), 'k5' in 'kind' (1) "
         "and 2 other values"
     )
+
+
+@pytest.mark.parametrize("by", ["rows", "batches", "batches of one column"])
+@pytest.mark.parametrize("write", [csv.write_csv, parquet.write_table])
+def test_rows_behind_a_bad_one_are_read_on_to_and_none_is_read_again(
+    tmp_path, monkeypatch, by, write
+):
+    monkeypatch.setattr(further, "BATCH_ROWS", 2)
+    path = tmp_path / ("a.csv" if write is csv.write_csv else "a.parquet")
+    kinds = ["liked", "liked", "no", "no", "no", "liked"]
+    write(pa.table({"user": [*"123456"], "kind": kinds}), path)
+    table = tables.table_of(path, columns=COLUMNS, name="notes")
+    begun = []
+
+    def counted(read):
+        def reading(*given, **more):
+            found = read(*given, **more)
+            begun.extend([found] if found is not None else [])
+            return found
+
+        return reading
+
+    for name in ("rows", "batches"):
+        monkeypatch.setattr(FileSource, name, counted(getattr(FileSource, name)))
+    with pytest.raises(DataError) as caught:
+        list(table.rows() if by == "rows" else table.batches(*["kind"] * by.endswith("column")))
+    assert "2 of the next 3 rows cannot be used either: 'no' in 'kind' (2)" in caught.value.found
+    assert len(begun) == 1

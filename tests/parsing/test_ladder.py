@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.base.errors import PluginError
 from harness.contracts.outcomes import Parsed, Unreadable
 from harness.parsing import JsonReader, TextReader, last_object
 
@@ -28,7 +29,9 @@ read_any: JsonReader[Any] = JsonReader()
     [
         ('{"score": 3}', {"score": 3}, "strict"),
         ('\ufeff {"score": 3}\n', {"score": 3}, "strict"),
+        ('{"score": 3, "score": 3}', {"score": 3}, "strict"),
         ('```json\n{"score": 3}\n```', {"score": 3}, "fenced"),
+        ('```json {"score": 3}```', {"score": 3}, "fenced"),
         ('Sure!\n```\n{"score": 3}\n```\nBye', {"score": 3}, "fenced"),
         ('```json\n{"score": 3}', {"score": 3}, "fenced"),
         ('```\n```json\n{"score": 3}\n```\n```', {"score": 3}, "fenced"),
@@ -40,6 +43,7 @@ read_any: JsonReader[Any] = JsonReader()
         ('A "{" and {"score": 3, "why": "a } \\" b"}', {"score": 3, "why": 'a } " b'}, "brackets"),
         ('{"score": 3,}', {"score": 3}, "repaired"),
         ("{'score': 3}", {"score": 3}, "repaired"),
+        ("{score: 3}", {"score": 3}, "repaired"),
         ('{"score": 3', {"score": 3}, "repaired"),
         ("{\u201cscore\u201d: 3}", {"score": 3}, "repaired"),
         ('Here:\n```json\n{"score": 3,}\n```\nAs you see.', {"score": 3}, "repaired"),
@@ -48,6 +52,18 @@ read_any: JsonReader[Any] = JsonReader()
 )  # fmt: skip
 def test_objects(text, value, rung):
     assert read_score(text) == Parsed(value, rung)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "rung"),
+    [
+        ("It is [1, 3], because [1] and [3] fit.", [1, 3], "brackets"),
+        ("Not [1] but [2].", [2], "brackets"),
+        ("[1, 3,]", [1, 3], "repaired"),
+    ],
+)
+def test_arrays(text, value, rung):
+    assert read_numbers(text) == Parsed(value, rung)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +165,7 @@ def test_a_type_is_all_that_a_reader_needs():
     [
         ('[{"name": "a", "items": [1.0, "2"]}]', "at $[0].items[1]: Expected `int`, got `str`"),
         ('[{"name": "a", "items": [true]}]', "at $[0].items[0]: Expected `int`, got `bool`"),
+        ('[{"name": "a", "items": [1.5]}]', "at $[0].items[0]: Expected `int`, got `float`"),
         ('[{"name": "", "items": []}]', "at $[0].name: Expected `str` of length >= 1"),
         ('[{"name": "a"}]', "at $[0]: Object missing required field `items`"),
         ("[1]", "at $[0]: Expected `object`, got `int`"),
@@ -171,6 +188,7 @@ def test_what_is_not_of_the_type_says_where(text, detail):
         ('{"a": 1} {"a": NaN}', Parsed({"a": "NaN"}, "brackets")),
         ('{"a": 1} {"a": 2, "a": 3}', Unreadable("no_json", "the key 'a' has two values")),
         ("[3]", Unreadable("no_json", "nothing in the text begins like a JSON object")),
+        (" ", Unreadable("empty")),
     ],
 )
 def test_the_last_object(text, found):
@@ -196,6 +214,8 @@ def test_a_fault_of_the_benchmark_is_not_taken_for_a_fault_of_the_model():
     read: JsonReader[Any] = JsonReader(convert=lambda value: value["absent"])
     with pytest.raises(KeyError):
         read("{}")
+    with pytest.raises(PluginError):
+        JsonReader(schema={"type": "nonsense"})("[1]")
 
 
 json_values = st.recursive(

@@ -10,19 +10,23 @@ from harness.parsing import split_reasoning
 @pytest.mark.parametrize(
     ("text", "answer", "reasoning"),
     [
-        ("plain", "plain", None),
+        (" plain\n", " plain\n", None),
         ("<think>why</think>\nanswer", "answer", "why"),
         ("<think>\n\n</think>\n\nanswer", "answer", None),
         ("why\n</think>\nanswer", "answer", "why"),
         ("<think>never ends", "", "never ends"),
         ("answer\n<think>afterthought", "answer", "afterthought"),
+        ("<think>\nwhy\n</think>answer", "answer", "why"),
+        ("answer\n<think>after</think>", "answer", "after"),
+        ("one\n<think>a</think>two</think>answer", "answer", "a\none\ntwo"),
         ("<think>a</think>b</think>answer", "answer", "a\nb"),
         ("<think>see <think> there</think>answer", "answer", "see <think> there"),
         ("<think>a</think>one\n<think>b</think>two", "one\ntwo", "a\nb"),
         ("<Thinking>why</Thinking>answer", "answer", "why"),
+        ("<seed:think>why</seed:think>answer", "answer", "why"),
         ("[THINK]why[/THINK]answer", "answer", "why"),
         ('{"title": "I <think> so"}', '{"title": "I <think> so"}', None),
-        ("I think </ so", "I think </ so", None),
+        (" I think </ so", " I think </ so", None),
     ],
 )
 def test_split(text, answer, reasoning):

@@ -58,11 +58,11 @@ def files() -> Iterator[Path]:
                 yield path
 
 
-def weigh(source: str, used: Mapping[str, int]) -> Weight:
-    """The weight of a module; `used` counts the places in which each public name is used."""
-    own = uses(source)
-    weight = Weight(files=1, lines=len(source.splitlines()))
-    for node in ast.walk(ast.parse(source)):
+def weigh(module: ast.Module, used: Mapping[str, int]) -> Weight:
+    """What a module weighs but for its lines; `used` counts the places that use a public name."""
+    own = uses(module)
+    weight = Weight(files=1)
+    for node in ast.walk(module):
         weight.statements += isinstance(node, ast.stmt)
         weight.classes += isinstance(node, ast.ClassDef)
         if isinstance(node, Function):
@@ -74,9 +74,9 @@ def weigh(source: str, used: Mapping[str, int]) -> Weight:
     return weight
 
 
-def uses(source: str) -> Counter[str]:
+def uses(module: ast.Module) -> Counter[str]:
     """How often a module uses each name; an import is no use."""
-    nodes = ast.walk(ast.parse(source))
+    nodes = ast.walk(module)
     return Counter(
         node.id if isinstance(node, ast.Name) else node.attr
         for node in nodes
@@ -88,14 +88,15 @@ def weights() -> dict[str, Weight]:
     """The weight of each room, of each plugin and of the tests."""
     found: dict[str, Weight] = {}
     sources = {path: path.read_text("utf-8") for path in files()}
-    modules = {path: text for path, text in sources.items() if path.suffix == ".py"}
+    modules = {path: ast.parse(text) for path, text in sources.items() if path.suffix == ".py"}
     used: Counter[str] = Counter()
-    for path, text in modules.items():
+    for path, module in modules.items():
         if room_of(path) != "tests":
-            used += uses(text)
+            used.update(uses(module))
     for path, text in sources.items():
         lines = len(text.splitlines())
-        one = weigh(text, used) if path in modules else Weight(lines=lines, texts=lines)
+        one = weigh(modules[path], used) if path in modules else Weight(texts=lines)
+        one.lines = lines
         found.setdefault(room_of(path), Weight()).add(one)
     return found
 

@@ -1,17 +1,10 @@
 """Each planted fault has its place in the code, and the tests that catch it (`make faults`)."""
 
-from pathlib import Path
-
 from faults import plant
 
 
 def test_each_fault_has_one_place_and_all_its_tests():
-    sources = {
-        path.relative_to(plant.ROOT): path.read_text("utf-8")
-        for folder in plant.CODE
-        for path in Path(plant.ROOT / folder).rglob("*.py")
-    }
-    tests = plant.tests_by_name()
+    sources, tests = plant.code(), plant.tests_by_name()
     for fault in plant.read():
         assert len(fault.places(sources)) == 1, fault.about
         assert not [name for name in fault.tests if name not in tests], fault.about

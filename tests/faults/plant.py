@@ -112,12 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="faults at a time")
     args = parser.parse_args(arguments)
     faults = [fault for fault in read() if _is_chosen(fault, args.chosen)]
-    sources = {
-        path.relative_to(ROOT): path.read_text("utf-8")
-        for folder in CODE
-        for path in sorted((ROOT / folder).rglob("*.py"))
-    }
-    tests = tests_by_name()
+    sources, tests = code(), tests_by_name()
     with tempfile.TemporaryDirectory(prefix="faults-") as folder:
         copies = made(Path(folder).resolve(), faults, tests, jobs=args.jobs)
 
@@ -148,6 +143,15 @@ def read() -> Iterator[Fault]:
     for number, entry in enumerate(entries, start=1):
         known: dict[str, Any] = {name: one for name, one in entry.items() if name != "in"}
         yield Fault(number=number, scope=entry.get("in"), **known)
+
+
+def code() -> dict[Path, str]:
+    """The code in which faults are planted, by file."""
+    return {
+        path.relative_to(ROOT): path.read_text("utf-8")
+        for folder in CODE
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
 
 
 def tests_by_name() -> dict[str, list[str]]:

@@ -28,6 +28,7 @@ from simulated.loop import Clock, SimulatedLoop
 from simulated.plans import Plan, Script, plan_of
 from simulated.server import PRICES, Server, Session
 from simulated.setting import simulated
+from simulated.sqlite_files import PagedDisk
 from simulated.wire import Wire
 
 from harness.base import clock
@@ -85,14 +86,6 @@ class Ended:
         return () if self.error is None else (self.error,)
 
 
-def disk_of(plan: Plan) -> type[Disk]:
-    if not plan.paged:
-        return Disk
-    from simulated.sqlite_files import PagedDisk
-
-    return PagedDisk
-
-
 class World:
     """A world in a folder: `live` repeats the same command until it has ended."""
 
@@ -100,7 +93,8 @@ class World:
         self.plan, self.folder, self.machine = plan, folder / "world", machine
         self.folder.mkdir()
         self.draw = Random(f"life {seed}")
-        self.disk = disk_of(plan)(self.folder, folder / "crashed", self.draw)
+        disk = PagedDisk if plan.paged else Disk
+        self.disk = disk(self.folder, folder / "crashed", self.draw)
         self.disk.on_crash = self._note_crash
         self.server = Server(
             plan.script.number, self.draw, faults=plan.faults, latency=plan.latency

@@ -58,11 +58,13 @@ class Environment:
         )  # fmt: skip
         [wheel] = out.glob("*.whl")
         self.install(wheel)
-        yield
-        _succeed(
-            sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
-            "uninstall", "-qy", project.name, where=self.elsewhere,
-        )  # fmt: skip
+        try:
+            yield
+        finally:
+            _succeed(
+                sys.executable, "-m", "pip", "--python", str(self.folder / "bin" / "python"),
+                "uninstall", "-qy", project.name, where=self.elsewhere,
+            )  # fmt: skip
 
 
 def _environment(folder):

@@ -56,7 +56,6 @@ async def aevaluate(
     ray_address: str | None = None,
     workers: int | None = None,
     engines: int | None = None,
-    run_storage: str = "shared",
     attempts: int | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - the command's, of one attempt
     total_timeout: float | None = None,

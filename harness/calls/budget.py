@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import msgspec
 
 from harness.base.errors import BudgetSpent, UsageError, UsageUnreported
-from harness.calls.leases import (
-    Account,
-    Lease,
-    Recall,
-    Spent,
-    Unit,
-    Used,
-    none_of,
-    pays_for,
-)
 from harness.calls.policy import Budget
 from harness.calls.pricing import Price, PriceTable, price_of
 from harness.calls.usage import possibly_billed
@@ -28,6 +20,10 @@ from harness.contracts.model import CallError, Reply, Request
 TEMPLATE_TOKENS = 200
 MESSAGE_TOKENS = 16
 """The most tokens that a server's template adds to a prompt, and to each of its messages."""
+
+
+Unit = Literal["calls", "tokens", "cost"]
+UNITS: tuple[Unit, ...] = ("calls", "tokens", "cost")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,31 +38,16 @@ UNCOUNTED = Claim()
 
 
 class Meter:
-    """Counts attempts, tokens and money, and refuses attempts beyond the budget.
+    """Counts attempts, tokens and money, and refuses attempts beyond the `bound`.
 
     Tokens are known only afterwards, so calls in flight may exceed their bound. Money is reserved
     before an attempt is sent, as much as the attempt may cost at most; `claims` counts the attempts
-    in flight that have money reserved.
-
-    Without `more`, the whole budget is this meter's. With it the meter begins with nothing of what
-    the budget bounds, and awaits `more(account, wanted)` for leases: one at a time, and only when
-    an attempt needs more than is leased.
+    in flight that have money reserved. `short` is what the last refused attempt needed.
     """
 
-    def __init__(
-        self,
-        budget: Budget,
-        prices: PriceTable | None = None,
-        *,
-        more: Callable[[Account, Used], Awaitable[Lease | Spent]] | None = None,
-    ) -> None:
-        self._budget = budget
+    def __init__(self, bound: Budget, prices: PriceTable | None = None) -> None:
+        self.bound = bound
         self._prices = prices
-        self._more = more
-        self._lease = Lease(bound=budget) if more is None else none_of(budget)
-        self._refused: Spent | None = None
-        self._failed: Exception | None = None
-        self._asking: asyncio.Task[None] | None = None
         self._told = False
         self.claims = 0
         self._set_aside = 0.0
@@ -74,37 +55,28 @@ class Meter:
         self.calls = 0
         self.tokens = 0
         self.spent = 0.0
+        self.short = Budget()
 
     def check(self) -> None:
         """Raise BudgetSpent if no further attempt may be sent, whatever it costs."""
-        wanted = Used(calls=self.calls + 1, tokens=self.tokens + 1)
-        unit = self._lease.lacks(wanted)
-        if unit is not None and (refusal := self._refusal(unit, wanted)) is not None:
-            raise self._spent(refusal)
+        if (unit := self._lacking(self.spent)) is not None:
+            raise self._refused(unit)
 
     def claim(self, identity: Identity, request: Request) -> Claim | None:
-        """Reserve the money for one attempt; None while others have it reserved, or more is coming.
+        """Reserve the money for one attempt; None while others have it reserved.
 
         Raises BudgetSpent if the attempt may cost more than is left.
         """
         claim = UNCOUNTED
-        if self._budget.cost is not None:
+        if self.bound.cost is not None:
             price = price_of(identity, self._prices)
             if price is None:
                 raise without_price([identity], self._prices)
             claim = Claim(price=price, most=dearest(price, request))
-        cost = self.spent + self._set_aside + claim.most
-        wanted = Used(calls=self.calls + 1, tokens=self.tokens + 1, cost=cost)
-        unit = self._lease.lacks(wanted)
+        unit = self._lacking(self.spent + self._set_aside + claim.most)
         if unit is not None:
-            if self._failed is not None:
-                raise self._failed.with_traceback(None)
-            refusal = self._refusal(unit, wanted)
-            if refusal is None:
-                if self._asking is None:
-                    self._asking = asyncio.get_running_loop().create_task(self._extend(wanted))
-            elif refusal.unit != "cost" or not self.claims:
-                raise self._spent(refusal, claim.most)
+            if unit != "cost" or not self.claims:
+                raise self._refused(unit, claim.most)
             return None
         if claim.price is not None:
             self._set_aside += claim.most
@@ -113,16 +85,18 @@ class Meter:
         return claim
 
     def waiting_line(self) -> str | None:
-        """A line for the user, the first time that attempts wait for money; the owner of leases
-        has its own."""
-        if self._told or self._more is not None:
+        """A line for the user, the first time that attempts wait for money."""
+        if self._told:
             return None
         self._told = True
-        return pays_for(self.claims)
+        calls = f"{self.claims} {'call' if self.claims == 1 else 'calls'}"
+        return (
+            f"what is left of --max_cost pays for {calls} at the highest possible cost: no more are"
+            " sent at a time"
+        )
 
     async def freed(self) -> None:
-        """Wait until an attempt with reserved money ends, more is leased or refused, or the run
-        ends."""
+        """Wait until an attempt with reserved money ends, or the run does."""
         await self._freed.wait()
 
     def wake(self) -> None:
@@ -163,78 +137,63 @@ class Meter:
             hint="use --max_calls or --max_tokens, or give a price of 0 if the model is free",
         )
 
-    def used(self) -> Used:
-        """What was used so far; attempts in flight count as calls only."""
-        return Used(calls=self.calls, tokens=self.tokens, cost=self.spent)
+    def grant(self, share: Budget) -> None:
+        """Raise the bound."""
+        self.bound = combined(operator.add, self.bound, share)
 
-    def account(self) -> Account:
-        """The account for the owner of the leases."""
-        return Account(lease=self._lease, used=self.used(), claims=self.claims)
-
-    async def give_back(self, recall: Recall) -> Account:
-        """Give back what is not used: the account without it. Waits as the recall says."""
-        while self._lease.number < recall.number or (
-            recall.settled and self.claims and self._kept() == self._lease
-        ):
-            await self._freed.wait()
-            await asyncio.sleep(0)  # attempts that waited for the same go first
-        self._lease = self._kept()
-        return self.account()
-
-    def close(self) -> None:
-        """Wait for no lease any more."""
-        if self._asking is not None:
-            self._asking.cancel()
-
-    def _kept(self) -> Lease:
-        """The lease without what is not used."""
-        reserved = self.spent + self._set_aside
-        return self._lease.lowered(Budget(calls=self.calls, tokens=self.tokens, cost=reserved))
-
-    def _refusal(self, unit: Unit, wanted: Used) -> Spent | None:
-        """Why the lease cannot be raised for what lacks a unit; None if it may be."""
-        if self._more is None:
-            return Spent(unit=unit, wanted=wanted, used=self.used())
-        refused = self._refused
-        if refused is None:
-            return None
-        unit = refused.unit  # a lease of other units too would be refused because of this one
-        return refused if getattr(wanted, unit) >= getattr(refused.wanted, unit) else None
-
-    async def _extend(self, wanted: Used) -> None:
-        """Ask for a lease that covers what is wanted, and wake the attempts that wait for it."""
-        assert self._more is not None
-        try:
-            answer = await self._more(self.account(), wanted)
-            if isinstance(answer, Spent):
-                self._refused = answer
-            elif answer.number > self._lease.number:
-                self._lease = answer
-        except Exception as error:
-            self._failed = error
-        finally:
-            self._asking = None
-            self.wake()
-
-    def _spent(self, refusal: Spent, most: float = 0.0) -> BudgetSpent:
-        unit, bound = refusal.unit, getattr(self._budget, refusal.unit)
-        found, expected = f"{getattr(refusal.used, unit)} {unit} used", f"at most {bound}"
-        withheld = f"{getattr(refusal.withheld, unit)} {unit}"
-        if unit == "cost":
-            currency = self._prices.currency if self._prices else ""
-            found = (
-                f"{refusal.used.cost:.4g} {currency} spent, and the next call may cost {most:.4g}"
-            )
-            expected = f"at most {bound:.4g} {currency}"
-            withheld = f"{refusal.withheld.cost:.4g} {currency}"
-        if getattr(refusal.withheld, unit):
-            found += f"; {withheld} more count as used, as workers that were lost held them"
-        return BudgetSpent(
-            f"the budget of {'money' if unit == 'cost' else unit} is spent",
-            found=found,
-            expected=expected,
-            hint="run the same command with a larger budget: it continues where this run stopped",
+    def give_back(self, among: int) -> Budget:
+        """Lower the bound by what is neither used nor reserved, divided `among` so many; below
+        zero where tokens exceed the bound."""
+        reserved = Budget(calls=self.calls, tokens=self.tokens, cost=self.spent + self._set_aside)
+        unused = combined(operator.sub, self.bound, reserved)
+        given = Budget(
+            calls=None if unused.calls is None else unused.calls // among,
+            tokens=None if unused.tokens is None else unused.tokens // among,
+            cost=None if unused.cost is None else unused.cost / among,
         )
+        self.bound = combined(operator.sub, self.bound, given)
+        return given
+
+    def _lacking(self, cost: float) -> Unit | None:
+        """The first unit of which the next attempt would need more than the bound."""
+        wanted = Budget(calls=self.calls + 1, tokens=self.tokens + 1, cost=cost)
+        left = combined(operator.sub, self.bound, wanted)
+        return next((unit for unit in UNITS if (getattr(left, unit) or 0) < 0), None)
+
+    def _refused(self, unit: Unit, most: float = 0.0) -> BudgetSpent:
+        self.short = Budget(
+            calls=1 if unit == "calls" else None,
+            tokens=1 if unit == "tokens" else None,
+            cost=most if unit == "cost" else None,
+        )
+        if unit != "cost":
+            found = f"{getattr(self, unit)} {unit} used"
+            return budget_spent(unit, found, f"at most {getattr(self.bound, unit)}")
+        currency = self._prices.currency if self._prices else ""
+        return budget_spent(
+            unit,
+            f"{self.spent:.4g} {currency} spent, and the next call may cost {most:.4g}",
+            f"at most {self.bound.cost:.4g} {currency}",
+        )
+
+
+def combined(combine: Callable[[Any, Any], Any], bound: Budget, other: Budget) -> Budget:
+    """The amounts of two budgets combined, of what the first one bounds."""
+    return Budget(
+        calls=None if bound.calls is None else combine(bound.calls, other.calls or 0),
+        tokens=None if bound.tokens is None else combine(bound.tokens, other.tokens or 0),
+        cost=None if bound.cost is None else combine(bound.cost, other.cost or 0.0),
+    )
+
+
+def budget_spent(unit: Unit, found: str, expected: str) -> BudgetSpent:
+    """The error of a run whose budget pays for no further call."""
+    return BudgetSpent(
+        f"the budget of {'money' if unit == 'cost' else unit} is spent",
+        found=found,
+        expected=expected,
+        hint="run the same command with a larger budget: it continues where this run stopped",
+    )
 
 
 def dearest(price: Price, request: Request) -> float:

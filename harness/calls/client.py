@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
@@ -23,7 +23,6 @@ from harness.calls.fair_queue import Turns
 from harness.calls.keys import call_key, call_seed
 from harness.calls.limiter import Ending, Limiter
 from harness.calls.own_answers import Answer, Earlier, OwnAnswer, OwnAnswers
-from harness.calls.owners import Owners, Question
 from harness.calls.policy import Budget, Patience
 from harness.calls.retry import delay_before_retry, may_retry
 from harness.calls.store import Store
@@ -31,7 +30,6 @@ from harness.calls.usage import Attempts, UsageBook, Use
 from harness.contracts.identity import Identity
 from harness.contracts.model import CallError, Model, Reply, Request
 from harness.contracts.outcomes import CallFailed
-from harness.contracts.stage import CANDIDATE
 
 HINTS = {
     "auth": "check the API key that the model uses",
@@ -62,11 +60,22 @@ class _ModelState:
             self.limiter.dismiss(reason)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A call as it was asked; `key` is that of its answer."""
+
+    key: str
+    request: Request
+    repeat: int
+    role: str
+    stage: str
+    asker: str
+
+
 @dataclass(slots=True)
 class _InFlightCall:
-    """Calls that wait for an identical call in flight; `owned`: no other worker makes it."""
+    """Calls that wait for an identical call in flight."""
 
-    owned: bool = False
     waiting: deque[asyncio.Future[Answer | None]] = field(default_factory=deque)
 
     def land(self, answer: Answer) -> None:
@@ -96,9 +105,7 @@ class Client:
     retries, store. Every reply is kept among the run's own answers, but only those that ended by
     themselves are stored for other runs. `run_id` enters the keys of models whose answers may not
     leave the run; `fresh` is a salt for runs that need answers of their own. The `mailbox` holds
-    answers that came in batches, and may put questions off for the next batch. `owners` ask the
-    worker that owns a call. The calls of the candidate are always made here: other workers hardly
-    ever have the same.
+    answers that came in batches, and may put questions off for the next batch.
     """
 
     def __init__(
@@ -113,7 +120,6 @@ class Client:
         announce: Callable[[str], None] | None = None,
         mailbox: BatchAnswers | None = None,
         own: Earlier | None = None,
-        owners: Owners | None = None,
     ) -> None:
         self.usage = UsageBook()
         self.meter = meter or Meter(Budget())
@@ -125,8 +131,6 @@ class Client:
         self._mailbox = mailbox or BatchAnswers()
         self._own: Earlier = own or OwnAnswers()
         self._given: set[str] = set()
-        self._known: dict[str, Reply] = {}
-        self._owners = owners
         self._announce = announce or (lambda text: None)
         self._flights: dict[str, _InFlightCall] = {}
         self._lines: dict[Model, _ModelState] = {}
@@ -136,10 +140,6 @@ class Client:
         self._in_flight = 0
         self._landed = asyncio.Event()
         self._landed.set()
-
-    def know(self, replies: Mapping[str, Reply]) -> None:
-        """Give these replies, by key, where the store has none, as an earlier session had them."""
-        self._known |= replies
 
     def follow(self, earlier: Client) -> None:
         """Continue the budget and the counts of an earlier client; call it before `ask`."""
@@ -171,35 +171,11 @@ class Client:
             stage=stage,
             asker=asker,
         )
-        self.usage.of(stage, role).calls += 1
-        shared = not refresh and role != CANDIDATE
-        return await self._ask(
-            model, question, refresh=refresh, owners=self._owners if shared else None
-        )
-
-    async def answer(self, model: Model, question: Question) -> Answer:
-        """Answer a question of another worker, which counts the call; all else is counted here."""
-        return await self._ask(model, question, refresh=False, owners=self._owners)
-
-    async def known(self, key: str) -> Answer | None:
-        """The answer to a call that this worker made or is making; None if it does neither."""
-        flight = self._flights.get(key)
-        if flight is not None and flight.owned:
-            answer = await self._join(flight, key)
-            if answer is None:
-                self._leave(flight, key)
-            return answer
-        reply = self._stored(key)
-        return None if reply is None else Answer(reply=reply, key=key, source="store")
-
-    async def _ask(
-        self, model: Model, question: Question, *, refresh: bool, owners: Owners | None
-    ) -> Answer:
-        key, asker = question.key, question.asker
-        use = self.usage.of(question.stage, question.role)
+        key, use = question.key, self.usage.of(stage, role)
+        use.calls += 1
         if model.identity.scope == "call":
             return await self._call(model, question, use)
-        own = await self._own.earlier(key)
+        own = self._own.earlier(key)
         if own is not None and own.asker == asker and key not in self._given:
             return self._again(own, asker, use)
         if not refresh and (answer := self._from_store(key, use)) is not None:
@@ -208,17 +184,13 @@ class Client:
             return answer
         if own is not None and not refresh:
             return self._again(own, asker, use)
-        if not refresh and (known := self._known.get(key)) is not None:
-            use.shared += 1
-            use.save(known)
-            return Answer(reply=known, key=key, source="shared")
         if self._mailbox.defers(model):
             use.calls -= 1
             seeded = _seeded(question)
-            raise DeferredToBatch(key=key, model=model, request=seeded, role=question.role)
+            raise DeferredToBatch(key=key, model=model, request=seeded, role=role)
         if (answer := await self._from_flight(key, use)) is not None:
             return answer
-        return await self._fly(model, question, use, owners)
+        return await self._fly(model, question, use)
 
     def _again(self, own: OwnAnswer, asker: str, use: Use) -> Answer:
         """An answer that the run has kept: once with what it cost, to whoever it was made for."""
@@ -268,24 +240,18 @@ class Client:
         await self._engines.close()
 
     def _from_store(self, key: str, use: Use) -> Answer | None:
+        """The answer in the store, if there is one."""
         began = _now()
-        reply = self._stored(key)
-        if reply is None:
-            return None
-        use.from_store += 1
-        use.save(reply)
-        seconds = _now() - began
-        return Answer(reply=reply, key=key, source="store", seconds=seconds)
-
-    def _stored(self, key: str) -> Reply | None:
-        """The reply in the store, if there is one."""
         value = None if self._store is None else self._store.get(bytes.fromhex(key))
         if value is None:
             return None
         try:
-            return _decode(value)
+            reply = _decode(value)
         except msgspec.DecodeError:
             return None  # bytes that are no reply count as no answer and are overwritten
+        use.from_store += 1
+        use.save(reply)
+        return Answer(reply=reply, key=key, source="store", seconds=_now() - began)
 
     def _from_batch(self, key: str, use: Use, asker: str) -> Answer | None:
         """The answer that came in a batch, counted and stored like the reply of a call."""
@@ -312,16 +278,12 @@ class Client:
         answer = await self._join(flight, key)
         return None if answer is None else _shared(answer, use, _now() - began)
 
-    async def _fly(
-        self, model: Model, question: Question, use: Use, owners: Owners | None
-    ) -> Answer:
+    async def _fly(self, model: Model, question: Question, use: Use) -> Answer:
         """Make the call in flight under this key; its answer is also that of all that wait."""
         key = question.key
         flight = self._flights[key]
         try:
-            answer = await self._from_owners(model, question, use, owners)
-            if answer is None:
-                answer = await self._call(model, question, use)
+            answer = await self._call(model, question, use)
         except Exception as error:
             del self._flights[key]
             flight.fail(error)
@@ -331,30 +293,6 @@ class Client:
             raise
         del self._flights[key]
         flight.land(answer)
-        return answer
-
-    async def _from_owners(
-        self, model: Model, question: Question, use: Use, owners: Owners | None
-    ) -> Answer | None:
-        """The answer of the worker that owns the call; None if the call has to be made here."""
-        flight = self._flights[question.key]
-        if owners is None or flight.owned:
-            return None
-        if self._stopped is not None:
-            raise self._stopped.with_traceback(None)
-
-        async def kept() -> Answer | None:
-            own = await self._own.earlier(question.key)
-            return None if own is None else self._again(own, question.asker, use)
-
-        answer = await owners(model, question, kept)
-        if answer is None:
-            began = _now()
-            flight.owned = True
-            if (earlier := await owners.earlier(question.key)) is not None:
-                answer = _shared(earlier, use, _now() - began)
-        if answer is not None:
-            self._store_reply(answer)  # who made the call has kept it for the run
         return answer
 
     async def _join(self, flight: _InFlightCall, key: str) -> Answer | None:
@@ -374,16 +312,16 @@ class Client:
             del self._flights[key]
 
     def _keep(self, answer: Answer, asker: str) -> None:
-        """Keep the reply of an answer, if it has one; the item that it was made for owns it."""
-        self._store_reply(answer)
-        if answer.reply is not None:
-            self._own.keep(asker, answer)
+        """Keep the reply of an answer, if it has one; the item that it was made for owns it.
 
-    def _store_reply(self, answer: Answer) -> None:
-        """Store the reply of an answer for other runs, if it ended by itself."""
+        Other runs get it from the store, if it ended by itself.
+        """
         reply = answer.reply
-        if self._store is not None and reply is not None and reply.finish == "stop":
+        if reply is None:
+            return
+        if self._store is not None and reply.finish == "stop":
             self._store.put(bytes.fromhex(answer.key), _encode(reply))
+        self._own.keep(asker, answer)
 
     async def _call(self, model: Model, question: Question, use: Use) -> Answer:
         began = _now()

@@ -60,13 +60,12 @@ class SharedEngines:
 
     `made` holds the models with an engine by the digest of their spec, and `open` those whose
     engine is open between two runs. With `judge_later`, a run leaves stages to its next session if
-    their engines cannot run next to the candidate's; with `apart`, if they need any other engine.
+    their engines cannot run next to the candidate's.
     """
 
     made: dict[str, Model] = field(default_factory=dict)
     open: list[Model] = field(default_factory=list)
     judge_later: bool = False
-    apart: bool = False
 
     async def make_room(self, asked: Iterable[Model], wanted: Collection[Model]) -> None:
         """Close the engines that a run with the models `asked` does not want now, and those that

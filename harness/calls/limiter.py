@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 Ending = Literal["success", "rate limit", "trouble"]
@@ -191,12 +191,3 @@ class Limiter:
         if why == "paused":
             change["seconds"] = round(self._paused_until - self._clock(), 3)
         self._changes.append(change)
-
-
-def limits_of_workers(reports: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The limits of all workers as those of one run, each under `model on worker`."""
-    return {
-        f"{model} on {worker}": report
-        for worker, limits in reports.items()
-        for model, report in limits.items()
-    }

@@ -58,7 +58,7 @@ def decoded(value: bytes) -> OwnAnswer | None:
 class Earlier(Protocol):
     """What a run was answered before, by key."""
 
-    async def earlier(self, key: str) -> OwnAnswer | None:
+    def earlier(self, key: str) -> OwnAnswer | None:
         """The answer that is given again; None if there is none."""
         ...
 
@@ -78,7 +78,7 @@ class OwnAnswers:
         self._store = store
         self._session = session
 
-    async def earlier(self, key: str) -> OwnAnswer | None:
+    def earlier(self, key: str) -> OwnAnswer | None:
         """The answer that an earlier session got; None if there is none."""
         if self._store is None or self._session == 1:
             return None

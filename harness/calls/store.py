@@ -49,6 +49,8 @@ ADD_SUMS = (
 GET = "SELECT value, crc32 FROM replies WHERE key = ?"
 PUT = "INSERT OR REPLACE INTO replies (key, value, crc32) VALUES (?, ?, ?)"
 MEMO_GET = "SELECT value, crc32 FROM memos WHERE name = ? AND key = ?"
+MEMO_ALL = "SELECT name, key FROM memos WHERE name >= ? AND name < ?"
+ALL = "SELECT key, value, crc32 FROM replies"
 MEMO_PUT = "INSERT OR REPLACE INTO memos (name, key, value, crc32) VALUES (?, ?, ?, ?)"
 
 _log = logging.getLogger(__name__)
@@ -121,6 +123,16 @@ class Store:
         self._pending |= values
         self.flush()
 
+    def values(self) -> Iterator[bytes]:
+        """Every whole value, one after the other."""
+        self.flush()
+        try:
+            for key, value, kept in self._connection.execute(ALL):
+                if isinstance(value, bytes) and kept in (None, _sum(value, key)):
+                    yield value
+        except sqlite3.DatabaseError as error:
+            self._fail(error)
+
     def flush(self) -> None:
         """Write everything now; waits for other processes, up to a minute."""
         if self._failure is not None:
@@ -144,6 +156,14 @@ class Store:
         """The values of a memo table under the given keys."""
         found = {key: self._read(MEMO_GET, name, key) for key in keys}
         return {key: value for key, value in found.items() if value is not None}
+
+    def memo_all(self, prefix: str) -> dict[str, dict[str, bytes]]:
+        """The memo tables whose names begin so, each with all its values."""
+        rows = self._connection.execute(MEMO_ALL, (prefix, prefix + chr(0x10FFFF))).fetchall()
+        names = dict.fromkeys(name for name, _ in rows)
+        return {
+            name: self.memo_known(name, [key for own, key in rows if own == name]) for name in names
+        }
 
     def memo_keep(self, name: str, values: Mapping[str, bytes]) -> dict[str, bytes]:
         """Write values whose keys are new to a memo table; the stored values of all the keys."""

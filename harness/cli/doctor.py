@@ -84,7 +84,7 @@ async def _findings(
     args: SimpleNamespace, effective: EffectiveSettings, options: dict[str, Any]
 ) -> tuple[list[Finding], list[str]]:
     """All findings, and the lines of commands that work instead of this run."""
-    from harness.pipeline.executors import cluster
+    from harness.pipeline.executors.choice import machines_of
     from harness.pipeline.preflight import (
         MODEL_SECONDS,
         findings_about,
@@ -108,8 +108,13 @@ async def _findings(
     rest = [findings_about(players, ask=args.ask), look_at_disks(settings)]
     if file is not None:
         rest.append(look("store", lambda: store(file)))
-    if settings.executor == "ray":
-        rest.append(look("ray", partial(cluster.findings, settings.ray_address), MODEL_SECONDS))
+    try:
+        machines = machines_of(settings, load_plugins())
+    except HarnessError as error:
+        found.append(bad_by("executor", effective.with_source(error)))
+    else:
+        if machines is not None:
+            rest.append(look(settings.executor, machines.check, MODEL_SECONDS))
     return [*first, *found, *await looks(*rest)], ways
 
 

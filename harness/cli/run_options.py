@@ -157,8 +157,9 @@ def _how_to_run() -> Iterator[Option]:
     yield setting("concurrency", "N", "concurrent requests per model", type=int)
     yield setting("one_engine_at_a_time", None, "open one model at a time")
     yield setting(
-        "executor", "local|ray", "what runs it: this process, or workers on a Ray cluster (local)",
-        type=click.Choice(["local", "ray"]), default="local",
+        "executor", "NAME",
+        "what runs it: local, this process, or ray, workers on a Ray cluster (local)",
+        default="local",
     )  # fmt: skip
     yield setting(
         "ray_address", "ADDRESS",
@@ -166,11 +167,6 @@ def _how_to_run() -> Iterator[Option]:
     )  # fmt: skip
     yield setting("workers", "N", "with --executor ray: processes that ask servers", type=int)
     yield setting("engines", "N", "with --executor ray: engines of a model (all)", type=int)
-    yield setting(
-        "run_storage", "shared|local",
-        "with --executor ray: all nodes see the run folder, or this one alone (shared)",
-        type=click.Choice(["shared", "local"]), default="shared",
-    )  # fmt: skip
     yield setting("attempts", "N", "attempts per call, if the error is temporary (8)", type=int)
     yield setting("timeout", "S", "seconds per attempt (600)", type=float)
     yield setting("total_timeout", "S", "seconds for all attempts of a call (3600)", type=float)
@@ -248,7 +244,7 @@ def settings_from(options: Mapping[str, Any], *, whole: bool = True) -> RunSetti
         "tasks", "model", "model_args", "limit", "seed", "num_repeats", "structured",
         "allow_self_judging", "prompts", "include_path", "output_path", "resume", "fresh",
         "retry_failures", "concurrency", "one_engine_at_a_time", "executor", "ray_address",
-        "workers", "engines", "run_storage", "prices", "store",
+        "workers", "engines", "prices", "store",
         "max_calls", "max_tokens", "max_cost", "name", "offline", "download",
     )  # fmt: skip
     patience = {

@@ -266,20 +266,21 @@ def _values(option: Setting, value: Any, source: str, where: str) -> Iterator[Se
 
 def _by_slot(layers: Sequence[Sequence[SettingValue]]) -> dict[str, list[list[SettingValue]]]:
     """By slot the values of each layer, in order of precedence: the last layer takes effect."""
-    from harness.pipeline.settings import OF_RAY
+    from harness.pipeline.settings import LOCAL, OF_EXECUTOR
 
     slots: dict[str, list[list[SettingValue]]] = {}
     for layer in layers:
         given: dict[str, list[SettingValue]] = {}
         for one in layer:
             given.setdefault(one.slot, []).append(one)
-        of_ray = OF_RAY if any(one.value == "local" for one in given.get("executor", ())) else {}
+        here = any(one.value == LOCAL for one in given.get("executor", ()))
+        dropped = OF_EXECUTOR if here else ()
         for slot, stack in slots.items():
             # A layer that sets the model replaces its arguments in earlier layers, and one that
             # sets the place of all data replaces the places of single tasks. One that asks for
-            # the local executor replaces what earlier layers say of a cluster.
+            # the local executor replaces what earlier layers say of another one.
             replaces = "model" if slot == "model_args" else "data.*" if slot[:5] == "data." else ""
-            if slot not in given and (replaces in given or slot in of_ray):
+            if slot not in given and (replaces in given or slot in dropped):
                 stack.append([])
         for slot, values in given.items():
             slots.setdefault(slot, []).append(values)

@@ -160,8 +160,19 @@ def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:
     from harness.cli.suite_gates import check_gates
     from harness.contracts.stage import CANDIDATE
     from harness.pipeline.roles import RoleBinder
+    from harness.pipeline.settings import LOCAL
     from harness.registry import load_plugins
 
+    executor = planned[0].settings.executor
+    if executor != LOCAL:
+        raise UsageError(
+            "the runs of a suite share one process",
+            where=suite.document.where(["options", "executor"], of_key=True),
+            found=f"executor: {executor}",
+            expected=f"executor: {LOCAL}",
+            hint=f"run the models one by one with `harness --executor {executor} …`, then "
+            "`harness report` on their folders",
+        )
     plugins = load_plugins()
     check_gates(suite, _selection(suite, planned[0].settings, plugins), plugins)
     seen: dict[str, PlannedSuiteRun] = {}
@@ -259,7 +270,6 @@ def _run(
     import asyncio
     from functools import partial
 
-    from harness.pipeline.suite_on_cluster import ClusterSuiteRunner
     from harness.pipeline.suite_runs import SuiteRun, SuiteRunner
     from harness.reporting.display import make_display
 
@@ -276,11 +286,8 @@ def _run(
                 model=each.name, entry=each.entry, seed=each.seed, status="done", exit_code=0,
                 folder=str(folder), before=True,
             )  # fmt: skip
-    on_cluster = planned[0].settings.executor == "ray"
-    runner = (ClusterSuiteRunner if on_cluster else SuiteRunner)(
-        display=lambda label: make_display(
-            quiet=quiet, json=json, label=label if on_cluster else ""
-        ),
+    runner = SuiteRunner(
+        display=partial(make_display, quiet=quiet, json=json),
         deliver=(lambda result: None) if json else partial(print_result, json=False, verbose=False),
         say=say,
         complain=print_error,

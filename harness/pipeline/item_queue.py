@@ -6,6 +6,7 @@ import os
 import reprlib
 import tempfile
 import traceback
+from abc import ABC, abstractmethod
 from array import array
 from binascii import unhexlify
 from collections import Counter
@@ -16,7 +17,7 @@ from heapq import merge
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import msgspec
 
@@ -244,32 +245,19 @@ BROKEN = "broken"
 and the answered calls are in the store."""
 
 
-class Queue(Protocol):
-    """Gives the items of a stage that are left, and has the writer of their records.
+class JobText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An item to work on, still as JSON. `again`: it failed before, and its questions are asked
+    past the store. `replaces` is the checksum of the record that it has, if it has one."""
 
-    `left` is at least the number of items that `next` will give.
-    """
-
-    run: StageRun
-    writer: JournalWriter
-    left: int
-
-    @property
-    def decode_value(self) -> Callable[[bytes], Any]:
-        """Reads a value from JSON as the type that the stage declares."""
-        ...
-
-    async def next(self) -> Job | None:
-        """The next item to work on; None when no item is left."""
-        ...
+    key: str
+    item: msgspec.Raw
+    again: bool = False
+    replaces: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """An item to work on. `again`: it failed before, and its questions are asked past the store.
-
-    `replaces` is the checksum of the record that it has, if it has one.
-    """
+    """An item to work on; see `JobText`."""
 
     queue: Queue
     item: Item
@@ -277,87 +265,73 @@ class Job:
     again: bool
     replaces: str = ""
 
-
-class JobText(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What `Job` says of an item, and the item as JSON."""
-
-    key: str
-    item: bytes
-    again: bool
-    replaces: str
-
-
-def job_of(queue: Queue, text: JobText, decode: Callable[[bytes], Item]) -> Job:
-    """The job whose item `decode` reads from its JSON."""
-    return Job(
-        queue=queue,
-        item=decode(text.item),
-        key=text.key,
-        again=text.again,
-        replaces=text.replaces,
-    )
+    @property
+    def asker(self) -> str:
+        """The name under which its answers are kept: another one once it was recorded."""
+        return f"{self.queue.run.context.label} {self.key} {self.replaces}"
 
 
 @dataclass(eq=False, kw_only=True)
-class ItemQueue:
-    """The items of a running stage that are left, and the writer of their records.
+class Queue(ABC):
+    """Gives the items of a running stage, and has the writer of their records.
 
-    These have no record or broke; with `ask_unanswered` also those that lack a model's answer, and
-    with `retry_failures` all that failed. `decode_value` reads a value of the stage from JSON.
+    `left` is at least the number of items that it will give.
     """
 
     run: StageRun
-    item_file: ItemFile
-    recorded: dict[bytes, LackingRecord | None]
     writer: JournalWriter
-    watch: FailureWatch
-    retry_failures: bool
-    ask_unanswered: bool
-    yield_to_loop: YieldToLoop
-    decode_value: Callable[[bytes], Any]
     left: int = field(init=False)
-    exhausted: bool = False
-    _items: Iterator[tuple[bytes, bytes]] = field(init=False)
-    _replaced: dict[bytes, str] = field(default_factory=dict)
-    _rewound: bool = False
 
     def __post_init__(self) -> None:
-        self.left = len(self.item_file)
-        self._items = self.item_file.take()
+        stage = self.run.context.stage
+        self._decode = msgspec.json.Decoder(stage.item).decode
+        self.decode_value = msgspec.json.Decoder(stage.value).decode
+        """Reads a value from JSON as the type that the stage declares."""
 
-    def rewind(self, recorded: dict[bytes, LackingRecord | None]) -> None:
-        """Begin once more with what is recorded by now, as items were lost on their way.
-
-        Failures that were recorded since the first pass are not asked again.
-        """
-        progress = self.run.progress
-        progress.done = 0
-        progress.failures.clear()
-        self.watch.families.clear()
-        self.watch.causes.clear()
-        self.recorded = recorded
-        self.left = len(self.item_file)
-        self._items = self.item_file.take()
-        self.exhausted = False
-        self._rewound = True
+    @abstractmethod
+    async def next_text(self) -> JobText | None:
+        """The next item to work on; None when no item is left."""
 
     async def next(self) -> Job | None:
         """The next item to work on; None when no item is left."""
         text = await self.next_text()
-        return None if text is None else job_of(self, text, self.item_file.decode)
+        if text is None:
+            return None
+        item = self._decode(text.item)
+        return Job(queue=self, item=item, key=text.key, again=text.again, replaces=text.replaces)
+
+
+@dataclass(eq=False, kw_only=True)
+class ItemQueue(Queue):
+    """The items of a running stage that are left.
+
+    These have no record or broke; with `ask_unanswered` also those that lack a model's answer, and
+    with `retry_failures` all that failed.
+    """
+
+    item_file: ItemFile
+    recorded: dict[bytes, LackingRecord | None]
+    watch: FailureWatch
+    retry_failures: bool
+    ask_unanswered: bool
+    yield_to_loop: YieldToLoop
+    exhausted: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.left = len(self.item_file)
+        self._items = self.item_file.take()
 
     async def next_text(self) -> JobText | None:
-        """The next item to work on, still as JSON; None when no item is left."""
         for key, item in self._items:
             self.left -= 1
             if key not in self.recorded:
-                return JobText(key=key.hex(), item=item, again=False, replaces="")
+                return JobText(key=key.hex(), item=msgspec.Raw(item))
             lacking = self.recorded.pop(key)
-            if lacking is not None and self._asks_again(key, lacking):
-                self._replaced[key] = lacking.checksum
+            if lacking is not None and self._asks_again(lacking):
                 return JobText(
                     key=key.hex(),
-                    item=item,
+                    item=msgspec.Raw(item),
                     again=self.retry_failures and lacking.failed,
                     replaces=lacking.checksum,
                 )
@@ -374,15 +348,13 @@ class ItemQueue:
         self.item_file.close()
         self.writer.close()
 
-    def _asks_again(self, key: bytes, lacking: LackingRecord) -> bool:
-        if self._rewound:
-            return self._replaced.get(key) == lacking.checksum
+    def _asks_again(self, lacking: LackingRecord) -> bool:
         unanswered = self.ask_unanswered and lacking.unanswered
         return unanswered or lacking.type == BROKEN or (self.retry_failures and lacking.failed)
 
     def _take_over(self, lacking: LackingRecord | None) -> None:
         progress = self.run.progress
-        progress.resumed += not self._rewound
+        progress.resumed += 1
         progress.done += 1
         if lacking is not None and lacking.failed:
             progress.failures[lacking.cause] += 1

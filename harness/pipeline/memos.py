@@ -98,6 +98,11 @@ class Memory:
             self._own.memo_keep(_writers(name), new)
         return self._signed(name, self._store.memo_keep(name, offered))
 
+    def copy(self, prefix: str) -> dict[str, dict[str, Entry]]:
+        """All entries of the tables whose names begin so."""
+        tables = {} if self._store is None else self._store.memo_all(prefix)
+        return {name: self._signed(name, found) for name, found in tables.items()}
+
     def _signed(self, name: str, found: Mapping[str, bytes]) -> dict[str, Entry]:
         """The values with their writers."""
         written = {} if self._own is None else self._own.memo_known(_writers(name), found)
@@ -105,39 +110,36 @@ class Memory:
         return {key: Entry(value.decode(), writers.get(key)) for key, value in found.items()}
 
 
-class DistantMemory:
-    """The tables of a run that another process holds, with the entries that are known here.
+class CopiedMemory:
+    """The tables of a run as a worker in another process sees them: a copy, and its own additions.
 
-    `entries` and `keep` are those of the other's `Memory`; both may take their time.
+    `tell(name, asker, values)` hears of what is new; others see it once they have a later copy.
     """
 
-    def __init__(
-        self,
-        *,
-        entries: Callable[[str, list[str]], Mapping[str, Entry]],
-        keep: Callable[[str, str, dict[str, str]], Mapping[str, Entry]],
-    ) -> None:
-        self._entries = entries
-        self._keep = keep
-        self._known: defaultdict[str, dict[str, Entry]] = defaultdict(dict)
+    def __init__(self, tell: Callable[[str, str, dict[str, str]], None]) -> None:
+        self._tables: defaultdict[str, dict[str, Entry]] = defaultdict(dict)
+        self._tell = tell
 
     def __call__(self, name: str, asker: str) -> ItemMemo:
         """The table of that name, as an item sees it."""
         return ItemMemo(self, name, asker)
 
+    def learn(self, name: str, entries: Mapping[str, Entry]) -> None:
+        """Take entries over, of keys that have none."""
+        self._tables[name] = {**entries, **self._tables[name]}
+
     def entries(self, name: str, keys: Iterable[str]) -> dict[str, Entry]:
         """The entries of these keys, of those that have one."""
-        wanted, known = list(keys), self._known[name]
-        if unknown := [key for key in wanted if key not in known]:
-            known.update(self._entries(name, unknown))
-        return {key: known[key] for key in wanted if key in known}
+        table = self._tables[name]
+        return {key: table[key] for key in keys if key in table}
 
     def keep(self, name: str, asker: str, values: Mapping[str, str]) -> dict[str, Entry]:
         """The entries that hold from now on for these keys."""
-        known = self._known[name]
-        if new := {key: value for key, value in values.items() if key not in known}:
-            known.update(self._keep(name, asker, new))
-        return {key: known[key] for key in values}
+        table = self._tables[name]
+        if new := {key: value for key, value in values.items() if key not in table}:
+            self._tell(name, asker, new)
+            table.update({key: Entry(value, asker) for key, value in new.items()})
+        return {key: table[key] for key in values}
 
 
 def _unsigned(values: Mapping[str, str]) -> dict[str, Entry]:

@@ -152,10 +152,10 @@ def for_later(
             if model.occupies is not None and model not in candidates
         ]
         gives_way = any(
-            engines.apart or one_at_a_time or overlap(model, candidate)
+            one_at_a_time or overlap(model, candidate)
             for model in others
             for candidate in candidates
-            if engines.apart or candidate.occupies is not None
+            if candidate.occupies is not None
         )
         task = context.task.name
         if gives_way or any((task, name) in found for name in context.stage.after):

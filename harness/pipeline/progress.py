@@ -46,14 +46,12 @@ class StageProgress:
 
 @dataclass(eq=False, kw_only=True)
 class ClusterProgress:
-    """What a run on a cluster uses now: counters that its executor sets.
+    """What a run uses of workers in other processes: counters that its executor sets.
 
-    `nodes` are alive, and `workers` are at work on some of them; `engines` counts those that are
-    open, and `opening` those that are being opened. `lost` counts the workers that ended before
-    their work was done, which others have taken over.
+    `workers` are at work, `opening` are being opened, and `engines` are open. `lost` counts the
+    deaths of workers, each of which was started again.
     """
 
-    nodes: int = 0
     workers: int = 0
     engines: int = 0
     opening: int = 0

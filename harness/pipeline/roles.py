@@ -392,7 +392,7 @@ class RoleBinder:
                 start_timeout=self._settings.patience.start_timeout,
                 structured=self._settings.structured,
                 store=self._settings.store_file,
-                elsewhere=self._settings.executor == "ray",
+                elsewhere=self._settings.executor != "local",
                 given_hosts=self._given_hosts,
             )
             try:

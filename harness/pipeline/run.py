@@ -6,10 +6,9 @@ import asyncio
 import functools
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -23,7 +22,12 @@ from harness.contracts.finding import NotReady
 from harness.contracts.stage import CANDIDATE
 from harness.contracts.task import Group
 from harness.pipeline.batch_requests import BatchRequests, RequestFile, forget_unsubmitted
-from harness.pipeline.executors.choice import join_cluster, open_executor
+from harness.pipeline.executors.choice import (
+    join,
+    machines_of,
+    open_executor,
+    take_left_behind,
+)
 from harness.pipeline.executors.local import NotBatchable
 from harness.pipeline.executors.planned import Executor
 from harness.pipeline.failure_limits import how_to_ask_again
@@ -39,7 +43,7 @@ from harness.pipeline.preparation import Prepared, check_prices, prepare
 from harness.pipeline.progress import Display, RunProgress
 from harness.pipeline.resume import LockedFolder, lock_folder
 from harness.pipeline.session import Session, Start
-from harness.pipeline.settings import RunSettings
+from harness.pipeline.settings import LOCAL, RunSettings
 from harness.pipeline.stage_context import StageContext
 from harness.pipeline.stage_items import stage_runs
 from harness.pipeline.thinking import PATIENCE, Thinks, keep_thinking, known_thinking, said_before
@@ -164,10 +168,12 @@ async def arun(
     settings = prepared.settings
     check_prices(prepared)
     taken = lock_folder(settings, prepared, display=display)
-    joined = ExitStack()
+    machines = machines_of(settings, plugins)
     try:
         with taken.removed_on_failure():
-            join_cluster(settings, prepared.models, joined, engines)
+            workers = 0 if machines is None else join(machines, settings, prepared.models)
+            if taken.resumed:
+                await take_left_behind(taken, settings)
             start = await _start(
                 prepared, taken, display, named_in, engines, to_file=requests_to is not None
             )
@@ -196,7 +202,8 @@ async def arun(
             progress=progress,
             outbox=None if requests_to is None else BatchRequests(requests_to, taken.folder),
             engines=engines,
-            joined=joined,
+            machines=machines,
+            workers=workers,
         )
         with rare_collection():
             result = await _carry_out(run, runs, handle_signals=handle_signals)
@@ -205,7 +212,8 @@ async def arun(
             taken.delivered()
         return result
     finally:
-        joined.close()
+        if machines is not None:
+            await machines.close()
         taken.folder.unlock()
 
 
@@ -266,13 +274,13 @@ async def _start(
     if not still:
         # No engine holds what the models of later stages need, so these are looked at as well.
         models = models_of(players_of_stages(left, settings, named_in))
-    # Nodes of a cluster look themselves at what the engines need that start there.
+    # Workers elsewhere look themselves at what the engines need that start there.
     look = functools.partial(
         preflight,
         {
             m: players
             for m, players in models.items()
-            if m in asked and m not in still and not (m.occupies and settings.executor == "ray")
+            if m in asked and m not in still and not (m.occupies and settings.executor != LOCAL)
         },
         settings,
         show=display.show_line,
@@ -489,7 +497,7 @@ def _notify(run: Session, hook: str, event: object) -> None:
 
 @contextmanager
 def _signals(executor: Executor, display: Display) -> Iterator[None]:
-    """The first Ctrl-C lets calls in flight finish, the second one stops at once."""
+    """The first Ctrl-C or SIGTERM lets calls in flight finish, the second one stops at once."""
     count = 0
 
     def interrupt() -> None:
@@ -500,33 +508,13 @@ def _signals(executor: Executor, display: Display) -> Iterator[None]:
         error = Interrupted("interrupted", hint="the same command resumes the run")
         executor.stop(error, at_once=count > 1)
 
-    with on_interrupt(interrupt):
-        yield
-
-
-_listening: list[Callable[[], None]] = []
-_before: dict[signal.Signals, Any] = {}
-"""The handlers of signals that hold when no run is under way."""
-
-
-@contextmanager
-def on_interrupt(act: Callable[[], None]) -> Iterator[None]:
-    """Call this at each Ctrl-C and SIGTERM; all runs under way hear of them."""
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if not _listening:
-            _before[number] = signal.getsignal(number)
-        loop.add_signal_handler(number, _interrupt_all)
-    _listening.append(act)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        loop.add_signal_handler(number, interrupt)
     try:
         yield
     finally:
-        _listening.remove(act)
-        for number, handler in _before.items() if not _listening else ():
+        for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler or signal.SIG_DFL)
-
-
-def _interrupt_all() -> None:
-    for act in [*_listening]:
-        act()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from harness.base.errors import HarnessError
 from harness.calls.client import Client
 from harness.calls.engines import SharedEngines
 from harness.calls.pricing import Cost
+from harness.contracts.executor import Executor
 from harness.contracts.model import Model
 from harness.pipeline.batch_requests import BatchRequests, RequestFile
 from harness.pipeline.preparation import Prepared
@@ -41,7 +41,7 @@ class Start:
 
 @dataclass(kw_only=True)
 class Session:
-    """A run under way, and what this session found out; `joined` leaves its cluster."""
+    """A run under way, and what this session found out; on `machines` it has so many `workers`."""
 
     settings: RunSettings
     plugins: Plugins
@@ -52,7 +52,8 @@ class Session:
     progress: RunProgress
     outbox: BatchRequests | None = None
     engines: SharedEngines | None = None
-    joined: ExitStack = field(default_factory=ExitStack)
+    machines: Executor | None = None
+    workers: int = 0
     requests: tuple[RequestFile, ...] = ()
     began: float = field(default_factory=clock.seconds)
     usage: dict[str, Any] = field(default_factory=dict)

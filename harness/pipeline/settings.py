@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import msgspec
 
@@ -18,16 +18,11 @@ ALL_OTHERS = "*"
 """The key of `data` for all tasks that it does not name."""
 
 
-Executor = Literal["local", "ray"]
-"""What runs the stages: this process, or workers on a Ray cluster."""
+LOCAL = "local"
+"""The executor that runs the stages in this process; plugins have the others."""
 
-RunStorage = Literal["shared", "local"]
-"""Whether all nodes of a cluster see the run folder, or only the one of the command."""
-
-OF_RAY = {"ray_address": None, "workers": None, "engines": None, "run_storage": "shared"}
-"""The settings that only `--executor ray` reads, each with its value where it is not given."""
-
-CHOICES = {"executor": get_args(Executor), "run_storage": get_args(RunStorage)}
+OF_EXECUTOR = ("ray_address", "workers", "engines")
+"""The settings that only executors of plugins read."""
 
 
 class FailureLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +45,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     `columns` and `values` say how the data names columns and writes values.
     `name` is the run's label in tables, and `tags` select the run among others. `file_hosts` are
     hosts of models that only settings files name, so that keys which no argument names are not
-    sent there. `executor` says what runs the stages; `ray_address`, `workers`, `engines` and
-    `run_storage` are of a Ray cluster.
+    sent there. `executor` says what runs the stages; `ray_address`, `workers` and `engines` are for
+    one that a plugin has.
     """
 
     tasks: tuple[str, ...]
@@ -81,11 +76,10 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     retry_failures: bool = False
     concurrency: int | None = None
     one_engine_at_a_time: bool = False
-    executor: Executor = "local"
+    executor: str = LOCAL
     ray_address: str | None = None
     workers: int | None = None
     engines: int | None = None
-    run_storage: RunStorage = "shared"
     patience: Patience = Patience()
     budget: Budget = Budget()
     prices: PriceTable | None = None
@@ -159,14 +153,6 @@ def make_settings(given: Mapping[str, Any], *, whole: bool = True) -> RunSetting
         values["prices"] = msgspec.to_builtins(price_table(given["prices"]))
     if "max_failures" in values:
         values["max_failures"] = failure_shares(values["max_failures"])
-    for name, choices in CHOICES.items():
-        if name in values and values[name] not in choices:
-            raise UsageError(
-                f"--{name} cannot be used",
-                found=str(values[name]),
-                expected=" or ".join(choices),
-                hint=did_you_mean(str(values[name]), choices),
-            )
     try:
         settings = msgspec.convert(values, RunSettings, dec_hook=lambda kind, value: kind(value))
     except msgspec.ValidationError as error:
@@ -254,12 +240,12 @@ def _check_ranges(settings: RunSettings) -> None:
     for name, value in seconds.items():
         if not 0 < value < float("inf"):
             raise UsageError(f"--{name} must be a number of seconds above 0", found=str(value))
-    for name, unset in OF_RAY.items():
+    for name in OF_EXECUTOR:
         value = getattr(settings, name)
-        if settings.executor != "ray" and value != unset:
+        if settings.executor == LOCAL and value is not None:
             raise UsageError(
-                f"--{name} needs --executor ray",
-                found=f"{value}, with --executor {settings.executor}",
+                f"--{name} needs another executor",
+                found=f"{value}, with --executor {LOCAL}",
                 expected="--executor ray, which runs on a Ray cluster",
                 hint=f"give --executor ray, or leave --{name} out",
             )

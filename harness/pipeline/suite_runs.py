@@ -209,7 +209,7 @@ class SuiteRunner:
     def __init__(
         self,
         *,
-        display: Callable[[str], Display],
+        display: Callable[[], Display],
         deliver: Callable[[RunResult], None],
         say: Callable[[str], None],
         complain: Callable[[object], None],
@@ -239,28 +239,23 @@ class SuiteRunner:
             self._say(f"{each.label}, judged ({number} of {len(later)})")
             await self._one(each, engines)
 
-    def _ended(self, planned: PlannedSuiteRun, status: str) -> None:
-        """Say how a run ended, where several are under way, before its result."""
-
     async def _one(self, planned: PlannedSuiteRun, engines: SharedEngines) -> list[PlannedSuiteRun]:
         """Carry out one run; what is left of it if its judges were left for later."""
 
         def deliver(result: RunResult) -> None:
             if not _left_for_later(result):
-                self._ended(planned, result.status)
                 self._deliver(result)
 
         try:
             result = await arun(
                 planned.settings,
-                display=self._display(planned.label),
+                display=self._display(),
                 handle_signals=True,
                 deliver=deliver,
                 named_in=planned.named_in,
                 engines=engines,
             )
         except HarnessError as error:
-            self._ended(planned, "failed")
             self._complain(error)
             self._keep(planned, "failed", error.exit_code, errors=[error])
             await self._close(engines)

@@ -18,6 +18,7 @@ from harness.registry.hookspecs import (
     BenchmarkFactory,
     DataToolFactory,
     EmbedderFactory,
+    ExecutorFactory,
     JudgeFactory,
     ModelFactory,
     Respondent,
@@ -105,11 +106,18 @@ def registered_by(
         )
         found["data_tools"].append(((command, name), registration))
 
+    def add_executor(name: str, factory: ExecutorFactory, *, description: str = "") -> None:
+        registration = Registration(
+            name=name, factory=factory, origin=origin, description=description
+        )
+        found["executors"].append((name, registration))
+
     adders: dict[str, Callable[..., None]] = {
         "benchmarks": add_benchmark,
         "models": add_model,
         "judges": add_judge,
         "embedders": _adds_embedders(found["embedders"], origin),
+        "executors": add_executor,
         "respondents": add_respondent,
         "analyses": add_analysis,
         "data_tools": add_data_tool,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.analysis.analysis import Analysis, DataTool
     from harness.contracts.benchmark import Benchmark
     from harness.contracts.embedder import Embedder, EmbedderSettings
+    from harness.contracts.executor import Executor, ExecutorSettings
     from harness.contracts.judge import Judge, JudgeInput, JudgeParts
     from harness.contracts.model import Model, ModelSettings
 
@@ -43,6 +44,7 @@ BenchmarkFactory = Callable[[], "Benchmark"]
 ModelFactory = Callable[["ModelSettings"], "Model"]
 JudgeFactory = Callable[["JudgeParts"], "Judge"]
 EmbedderFactory = Callable[["EmbedderSettings"], "Embedder"]
+ExecutorFactory = Callable[["ExecutorSettings"], "Executor"]
 Respondent = Callable[[Mapping[str, Any], Random], str]
 
 
@@ -87,6 +89,10 @@ class RegisterEmbedder(Protocol):
         description: str = "",
         arguments: Mapping[str, str] | None = None,
     ) -> None: ...
+
+
+class RegisterExecutor(Protocol):
+    def __call__(self, name: str, factory: ExecutorFactory, *, description: str = "") -> None: ...
 
 
 class RegisterRespondent(Protocol):
@@ -211,6 +217,14 @@ def register_embedders(register: RegisterEmbedder) -> None:
     """Register kinds of embedder, which turn texts into vectors.
 
     register("letters", Letters, description="counts vowels", arguments={"many": "how many"})
+    """
+
+
+@hookspec
+def register_executors(register: RegisterExecutor) -> None:
+    """Register executors for `--executor`, which have the workers of a run live elsewhere.
+
+    register("slurm", SlurmExecutor, description="jobs of a Slurm cluster")
     """
 
 

@@ -13,6 +13,7 @@ from harness.registry.hookspecs import (
     BenchmarkFactory,
     DataToolFactory,
     EmbedderFactory,
+    ExecutorFactory,
     JudgeFactory,
     ModelFactory,
     Respondent,
@@ -189,6 +190,9 @@ class Registries:
     judges: Registry[str, JudgeRegistration] = field(default_factory=lambda: Registry("judge"))
     embedders: Registry[str, EmbedderRegistration] = field(
         default_factory=lambda: Registry("kind of embedder")
+    )
+    executors: Registry[str, Registration[ExecutorFactory]] = field(
+        default_factory=lambda: Registry("executor")
     )
     respondents: Registry[RespondentKey, RespondentRegistration] = field(
         default_factory=lambda: Registry("respondent")

@@ -12,7 +12,7 @@ import pluggy
 from harness.base.errors import HarnessError, PluginError, UnknownName, did_you_mean
 from harness.base.redaction import without_key_material
 from harness.base.resources import Bundle, top_level
-from harness.registry.hookspecs import DATA, BenchmarkFactory
+from harness.registry.hookspecs import DATA, BenchmarkFactory, ExecutorFactory
 from harness.registry.missing_packages import hint_for
 from harness.registry.registrations import (
     AnalysisRegistration,
@@ -136,6 +136,10 @@ class Plugins(Registries):
     def embedder(self, name: str) -> EmbedderRegistration:
         """The registration of a kind of embedder."""
         return self._registered(self.embedders, name)
+
+    def executor(self, name: str) -> Registration[ExecutorFactory]:
+        """The registration of an executor."""
+        return self._registered(self.executors, name)
 
     def analysis(self, name: str) -> AnalysisRegistration:
         """The registration of an analysis."""

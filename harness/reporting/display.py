@@ -21,19 +21,15 @@ PAUSE = 60.0
 
 
 def make_display(
-    *, quiet: bool = False, json: bool = False, stream: TextIO | None = None, label: str = ""
+    *, quiet: bool = False, json: bool = False, stream: TextIO | None = None
 ) -> Display:
     """The display for these settings and this stream; the stream is standard error by default.
 
-    With `json`, standard output is for the summaries, and progress is not shown. Lines begin with
-    the `label` of a run that is one of several under way.
+    With `json`, standard output is for the summaries, and progress is not shown.
     """
     stream = stream or sys.stderr
-    prefix = f"{label}: " if label else ""
     if quiet or json:
-        return QuietDisplay(stream, prefix=prefix)
-    if prefix:
-        return PlainDisplay(stream, prefix=prefix)
+        return QuietDisplay(stream)
     if stream.isatty() and os.environ.get("TERM") != "dumb" and _takes_unicode(stream):
         from harness.reporting.live import LiveDisplay
 
@@ -44,9 +40,8 @@ def make_display(
 class QuietDisplay:
     """Shows problems only."""
 
-    def __init__(self, stream: TextIO, *, prefix: str = "") -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._prefix = prefix
 
     def start(self, progress: RunProgress) -> None:
         """Shows nothing."""
@@ -54,7 +49,7 @@ class QuietDisplay:
     def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show a problem, and nothing else."""
         if problem:
-            _print_line(self._stream, self._prefix + text)
+            _print_line(self._stream, text)
 
     def stage_started(self, stage: StageProgress) -> None:
         """Shows nothing."""
@@ -69,11 +64,8 @@ class QuietDisplay:
 class PlainDisplay:
     """Lines for logs: the start of the run, the end of each stage, the progress of long ones."""
 
-    def __init__(
-        self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic, prefix: str = ""
-    ) -> None:
+    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
-        self._prefix = prefix
         self._clock = clock
         self._running: dict[StageProgress, _Followed] = {}
         self._progress: RunProgress | None = None
@@ -93,7 +85,7 @@ class PlainDisplay:
 
     def show_line(self, text: str, *, problem: bool = False) -> None:
         """Show the text as a line."""
-        _print_line(self._stream, ("! " if problem else "") + self._prefix + text)
+        _print_line(self._stream, ("! " if problem else "") + text)
 
     def stage_started(self, stage: StageProgress) -> None:
         """Follow the stage."""

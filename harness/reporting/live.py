@@ -188,12 +188,10 @@ class Picture:
 
 
 def _on_nodes(cluster: ClusterProgress) -> Iterator[str]:
-    """What a run uses of a cluster."""
-    yield _many(cluster.nodes, "node")
-    yield _many(cluster.workers, "worker")
-    if cluster.opening:
-        yield f"{cluster.engines:,} of {_many(cluster.engines + cluster.opening, 'engine')} open"
-    elif cluster.engines:
+    """What a run uses of workers in other processes."""
+    opening = f" of {cluster.workers + cluster.opening:,}" if cluster.opening else ""
+    yield f"{cluster.workers:,}{opening} workers" if opening else _many(cluster.workers, "worker")
+    if cluster.engines:
         yield _many(cluster.engines, "engine")
     if cluster.lost:
         yield f"{_many(cluster.lost, 'worker')} lost"

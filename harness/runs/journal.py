@@ -19,7 +19,7 @@ import msgspec
 from harness.base.checksums import LINE, seal
 from harness.base.errors import StorageError
 from harness.contracts.records import JournalLine
-from harness.runs.journal_file import JournalFile, Sink
+from harness.runs.journal_file import JournalFile
 from harness.runs.journal_index import OutcomeHead, scan
 from harness.runs.journal_parts import next_part, part_path
 
@@ -36,12 +36,12 @@ class JournalWriter:
     call raises that StorageError, even if the write failed between two calls.
 
     A `new` file, such as a part, must not exist: then nothing else ever appends to it. It is
-    removed if it is closed without a line. A `sink` takes the lines instead of the file here.
+    removed if it is closed without a line.
     """
 
-    def __init__(self, path: Path, *, new: bool = False, sink: Sink | None = None) -> None:
+    def __init__(self, path: Path, *, new: bool = False) -> None:
         self.path = path
-        self._sink = sink or JournalFile(path, new=new)
+        self._file = JournalFile(path, new=new)
         self._closed = False
         self._buffer = bytearray()
         self._rows = 0
@@ -65,8 +65,19 @@ class JournalWriter:
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             del self._buffer[start:]
             raise ValueError(f"record {record.id!r} cannot be written: {error}") from error
-        self._buffer += b"\n"
-        seal(self._buffer, LINE, start=start)
+        self._seal(start)
+
+    def note(self, value: msgspec.Struct) -> None:
+        """Append a line that is no record, such as an answer."""
+        self._check()
+        start = len(self._buffer)
+        self._encoder.encode_into(value, self._buffer, -1)
+        self._seal(start)
+
+    def copy(self, line: bytes) -> None:
+        """Append a line of another journal as it is, with its newline and its checksum."""
+        self._check()
+        self._buffer += line
         self._appended()
 
     def drop(self, stage_key: str, keys: Iterable[bytes]) -> None:
@@ -80,15 +91,19 @@ class JournalWriter:
             line = {"key": key.hex(), "stage": stage_key, "dropped": True}
             start = len(self._buffer)
             self._encoder.encode_into(line, self._buffer, -1)
-            self._buffer += b"\n"
-            seal(self._buffer, LINE, start=start)
-            self._appended()
+            self._seal(start)
 
     def flush(self) -> None:
         """Hand every line to the operating system, so that a killed process loses none."""
         self._stop_timer()
         self._check()
         self._write()
+        self._check()
+
+    def sync(self) -> None:
+        """Write every line durably to disk."""
+        self.flush()
+        self._file.sync()
         self._check()
 
     def close(self) -> None:
@@ -98,9 +113,9 @@ class JournalWriter:
         self._stop_timer()
         self._write()
         self._closed = True
-        self._sink.close()
-        if self._sink.broken is not None:
-            raise self._sink.broken
+        self._file.close()
+        if self._file.broken is not None:
+            raise self._file.broken
 
     def __enter__(self) -> JournalWriter:
         return self
@@ -113,6 +128,12 @@ class JournalWriter:
     ) -> None:
         self.close()
 
+    def _seal(self, start: int) -> None:
+        """End the line that begins at `start` of the buffer."""
+        self._buffer += b"\n"
+        seal(self._buffer, LINE, start=start)
+        self._appended()
+
     def _appended(self) -> None:
         self._rows += 1
         if self._rows >= _ROWS or len(self._buffer) >= _BYTES:
@@ -121,8 +142,8 @@ class JournalWriter:
             self._start_timer()
 
     def _check(self) -> None:
-        if self._sink.broken is not None:
-            raise self._sink.broken
+        if self._file.broken is not None:
+            raise self._file.broken
         if self._closed:
             raise StorageError(
                 "the journal is closed",
@@ -148,8 +169,8 @@ class JournalWriter:
 
     def _write(self) -> None:
         """Write the whole buffer; a failure is kept for the next call."""
-        if self._buffer and self._sink.broken is None:
-            self._sink.write(self._buffer)
+        if self._buffer and self._file.broken is None:
+            self._file.write(self._buffer)
             self._buffer.clear()
             self._rows = 0
 

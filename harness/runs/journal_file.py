@@ -5,29 +5,14 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
 
 from harness.base.errors import StorageError
 from harness.runs.atomic_files import storage_error, sync_folder
 from harness.runs.journal_index import cut_torn_tail
 
 
-class Sink(Protocol):
-    """Takes the lines of a journal. `broken` says why it takes none any more, if it failed."""
-
-    broken: StorageError | None
-
-    def write(self, lines: bytes | bytearray) -> None:
-        """Write whole lines; a failure is in `broken`."""
-        ...
-
-    def close(self) -> None:
-        """Write everything durably to disk; a failure is in `broken`."""
-        ...
-
-
 class JournalFile:
-    """A file to which one process appends lines: a sink of its own.
+    """A file to which one process appends lines. `broken` says why it takes none any more.
 
     Opening cuts off the line that a crash left unfinished. A `new` file must not exist, and is
     removed if it is closed without a line. `size` is where the next line begins.
@@ -69,6 +54,14 @@ class JournalFile:
             # Best effort: the next process that opens the journal cuts a half line too.
             with suppress(OSError):
                 os.ftruncate(self._descriptor, self.size)
+
+    def sync(self) -> None:
+        """Write the lines durably to disk."""
+        try:
+            if self._descriptor is not None:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            self.broken = storage_error(self.path, error)
 
     def close(self) -> None:
         """Write the lines durably to disk; a second call does nothing."""

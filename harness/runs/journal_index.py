@@ -79,6 +79,7 @@ class OutcomeHead(msgspec.Struct, frozen=True, gc=False):
         return any(one and one.type in kinds and one.cause in NO_ANSWER for one in ends)
 
 
+T = TypeVar("T")
 HeadT = TypeVar("HeadT", Head, OutcomeHead)
 
 
@@ -95,29 +96,40 @@ def scan(path: Path, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
     )
 
 
-def _scan_file(path: Path, place: int, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
-    """The lines of one file of a journal, the first of which is at `place`."""
-    decode = msgspec.json.Decoder(head).decode
+def whole_lines(path: Path, read: Callable[[bytes], T]) -> Iterator[tuple[bytes, T]]:
+    """Each whole line of one file of a journal, with what `read` makes of it.
+
+    Its torn end is skipped; a missing file has no lines. Any other damage is a DataError.
+    """
     try:
         file = path.open("rb", buffering=1 << 20)
     except FileNotFoundError:
         return
     with file:
-        end = place + _after_last_newline(file.fileno(), os.fstat(file.fileno()).st_size)
+        left = _after_last_newline(file.fileno(), os.fstat(file.fileno()).st_size)
         number = 0
-        while place < end:
+        while left > 0:
             line = file.readline()
             number += 1
+            left -= len(line)
             if wrong := damage(line, LINE):
-                if place + len(line) >= end:
+                if left <= 0:
                     return
                 raise damaged(path, number, wrong)
             try:
-                found = decode(_start(line) if head is Head else line)
+                found = read(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise damaged(path, number, str(error)) from error
-            yield place, len(line), found
-            place += len(line)
+            yield line, found
+
+
+def _scan_file(path: Path, place: int, head: type[HeadT]) -> Iterator[tuple[int, int, HeadT]]:
+    """The lines of one file of a journal, the first of which is at `place`."""
+    decode = msgspec.json.Decoder(head).decode
+    read = decode if head is not Head else lambda line: decode(_start(line))
+    for line, found in whole_lines(path, read):
+        yield place, len(line), found
+        place += len(line)
 
 
 def _start(line: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Opens the executor of a session: the local one, or the one on a Ray cluster."""
+"""Opens the executor of a session: in this process, or with workers that a plugin places."""
 
 from __future__ import annotations
 
@@ -8,49 +8,77 @@ from contextlib import AsyncExitStack, ExitStack
 
 from harness.base.errors import UsageError
 from harness.calls.batch_answers import BatchAnswers
+from harness.calls.budget import combined
 from harness.calls.client import Client
-from harness.calls.engines import EngineGate, SharedEngines
+from harness.calls.engines import EngineGate
 from harness.calls.own_answers import OwnAnswers
+from harness.calls.policy import Budget
 from harness.calls.store import Store
+from harness.contracts.executor import Executor as Machines
+from harness.contracts.executor import ExecutorSettings
 from harness.contracts.model import Model
-from harness.pipeline.executors.cluster import (
-    check_models,
-    connect,
-    disconnect,
-    nodes,
-    workers_of,
-)
+from harness.pipeline.executors.lanes import LoopTurns
 from harness.pipeline.executors.local import LocalExecutor
-from harness.pipeline.executors.node_check import share_concurrency, work_order
 from harness.pipeline.executors.planned import Executor, PlannedRun
-from harness.pipeline.executors.run_keys import keys_of
-from harness.pipeline.executors.shared_workers import SharedWorkers
+from harness.pipeline.executors.sharded import ShardedExecutor
+from harness.pipeline.executors.shards import Collector, collect_left_behind
+from harness.pipeline.executors.work_order import keys_of, share_concurrency, work_order
 from harness.pipeline.memos import Memory
-from harness.pipeline.plan import Plan, StageRun, State
+from harness.pipeline.plan import Plan, StageRun
 from harness.pipeline.progress import ClusterProgress
+from harness.pipeline.resume import LockedFolder
 from harness.pipeline.session import Session
-from harness.pipeline.settings import RunSettings
-from harness.pipeline.stage_context import StageContext
+from harness.pipeline.settings import LOCAL, RunSettings
+from harness.registry import Plugins
 from harness.runs.atomic_files import RUNS
 
 
-def join_cluster(
-    settings: RunSettings,
-    models: Sequence[Model],
-    stack: ExitStack,
-    engines: SharedEngines | None = None,
-) -> None:
-    """Join the cluster until the stack closes, if the settings name one; HarnessError if the run
-    does not fit on it.
+def machines_of(settings: RunSettings, plugins: Plugins) -> Machines | None:
+    """The executor that the settings name; None for this process."""
+    if settings.executor == LOCAL:
+        return None
+    return plugins.executor(settings.executor).factory(
+        ExecutorSettings(
+            address=settings.ray_address, workers=settings.workers, engines=settings.engines
+        )
+    )
 
-    Runs that share `engines` there wait for room when they have begun.
+
+def join(machines: Machines, settings: RunSettings, models: Sequence[Model]) -> int:
+    """The number of workers that a run with these models has on the machines.
+
+    UsageError for a number of workers or engines that no model of the run has a use for.
     """
-    if settings.executor == "ray":
-        check_models(models, settings)
-        connect(settings.ray_address)
-        stack.callback(disconnect)
-        if not isinstance(engines, SharedWorkers):
-            workers_of(models, settings, nodes())
+    on_engines = [one.identity.label for one in models if one.occupies is not None]
+    by_rest = [one.identity.label for one in models if one.occupies is None]
+    if settings.engines is not None and not on_engines:
+        raise UsageError(
+            "--engines needs a model for which the harness starts an engine",
+            found=", ".join(by_rest),
+            expected="a model such as vllm, or --workers N: the processes that ask servers",
+        )
+    if settings.workers is not None and not by_rest:
+        raise UsageError(
+            "--workers needs a model that has a server of its own",
+            found=", ".join(on_engines),
+            expected="--engines N: each engine has one worker, on the machine of the engine",
+        )
+    return machines.join(models)
+
+
+async def take_left_behind(taken: LockedFolder, settings: RunSettings) -> None:
+    """Take over what workers of a session that was killed left in the run folder."""
+
+    def collector(stack: ExitStack) -> Collector:
+        store = None
+        if settings.store_file is not None:
+            store = Store.open(settings.store_file)
+            stack.callback(store.close)
+        own = Store.open(taken.folder.own_answers, option=RUNS)
+        stack.callback(own.close)
+        return Collector(own=own, store=store, memory=Memory(store, own))
+
+    await collect_left_behind(taken.folder.path, collector, LoopTurns())
 
 
 async def open_executor(
@@ -62,30 +90,27 @@ async def open_executor(
     on_stage_end: Callable[[StageRun], None],
 ) -> Executor:
     """The executor that the session's settings name; `stack` closes what it needs."""
-    chosen = _on_cluster if run.settings.executor == "ray" else _in_this_process
+    settings = run.settings
     planned = PlannedRun(
         plan=plan,
-        limits=run.settings.max_failures,
-        retry_failures=run.settings.retry_failures,
+        limits=settings.max_failures,
+        retry_failures=settings.retry_failures,
         ask_unanswered=not run.taken.done,
         on_stage_start=lambda stage: run.display.stage_started(stage.progress),
         on_stage_end=on_stage_end,
     )
-    return await chosen(run, planned, engines, stack)
-
-
-async def _in_this_process(
-    run: Session, planned: PlannedRun, engines: EngineGate, stack: AsyncExitStack
-) -> Executor:
-    """The executor that asks from this process."""
-    settings, announce = run.settings, run.display.show_line
-    warn = functools.partial(announce, problem=True)
-    store = answers = None
+    warn = functools.partial(run.display.show_line, problem=True)
+    store = None
     if settings.store_file is not None:
         store = Store.open(settings.store_file, warn=warn)
         stack.callback(store.close)
     own = Store.open(run.taken.folder.own_answers, warn=warn, option=RUNS)
     stack.callback(own.close)
+    if run.machines is not None:
+        if run.start.look is not None:
+            await run.start.look()
+        return _elsewhere(run, planned, run.machines, own, store)
+    answers = None
     if run.taken.folder.answers.exists():
         answers = Store.open(run.taken.folder.answers, warn=warn, option=RUNS)
         stack.callback(answers.close)
@@ -95,7 +120,7 @@ async def _in_this_process(
         patience=settings.patience,
         engines=engines,
         fresh=run.taken.run_id if settings.fresh else None,
-        announce=announce,
+        announce=run.display.show_line,
         mailbox=BatchAnswers(answers, puts_off=run.outbox is not None),
         own=OwnAnswers(own, session=len(run.taken.manifest.sessions)),
     )
@@ -108,62 +133,41 @@ async def _in_this_process(
     )
 
 
-async def _on_cluster(
-    run: Session, planned: PlannedRun, engines: EngineGate, stack: AsyncExitStack
+def _elsewhere(
+    run: Session, planned: PlannedRun, machines: Machines, own: Store, store: Store | None
 ) -> Executor:
-    """The executor that asks from workers on a Ray cluster."""
-    from harness.pipeline.executors.ray import RayExecutor
-    from harness.pipeline.executors.ray_workers import Workers
-
-    settings, announce = run.settings, run.display.show_line
+    """The executor that hands shards to workers in other processes."""
+    settings, earlier = run.settings, run.start.client
     if run.taken.folder.answers.exists():
         raise UsageError(
-            "the run has answers that came in batches, which workers on a cluster cannot read",
+            "the run has answers that came in batches, which workers elsewhere cannot read",
             where=str(run.taken.folder.answers),
             expected="--executor local, which finishes the same run",
         )
-    if run.start.look is not None:
-        await run.start.look()
-    contexts: dict[str, list[StageContext]] = {}
-    for stage in planned.plan.runs:
-        contexts.setdefault(stage.task, []).append(stage.context)
-    stack.callback(run.joined.close)
-    models = run.start.asked
-    later = [stage for stage in planned.plan.runs if stage.state is State.PUT_OFF]
-    shared = run.engines if isinstance(run.engines, SharedWorkers) else None
-    if shared is None:
-        count, gpus = workers_of(models, settings, nodes())
-    else:
-        now = [stage.context.models for stage in planned.plan.runs if stage not in later]
-        asked = [model for model in models if any(model in those for those in now)]
-        count, gpus = await shared.room(asked, settings, announce)
+    session = len(run.taken.manifest.sessions)
     order = work_order(
         settings,
-        contexts,
+        [stage.context for stage in planned.plan.runs],
         run.plugins,
         run_id=run.taken.run_id,
         folder=run.taken.folder.path,
-        session=len(run.taken.manifest.sessions),
-        workers=count,
-        put_off={(stage.task, stage.context.stage.name) for stage in later},
+        session=session,
+        workers=run.workers,
     )
-    share_concurrency(models, order)
-    earlier = run.start.client
-    workers = Workers(
-        order=order,
-        keys=keys_of(models),
-        gpus=gpus,
-        used=earlier.meter.used(),
-        announce=announce,
-        shared=shared,
-    )
-    stack.callback(workers.close)
+    meter = earlier.meter
+    used = Budget(calls=meter.calls, tokens=meter.tokens, cost=meter.spent)
     run.progress.cluster = ClusterProgress()
-    return RayExecutor(
+    keys = keys_of(run.start.asked)
+    share_concurrency(run.start.asked, run.workers, seat=0)
+    return ShardedExecutor(
         planned,
-        workers=workers,
-        count=count,
+        machines=machines,
+        arguments=[(order, keys, seat) for seat in range(run.workers)],
+        own=own,
+        store=store,
+        left=combined(lambda bound, spent: bound - spent, settings.budget, used),
         usage=earlier.usage,
+        earlier=session > 1,
         seen=run.progress.cluster,
-        announce=announce,
+        announce=run.display.show_line,
     )

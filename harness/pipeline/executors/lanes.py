@@ -23,12 +23,11 @@ from harness.base.errors import (
 )
 from harness.calls.batch_answers import DeferredToBatch
 from harness.calls.client import Client
-from harness.calls.leases import WorkerGivenUp
 from harness.calls.usage import player_name
 from harness.contracts.desk import Memo
 from harness.contracts.model import Model
 from harness.contracts.outcomes import FAILURES, Broken, Failure
-from harness.contracts.records import CallRecord, Done, JournalLine
+from harness.contracts.records import CallRecord, Done, JournalLine, Judged
 from harness.contracts.stage import Item
 from harness.pipeline.desk import ItemDesk
 from harness.pipeline.item_queue import Job, Queue
@@ -44,11 +43,8 @@ READY = 32
 ROUND_SIZE = 100_000
 """Items in flight in a stage that runs in rounds: all of them, bounded by memory."""
 
-RUN_ENDING = (
-    ModelError, BudgetSpent, StorageError, Interrupted, PluginError, UsageError, WorkerGivenUp,
-)  # fmt: skip
-"""Errors of a worker that end it, and the run as well unless it was given up; any other error costs
-one item."""
+RUN_ENDING = (ModelError, BudgetSpent, StorageError, Interrupted, PluginError, UsageError)
+"""Errors of a worker that end it, and the run as well; any other error costs one item."""
 
 GENTLE = (BudgetSpent, Interrupted)
 """Errors after which calls in flight may finish: these are paid for, and valid."""
@@ -126,14 +122,18 @@ class Lanes:
         self._dropped = asyncio.Event()
         self._yield_to_loop = LoopTurns()
 
-    def add(self, queue: Queue, *, rounds: bool) -> None:
-        """Add a queue to the lane of its model; `start` starts workers for it."""
+    def add(self, queue: Queue, *, rounds: bool, alone: bool = False) -> None:
+        """Add a queue to the lane of its model; `start` starts workers for it.
+
+        The items of one that is `alone` are worked one after the other.
+        """
         run = queue.run
         models = run.context.models
-        lane_key = run if rounds else models[0] if models else None
+        lane_key = run if rounds or alone else models[0] if models else None
         lane = self._lanes.get(lane_key)
         if lane is None:
-            lane = self._lanes[lane_key] = _Lane(width=lane_width(run, rounds=rounds))
+            width = 1 if alone else lane_width(run, rounds=rounds)
+            lane = self._lanes[lane_key] = _Lane(width=width)
         if queue not in lane.queues:
             lane.queues.append(queue)
 
@@ -219,7 +219,7 @@ class Lanes:
             client=self._client,
             memo=self._memo,
             refresh=job.again,
-            asker=f"{context.label} {job.key} {job.replaces}",
+            asker=job.asker,
         )
         result: Any
         try:
@@ -237,31 +237,41 @@ class Lanes:
             result = Broken("CancelledError", traceback.format_exc(limit=-4))
         except Exception as error:
             result = Broken(type(error).__name__, traceback.format_exc(limit=-4))
-        self._record(job, result, desk)
+        calls, judged = tuple(desk.calls), tuple(desk.judged)
+        failure = record_outcome(job.queue, job, result, calls=calls, judged=judged)
+        if failure is not None:
+            self._overseer.failed(job.queue, failure)
 
-    def _record(self, job: Job, result: Any, desk: ItemDesk) -> None:
-        queue, run = job.queue, job.queue.run
-        recorded = run.context.stage.recorded
-        calls = tuple(desk.calls)
-        outcome = result if isinstance(result, FAILURES) else _done(queue, result)
-        record: JournalLine[Item, Any] = JournalLine(
-            key=job.key,
-            stage=run.context.key,
-            user=job.item.user,
-            id=job.item.id,
-            item=recorded(job.item) if recorded else job.item,
-            outcome=outcome,
-            calls=calls,
-            judged=tuple(desk.judged) or msgspec.UNSET,
-        )
-        try:
-            queue.writer.append(record)
-        except ValueError as error:
-            outcome = Broken("unwritable_value", str(error))
-            _record_without(queue, msgspec.structs.replace(record, outcome=outcome))
-        _count(run, outcome, calls)
-        if not isinstance(outcome, Done):
-            self._overseer.failed(queue, outcome)
+
+def record_outcome(
+    queue: Queue,
+    job: Job,
+    result: Any,
+    *,
+    calls: tuple[CallRecord, ...] = (),
+    judged: tuple[Judged, ...] = (),
+) -> Failure | None:
+    """Write an item's record and count it; the failure that was recorded, if it has no value."""
+    run = queue.run
+    recorded = run.context.stage.recorded
+    outcome = result if isinstance(result, FAILURES) else _done(queue, result)
+    record: JournalLine[Item, Any] = JournalLine(
+        key=job.key,
+        stage=run.context.key,
+        user=job.item.user,
+        id=job.item.id,
+        item=recorded(job.item) if recorded else job.item,
+        outcome=outcome,
+        calls=calls,
+        judged=judged or msgspec.UNSET,
+    )
+    try:
+        queue.writer.append(record)
+    except ValueError as error:
+        outcome = Broken("unwritable_value", str(error))
+        _record_without(queue, msgspec.structs.replace(record, outcome=outcome))
+    _count(run, outcome, calls)
+    return None if isinstance(outcome, Done) else outcome
 
 
 def ends_gently(error: HarnessError) -> bool:

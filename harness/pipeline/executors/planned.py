@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from harness.base import clock
 from harness.base.errors import HarnessError, StorageError
 from harness.contracts.outcomes import Failure, tag_of
@@ -17,7 +15,7 @@ from harness.pipeline.executors.lanes import LoopTurns, ends_gently
 from harness.pipeline.failure_limits import FailureWatch, limits_of
 from harness.pipeline.item_queue import ItemQueue, Job, Queue, make_items
 from harness.pipeline.plan import Plan, StageRun, State
-from harness.runs.journal import JournalWriter, open_journal, recorded
+from harness.runs.journal import open_journal, recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,10 +89,6 @@ class Executor(ABC):
         """Whether the run was stopped, so that no further item is to be taken."""
         return self._stopped_by is not None or self._crash is not None
 
-    def _writer(self, run: StageRun) -> JournalWriter:
-        """The writer of what this process adds to a stage's journal."""
-        return open_journal(run.journal)
-
     @property
     @abstractmethod
     def _busy(self) -> bool:
@@ -160,7 +154,7 @@ class Executor(ABC):
             run=run,
             item_file=item_file,
             recorded=recorded(run.journal, run.context.key),
-            writer=self._writer(run),
+            writer=open_journal(run.journal),
             watch=FailureWatch(
                 limits=limits_of(run.context.task, self._planned.limits),
                 total=run.progress.total,
@@ -170,7 +164,6 @@ class Executor(ABC):
             retry_failures=self._planned.retry_failures,
             ask_unanswered=self._planned.ask_unanswered,
             yield_to_loop=self._yield_to_loop,
-            decode_value=msgspec.json.Decoder(run.context.stage.value).decode,
         )
         self._queues.append(queue)
         self._serve(queue, rounds=self._plan.in_rounds(run))

@@ -1,124 +1,256 @@
-"""What passes between the driver of a run and its workers on a cluster: shards, and what came of
-them."""
+"""The shards of a stage: files of items, and what the attempts at them write.
+
+Each attempt at a shard writes files of its own, to which nothing else appends, so a worker that is
+cut off and lives on does no harm. They lie in a folder beside the stage's journal until the command
+has collected them: `1-name.shards/7.items`, `7.1.jsonl` with records and `7.1.log` with answers of
+the first attempt at the seventh shard, and so on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import re
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
 
 import msgspec
 
-from harness.base.errors import HarnessError
-from harness.contracts.model import Reply
-from harness.pipeline.item_queue import JobText
+from harness.calls.own_answers import OwnAnswer, encoded
+from harness.calls.policy import Budget
+from harness.calls.store import Store
+from harness.pipeline.item_queue import JobText, YieldToLoop
+from harness.pipeline.memos import Entry, Memory
+from harness.runs.journal import JournalWriter, LackingRecord, open_journal
+from harness.runs.journal_index import OutcomeHead, whole_lines
 
-LARGEST = 256
-"""The most items of a shard: few enough that failures are soon compared with their limits."""
+LARGEST = 10_000
+"""The most items of a shard, so that its records are soon in the journal."""
 
-PER_WORKER = 4
-"""Shards that a stage has for each worker at least, if it has the items, so that none idles."""
+PER_WORKER = 8
+"""Shards of a stage for each worker, so that slow ones do not hold up fast ones."""
 
-PIECE = 1 << 16
-"""Bytes that Ray sends within a call: above 100 KB, it puts them into its store of objects, which
-costs driver, node and worker more than all the rest of the call."""
+_PART = re.compile(r"(\d+)\.(\d+)\.jsonl")
 
 
-class Shard(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Items of one stage for one worker, which records them in part `part` of the journal.
+class Shard(msgspec.Struct, frozen=True, kw_only=True):
+    """Some items of a stage, in file `number`; attempts count from `first`.
 
-    `begun`: an earlier session, or a worker that died, may have begun some, so that answers are
-    there. `replies` are the answers, by key, in earlier records of items that are worked again.
+    A shard in `rounds` has all its items in flight at once. One `by_item` works them one after the
+    other, since some item of it may end its worker. `share` is what it may use of the budget.
     """
 
     task: str
     stage: str
-    part: int
-    rounds: bool
-    begun: bool
-    items: tuple[JobText, ...]
-    replies: dict[str, Reply] = {}
+    number: int
+    items: int
+    first: int = 1
+    rounds: bool = False
+    by_item: bool = False
+    share: Budget = Budget()
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Shard).decode
+class LogLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of an attempt's log: an answer, what an item wrote into a memo, or the key of an item
+    that is begun alone."""
+
+    answer: OwnAnswer | None = None
+    memo: tuple[str, str, dict[str, str]] | None = None
+    begun: str | None = None
 
 
-def packed(shard: Shard) -> list[bytes]:
-    """A shard as bytes, which Ray passes on as they are: its own way takes ten times as long."""
-    return in_pieces(_encode(shard))
+class Copies(msgspec.Struct, frozen=True, kw_only=True):
+    """What attempts at a shard start from, beside its items: the stage's memos."""
+
+    memos: dict[str, dict[str, Entry]] = {}
 
 
-def in_pieces(whole: bytes) -> list[bytes]:
-    """The bytes as arguments of a call."""
-    return [whole[start : start + PIECE] for start in range(0, len(whole), PIECE)]
+_read_item = msgspec.json.Decoder(JobText).decode
+_read_log = msgspec.json.Decoder(LogLine).decode
+_read_head = msgspec.json.Decoder(OutcomeHead).decode
 
 
-def unpacked(pieces: Iterable[bytes]) -> Shard:
-    """The shard whose bytes these are."""
-    return _decode(b"".join(pieces))
+class ShardFiles:
+    """The files of the shards of a stage, by its journal."""
+
+    def __init__(self, journal: Path) -> None:
+        self.journal = journal
+        self.folder = journal.with_suffix(".shards")
+
+    @property
+    def earlier(self) -> Path:
+        """The log of the answers that earlier sessions got for items that are left."""
+        return self.folder / "earlier.log"
+
+    def items_of(self, number: int) -> Path:
+        """The file of a shard's items."""
+        return self.folder / f"{number}.items"
+
+    def copies_of(self, number: int) -> Path:
+        """The file of what attempts at a shard start from."""
+        return self.folder / f"{number}.copies"
+
+    def part(self, number: int, attempt: int) -> Path:
+        """The file of an attempt's records."""
+        return self.folder / f"{number}.{attempt}.jsonl"
+
+    def log(self, number: int, attempt: int) -> Path:
+        """The log of an attempt."""
+        return self.folder / f"{number}.{attempt}.log"
+
+    def attempts(self, number: int, first: int = 1) -> int:
+        """The number of attempts at a shard so far, of which `first - 1` are known."""
+        while self.part(number, first).exists():
+            first += 1
+        return first - 1
+
+    def write(self, number: int, texts: Iterable[JobText], copies: Copies) -> None:
+        """Write what attempts at a shard read."""
+        self.copies_of(number).parent.mkdir(exist_ok=True)
+        self.copies_of(number).write_bytes(msgspec.json.encode(copies))
+        with JournalWriter(self.items_of(number), new=True) as writer:
+            for text in texts:
+                writer.note(text)
+
+    def items(self, number: int) -> Iterator[JobText]:
+        """The items of a shard."""
+        return (text for _, text in whole_lines(self.items_of(number), _read_item))
+
+    def copies(self, number: int) -> Copies:
+        """What attempts at a shard start from."""
+        return msgspec.json.decode(self.copies_of(number).read_bytes(), type=Copies)
+
+    def forget(self, number: int, attempts: int) -> None:
+        """Remove the files of a shard."""
+        files = [self.items_of(number), self.copies_of(number)]
+        for attempt in range(1, attempts + 1):
+            files += [self.part(number, attempt), self.log(number, attempt)]
+        for file in files:
+            file.unlink(missing_ok=True)
+
+    def forget_all(self) -> None:
+        """Remove the folder: an attempt that lives on elsewhere finds no items any more."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-COUNTED = (
-    "done", "calls", "calls_from_store", "prompt_tokens", "completion_tokens", "unreported",
-)  # fmt: skip
-"""The counters of a stage's progress that workers count."""
-
-
-class Counts(msgspec.Struct, kw_only=True, array_like=True):
-    """What a worker counted in a stage since it counted last: the fields of `StageProgress`, and
-    each failure as kind, cause and detail."""
-
-    done: int = 0
-    calls: int = 0
-    calls_from_store: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    unreported: int = 0
-    failures: list[tuple[str, str, str]] = []
-
-
-class ShardDone(NamedTuple):
-    """What a worker counted by the time that it has room for another shard.
-
-    With an `error`, which ends the run, items may have no record.
-    """
-
-    counts: Counts
-    error: HarnessError | None = None
-
-
-class News(NamedTuple):
-    """What a worker reports from time to time: what its calls used, its limiters' history, its
-    lines for the user, each with whether it is a problem, and the number of its open engines."""
-
-    usage: dict[str, Any]
-    limits: dict[str, Any]
-    lines: tuple[tuple[str, bool], ...]
-    engines: int
+def log_lines(path: Path) -> Iterator[LogLine]:
+    """The lines of a log."""
+    return (line for _, line in whole_lines(path, _read_log))
 
 
 def shard_size(items: int, workers: int, *, width: int, rounds: bool) -> int:
-    """The items of a shard, of so many items in all and workers that work `width` at once.
+    """The items of a shard, of so many in all and workers that work `width` at once.
 
-    A worker says that a shard is done after about two answers' time: often enough for the user, and
-    so rarely that what Ray takes for a call is little for each item. A stage in rounds opens
+    A worker has two shards in hand, so that one fills its lanes as the other one drains: together
+    they have as many items as are worked at once, if there are so many. A stage in rounds opens
     engines by turns, so each worker gets its items at once.
 
-    >>> [shard_size(items, 2, width=40, rounds=False) for items in (20, 100_000)]
-    [3, 80]
+    >>> [shard_size(items, 2, width=40, rounds=False) for items in (20, 100, 100_000)]
+    [5, 20, 6250]
     """
     if rounds:
         return -(-items // workers)
-    return min(LARGEST, 2 * width, -(-items // (workers * PER_WORKER)) or 1)
+    filling = min(-(-width // 2), -(-items // (2 * workers)))
+    return min(LARGEST, max(1, filling, -(-items // (PER_WORKER * workers))))
 
 
-def fair_share(outstanding: int, workers: int) -> int:
-    """The items that a worker may have in hand of a stage with so many that are not done.
+class Collector:
+    """Takes over what attempts wrote: records into the journal, answers and memos into stores.
 
-    Without it, the first worker that is ready would take all items of a small stage. It is never
-    none: a worker that has nothing in hand finds out that a stage has no items left.
-
-    >>> fair_share(12, 2), fair_share(3, 2), fair_share(0, 2)
-    (6, 2, 1)
+    Answers of items without a whole record stay among the run's `own`, for a later session; those
+    that ended by themselves go to the `store` of other runs.
     """
-    return max(1, -(-outstanding // workers))
+
+    def __init__(self, *, own: Store, store: Store | None, memory: Memory) -> None:
+        self._own = own
+        self._store = store
+        self._memory = memory
+
+    async def collect(
+        self,
+        files: ShardFiles,
+        number: int,
+        attempts: int,
+        writer: JournalWriter,
+        yield_to_loop: YieldToLoop,
+    ) -> set[str]:
+        """Take over a shard, and remove its files; the keys of its items that have a record.
+
+        The first record of a key counts.
+        """
+        whole: dict[str, bool] = {}
+        for attempt in range(1, attempts + 1):
+            for line, head in whole_lines(files.part(number, attempt), _read_head):
+                if head.key not in whole:
+                    done = head.outcome is not None and head.outcome.type == "done"
+                    whole[head.key] = done and not head.unanswered
+                    writer.copy(line)
+                await yield_to_loop()
+        for attempt in range(1, attempts + 1):
+            for one in log_lines(files.log(number, attempt)):
+                self._take(one, whole)
+                await yield_to_loop()
+        writer.sync()
+        self._own.flush()
+        files.forget(number, attempts)
+        return set(whole)
+
+    def _take(self, line: LogLine, whole: Mapping[str, bool]) -> None:
+        if line.memo is not None:
+            name, asker, values = line.memo
+            self._memory.keep(name, asker, values)
+        if line.answer is None:
+            return
+        answer = line.answer.answer
+        key, reply = bytes.fromhex(answer.key), answer.reply
+        if not whole.get(item_of(line.answer.asker)):
+            self._own.put(key, encoded(line.answer))
+        lasts = reply is not None and reply.finish == "stop"
+        if self._store is not None and lasts and self._store.get(key) is None:
+            self._store.put(key, msgspec.json.encode(reply))
+
+
+def item_of(asker: str) -> str:
+    """The key of the item that asked; see `Job.asker`."""
+    return asker.rsplit(" ", 2)[-2]
+
+
+async def collect_left_behind(
+    run_folder: Path, open_collector: Callable[[ExitStack], Collector], yield_to_loop: YieldToLoop
+) -> None:
+    """Take over what a session that was killed left in a run folder."""
+    with ExitStack() as stack:
+        collector = None
+        for folder in _left_behind(run_folder):
+            collector = collector or open_collector(stack)
+            files = ShardFiles(folder.with_suffix(".jsonl"))
+            found: dict[int, int] = {}
+            for path in folder.iterdir():
+                if part := _PART.fullmatch(path.name):
+                    number, attempt = map(int, part.groups())
+                    found[number] = max(attempt, found.get(number, 0))
+            with open_journal(files.journal) as writer:
+                for number, attempts in sorted(found.items()):
+                    await collector.collect(files, number, attempts, writer, yield_to_loop)
+            files.forget_all()
+
+
+def _left_behind(run_folder: Path) -> list[Path]:
+    return sorted(run_folder.glob("*/*.shards"))
+
+
+def write_earlier(
+    files: ShardFiles, label: str, own: Store, recorded: Mapping[bytes, LackingRecord | None]
+) -> None:
+    """Write the log of what earlier sessions were answered for items that lack a whole record."""
+    decode = msgspec.json.Decoder(OwnAnswer).decode
+    files.folder.mkdir(exist_ok=True)
+    with JournalWriter(files.earlier, new=True) as writer:
+        for value in own.values():
+            try:
+                answer = decode(value)
+            except msgspec.DecodeError:
+                continue  # of another version
+            stage, key, _ = answer.asker.rsplit(" ", 2)
+            if stage == label and recorded.get(bytes.fromhex(key), True) is not None:
+                writer.note(LogLine(answer=answer))

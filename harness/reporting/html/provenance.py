@@ -108,7 +108,7 @@ def _cluster(settings: Mapping[str, Any]) -> dict[str, str]:
     """What ran the last session, where it was not one process."""
     if settings.get("executor", "local") == "local":
         return {}
-    names = ("ray_address", "workers", "engines", "run_storage")
+    names = ("ray_address", "workers", "engines")
     given = [f"--{name} {settings[name]}" for name in names if settings.get(name) is not None]
     return {"executor": " ".join([str(settings["executor"]), *given])}
 

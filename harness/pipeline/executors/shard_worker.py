@@ -1,0 +1,507 @@
+"""Works shards in a process of its own, as the local executor works whole stages."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import socket
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harness.base.errors import BudgetSpent, HarnessError, ModelError, StorageError
+from harness.calls.batch_answers import DeferredToBatch
+from harness.calls.budget import Meter
+from harness.calls.client import Client
+from harness.calls.engines import EngineGate
+from harness.calls.network_fs import network_type
+from harness.calls.own_answers import Answer, OwnAnswer
+from harness.calls.policy import Budget
+from harness.calls.store import Store
+from harness.contracts.outcomes import Broken, Failure, tag_of
+from harness.pipeline.executors.lanes import Lanes, ends_gently, record_outcome
+from harness.pipeline.executors.shards import LogLine, Shard, ShardFiles, log_lines
+from harness.pipeline.executors.work_order import (
+    RunKeys,
+    WorkOrder,
+    errors_of,
+    read_order,
+    share_concurrency,
+)
+from harness.pipeline.garbage import collect_rarely
+from harness.pipeline.item_queue import Job, JobText, Queue
+from harness.pipeline.memos import CopiedMemory, Entry
+from harness.pipeline.plan import StageRun, State
+from harness.pipeline.preflight import models_of, players_of_stages, preflight
+from harness.pipeline.progress import StageProgress
+from harness.runs.journal import JournalWriter, LackingRecord, recorded
+from harness.runs.run_folder import ENGINES, RunFolder
+
+KILLER = "worker_died"
+"""The cause of an item during which, alone, a worker died."""
+
+COUNTED = (
+    "done", "calls", "calls_from_store", "prompt_tokens", "completion_tokens", "unreported",
+)  # fmt: skip
+"""The counters of a stage's progress that workers count."""
+
+
+class Counts(msgspec.Struct, kw_only=True):
+    """What attempt number `attempt` at a shard counted so far, with the records of those before.
+
+    Failures are counted by tag and cause, each with one detail.
+    """
+
+    attempt: int = 0
+    done: int = 0
+    calls: int = 0
+    calls_from_store: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    unreported: int = 0
+    failures: dict[tuple[str, str], int] = {}
+    details: dict[str, str] = {}
+
+
+class News(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker reports from time to time: its counts by shard, what its calls used, its
+    limiters' history, its lines for the user, each with whether it is a problem, and the number of
+    its open engines. `life` is another one in each process."""
+
+    life: str
+    counts: dict[tuple[str, str, int], Counts]
+    usage: dict[str, Any]
+    limits: dict[str, Any]
+    lines: tuple[tuple[str, bool], ...]
+    engines: int
+
+
+class ShardDone(msgspec.Struct, frozen=True, kw_only=True):
+    """A shard came to an end; all that was recorded is on disk.
+
+    If the `error` ended it, which ends the run, or a `spent` share, items may have no record.
+    `returned` is what is left of shares, `short` what the next call would have needed.
+    """
+
+    attempts: int = 0
+    counts: Counts | None = None
+    error: HarnessError | None = None
+    spent: bool = False
+    short: Budget = Budget()
+    returned: Budget = Budget()
+
+
+@dataclass(eq=False, kw_only=True)
+class ShardQueue(Queue):
+    """The items of a shard that no attempt has recorded.
+
+    `begun` are those that an attempt before began alone. `ended` is set once no item is left or at
+    work, and `closed` once the files are.
+    """
+
+    shard: Shard
+    attempt: int
+    log: JournalWriter
+    logs: dict[str, JournalWriter]
+    texts: Iterator[JobText]
+    before: dict[bytes, LackingRecord | None]
+    begun: set[str]
+    failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    details: dict[str, str] = field(default_factory=dict)
+    askers: list[str] = field(default_factory=list)
+    learnt: list[str] = field(default_factory=list)
+    drained: bool = False
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.left = self.shard.items - len(self.before)
+        self.run.progress.done = len(self.before)
+        for one in self.before.values():
+            if one is not None and one.failed:
+                self.failures[one.type, one.cause] += 1
+
+    async def next_text(self) -> JobText | None:
+        """The next item to work on; None when no item is left."""
+        for text in self.texts:
+            if bytes.fromhex(text.key) not in self.before:
+                self.left -= 1
+                return text
+        self.left, self.drained = 0, True
+        return None
+
+    async def next(self) -> Job | None:
+        """The next item to work on, whose answers go to the log of this attempt."""
+        while (job := await super().next()) is not None:
+            if not self.shard.by_item or self._survives(job):
+                self.logs[job.asker] = self.log
+                self.askers.append(job.asker)
+                break
+        return job
+
+    def _survives(self, job: Job) -> bool:
+        """Note that an item is begun alone; False if it was begun before: its worker died of it,
+        and it is recorded so.
+
+        ModelError for the second such item of a shard.
+        """
+        self.writer.flush()
+        if job.key not in self.begun:
+            self.log.note(LogLine(begun=job.key))
+            self.log.flush()
+            return True
+        if any(one is not None and one.cause == KILLER for one in self.before.values()):
+            raise ModelError(
+                "two items each end the worker that works them",
+                where=self.run.context.label,
+                found=f"the second is {job.item.id!r}",
+                expected="a worker that survives its items",
+                hint="look at the memory of the machines, and at the executor's log of the worker; "
+                "the same command continues the run",
+            )
+        died = Broken(
+            KILLER,
+            "its worker died three times as it worked this item or others, and "
+            "once more as it worked this one alone",
+        )
+        record_outcome(self, job, died)
+        self.failures["broken", KILLER] += 1
+        self.details[KILLER] = died.detail
+        return False
+
+    def worked(self) -> None:
+        """An item is recorded, or there is none left."""
+        if self.drained and not self.run.progress.in_flight:
+            self.ended.set()
+
+    def counts(self) -> Counts:
+        """What was counted so far."""
+        progress = self.run.progress
+        return Counts(
+            attempt=self.attempt,
+            failures=dict(self.failures),
+            details=dict(self.details),
+            **{name: getattr(progress, name) for name in COUNTED},
+        )
+
+
+class ShardAnswers:
+    """The answers that earlier attempts and sessions got, by key; new ones go to the log of the
+    attempt whose item asked."""
+
+    def __init__(self, session: int, logs: dict[str, JournalWriter]) -> None:
+        self.known: dict[str, OwnAnswer] = {}
+        self._session = session
+        self._logs = logs
+
+    def earlier(self, key: str) -> OwnAnswer | None:
+        """The answer that is given again; None if there is none."""
+        return self.known.get(key)
+
+    def keep(self, asker: str, answer: Answer) -> None:
+        """Keep an answer; one that comes after the end of its item's shard is too late for that."""
+        if (log := self._logs.get(asker)) is not None:
+            own = OwnAnswer(session=self._session, asker=asker, answer=answer)
+            log.note(LogLine(answer=own))
+
+
+class ShardWorker:
+    """Works shards of one run, with a client, limiters and engines of its own.
+
+    An executor makes it in another process, and makes it again where that process died; see
+    `harness.contracts.executor`. Its methods return errors, as an executor may lose what is raised.
+    """
+
+    def __init__(self, order: bytes, keys: RunKeys, seat: int) -> None:
+        self._order = order
+        self._keys = keys
+        self._seat = seat
+        self._node = f"{socket.gethostname()} ({os.getpid()})"
+        self._preparing = asyncio.Lock()
+        self._prepared = self._begun = False
+        self._error: HarnessError | None = None
+        self._queues: list[ShardQueue] = []
+        self._lines: list[tuple[str, bool]] = []
+        self._logs: dict[str, JournalWriter] = {}
+        self._stopped: HarnessError | None = None
+        self._spent = False
+        self._ending: asyncio.Task[None] | None = None
+
+    async def ready(self) -> tuple[str, HarnessError | None]:
+        """The name of the process, and what keeps it from working on the run; pays for nothing."""
+        async with self._preparing:
+            if not self._prepared:
+                self._prepared = True
+                self._keys.take()
+                collect_rarely()
+                try:
+                    await self._prepare()
+                except HarnessError as error:
+                    self._error = errors_of(self._node, error)
+        return self._node, self._error
+
+    async def work(self, shard: Shard) -> ShardDone:
+        """Work the items of a shard that no attempt has recorded."""
+        _, error = await self.ready()
+        if error is not None:
+            return ShardDone(error=error)
+        if self._spent and self._ending is not None:
+            await asyncio.shield(self._ending)
+        if self._stopped is not None:
+            return ShardDone(error=self._stopped)
+        context = self._contexts[shard.task, shard.stage]
+        files = ShardFiles(self._folder.journal(shard.task, context.number, shard.stage))
+        attempts = files.attempts(shard.number, shard.first)
+        if attempts >= shard.first and shard.share != Budget():
+            # A worker died with the share, and nobody knows what it used of it.
+            return ShardDone(attempts=attempts, spent=True)
+        try:
+            queue = self._begin(shard, files, attempts + 1)
+        except HarnessError as failed:
+            return ShardDone(attempts=attempts, error=errors_of(self._node, failed))
+        self._queues.append(queue)
+        self._meter.grant(shard.share)
+        self._lanes.add(queue, rounds=shard.rounds, alone=shard.by_item)
+        self._lanes.start()
+        await queue.ended.wait()
+        return self._end(queue)
+
+    async def news(self) -> News:
+        """What the worker counted so far, and its lines for the user since the last news."""
+        lines, self._lines = tuple(self._lines), []
+        if not self._begun:
+            return News(life=self._node, counts={}, usage={}, limits={}, lines=lines, engines=0)
+        return News(
+            life=self._node,
+            counts={
+                (one.shard.task, one.shard.stage, one.shard.number): one.counts()
+                for one in self._queues
+            },
+            usage=self._client.usage.as_json(),
+            limits=self._client.limits(),
+            lines=lines,
+            engines=self._gate.running,
+        )
+
+    async def stop(self, error: HarnessError, at_once: bool) -> None:
+        """Send no further question; calls in flight may finish, or are dropped at once."""
+        if self._begun:
+            self._stop(error, at_once=at_once)
+
+    async def give_up(self, task: str, stage: str) -> None:
+        """Begin no further item of a stage."""
+        for queue in self._queues:
+            if (queue.shard.task, queue.shard.stage) == (task, stage):
+                queue.texts, queue.left = iter(()), 0
+
+    async def close(self) -> tuple[News, HarnessError | None]:
+        """Close engines and store; the last news, and the first error."""
+        failed: HarnessError | None = None
+        if self._begun:
+            for closes in (self._gate.close, self._engines.close):
+                try:
+                    await closes()
+                except HarnessError as error:
+                    failed = failed or errors_of(self._node, error)
+            if self._store is not None:
+                self._store.close()
+        return await self.news(), failed
+
+    @property
+    def over(self) -> bool:
+        """Whether no further item is to be taken."""
+        return self._stopped is not None or self._spent
+
+    def worked(self, queue: Queue, job: Job | None) -> None:
+        """An item of the queue was worked, or (None) the queue has none left."""
+        assert isinstance(queue, ShardQueue)
+        queue.worked()
+
+    def failed(self, queue: Queue, failure: Failure) -> None:
+        """Count a failure; the command compares all of them with the limits."""
+        assert isinstance(queue, ShardQueue)
+        queue.failures[tag_of(failure), failure.cause] += 1
+        queue.details.setdefault(failure.cause, failure.detail)
+
+    def put_off(self, job: Job, question: DeferredToBatch) -> None:
+        """Never called: no question is put off here."""
+        raise AssertionError(question)
+
+    def worker_ended(self, error: BaseException | None) -> None:
+        """A task of a lane has ended: a spent share ends all shards, another error the run."""
+        if type(error) is BudgetSpent and self._stopped is None:
+            self._spent = True
+            if self._ending is None:
+                self._ending = asyncio.get_running_loop().create_task(self._renew())
+        elif isinstance(error, HarnessError):
+            if isinstance(error, (ModelError, StorageError)):
+                error = errors_of(self._node, error)
+            self._stop(error, at_once=not ends_gently(error))
+        elif error is not None:
+            trace = "".join(traceback.format_exception(error)[-4:])
+            crash = HarnessError(
+                "the harness itself failed in a worker", where=f"node {self._node}", found=trace
+            )
+            self._stop(crash, at_once=True)
+
+    async def _prepare(self) -> None:
+        order, self._contexts, self._engines = read_order(self._order)
+        settings = order.settings
+        self._folder = RunFolder(Path(order.folder))
+        players = models_of(players_of_stages(self._contexts.values(), settings, {}))
+        for model in players:
+            model.require()
+        engines = {one: played for one, played in players.items() if one.occupies is not None}
+        if engines:  # the command cannot look at what they need here
+            await preflight(engines, settings, show=self._say)
+        share_concurrency(players, order.workers, seat=self._seat)
+        self._store = self._open_store(settings.store_file)
+        self._answers = ShardAnswers(order.session, self._logs)
+        self._memory = CopiedMemory(
+            lambda name, asker, values: self._logs[asker].note(LogLine(memo=(name, asker, values)))
+        )
+        nothing = {unit: 0 for unit, bound in msgspec.to_builtins(settings.budget).items() if bound}
+        self._meter = Meter(Budget(**nothing), settings.prices)
+        self._make_client(order, list(players))
+        self._begun = True
+
+    def _make_client(self, order: WorkOrder, models: list[Any]) -> None:
+        settings = order.settings
+        self._gate = EngineGate(
+            one_at_a_time=settings.one_engine_at_a_time,
+            announce=self._say,
+            logs=self._folder.path / ENGINES / f"worker-{self._seat + 1}",
+            models=models,
+            shared=self._engines,
+        )
+        self._client = Client(
+            store=self._store,
+            run_id=order.run_id,
+            patience=settings.patience,
+            meter=self._meter,
+            engines=self._gate,
+            fresh=order.run_id if settings.fresh else None,
+            announce=self._say,
+            own=self._answers,
+        )
+        self._lanes = Lanes(client=self._client, memo=self._memory, overseer=self)
+        self._again = functools.partial(self._make_client, order, models)
+
+    def _open_store(self, path: Path | None) -> Store | None:
+        """The store of this machine; none where its place is on a disk that machines share."""
+        if path is None:
+            return None
+        if (kind := network_type(path)) is not None:
+            self._say(f"no store of calls: {path} is on {kind}; HARNESS_CACHE names a local folder")
+            return None
+        return Store.open(path, warn=functools.partial(self._say, problem=True))
+
+    def _begin(self, shard: Shard, files: ShardFiles, attempt: int) -> ShardQueue:
+        """The queue of a new attempt at a shard, with what those before it recorded and learnt."""
+        if not files.items_of(shard.number).exists():
+            raise StorageError(
+                "the file of a shard's items is missing",
+                where=str(files.items_of(shard.number)),
+                hint="repeat the same command: it continues where it stopped",
+            )
+        context = self._contexts[shard.task, shard.stage]
+        before: dict[bytes, LackingRecord | None] = {}
+        begun: set[str] = set()
+        learnt: list[str] = []
+        for name, entries in files.copies(shard.number).memos.items():
+            self._memory.learn(name, entries)
+        logs = [files.earlier, *(files.log(shard.number, one) for one in range(1, attempt))]
+        for one in range(1, attempt):
+            before = recorded(files.part(shard.number, one), context.key) | before
+        for line in (line for log in logs for line in log_lines(log)):
+            if line.begun is not None:
+                begun.add(line.begun)
+            elif line.answer is not None:
+                self._answers.known[line.answer.answer.key] = line.answer
+                learnt.append(line.answer.answer.key)
+            elif line.memo is not None:
+                name, asker, values = line.memo
+                self._memory.learn(
+                    name, {key: Entry(value, asker) for key, value in values.items()}
+                )
+        part = files.part(shard.number, attempt)
+        return ShardQueue(
+            run=StageRun(
+                context=context,
+                journal=part,
+                items=lambda: iter(()),
+                progress=StageProgress(task=shard.task, stage=shard.stage),
+                state=State.RUNNING,
+            ),
+            writer=JournalWriter(part, new=True),
+            log=JournalWriter(files.log(shard.number, attempt), new=True),
+            logs=self._logs,
+            shard=shard,
+            attempt=attempt,
+            texts=files.items(shard.number),
+            before=before,
+            begun=begun,
+            learnt=learnt,
+        )
+
+    def _end(self, queue: ShardQueue) -> ShardDone:
+        """Close the files of an attempt, and say what came of it."""
+        error, returned = self._stopped, self._meter.give_back(len(self._queues))
+        self._queues.remove(queue)
+        queue.closed.set()
+        for asker in queue.askers:
+            del self._logs[asker]
+        for key in queue.learnt:
+            self._answers.known.pop(key, None)
+        for file in (queue.log, queue.writer):
+            try:
+                file.close()
+            except StorageError as failed:
+                error = error or errors_of(self._node, failed)
+        return ShardDone(
+            attempts=queue.attempt,
+            counts=queue.counts(),
+            error=error,
+            spent=self._spent,
+            short=self._meter.short if self._spent else Budget(),
+            returned=returned,
+        )
+
+    def _stop(self, error: HarnessError, *, at_once: bool) -> None:
+        self._stopped = self._stopped or error
+        self._client.stop(error)
+        if at_once:
+            self._lanes.drop()
+        if self._ending is None or self._spent:
+            self._ending = asyncio.get_running_loop().create_task(self._abandon())
+
+    async def _abandon(self) -> None:
+        await self._lanes.settled()
+        await self._lanes.ended()
+        for queue in self._queues:
+            queue.ended.set()
+
+    async def _renew(self) -> None:
+        """End all shards, and ask with a new client from then on, which has another share."""
+        ending = [*self._queues]
+        await self._abandon()
+        await asyncio.gather(*(queue.closed.wait() for queue in ending))
+        try:
+            await self._gate.close()
+        except HarnessError as error:
+            self._stop(errors_of(self._node, error), at_once=True)
+            return
+        earlier = self._client
+        self._again()
+        self._client.follow(earlier)
+        self._spent, self._ending = False, None
+
+    def _say(self, text: str, *, problem: bool = False) -> None:
+        self._lines.append((f"worker {self._seat + 1} on {self._node}: {text}", problem))

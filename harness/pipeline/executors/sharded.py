@@ -1,0 +1,435 @@
+"""Runs a plan with workers in other processes: hands them shards, and collects the records."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from harness.base.errors import HarnessError, StorageError
+from harness.calls.budget import UNITS, budget_spent, combined
+from harness.calls.policy import Budget
+from harness.calls.store import Store
+from harness.calls.usage import UsageBook
+from harness.contracts.executor import Executor as Machines
+from harness.contracts.executor import Worker, WorkerDied
+from harness.pipeline.executors.lanes import lane_width
+from harness.pipeline.executors.planned import Executor, PlannedRun
+from harness.pipeline.executors.shard_worker import (
+    COUNTED,
+    Counts,
+    News,
+    ShardDone,
+    ShardWorker,
+)
+from harness.pipeline.executors.shards import (
+    Collector,
+    Copies,
+    Shard,
+    ShardFiles,
+    shard_size,
+    write_earlier,
+)
+from harness.pipeline.executors.work_order import RunKeys
+from harness.pipeline.item_queue import ItemQueue, Job, JobText
+from harness.pipeline.memos import Memory
+from harness.pipeline.plan import State
+from harness.pipeline.progress import ClusterProgress
+
+NEWS_SECONDS = 0.5
+"""How often workers are asked for their news."""
+
+ROOM_SECONDS = 30.0
+"""How long workers that have begun wait for others, which may wait for room."""
+
+ENDING_SECONDS = 60.0
+"""How long a worker may take to close its engines."""
+
+MOST_DEATHS = 3
+"""Workers that may die of a shard before its items are worked one by one."""
+
+IN_HAND = 2
+"""The shards of a worker: one fills its lanes as the other one drains."""
+
+
+@dataclass(eq=False, kw_only=True)
+class _Seat:
+    """A worker: the shards that it has in hand, and whether one is to be worked alone."""
+
+    worker: Worker
+    begun: bool = False
+    in_hand: int = 0
+    alone: bool = False
+    engines: int = 0
+
+    def has_room(self, shard: Shard) -> bool:
+        most = 1 if shard.by_item else IN_HAND
+        return self.begun and not self.alone and self.in_hand < most
+
+
+@dataclass(eq=False, kw_only=True)
+class _Served:
+    """A stage whose items are handed out, and what was heard of its shards."""
+
+    queue: ItemQueue
+    files: ShardFiles
+    size: int
+    rounds: bool
+    cut: int = 0
+    deaths: Counter[int] = field(default_factory=Counter)
+    heard: dict[int, Counts] = field(default_factory=dict)
+
+
+class ShardedExecutor(Executor):
+    """Runs every stage of a plan with workers in other processes.
+
+    `arguments` are those of each worker. `left` is what is left of the budget. `usage` has the
+    counts of calls that were made before, and gets those of the workers. `earlier`: sessions came
+    before this one. `seen` shows what is at work.
+    """
+
+    by_user = True
+
+    def __init__(
+        self,
+        planned: PlannedRun,
+        *,
+        machines: Machines,
+        arguments: list[tuple[bytes, RunKeys, int]],
+        own: Store,
+        store: Store | None,
+        left: Budget,
+        usage: UsageBook,
+        earlier: bool,
+        seen: ClusterProgress,
+        announce: Callable[..., None],
+    ) -> None:
+        super().__init__(planned)
+        self._machines = machines
+        self._arguments = arguments
+        self._own = own
+        self._memory = Memory(store, own)
+        self._collector = Collector(own=own, store=store, memory=self._memory)
+        self._left = left
+        self._short = Budget()
+        self._lost_share = False
+        self._usage = usage
+        self._earlier = earlier
+        self._seen = seen
+        self._announce = announce
+        self._served: dict[tuple[str, str], _Served] = {}
+        self._again: deque[Shard] = deque()
+        self._seats: list[_Seat] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._aside: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._limits: dict[str, Any] = {}
+
+    def usage(self) -> dict[str, dict[str, int]]:
+        """The counts of all workers' calls, as they last reported them."""
+        return self._usage.as_json()
+
+    def limits(self) -> dict[str, Any]:
+        """The history of each worker's limiters, as it last reported it."""
+        return dict(self._limits)
+
+    def put_off(self, job: Job, question: object) -> None:
+        """Never called: no question is put off here."""
+        raise AssertionError(question)
+
+    @property
+    def _busy(self) -> bool:
+        return any(one.queue.run.state is State.RUNNING for one in self._served.values())
+
+    def _serve(self, queue: ItemQueue, *, rounds: bool) -> None:
+        run = queue.run
+        files = ShardFiles(run.journal)
+        if self._earlier:
+            write_earlier(files, run.context.label, self._own, queue.recorded)
+        width = lane_width(run, rounds=rounds)
+        self._served[run.task, run.context.stage.name] = _Served(
+            queue=queue,
+            files=files,
+            size=shard_size(len(queue.item_file), len(self._arguments), width=width, rounds=rounds),
+            rounds=rounds,
+        )
+
+    def _start_work(self) -> None:
+        self._room.set()
+        if not self._aside:
+            self._aside.add(self._begin(self._hand_out()))
+
+    def _stop_calls(self, error: HarnessError) -> None:
+        self._tell("stop", error, False)
+
+    def _drop(self) -> None:
+        self._tell("stop", self._stopped_by or HarnessError("the run has ended"), True)
+        for task in self._aside:
+            task.cancel()
+
+    async def _settled(self) -> None:
+        while hands := self._tasks - self._aside:
+            await asyncio.wait(hands)
+
+    async def _ended(self) -> None:
+        try:
+            async with asyncio.timeout(ENDING_SECONDS):
+                await self._settled()
+                await asyncio.gather(*(self._close(one) for one in self._seats if one.begun))
+        except TimeoutError:
+            self._announce("workers did not end by themselves, and are killed", problem=True)
+        finally:
+            await self._machines.close()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do this at the side; an error of it ends the run."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            self._room.set()
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self.worker_ended(error)
+
+        task.add_done_callback(ended)
+        return task
+
+    def _tell(self, method: str, *given: Any) -> None:
+        """Tell all workers something, of which an answer does not matter."""
+        for seat in [one for one in self._seats if one.begun]:
+            self._begin(_told(seat.worker, method, *given))
+
+    async def _hand_out(self) -> None:
+        """Hand shards to workers that have room, until the run ends."""
+        while not self.over:
+            self._room.clear()
+            shard = self._again.popleft() if self._again else await self._next_shard()
+            if shard is None:
+                await self._room.wait()
+                continue
+            if not self._seats:
+                await self._open()
+            while (seat := self._roomiest(shard)) is None or not self._affordable():
+                self._room.clear()
+                await self._room.wait()
+                if self.over:
+                    return
+            run = self._served[shard.task, shard.stage].queue.run
+            if run.state is not State.RUNNING:
+                run.progress.in_flight -= shard.items
+                continue
+            shard = msgspec.structs.replace(shard, share=self._share())
+            seat.in_hand += 1
+            seat.alone = shard.by_item
+            self._begin(self._hand(seat, shard))
+
+    async def _next_shard(self) -> Shard | None:
+        """The next items of the first stage that has some left, in a file; None if none has."""
+        for (task, stage), served in list(self._served.items()):
+            run, queue = served.queue.run, served.queue
+            if run.state is not State.RUNNING or queue.exhausted:
+                continue
+            texts: list[JobText] = []
+            run.progress.in_flight += 1  # the stage must not end while its items are taken
+            while len(texts) < served.size and (text := await queue.next_text()) is not None:
+                texts.append(text)
+            run.progress.in_flight += len(texts) - 1
+            if texts:
+                return self._cut(served, task, stage, texts)
+            self.worked(queue, None)
+        return None
+
+    def _cut(self, served: _Served, task: str, stage: str, texts: list[JobText]) -> Shard:
+        served.cut += 1
+        copies = Copies(memos=self._memory.copy(f"{served.queue.run.context.memo_key}:"))
+        served.files.write(served.cut, texts, copies)
+        return Shard(
+            task=task, stage=stage, number=served.cut, items=len(texts), rounds=served.rounds
+        )
+
+    def _roomiest(self, shard: Shard) -> _Seat | None:
+        with_room = [one for one in self._seats if one.has_room(shard)]
+        return min(with_room, key=lambda one: one.in_hand, default=None)
+
+    async def _open(self) -> None:
+        """Open the workers; nothing is paid for until those that have room were found able to work
+        on the run."""
+        arguments: list[tuple[Any, ...]] = [*self._arguments]
+        workers = await self._machines.open(ShardWorker, arguments)
+        self._seats = [_Seat(worker=one) for one in workers]
+        self._seen.opening = len(workers)
+        begins = [self._begin(self._ready(seat)) for seat in self._seats]
+        self._aside.update(begins)
+        _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS)
+        while late and not any(seat.begun for seat in self._seats):
+            many = f"{len(late)} of {len(workers)} workers"
+            self._announce(f"{many} have not begun: they start slowly, or wait for room")
+            _, late = await asyncio.wait(begins, return_when=asyncio.FIRST_COMPLETED)
+        self._aside.add(self._begin(self._listen()))
+
+    async def _ready(self, seat: _Seat) -> None:
+        _, error = await seat.worker.call("ready")
+        if error is not None:
+            raise error
+        seat.begun = True
+        self._seen.opening -= 1
+        self._seen.workers += 1
+
+    async def _listen(self) -> None:
+        """Ask workers for their news until the run ends."""
+        while True:
+            await asyncio.sleep(NEWS_SECONDS)
+            for seat in [one for one in self._seats if one.begun]:
+                self._hear(seat, await seat.worker.call("news"))
+                if self._stopped_by is not None:  # a process that was started again does not know
+                    self._tell("stop", self._stopped_by, self._crash is not None)
+
+    def _hear(self, seat: _Seat, news: News) -> None:
+        self._usage.take(news.life, news.usage)
+        self._limits |= {f"{model} on {news.life}": one for model, one in news.limits.items()}
+        seat.engines = news.engines
+        self._seen.engines = sum(one.engines for one in self._seats)
+        for (task, stage, number), counts in news.counts.items():
+            self._count(self._served[task, stage], number, counts)
+        for line, problem in news.lines:
+            self._announce(line, problem=problem)
+
+    def _count(self, served: _Served, number: int, counts: Counts) -> None:
+        """Count what is new since a shard was heard of last.
+
+        Its done and failed items include those of earlier attempts, its calls do not.
+        """
+        before, progress = served.heard.get(number, Counts()), served.queue.run.progress
+        if counts.attempt < before.attempt:
+            return  # of a process that is cut off
+        same = counts.attempt == before.attempt
+        for name in COUNTED:
+            old = getattr(before, name) if same or name == "done" else 0
+            setattr(progress, name, getattr(progress, name) + getattr(counts, name) - old)
+        served.heard[number] = counts
+        for (tag, cause), count in counts.failures.items():
+            new = count - before.failures.get((tag, cause), 0)
+            progress.failures[cause] += new
+            for _ in range(new):
+                self._count_failure(served.queue, tag, cause, counts.details.get(cause, ""))
+
+    async def _hand(self, seat: _Seat, shard: Shard) -> None:
+        """Have a worker work a shard, and collect what it recorded."""
+        served = self._served[shard.task, shard.stage]
+        try:
+            done: ShardDone = await seat.worker.call("work", shard)
+        except WorkerDied as died:
+            if shard.by_item:
+                raise
+            self._seen.lost += 1
+            self._announce(f"{died.problem} ({died.found}); its items are worked one by one",
+                           problem=True)  # fmt: skip
+            attempts = served.files.attempts(shard.number, shard.first)
+            self._again.append(msgspec.structs.replace(shard, by_item=True, first=attempts + 1))
+            return
+        finally:
+            seat.in_hand -= 1
+            seat.alone = False
+            self._room.set()
+        await self._take_back(served, shard, done)
+
+    async def _take_back(self, served: _Served, shard: Shard, done: ShardDone) -> None:
+        """Collect a shard; items that a spent share left are handed out again."""
+        queue = served.queue
+        self._left = combined(lambda left, more: left + more, self._left, done.returned)
+        self._seen.lost += max(0, done.attempts - shard.first)
+        if done.counts is not None:
+            self._short = done.short if done.spent else self._short
+            self._count(served, shard.number, done.counts)
+        elif done.spent:  # its worker died, with its share
+            self._lost_share = True
+            served.deaths[shard.number] += 1
+            self._again.append(msgspec.structs.replace(
+                shard, first=done.attempts + 1,
+                by_item=shard.by_item or served.deaths[shard.number] >= MOST_DEATHS,
+            ))  # fmt: skip
+            return
+        texts = [*served.files.items(shard.number)] if done.spent else []
+        recorded = await self._collector.collect(
+            served.files, shard.number, done.attempts, queue.writer, self._yield_to_loop
+        )
+        served.heard[shard.number] = Counts(attempt=sys.maxsize)  # later news are old
+        queue.run.progress.in_flight -= shard.items
+        lacking = shard.items - len(recorded)
+        if done.error is not None:
+            self.worker_ended(done.error)
+        elif done.spent and queue.run.state is State.RUNNING:
+            left = [text for text in texts if text.key not in recorded]
+            queue.run.progress.in_flight += len(left)
+            if left:
+                self._again.append(self._cut(served, shard.task, shard.stage, left))
+        elif lacking and queue.run.state is State.RUNNING:
+            raise StorageError(
+                "records of a worker are missing",
+                where=str(served.files.folder),
+                found=f"{len(recorded)} records of {shard.items} items",
+                expected="a folder that shows on one machine what another one has written there",
+                hint="repeat the same command: it continues where it stopped",
+            )
+        self.worked(queue, None)
+
+    def _share(self) -> Budget:
+        """What a shard may use: what is left, divided by the shards that may be in hand yet."""
+        free = sum(IN_HAND - one.in_hand for one in self._seats)
+        left = self._left
+        share = Budget(
+            calls=None if left.calls is None else max(left.calls // free, min(left.calls, 1)),
+            tokens=None if left.tokens is None else max(left.tokens // free, min(left.tokens, 1)),
+            cost=None
+            if left.cost is None
+            else min(left.cost, max(left.cost / free, self._short.cost or 0.0)),
+        )
+        self._left = combined(lambda left, less: left - less, left, share)
+        return share
+
+    def _affordable(self) -> bool:
+        """Whether what is left pays for a call; False while shards in hand may return some.
+
+        BudgetSpent if nothing will come back.
+        """
+        needed = Budget(calls=1, tokens=1, cost=self._short.cost)
+        rest = combined(lambda left, need: left - need, self._left, needed)
+        lacking = next((unit for unit in UNITS if (getattr(rest, unit) or 0) < 0), None)
+        if lacking is None:
+            return True
+        if not any(one.in_hand for one in self._seats):
+            found = f"{max(0, getattr(self._left, lacking)):g} {lacking} left"
+            if lacking == "cost":
+                found += f", and the next call may cost {needed.cost:.4g}"
+            if self._lost_share:
+                found += "; what workers that died held counts as spent"
+            raise budget_spent(lacking, found, "enough for one call more")
+        return False
+
+    def _end(self, queue: ItemQueue, state: State) -> None:
+        super()._end(queue, state)
+        if state is State.DONE:
+            self._served[queue.run.task, queue.run.context.stage.name].files.forget_all()
+
+    def _give_up(self, queue: ItemQueue, why: HarnessError) -> None:
+        super()._give_up(queue, why)
+        self._tell("give_up", queue.run.task, queue.run.context.stage.name)
+
+    async def _close(self, seat: _Seat) -> None:
+        news, error = await seat.worker.call("close")
+        self._hear(seat, news)
+        if error is not None:
+            self.worker_ended(error)
+
+
+async def _told(worker: Worker, method: str, *given: Any) -> None:
+    try:
+        await worker.call(method, *given)
+    except HarnessError:
+        return  # it died, and so does what it was told of

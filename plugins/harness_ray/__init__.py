@@ -1,0 +1,1 @@
+"""The executor `ray`: workers on the machines of a Ray cluster."""

@@ -1,0 +1,118 @@
+"""Has the workers of a run live on a Ray cluster, as actors that Ray starts again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness.base.errors import ModelError
+from harness.contracts.executor import Executor, ExecutorSettings, Worker, WorkerDied
+from harness.contracts.finding import Finding, good
+from harness.contracts.model import Model
+from harness_ray.cluster import Cluster, nodes, ray_package
+from harness_ray.places import said_of, workers_of
+
+RETRIES = 2
+"""How often Ray repeats a call whose worker died."""
+
+AT_ONCE = 1_000
+"""The most calls of a worker's methods at a time: shards, news, and what it is told."""
+
+LONGEST_REASON = 200
+"""Characters of Ray's account of a death that are shown."""
+
+
+class RayExecutor(Executor):
+    """Each worker is an actor with a CPU, and with the GPUs of its engine."""
+
+    def __init__(self, settings: ExecutorSettings) -> None:
+        self._settings = settings
+        self._cluster = Cluster(settings.address)
+        self._gpus = 0
+        self._actors: list[Any] = []
+
+    def check(self) -> Iterable[Finding]:
+        """What `harness doctor` says of the cluster; ClusterError if no run could use it."""
+        version = ray_package().__version__
+        address = self._settings.address
+        if address is None:
+            return [good("ray", f"Ray {version}; without --ray_address a run uses this machine")]
+        with self._cluster:
+            return [good("ray", f"Ray {version}; {address}: {said_of(nodes())}")]
+
+    def join(self, models: Sequence[Model]) -> int:
+        """Join the cluster, or start a Ray on this machine; the workers that it holds."""
+        self._cluster.join()
+        count, self._gpus = workers_of(
+            models, nodes(), workers=self._settings.workers, engines=self._settings.engines
+        )
+        return count
+
+    async def open(self, kind: type, given: Sequence[tuple[Any, ...]]) -> list[Worker]:
+        """Actors, which Ray starts where there is room, and again where they die.
+
+        Ray keeps their arguments in memory: what is in them is in no file, name or log.
+        """
+        remote = (
+            ray_package()
+            .remote(kind)
+            .options(
+                num_cpus=1,
+                num_gpus=self._gpus,
+                max_restarts=-1,
+                max_task_retries=RETRIES,
+                max_concurrency=AT_ONCE,
+                scheduling_strategy="SPREAD",
+            )
+        )
+        self._actors = [remote.remote(*each) for each in given]
+        return [RayWorker(actor, number) for number, actor in enumerate(self._actors, 1)]
+
+    async def close(self) -> None:
+        """Kill the actors and leave the cluster; a Ray that `join` started ends."""
+        actors, self._actors = self._actors, []
+        for actor in actors:
+            ray_package().kill(actor)
+        await asyncio.to_thread(self._cluster.leave)
+
+
+class RayWorker:
+    """A worker that is an actor."""
+
+    def __init__(self, actor: Any, number: int) -> None:
+        self._actor = actor
+        self._number = number
+
+    async def call(self, method: str, *given: Any) -> Any:
+        """What this method of the worker returns; WorkerDied once Ray has tried three times."""
+        from ray.exceptions import ActorUnavailableError, RayActorError, RayError
+
+        try:
+            return await getattr(self._actor, method).remote(*given)
+        except (RayActorError, ActorUnavailableError) as error:
+            raise WorkerDied(
+                f"worker {self._number} died {RETRIES + 1} times",
+                where=f"worker {self._number}",
+                found=reason_of(error),
+                expected="a worker that survives its items",
+                hint="look at the memory of the machines, and at Ray's log of the worker; the same "
+                "command continues the run",
+            ) from error
+        except RayError as error:
+            raise ModelError(
+                "the Ray cluster cannot be reached any more",
+                where=f"worker {self._number}",
+                found=reason_of(error),
+                hint="start the cluster again; the same command continues the run",
+            ) from error
+
+
+def reason_of(error: Exception) -> str:
+    """Why a call failed, in a line."""
+    text = " ".join(str(error).split())
+    if "Worker unexpectedly exits with a connection error code" in text:
+        return "its process was killed, as by a machine without memory to spare, or crashed"
+    if len(text) > LONGEST_REASON:
+        text = text[:LONGEST_REASON].rpartition(" ")[0] + " …"
+    return text

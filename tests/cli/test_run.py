@@ -5,7 +5,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.base.errors import UsageError
 from harness.calls.policy import Budget, Patience
 from harness.calls.pricing import Price, PriceTable
 from harness.cli.main import main
@@ -13,7 +12,7 @@ from harness.cli.run import run
 from harness.cli.run_options import settings_from
 from harness.contracts.task import DataSpec, Task
 from harness.pipeline.failure_limits import limits_of
-from harness.pipeline.settings import OF_RAY, FailureLimits, RunSettings, make_settings
+from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
@@ -81,7 +80,6 @@ OPTIONS = {
     "ray_address": (("auto",), "auto"),
     "workers": (("8",), 8),
     "engines": (("3",), 3),
-    "run_storage": (("local",), "local"),
     "num_repeats": (("3",), 3),
     "attempts": (("3",), Patience(attempts=3)),
     "timeout": (("2.5",), Patience(attempt_timeout=2.5)),
@@ -113,7 +111,7 @@ def settings(*options):
 def test_an_option_reaches_its_setting_and_no_other(name):
     words, value = OPTIONS[name]
     field = FIELDS.get(name, name)
-    needed = ("--executor", "ray") if name in OF_RAY else ()
+    needed = ("--executor", "ray") if name in OF_EXECUTOR else ()
     usual, changed = settings(*needed), settings(*needed, f"--{name}", *words)
     assert getattr(usual, field) != value
     assert getattr(changed, field) == value
@@ -187,19 +185,31 @@ COUNTS = "limit", "concurrency", "attempts", "max_calls", "max_tokens", "workers
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_a_count_below_one_is_refused(name, value, printed):
-    needed = ("--executor", "ray") if name in OF_RAY else ()
+    needed = ("--executor", "ray") if name in OF_EXECUTOR else ()
     said = printed(*LEAST, *needed, f"--{name}", value, code=2).err
     assert f"--{name} must be at least 1" in said
     assert f"found:    {value}" in said
 
 
-def test_executors_and_places_that_there_are_not_are_refused():
-    given = {"tasks": "interests", "model": "baseline"}
-    with pytest.raises(UsageError, match="--executor cannot be used") as caught:
-        make_settings({**given, "executor": "rya"})
-    assert (caught.value.found, caught.value.expected) == ("rya", "local or ray")
-    with pytest.raises(UsageError, match="--run_storage cannot be used"):
-        make_settings({**given, "executor": "ray", "run_storage": "s3"})
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (["--executor", "rya"], "--executor rya"),
+        (["--executor", "rya", "--dry_run"], "--executor rya"),
+        ([], "harness.toml:1 (--executor rya)"),
+    ],
+)
+def test_an_executor_that_no_plugin_has_is_refused_before_anything_is_opened(
+    words, place, printed, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "harness.toml").write_text("" if words else "executor = 'rya'\n")
+    needed = ("--data", "sample", "--judge", "lexical")
+    said = printed(*LEAST, *needed, *words, code=2).err
+    assert f"harness: {place}: no plugin offers the executor 'rya'" in said
+    assert "expected: one of local, ray" in said
+    assert "did you mean 'ray'?" in said
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize("name", ["timeout", "total_timeout"])

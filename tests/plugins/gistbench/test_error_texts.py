@@ -130,8 +130,8 @@ CELLS = [
      "and would be rounded, as in row 2: '9007199254740993'"),
     (TIMED(0.5) + TIMED(2**53 + 1), "'9007199254740993'", TIME(3, 4), "a number up to 2^53, as "
      "others have fractions and it would be rounded, as in row 2: '0.5'"),
-    (TIMED(f"{2**60}.5"), "'1152921504606846976.5'", TIME(2, 3), "a whole number, as others are "
-     "above 2^53 and would be rounded, as in row 2: '1152921504606846976.5'"),
+    (TIMED(f"{2**60}.5"), "'1152921504606846976.5'", TIME(2, 3), "a whole number, or a number up to "
+     "2^53: a larger one with a fraction is rounded"),
     ("u,a,5.5,1", "5.5 (number)", *STARS),
     ("u,a,-1.0,1", "-1.0 (number)", *STARS),
     (" ,a,5.0,1", "' '", "Digital_Music.csv, row 2 (line 3), column 'user_id'", ID),

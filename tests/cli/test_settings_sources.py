@@ -243,7 +243,7 @@ KEY = "correct-horse-battery-staple"
         ("structured = 'yes'", ["harness.toml:1", "true or false"]),
         (
             "\nworkers = 2",
-            ["harness.toml:2: --workers needs another executor", "found:    2, with"],
+            ["harness.toml:2: --workers needs --executor ray", "found:    2, with"],
         ),
         ("tasks = [['a']]", ["harness.toml:1", "list"]),
         ("seed = [1, 2]", ["harness.toml:1", "exactly one value"]),

@@ -2,14 +2,13 @@
 
 python benchmarks/cluster.py                        # about four minutes on two quiet cores
 python benchmarks/cluster.py --only chat --rounds 5
-python benchmarks/cluster.py --only memory --driver 100_000 1_000_000 5_000_000
+python benchmarks/cluster.py --only memory --growing 200_000 1_000_000
 python benchmarks/cluster.py --only reading --reading 1_000_000
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -30,13 +29,13 @@ PARTS = ("chat", "items", "memory", "reading")
 AT_ONCE = 64
 LOCAL, ONE, TWO = "local", "Ray, 1 worker", "Ray, 2 workers"
 WORKERS = {LOCAL: 0, ONE: 1, TWO: 2}
-KINDS = (COMMAND, "workers", "keeper", OTHERS)
+KINDS = (COMMAND, "workers", OTHERS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One run: the seconds between the first questions and its last record, what each kind of
-    process computed in them, what all computed from start to end, and the command's peak."""
+    """One run: the seconds between the first questions and its last record, and in them what each
+    kind of process computed and the command's peak; what all computed from start to end."""
 
     asked: float
     cpu: dict[str, float]
@@ -69,7 +68,7 @@ def turn(
         asked=last - first,
         cpu=looks.between(first, last),
         whole=looks.cpu,
-        peak=looks.peak,
+        peak=looks.peak(first, last),
         load=os.getloadavg()[0],
     )
 
@@ -108,13 +107,22 @@ def items(arguments: argparse.Namespace, scratch: Path) -> dict[str, list[Turn]]
     """Made-up items through the free model."""
 
     def once(name: str, folder: Path) -> Turn:
-        command = [
-            str(SCRIPTS / "harness_items.py"), "--count", str(arguments.items),
-            "--workers", str(WORKERS[name]),
-        ]  # fmt: skip
-        return turn(command, folder)
+        return of_items(name, arguments.items, folder)
 
     return in_turns((LOCAL, ONE), arguments.rounds, once, scratch)
+
+
+def growing(count: int, scratch: Path) -> dict[str, list[Turn]]:
+    """So many of these items on Ray, for the memory of the command."""
+    return {ONE: [of_items(ONE, count, scratch / str(count))]}
+
+
+def of_items(name: str, count: int, folder: Path) -> Turn:
+    """One run of so many made-up items."""
+    command = [
+        str(SCRIPTS / "harness_items.py"), "--count", str(count), "--workers", str(WORKERS[name]),
+    ]  # fmt: skip
+    return turn(command, folder)
 
 
 def shown(count: int, found: dict[str, list[Turn]]) -> str:
@@ -161,7 +169,7 @@ def promises(chats: dict[str, list[Turn]], made: dict[str, list[Turn]], count: i
             measured=pairs(chats, name, lambda local, other: local.asked / other.asked),
             at_least=True,
         )
-        for name, promised in ((ONE, 0.9), (TWO, 1.5))
+        for name, promised in ((ONE, 0.9), (TWO, 1.3))
         if chats
     ]
     if made:
@@ -175,42 +183,6 @@ def promises(chats: dict[str, list[Turn]], made: dict[str, list[Turn]], count: i
             )
         )
     return kept
-
-
-def memory(counts: Sequence[int], scratch: Path) -> list[dict[str, float]]:
-    """The command alone, whose workers do nothing."""
-    found = []
-    for count in counts:
-        folder = scratch / str(count)
-        folder.mkdir()
-        run_measured(
-            [sys.executable, str(SCRIPTS / "harness_driver.py"), "--count", str(count),
-             "--folder", str(folder)],
-            log=folder / "output", environment=PLUGIN,
-        )  # fmt: skip
-        found.append(json.loads((folder / "driver.json").read_text("utf-8")))
-        print(f"  {found[-1]}", file=sys.stderr)
-    return found
-
-
-def memory_shown(found: Sequence[dict[str, float]]) -> str:
-    """What the command held, and how much of it each item adds."""
-    least = found[0]
-    rows = []
-    for one in found:
-        more = (one["peak_mib"] - least["peak_mib"]) * 1024**2
-        rows.append(
-            (
-                f"{one['items']}",
-                f"{one['making_s']:.1f}",
-                f"{one['seconds']:.1f}",
-                f"{one['cpu_ms_an_item']:.4f}",
-                f"{one['peak_mib']:.0f}",
-                f"{more / (one['items'] - least['items']):.1f}" if one is not least else "",
-            )
-        )
-    titles = ("items", "making s", "all s", "CPU ms an item", "peak MiB", "bytes an item more")
-    return table.columns(titles, rows)
 
 
 def reading(count: int, scratch: Path) -> str:
@@ -278,7 +250,9 @@ def main() -> None:
         if chats or made:
             shows.append(table.render_promises(promises(chats, made, arguments.items)))
         if "memory" in arguments.only:
-            shows.append(memory_shown(memory(arguments.driver, scratch["memory"])))
+            shows += [
+                shown(count, growing(count, scratch["memory"])) for count in arguments.growing
+            ]
         if "reading" in arguments.only:
             shows.append(reading(arguments.reading, scratch["reading"]))
     print("\n\n".join(shows))
@@ -294,7 +268,7 @@ def parser() -> argparse.ArgumentParser:
     add("--only", nargs="+", choices=PARTS, default=PARTS)
     add("--requests", type=int, default=10_000)
     add("--items", type=int, default=100_000)
-    add("--driver", nargs="+", type=int, default=[100_000, 1_000_000], metavar="ITEMS")
+    add("--growing", nargs="+", type=int, default=[200_000, 1_000_000], metavar="ITEMS")
     add("--reading", type=int, default=200_000, metavar="ITEMS")
     return parsed
 

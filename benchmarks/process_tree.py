@@ -18,7 +18,7 @@ EVERY = 0.2
 """Seconds between two looks."""
 
 TICKS = os.sysconf("SC_CLK_TCK")
-KINDS = {b"ray::HarnessWorker": "workers", b"ray::HarnessKeeper": "keeper"}
+KINDS = {b"ray::ShardWorker": "workers"}
 COMMAND, SERVER, OTHERS = "command", "server", "Ray itself"
 
 
@@ -26,13 +26,13 @@ COMMAND, SERVER, OTHERS = "command", "server", "Ray itself"
 class Looks:
     """The processor seconds of the processes of a command, look by look, by kind.
 
-    `peak` is the most memory that the command itself held, in MiB, and `cpu` what all of them
-    computed up to the last look.
+    `held` is the memory of the command itself, in MiB, and `cpu` what all of them computed up to
+    the last look.
     """
 
     times: list[float] = field(default_factory=list)
     seconds: list[dict[str, float]] = field(default_factory=list)
-    peak: float = 0.0
+    held: list[float] = field(default_factory=list)
 
     @property
     def cpu(self) -> float:
@@ -43,6 +43,11 @@ class Looks:
         """What each kind computed between two moments."""
         before, after = self._at(first), self._at(last)
         return {kind: after[kind] - before.get(kind, 0.0) for kind in after}
+
+    def peak(self, first: float, last: float) -> float:
+        """The most memory that a look found between two moments."""
+        looks = zip(self.times, self.held, strict=True)
+        return max(held for moment, held in looks if first <= moment <= last + EVERY)
 
     def _at(self, moment: float) -> dict[str, float]:
         """The seconds of each kind at a moment, between the two looks around it."""
@@ -72,7 +77,7 @@ def watched(
             stderr=subprocess.STDOUT,
             env={**os.environ, **environment},
         )
-        status = usage = None
+        status = None
         while not status:
             for number, (kind, seconds) in processes(process.pid).items():
                 before = of_process.get(number, (OTHERS, 0.0))[0]
@@ -82,15 +87,15 @@ def watched(
             total: dict[str, float] = defaultdict(float)
             for kind, seconds in of_process.values():
                 total[kind] += seconds
+            found.held.append(memory_of(process.pid))
             found.times.append(time.monotonic())
             found.seconds.append(dict(total))
             time.sleep(EVERY)
-            status, code, usage = os.wait4(process.pid, os.WNOHANG)
+            status, code = os.waitpid(process.pid, os.WNOHANG)
     process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode != 0:
         tail = log.read_text("utf-8", "replace")[-2000:]
         raise ContenderFailed(f"{' '.join(command)} ended with {process.returncode}\n{tail}")
-    found.peak = usage.ru_maxrss / 1024
     return found
 
 
@@ -119,6 +124,14 @@ def stat_of(process: int) -> tuple[int, float]:
     """The parent of a process, and its processor seconds."""
     fields = Path("/proc", str(process), "stat").read_bytes().rpartition(b")")[2].split()
     return int(fields[1]), (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def memory_of(process: int) -> float:
+    """The MiB that a process holds; 0 if it has ended."""
+    for line in Path("/proc", str(process), "status").read_text("utf-8").splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def kind_of(process: int) -> str:

@@ -6,10 +6,13 @@ import json
 import re
 
 import pytest
+from builders.clusters import ON_RAY
 from builders.toys import current_lines
 
 from harness.base.hashing import stable_int
 from harness.testing import faults
+
+pytestmark = ON_RAY
 
 MAY_DIFFER = {
     "source": "two equal questions of the candidate may be asked at once, on two workers, or the "
@@ -19,7 +22,9 @@ MAY_DIFFER = {
 }
 """What the calls of a record may differ in, with the reasons."""
 
-USAGE_MAY_DIFFER = {
+USAGE_pytestmark = ON_RAY
+
+MAY_DIFFER = {
     "from_store": MAY_DIFFER["source"],
     "shared": MAY_DIFFER["source"],
     "asked": MAY_DIFFER["source"],

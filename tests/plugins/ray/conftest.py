@@ -12,19 +12,7 @@ from builders.toys import Runs, toys_installed
 
 from harness.testing import FaultyServer
 
-GPUS = {"num_gpus": 1}
-"""Of these Ray only keeps count."""
-
 MODELS = ("candidate", "judge", "referee", "verifier", "predictor", "profiler")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs a cluster one after the other, and in the slow lane."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("ray"))
 
 
 @pytest.fixture(scope="session")
@@ -44,14 +32,12 @@ def package(site: Path) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def cluster(package: Path) -> Iterator[Any]:
     """The cluster: two nodes on this machine. This process has joined it, which saves time."""
-    with ray_cluster(NODE | GPUS, NODE | GPUS) as cluster:
+    with ray_cluster(NODE, NODE) as cluster:
         import ray
+        from harness_ray.cluster import Cluster
 
-        from harness.pipeline.executors.cluster import connect, disconnect
-
-        connect(cluster.address)
-        yield cluster
-        disconnect()
+        with Cluster(cluster.address):
+            yield cluster
         assert not ray.is_initialized()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders.clusters import NODE, ray_cluster
+from builders.ray_faults import Nodes, Watched, watched, whole_scores
 from builders.toys import Runs, toys_installed
 
 from harness.testing import FaultyServer
@@ -42,11 +45,32 @@ def cluster(package: Path) -> Iterator[Any]:
 
 
 @pytest.fixture
+def nodes(cluster: Any) -> Nodes:
+    """The cluster with two living nodes, of which a test may kill the second."""
+    nodes = Nodes(cluster, Path(os.environ["RAY_TMPDIR"]))
+    nodes.mend()
+    return nodes
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, package: Path) -> bytes:
+    """The scores of a run by one process that nothing disturbs."""
+    return whole_scores(tmp_path_factory.mktemp("whole") / "run", package)
+
+
+@pytest.fixture
+def run(tmp_path: Path, package: Path, nodes: Nodes) -> Iterator[Watched]:
+    """A run on the cluster that is not started yet."""
+    with watched(tmp_path, package, nodes.address) as run:
+        yield run
+
+
+@pytest.fixture
 def runs(tmp_path: Path, package: Path, cluster: Any) -> Iterator[Runs]:
     """Runs in a folder of the test's own."""
     yield Runs(tmp_path, package, cluster.address)
-    for left in ("die", "engines"):
-        (package / left).unlink(missing_ok=True)
+    (package / "engines").unlink(missing_ok=True)
+    shutil.rmtree(package / "die", ignore_errors=True)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_no_key_is_written_or_listed_anywhere(runs, serve, place):
     process = runs.started(arguments, OPENAI_API_KEY=KEY)
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err
-    assert "died" in err
+    assert not (runs.package / "die").exists()  # a worker died, and was given its keys again
     assert {one.headers["authorization"] for one in server.asked} == sent
     found = {
         "stdout": out.encode(),

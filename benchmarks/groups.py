@@ -22,13 +22,13 @@ WORDS = (
 WORDS_A_TITLE = 14
 
 
-def write(folder: Path) -> Path:
-    """Writes the files of a data folder; what they say is drawn, with one seed."""
+def write(folder: Path, *, items: int = GROUPS) -> Path:
+    """Writes the files of a data folder with groups of so many items, drawn with one seed."""
     rng = Random(11)
     folder.mkdir(parents=True)
     people = [f"U{number:06}" for number in range(USERS)]
     histories = {person: list(history(rng)) for person in people}
-    tested = [f"Q{number:04}" for number in range(GROUPS)]
+    tested = [f"Q{number:04}" for number in range(items)]
     groups = {level: {} for level in LEVELS}
     for item in tested:
         for level, members in LEVELS.items():

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import earlier
 import engine
 import groups
 import histories
@@ -202,14 +203,14 @@ def gist_with_latency(users: int, url: str, scratch: Path) -> list[Contender]:
     ]
 
 
-def perrec(scratch: Path) -> list[Contender]:
-    """The nine tasks of PerRecBench with 200 groups each, through a model that costs nothing."""
-    data = groups.write(scratch / "data")
+def perrec(scratch: Path, many: int = groups.GROUPS) -> list[Contender]:
+    """The nine tasks of PerRecBench with so many groups each; the model costs nothing."""
+    data = groups.write(scratch / "data", items=many)
     script = str(HERE / "contenders" / "harness_perrec.py")
     return [
         Contender(
             name="harness perrec",
-            count=9 * groups.GROUPS,
+            count=9 * many,
             command=lambda folder: [
                 sys.executable, script, "--data", str(data), "--folder", str(folder),
             ],
@@ -234,6 +235,25 @@ def perrec_groups(ratings: Sequence[int], scratch: Path, *, before: Path | None)
         log = reviews.write(scratch / str(many), ratings=many)
         contenders += [builder(many, log, way) for way in ways_of(before)]
     return contenders
+
+
+def compared_with_earlier(arguments: argparse.Namespace, scratch: Path) -> list[earlier.Pair]:
+    """Four loads of two to four seconds each, with the code of an earlier commit and with this."""
+    installed = earlier.wheels(arguments.since, arguments.results / "earlier")
+    scratch.mkdir()
+    data = messages.write(scratch / "messages.jsonl", 5_000)
+    with chat_server() as url:
+        contenders = {
+            "items": items([15_000])[0],
+            "chat": chat(
+                "harness", "harness_chat.py", python=sys.executable, url=url, at_once=AT_ONCE,
+                data=data, count=5_000,
+            ),
+            "gist": gist_for_nothing(20, scratch)[0],
+            "perrec": perrec(scratch, 50)[0],
+        }  # fmt: skip
+        loads = {name: contender.command for name, contender in contenders.items()}
+        return earlier.measure(loads, installed, pairs=arguments.pairs, scratch=scratch)
 
 
 def ways_of(before: Path | None) -> dict[str, list[str]]:
@@ -296,6 +316,11 @@ def main() -> None:
         os.environ["HARNESS_CACHE"] = scratch
         found = run(arguments, Path(scratch))
         turns = engine.measure(arguments, Path(scratch)) if "engine" in arguments.only else []
+        pairs = (
+            compared_with_earlier(arguments, Path(scratch) / "earlier")
+            if "earlier" in arguments.only
+            else []
+        )
     lines = [
         table.Line(
             part=part,
@@ -317,9 +342,10 @@ def main() -> None:
             users=arguments.gist_latency_users, engagements=SHORT, at_once=GIST_AT_ONCE
         ),
     )
-    promises += table.perrec_promises(lines) + engine.promises(turns)
+    promises += table.perrec_promises(lines) + engine.promises(turns) + earlier.promises(pairs)
     tables = [table.render(lines)] if lines else []
     tables += [engine.render(turns)] if turns else []
+    tables += [earlier.render(pairs)] if pairs else []
     tables += [table.render_promises(promises)] if promises else []
     print("\n\n".join(tables))
     kept = {
@@ -337,6 +363,7 @@ def main() -> None:
             for part, results in found.items()
         },
         "engine": [table.plain(turn) for turn in turns],
+        "earlier": [table.plain(pair) for pair in pairs],
     }
     arguments.results.mkdir(parents=True, exist_ok=True)
     path = arguments.results / f"{time.strftime('%Y%m%d-%H%M%S')}.json"
@@ -353,7 +380,8 @@ def parser() -> argparse.ArgumentParser:
     parsed = argparse.ArgumentParser(description=__doc__)
     add = parsed.add_argument
     add("--rounds", type=int, default=5)
-    add("--only", nargs="+", choices=parts, default=parts, metavar="PART", help=", ".join(parts))
+    add("--only", nargs="+", choices=(*parts, "earlier"), default=parts, metavar="PART",
+        help=f"{', '.join(parts)}; and earlier, which runs only where it is named")  # fmt: skip
     add("--items", nargs="+", type=int, default=[100_000, 1_000_000])
     add("--requests", type=int, default=10_000)
     add("--gist-users", type=int, default=1000)
@@ -370,6 +398,7 @@ def parser() -> argparse.ArgumentParser:
     add("--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON"), metavar="PATH",
         help="a Python with lm_eval[api] and inspect_ai; without it they are left out")  # fmt: skip
     engine.add_options(add)
+    earlier.add_options(add)
     add("--results", type=Path, default=HERE / "results")
     return parsed
 

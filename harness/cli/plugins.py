@@ -71,20 +71,17 @@ def _sections(plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _summary(plugin: LoadedPlugin, plugins: Plugins) -> str:
+    from harness.base.resources import top_level
+
     registered = plugins.registered_by(plugin)
     hooks = []
     for hook in plugin.hooks:
         kind = hook.removeprefix("register_")
         hooks.append(hook if kind == hook else f"{hook} ({len(registered.get(kind, ()))})")
-    without = "task files only" if _brings_tasks(plugin, plugins) else "implements no hook"
-    return f"{_origin(plugin)}; {', '.join(hooks) or without}"
-
-
-def _brings_tasks(plugin: LoadedPlugin, plugins: Plugins) -> bool:
-    from harness.base.resources import top_level
-
     package = top_level(plugin.module)
-    return any(one.name == package and one.task_configs is not None for one in plugins.bundles)
+    tasks = any(one.name == package and one.task_configs is not None for one in plugins.bundles)
+    without = "task files only" if tasks else "implements no hook"
+    return f"{_origin(plugin)}; {', '.join(hooks) or without}"
 
 
 def _page(one: Source, plugins: Plugins) -> Iterator[tuple[str, list[Row]]]:

@@ -82,23 +82,17 @@ def _chosen(
 def _as_json(name: str, files: Sequence[Path], plugins: Plugins) -> dict[str, Any]:
     benchmark, _, rest = name.partition("/")
     prompt, _, role = rest.rpartition(".")
+    packages = [(one.name, one.prompts) for one in plugins.bundles if one.prompts is not None]
     return {
         "name": name,
         "benchmark": benchmark,
         "prompt": prompt,
         "role": role,
         "files": list(map(str, files)),
-        "sources": [_source(file, plugins) for file in files],
+        "sources": [
+            next(name for name, at in packages if file.is_relative_to(at)) for file in files
+        ],
     }
-
-
-def _source(file: Path, plugins: Plugins) -> str:
-    """The package that the file of a prompt belongs to."""
-    return next(
-        one.name
-        for one in plugins.bundles
-        if one.prompts is not None and file.is_relative_to(one.prompts)
-    )
 
 
 def _page(name: str, templates: Templates, plugins: Plugins) -> dict[str, Any]:

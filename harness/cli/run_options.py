@@ -333,9 +333,8 @@ def _roles(options: Mapping[str, Any]) -> dict[str, str]:
     roles = _mapping(options["role"], _roles_from)
     if options["judge"]:
         if "judge" in roles:
-            raise UsageError(
-                "the judge is given twice", found=f"--judge and --role judge={roles['judge']}"
-            )
+            found = f"--judge and --role judge={roles['judge']}"
+            raise UsageError("the judge is given twice", where="--role", found=found)
         roles["judge"] = options["judge"]
     return roles
 
@@ -354,4 +353,8 @@ def _sampling(text: str) -> dict[str, Any]:
     from harness.pipeline.specs import parse_args
     from harness.tasks.load import read_value
 
-    return {name: read_value(value) for name, value in parse_args(text).items()}
+    try:
+        return {name: read_value(value) for name, value in parse_args(text).items()}
+    except UsageError as error:
+        error.where = "--gen_kwargs"
+        raise

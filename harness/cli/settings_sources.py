@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -112,8 +113,10 @@ class EffectiveSettings:
         parts = (f"{', '.join(names)} from {place}" for place, names in places.items())
         return "; ".join(parts) or None
 
-    def with_source(self, error: HarnessError) -> HarnessError:
-        """The error; one of usage with the file or variable that set the option named in it."""
+    def with_source(
+        self, error: HarnessError, own: Mapping[str, str] = MappingProxyType({})
+    ) -> HarnessError:
+        """The error; one of usage with the place of the option in it: in `own`, or what set it."""
         if not isinstance(error, UsageError):
             return error
         where = (error.where or "").split()
@@ -121,6 +124,7 @@ class EffectiveSettings:
         for word in [*where[:1], *named]:
             option = word.strip("-,:;")
             elsewhere = {one.where for one in self.holding(option) if one.source != COMMAND}
+            elsewhere = {own[option]} if option in own else elsewhere
             if option == "model_args" and not any(self.holding(option)):
                 elsewhere = set(self.named)
             if elsewhere:

@@ -110,19 +110,21 @@ def _planned(
         if not spec:
             given = {name: text_of(value) for name, value in candidate.args.items()}
             spec = f"{candidate.kind}:{arguments_text(given)}"
-        words = [f"--model={spec}", f"--name={candidate.name}", f"--seed={seed}"]
-        words += [f"--tasks={task}" for task in file.tasks]
-        words += [f"--judge={file.judge}"] if file.judge is not None else []
-        words += [f"--limit={file.limit}"] if file.limit is not None else []
-        run = RunCommand("run")
-        ctx = run.make_context("run", words)
-        ctx.params |= dict(_options(suite, ctx, run))
-        settings = settings_from({**ctx.params, "retry_failures": retry_failures})
     except ValueError as error:
         raise UsageError(
             "the arguments of this model cannot be used", where=candidate.where, expected=str(error)
         ) from error
+    words = [f"--model={spec}", f"--name={candidate.name}", f"--seed={seed}"]
+    words += [f"--tasks={task}" for task in file.tasks]
+    words += [f"--judge={file.judge}"] if file.judge is not None else []
+    words += [f"--limit={file.limit}"] if file.limit is not None else []
+    ctx = RunCommand("run").make_context("run", words)
+    options = [*_options(suite, ctx)]
+    ctx.params |= {name: value for name, value, _ in options}
+    try:
+        settings = settings_from({**ctx.params, "retry_failures": retry_failures})
     except UsageError as error:
+        ctx.obj.with_source(error, {name: where for name, _, where in options})
         if ":" not in (error.where or ""):
             error.where = f"{candidate.where}, {error.where}" if error.where else candidate.where
         raise
@@ -138,8 +140,8 @@ def _planned(
     )
 
 
-def _options(suite: Suite, ctx: click.Context, run: RunCommand) -> Iterator[tuple[str, Any]]:
-    """The options of the suite's runs, read as a settings file's are."""
+def _options(suite: Suite, ctx: click.Context) -> Iterator[tuple[str, Any, str]]:
+    """The options of the suite's runs, read as a settings file's are, each with its place."""
     for key, value in suite.file.options.items():
         name = key.replace("-", "_")
         where = suite.document.where(["options", key], of_key=True)
@@ -149,8 +151,8 @@ def _options(suite: Suite, ctx: click.Context, run: RunCommand) -> Iterator[tupl
                 where=where,
                 expected="models, tasks, judge, seeds and limit beside `options`",
             )
-        option = setting_named(name, where, run, others=("models", *OWN))
-        yield name, option.from_file(value, where, ctx)
+        option = setting_named(name, where, ctx.command, others=("models", *OWN))
+        yield name, option.from_file(value, where, ctx), where
 
 
 def _check(suite: Suite, planned: Sequence[PlannedSuiteRun]) -> None:

@@ -19,12 +19,15 @@ _DATE = f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:{_HOUR}{_ZONE}?)?"
 _LARGEST = 2**63 - 1
 
 _INSTEAD = {
+    "neither": "a number, or a date such as 2024-05-31",
+    "too large": "a number below 2^63",
     "number": "a date in every row",
     "date": "a number in every row",
     "fraction": "a whole number, as others are above 2^53 and would be rounded",
     "large": "a number up to 2^53, as others have fractions and it would be rounded",
+    "both": "a whole number, or a number up to 2^53: a larger one with a fraction is rounded",
 }
-"""What an error expects instead of a kind that cannot stand beside another."""
+"""What an error expects instead of a kind that is wrong, or cannot stand beside another."""
 
 
 def with_times(database: Database, name: str, table: Table, column: str) -> str:
@@ -95,17 +98,13 @@ def _first_rows(database: Database, moments: str) -> dict[str, int]:
 
 def _check(first: dict[str, int], table: Table, column: str) -> None:
     """Raise DataError for the first time that cannot stand where it does."""
-    wrong: list[tuple[int, str]] = []
-    if "neither" in first:
-        wrong.append((first["neither"], "a number, or a date such as 2024-05-31"))
-    if "too large" in first:
-        wrong.append((first["too large"], "a number below 2^63"))
+    wrong = [(first[kind], _INSTEAD[kind]) for kind in ("neither", "too large") if kind in first]
     for one, other in (("number", "date"), ("large", "fraction")):
         if one in first and other in first:
             earlier, later = sorted((one, other), key=first.__getitem__)
-            known = value_at(table, first[earlier], column)
-            expected = f"{_INSTEAD[later]}, as in row {first[earlier]}: {known!r}"
-            wrong.append((first[later], expected))
+            row = first[earlier]
+            beside = f"{_INSTEAD[later]}, as in row {row}: {value_at(table, row, column)!r}"
+            wrong.append((first[later], _INSTEAD["both"] if row == first[later] else beside))
     if wrong:
         row, expected = min(wrong)
         raise refused(table, row, column, expected)

@@ -93,18 +93,6 @@ async def test_a_second_ask_is_answered_by_the_store(store):
     }
 
 
-async def test_what_an_earlier_session_had_is_given_after_the_store_and_not_stored(store):
-    model = Script(Reply(text="new"), Reply(text="newest"))
-    knows = client(store)
-    key = (await ask(client(), Script(Reply(text="")))).key
-    knows.know({key: Reply(text="known")})
-    answer = await ask(knows, model)
-    assert (answer.reply, answer.source, answer.attempts) == (Reply(text="known"), "shared", 0)
-    assert (await ask(client(store), model)).reply == Reply(text="new")
-    assert (await ask(knows, model)).reply == Reply(text="new")
-    assert (await ask(knows, model, refresh=True)).reply == Reply(text="newest")
-
-
 async def test_a_repeated_question_that_a_kill_left_without_a_record_is_not_paid_twice(store):
     model = Script(Reply(text="old"), Reply(text="new"), Reply(text="newest"))
 
@@ -125,8 +113,8 @@ async def test_what_this_session_was_answered_is_no_earlier_answer(store):
     answer = Answer(reply=Reply(text="a"), key="5a" * 16, source="model")
     own = OwnAnswers(store, session=2)
     own.keep("one", answer)
-    assert await own.earlier(answer.key) is None
-    found = await OwnAnswers(store, session=3).earlier(answer.key)
+    assert own.earlier(answer.key) is None
+    found = OwnAnswers(store, session=3).earlier(answer.key)
     assert (found.session, found.asker, found.answer) == (2, "one", answer)
 
 

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from builders.loops import all_wait, in_virtual_time
 
-from harness.calls.limiter import KEPT_CHANGES, Limiter, limits_of_workers
+from harness.calls.limiter import KEPT_CHANGES, Limiter
 
 
 class Clock:
@@ -233,13 +233,3 @@ async def test_the_report_says_what_happened_and_why_and_stays_short(clock):
             limiter.learn("trouble", sent=clock.now, pause=1.0)
     assert len(limiter.report()["changes"]) == KEPT_CHANGES
     assert limiter.report()["changes_unlisted"] == 2
-
-
-def test_the_limits_of_workers_are_told_apart():
-    limits = {"w1": {"openai:m": {"cuts": 1}, "openai:m #2": {"cuts": 2}}, "w2": {"openai:m": {}}}
-    assert limits_of_workers(limits) == {
-        "openai:m on w1": {"cuts": 1},
-        "openai:m #2 on w1": {"cuts": 2},
-        "openai:m on w2": {},
-    }
-    assert limits_of_workers({}) == {}

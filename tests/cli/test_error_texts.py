@@ -67,8 +67,12 @@ expected: one place for all tasks, and --data TASK=DIR for single tasks\
 --role needs NAME and SPEC
 expected: --role NAME=SPEC\
 """)),
-    "--model baseline --judge a --role judge=b": (2, UsageError, None, "--judge and --role judge=b",
+    "--model baseline --judge a --role judge=b": (2, UsageError, "--role", "--judge and --role judge=b",
         snapshot("the judge is given twice")),
+    "--model baseline --gen_kwargs a": (2, UsageError, "--gen_kwargs", "a", snapshot("""\
+this is no argument
+expected: name=value,name=value\
+""")),
     "--model baseline --role candidate=b": (2, UsageError, None, "--role candidate=b", snapshot("""\
 the candidate is given by --model
 expected: --model KIND --model_args …\

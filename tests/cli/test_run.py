@@ -81,7 +81,6 @@ OPTIONS = {
     "ray_address": (("auto",), "auto"),
     "workers": (("8",), 8),
     "engines": (("3",), 3),
-    "run_storage": (("local",), "local"),
     "num_repeats": (("3",), 3),
     "attempts": (("3",), Patience(attempts=3)),
     "timeout": (("2.5",), Patience(attempt_timeout=2.5)),

@@ -220,11 +220,11 @@ def test_the_name_of_a_model_is_its_label_unless_what_is_asked_changes(settings)
 
 
 def test_a_local_run_has_no_use_for_what_a_file_says_of_a_cluster(settings):
-    settings.write('executor = "ray"\nray_address = "auto"\nworkers = 8\nrun_storage = "local"\n')
+    settings.write('executor = "ray"\nray_address = "auto"\nworkers = 8\n')
     words = ["--model", "baseline", "--tasks", "interests"]
     asked = settings.asked(*words, "--engines", "2")
     assert (asked.executor, asked.ray_address, asked.workers) == ("ray", "auto", 8)
-    assert (asked.engines, asked.run_storage) == (2, "local")
+    assert asked.engines == 2
     asked = settings.asked(*words, "--executor", "local")
     assert (asked.executor, asked.ray_address, asked.workers) == ("local", None, None)
     assert settings.asked(*words, "--executor", "ray").workers == 8

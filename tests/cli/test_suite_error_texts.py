@@ -74,7 +74,14 @@ expected: models, tasks, judge, seeds and limit beside `options`\
 the setting 'concurrency' is not valid
 expected: a whole number\
 """)),
-    f"{RUN}options: {{max_cost: 0}}": (UsageError, ":1:26", "0.0", snapshot('--max_cost must be an amount of money above 0')),
+    f"{RUN}options: {{max_cost: 0}}": (UsageError, ":4:11", "0.0", snapshot('--max_cost must be an amount of money above 0')),
+    f"{RUN}options: {{offline: true, max-calls: 0}}": (UsageError, ":4:26", "0", snapshot("--max_calls must be at least 1")),
+    f"{RUN}options: {{role: [judge=b]}}": (
+        UsageError, ":4:11 (--role)", "--judge and --role judge=b", snapshot("the judge is given twice")),
+    f"{RUN}options: {{gen_kwargs: a}}": (UsageError, ":4:11 (--gen_kwargs)", "a", snapshot("""\
+this is no argument
+expected: name=value,name=value\
+""")),
     f"models: [{{name: a, glob: '.', kind: b, args: {{c: ' d'}}}}]{REAL}": (
         UsageError, ":1:26", None, snapshot("""\
 the arguments of this model cannot be used
@@ -107,6 +114,17 @@ def test_suites(text, tmp_path, exits):
     kind, place, found, wording = SUITES[text]
     assert exits(2, kind, "suite s.yaml", where=f"s.yaml{place}", found=found) == wording
     assert not Path("runs").exists()
+
+
+def test_a_setting_that_a_suite_does_not_replace_is_at_fault_in_its_own_file(tmp_path, exits):
+    Path("harness.toml").write_text("\nmax_cost = 0\n")
+    for more, where, found in [
+        ("", "harness.toml:2", "0.0"),
+        ("{max_cost: -1}", "s.yaml:4:11", "-1.0"),
+    ]:
+        (tmp_path / "s.yaml").write_text(f"{RUN}options: {more or '{}'}")
+        said = exits(2, UsageError, "suite s.yaml", where=where, found=found)
+        assert said == "--max_cost must be an amount of money above 0"
 
 
 def test_options(tmp_path, exits):

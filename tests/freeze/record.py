@@ -48,6 +48,7 @@ MASKS = [
     (r'("(?:python|openai|datasets|json-repair|jinja2)": )"[^"]*"', r'\1"VERSION"'),
     (r"no transformers, (torch, )?accelerate", "no transformers, accelerate"),
     (r"\b\d+\.\d+\.\d+[\w.+-]*", "VERSION"),
+    (r"(?<=\w)\n +(?=ENV/)", " "),  # a long path has a line of its own
     (r"[ \t]+$", ""),
 ]
 

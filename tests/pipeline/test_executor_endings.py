@@ -7,7 +7,6 @@ import pytest
 from builders.stages import SAY, Word, outcomes, say, word, words
 
 from harness.base.errors import BudgetSpent, Interrupted, ModelError, PluginError, UsageError
-from harness.calls.leases import WorkerGivenUp
 from harness.contracts.outcomes import Broken, Unreadable
 from harness.contracts.records import Done
 from harness.contracts.stage import Stage
@@ -41,18 +40,6 @@ async def test_waiting_for_something_that_was_cancelled_costs_that_item_only(hou
     assert (got["a"], got["c"]) == (Done("a"), Done("c"))
     assert isinstance(got["b"], Broken) and got["b"].cause == "CancelledError"
     assert "wait_in_vain" in got["b"].detail
-
-
-async def test_an_item_of_a_worker_that_was_given_up_gets_no_record(house, scripted):
-    async def refused(item, desk):
-        if item.word == "b":
-            raise WorkerGivenUp("the worker was given up")
-        return item.word
-
-    with pytest.raises(WorkerGivenUp):
-        await house.run([stage(words("a", "b"), refused)], {"candidate": scripted("m")})
-    assert house.halted == []
-    assert house.progress["say"].done == 1 and not house.progress["say"].failures
 
 
 async def test_items_that_cannot_be_made_end_the_run_and_take_nothing_back(house, scripted):

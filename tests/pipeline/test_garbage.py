@@ -3,6 +3,8 @@ import gc
 import pytest
 
 from harness.base.errors import HarnessError
+from harness.pipeline.executors import shard_worker
+from harness.pipeline.executors.work_order import RunKeys
 from harness.pipeline.garbage import RARELY, rare_collection
 
 
@@ -32,14 +34,13 @@ def test_of_overlapping_runs_the_last_one_restores_what_was_before(threshold):
     assert gc.get_threshold() == (700, 10, 10)
 
 
-async def test_a_worker_on_a_cluster_collects_as_rarely_as_a_run(threshold, monkeypatch):
-    worker = pytest.importorskip("harness.pipeline.executors.ray_worker")
-    monkeypatch.setattr(worker, "take_keys", lambda keys: None)
+async def test_a_worker_elsewhere_collects_as_rarely_as_a_run(threshold, monkeypatch):
     gc.set_threshold(700, 10, 10)
 
-    def decoded(order, node):
+    def refused(order):
         raise HarnessError("an order that cannot be read")
 
-    monkeypatch.setattr(worker, "decoded", decoded)
-    await worker.HarnessWorker().begin("1.1", b"", None, None, None)
+    monkeypatch.setattr(shard_worker, "read_order", refused)
+    _, error = await shard_worker.ShardWorker(b"", RunKeys(), 0).ready()
+    assert "an order that cannot be read" in str(error)
     assert gc.get_threshold() == (RARELY, 10, 10)

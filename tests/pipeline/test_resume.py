@@ -135,7 +135,7 @@ def run_key(tmp_path, **given):
         {"concurrency": 3}, {"patience": {"attempts": 2}}, {"budget": {"calls": 9}},
         {"max_failures": "0.5"}, {"retry_failures": True}, {"one_engine_at_a_time": True},
         {"allow_self_judging": True}, {"use_store": False},
-        {"executor": "ray", "workers": 8, "run_storage": "local"},
+        {"executor": "ray", "workers": 8},
     ],
     ids=str,
 )  # fmt: skip

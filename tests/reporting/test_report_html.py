@@ -189,9 +189,7 @@ def test_a_run_on_a_cluster_says_so(tmp_path):
         )
         return str(provenance_html([run]))
 
-    local = {"ray_address": None, "workers": None, "run_storage": "shared"}
+    local = {"ray_address": None, "workers": None}
     assert "executor" not in page() + page(executor="local", **local)
-    given = {"ray_address": "auto", "workers": 8, "engines": None, "run_storage": "shared"}
-    assert "ray --ray_address auto --workers 8 --run_storage shared" in page(
-        executor="ray", **given
-    )
+    given = {"ray_address": "auto", "workers": 8, "engines": None}
+    assert "ray --ray_address auto --workers 8" in page(executor="ray", **given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import secrets
 import socket
 import traceback
 from collections import Counter
@@ -148,24 +149,12 @@ class ShardQueue(Queue):
 
     def _survives(self, job: Job) -> bool:
         """Note that an item is begun alone; False if it was begun before: its worker died of it,
-        and it is recorded so.
-
-        ModelError for the second such item of a shard.
-        """
+        and it is recorded so."""
         self.writer.flush()
         if job.key not in self.begun:
             self.log.note(LogLine(begun=job.key))
             self.log.flush()
             return True
-        if any(one is not None and one.cause == KILLER for one in self.before.values()):
-            raise ModelError(
-                "two items each end the worker that works them",
-                where=self.run.context.label,
-                found=f"the second is {job.item.id!r}",
-                expected="a worker that survives its items",
-                hint="look at the memory of the machines, and at the executor's log of the worker; "
-                "the same command continues the run",
-            )
         died = Broken(
             KILLER,
             "its worker died three times as it worked this item or others, and "
@@ -224,6 +213,7 @@ class ShardWorker:
         self._keys = keys
         self._seat = seat
         self._node = f"{socket.gethostname()} ({os.getpid()})"
+        self._life = secrets.token_hex(8)
         self._preparing = asyncio.Lock()
         self._prepared = self._begun = False
         self._error: HarnessError | None = None
@@ -277,9 +267,9 @@ class ShardWorker:
         """What the worker counted so far, and its lines for the user since the last news."""
         lines, self._lines = tuple(self._lines), []
         if not self._begun:
-            return News(life=self._node, counts={}, usage={}, limits={}, lines=lines, engines=0)
+            return News(life=self._life, counts={}, usage={}, limits={}, lines=lines, engines=0)
         return News(
-            life=self._node,
+            life=self._life,
             counts={
                 (one.shard.task, one.shard.stage, one.shard.number): one.counts()
                 for one in self._queues

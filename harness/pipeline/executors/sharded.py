@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from harness.base.errors import HarnessError, StorageError
+from harness.base.errors import HarnessError, ModelError, StorageError
 from harness.calls.budget import UNITS, budget_spent, combined
 from harness.calls.policy import Budget
 from harness.calls.store import Store
@@ -22,6 +22,7 @@ from harness.pipeline.executors.lanes import lane_width
 from harness.pipeline.executors.planned import Executor, PlannedRun
 from harness.pipeline.executors.shard_worker import (
     COUNTED,
+    KILLER,
     Counts,
     News,
     ShardDone,
@@ -118,6 +119,7 @@ class ShardedExecutor(Executor):
         self._left = left
         self._short = Budget()
         self._lost_share = False
+        self._killers = 0
         self._usage = usage
         self._earlier = earlier
         self._seen = seen
@@ -292,13 +294,26 @@ class ShardedExecutor(Executor):
 
     def _hear(self, seat: _Seat, news: News) -> None:
         self._usage.take(news.life, news.usage)
-        self._limits |= {f"{model} on {news.life}": one for model, one in news.limits.items()}
+        place = self._seats.index(seat) + 1
+        self._limits |= {f"{model} on worker {place}": one for model, one in news.limits.items()}
         seat.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._seats)
         for (task, stage, number), counts in news.counts.items():
             self._count(self._served[task, stage], number, counts)
         for line, problem in news.lines:
             self._announce(line, problem=problem)
+
+    def _check_killers(self, served: _Served) -> None:
+        """End the run where a second item has ended the worker that worked it alone."""
+        if self._killers > 1 and not self.over:
+            self.stop(ModelError(
+                "several items each end the worker that works them",
+                where=served.queue.run.context.label,
+                found=f"{self._killers} items",
+                expected="workers that survive their items",
+                hint="look at the memory of the machines, and at the executor's log of a worker; "
+                "the same command continues the run",
+            ))  # fmt: skip
 
     def _count(self, served: _Served, number: int, counts: Counts) -> None:
         """Count what is new since a shard was heard of last.
@@ -316,8 +331,11 @@ class ShardedExecutor(Executor):
         for (tag, cause), count in counts.failures.items():
             new = count - before.failures.get((tag, cause), 0)
             progress.failures[cause] += new
+            if cause == KILLER:
+                self._killers += new
             for _ in range(new):
                 self._count_failure(served.queue, tag, cause, counts.details.get(cause, ""))
+        self._check_killers(served)
 
     async def _hand(self, seat: _Seat, shard: Shard) -> None:
         """Have a worker work a shard, and collect what it recorded."""
@@ -345,7 +363,9 @@ class ShardedExecutor(Executor):
         self._left = combined(lambda left, more: left + more, self._left, done.returned)
         self._seen.lost += max(0, done.attempts - shard.first)
         if done.counts is not None:
-            self._short = done.short if done.spent else self._short
+            if done.spent:  # with a little more, as sums of shares are rounded
+                cost = None if done.short.cost is None else done.short.cost * 1.000001
+                self._short = msgspec.structs.replace(done.short, cost=cost)
             self._count(served, shard.number, done.counts)
         elif done.spent:  # its worker died, with its share
             self._lost_share = True

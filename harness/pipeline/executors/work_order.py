@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from harness.base.errors import HarnessError, UsageError
-from harness.base.hashing import digest
 from harness.base.key_files import hand_over, key_text
 from harness.calls.engines import SharedEngines
 from harness.contracts.model import Model
@@ -40,7 +39,7 @@ class WorkOrder(Versions, frozen=True, kw_only=True):
     `folder` is the run folder, `cwd` the folder of the command, and `lock` what the command wrote
     into the run folder's lock. `session` counts the commands of the run. `workers` share its
     `--concurrency`. `stages` has the components of each stage's key, by task and stage, `thinking`
-    the models that think, by the digests of their keys.
+    the models that think, by task, role and number in it.
     """
 
     settings: RunSettings
@@ -51,7 +50,7 @@ class WorkOrder(Versions, frozen=True, kw_only=True):
     session: int
     workers: int
     stages: dict[str, dict[str, dict[str, Any]]]
-    thinking: frozenset[str]
+    thinking: set[tuple[str, str, int]]
 
     def __repr__(self) -> str:
         # Without the settings: an address in them may hold a password.
@@ -83,9 +82,13 @@ def work_order(
         session=session,
         workers=workers,
         stages=stages,
-        thinking=frozenset(
-            digest(model.identity.key(run_id)) for one in contexts for model in one.thinking
-        ),
+        thinking={
+            (one.task.name, role, number)
+            for one in contexts
+            for role, binding in one.bindings.items()
+            for number, model in enumerate(binding.models)
+            if model in one.thinking
+        },
         versions=_versions(plugins),
     )
     return msgspec.msgpack.encode(order, enc_hook=str)
@@ -101,23 +104,36 @@ def read_order(data: bytes) -> tuple[WorkOrder, dict[tuple[str, str], StageConte
     _check_versions(msgspec.msgpack.decode(data, type=Versions).versions, _versions(plugins))
     order = msgspec.msgpack.decode(data, type=WorkOrder, dec_hook=lambda kind, value: kind(value))
     _check_folder(Path(order.folder), order.lock)
-    if Path(order.cwd).is_dir():
+    if here := Path(order.cwd).is_dir():
         os.chdir(order.cwd)
     engines = SharedEngines()
+    try:
+        contexts = _contexts(order, plugins, engines)
+    except HarnessError as error:
+        if not here:
+            lacking = f"there is no {order.cwd} here, so relative paths begin in {Path.cwd()}"
+            error.hint = f"{error.hint}; {lacking}" if error.hint else lacking
+        raise
+    for (task, stage), context in contexts.items():
+        _check_stage(context, order.stages[task][stage])
+    return order, contexts, engines
+
+
+def _contexts(
+    order: WorkOrder, plugins: Plugins, engines: SharedEngines
+) -> dict[tuple[str, str], StageContext]:
+    """The contexts of the stages, by task and stage, as this process has them."""
     bound = bind_tasks(
         order.settings, plugins, {task: list(own) for task, own in order.stages.items()},
         engines=engines,
     )  # fmt: skip
-    models = {model for each in bound for one in each.bindings.values() for model in one.models}
-    thinking = [one for one in models if digest(one.identity.key(order.run_id)) in order.thinking]
-    contexts = {
+    bindings = {each.task.name: each.bindings for each in bound}
+    thinking = [bindings[task][role].models[number] for task, role, number in order.thinking]
+    return {
         (each.task.name, context.stage.name): context
         for each in bound
         for context in each.contexts(order.run_id, thinking)
     }
-    for (task, stage), context in contexts.items():
-        _check_stage(context, order.stages[task][stage])
-    return order, contexts, engines
 
 
 def share_concurrency(models: Iterable[Model], workers: int, *, seat: int) -> None:
@@ -211,14 +227,13 @@ def _check_folder(folder: Path, lock: str) -> None:
 
 
 def _check_stage(context: StageContext, wanted: Mapping[str, Any]) -> None:
-    here = _plain(context.components)
-    differ = [name for name in {**wanted, **here} if wanted.get(name) != here.get(name)]
+    differ = list(_differences(_plain(context.components), wanted))
     if differ:
         raise UsageError(
             "a stage has another key here than where the run was prepared",
             where=context.label,
-            found="; ".join(f"{name} {_shown(here.get(name))}" for name in differ),
-            expected="; ".join(f"{name} {_shown(wanted.get(name))}" for name in differ),
+            found="; ".join(f"{name}: {here}" for name, here, _ in differ),
+            expected="; ".join(f"{name}: {there}" for name, _, there in differ),
             hint="give this machine the same models, prompts, variables and versions",
         )
 
@@ -229,8 +244,13 @@ def _plain(components: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _shown(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def _differences(here: Any, there: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """What differs in two components, with both values: `roles.candidate.model.name`."""
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        for key in dict.fromkeys([*there, *here]):
+            yield from _differences(here.get(key), there.get(key), f"{name}.{key}".strip("."))
+    elif here != there:
+        yield name, here, there
 
 
 def errors_of(node: str, error: HarnessError) -> HarnessError:

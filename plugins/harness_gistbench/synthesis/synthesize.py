@@ -109,17 +109,17 @@ def form(real: Real, clusters: Clusters, settings: Settings) -> list[Cohort]:
     found = cohorts(members, settings)
     if found:
         return found
-    together = settings.clusters_together
-    closest = cohorts(members, msgspec.structs.replace(settings, least_people=2, cohorts=1))
-    most = len(closest[0].people) if closest else 0
+    least, together = settings.least_people, settings.clusters_together
+    same = "the same cluster" if together == 1 else f"the same {together} clusters"
+    looser = msgspec.structs.replace(settings, least_people=2, cohorts=1)
+    closest = cohorts(membership(real, clusters, looser), looser)
+    most = f"at most {len(closest[0].people)} people" if closest else "no two people"
     raise DataError(
-        f"no {settings.least_people} people share {together} clusters, so that no cohort is formed",
+        f"no {least} people are in {same}, so that no cohort is formed",
         where=str(settings.log),
         found=f"{len(clusters.names)} clusters; {len(members.people)} of {len(real.users)} people "
-        f"with a positive engagement in {together} or more of them; at most {most or 'one'} "
-        "who have the same",
-        expected=f"at least {settings.least_people} with a positive engagement in each of the same "
-        f"{together} clusters",
+        f"with a positive engagement in {together} or more of them; {most} are in {same}",
+        expected=f"at least {least} people with positive engagements in {same}",
         hint="a longer window (--days), fewer clusters in all (--clusters) or together "
         "(--clusters_together), or a larger log",
     )

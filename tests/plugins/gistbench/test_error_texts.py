@@ -130,8 +130,8 @@ CELLS = [
      "and would be rounded, as in row 2: '9007199254740993'"),
     (TIMED(0.5) + TIMED(2**53 + 1), "'9007199254740993'", TIME(3, 4), "a number up to 2^53, as "
      "others have fractions and it would be rounded, as in row 2: '0.5'"),
-    (TIMED(f"{2**60}.5"), "'1152921504606846976.5'", TIME(2, 3), "a whole number, as others are "
-     "above 2^53 and would be rounded, as in row 2: '1152921504606846976.5'"),
+    (TIMED(f"{2**60}.5"), "'1152921504606846976.5'", TIME(2, 3), "a whole number, or a number up to "
+     "2^53: a larger one with a fraction is rounded"),
     ("u,a,5.5,1", "5.5 (number)", *STARS),
     ("u,a,-1.0,1", "-1.0 (number)", *STARS),
     (" ,a,5.0,1", "' '", "Digital_Music.csv, row 2 (line 3), column 'user_id'", ID),
@@ -281,18 +281,32 @@ def surveyed(mapping):
 
 
 ONE = ("first", {})
+LONGER = (
+    "to do: a longer window (--days), fewer clusters in all (--clusters) or together "
+    "(--clusters_together), or a larger log",
+)
 DATA = {
     "nothing to describe": (
         described(data="mind", task="gist_mind"), None,
         "0 without a rating, 1 with objects without a text", "no engagement is left to describe"),
     "few people": (
         made(clusters_together=2, least_people=3), "log.csv",
-        "3 clusters; 6 of 6 people with a positive engagement in 2 or more of them; at most 2 who "
-        "have the same",
-        "no 3 people share 2 clusters, so that no cohort is formed",
-        "expected: at least 3 with a positive engagement in each of the same 2 clusters",
-        "to do: a longer window (--days), fewer clusters in all (--clusters) or together "
-        "(--clusters_together), or a larger log"),
+        "3 clusters; 6 of 6 people with a positive engagement in 2 or more of them; at most 2 "
+        "people are in the same 2 clusters",
+        "no 3 people are in the same 2 clusters, so that no cohort is formed",
+        "expected: at least 3 people with positive engagements in the same 2 clusters", *LONGER),
+    "many in a cluster": (
+        made(clusters_together=1, least_people=5), "log.csv",
+        "3 clusters; 6 of 6 people with a positive engagement in 1 or more of them; at most 4 "
+        "people are in the same cluster",
+        "no 5 people are in the same cluster, so that no cohort is formed",
+        "expected: at least 5 people with positive engagements in the same cluster", *LONGER),
+    "nobody": (
+        made(clusters_together=3, least_people=2), "log.csv",
+        "3 clusters; 0 of 6 people with a positive engagement in 3 or more of them; no two people "
+        "are in the same 3 clusters",
+        "no 2 people are in the same 3 clusters, so that no cohort is formed",
+        "expected: at least 2 people with positive engagements in the same 3 clusters", *LONGER),
     "no column": (
         made(clusters_column="subject"), None, "a column that is absent or empty",
         "the log names no cluster in the column 'subject'",

@@ -3,7 +3,7 @@
 `fake_server.py (--uds SOCKET | --port PORT) --starts FILE [--fail TEXT] [--refuse TEXT]`:
 each start is a line of FILE. A question `die N` kills a server that is no later than the Nth start,
 `hang N` stops it, and `slow` is never answered. With `--until FILE`, a start lasts until FILE is
-there.
+there. `--answers FILE` is JSON with the answers to some questions.
 """
 
 import argparse
@@ -26,7 +26,9 @@ parser.add_argument("--refuse", default="")
 parser.add_argument("--refuse-with", type=int, default=400)
 parser.add_argument("--until", type=Path)
 parser.add_argument("--no-system", action="store_true")
+parser.add_argument("--answers", type=Path)
 options = parser.parse_args()
+ANSWERS = json.loads(options.answers.read_text()) if options.answers else {}
 
 with options.starts.open("a") as file:
     file.write("start\n")
@@ -54,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, {"choices": [{"message": message, "finish_reason": "stop"}]})
         else:
             said = f"{asked['model']}, start {START}, {self.headers['authorization']}"
-            message = {"role": "assistant", "content": said}
+            message = {"role": "assistant", "content": ANSWERS.get(question, said)}
             self.answer(200, {"choices": [{"message": message, "finish_reason": "stop"}]})
 
     def answer(self, status, body):
@@ -74,6 +76,7 @@ class Handler(BaseHTTPRequestHandler):
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
+    request_queue_size = 512  # a socket refuses whoever finds no place, and does not let them wait
 
 
 print("(Worker pid=5) INFO 11-20 20:57:13 [loader.py:501] Loading weights", flush=True)

@@ -1,0 +1,134 @@
+"""Each package that the harness is built on is called where the table says, on a path of a user."""
+
+import ast
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from traceback import walk_tb
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from builders.commands import run_cli
+from harness_horizon.catalogue.faiss_index import FaissIndex, build
+from harness_models import openai
+
+from harness.contracts.model import ModelSettings
+from harness.data.fetching import OFFLINE
+from harness.parsing import JsonReader
+
+ROOT = Path(__file__).resolve().parents[2]
+HUB, FAISS = "harness.data.hub", "harness_horizon.catalogue.faiss_index"
+UPLOAD = "harness_models.openai_batches:OpenAIBatches.upload"
+PROBLEM = "harness.parsing.json_schema:SchemaCheck.problem"
+TABLE = "harness.reporting.short_table:print_short_table"
+SERVED_BY_VLLM = (
+    "plugins/models/test_vllm.py"
+    "::test_a_vllm_that_has_the_command_is_started_by_vllm_serve_and_known_by_its_version"
+)
+ON_A_SOCKET = (
+    "plugins/models/test_vllm.py::test_the_server_is_started_on_a_socket_with_what_was_said"
+)
+ON_A_GPU = "plugins/horizon/test_catalogue_index.py::test_pieces_on_a_gpu_are_searched_as_one"
+FIXTURES = "testing/test_pytest_plugin.py::test_the_fixtures_are_there_wherever_the_harness_is"
+
+
+class Reached(BaseException):
+    """The package was called; whatever handles the errors of a package lets this one through."""
+
+
+def reached(*given, **named):
+    """Stands for a function of a package."""
+    raise Reached
+
+
+def read_plugins(folder, site):
+    site.install("acme", {"acme": "acme_plugin"}, {"acme_plugin.py": ""})
+    site.plugins()
+
+
+def run_on_hub(folder, site):
+    words = ("--model", "baseline", "--judge", "lexical", "--tasks", "gist_synthetic")
+    run_cli(*words, folder=folder)
+
+
+def submit_a_batch(folder, site):
+    args = {"model": "m", "base_url": "http://127.0.0.1:1/v1"}
+    openai.make(ModelSettings(args=args)).batches().upload(Path(__file__))
+
+
+def build_an_index(folder, site):
+    build([np.eye(8, dtype=np.float32)], folder / "index", 1, lambda count: None)
+
+
+def open_an_index(folder, site):
+    FaissIndex(folder / "index")
+
+
+def read_by_schema(folder, site):
+    JsonReader(schema={"type": "array"})("[1]")
+
+
+def read_broken_json(folder, site):
+    JsonReader(type=list[str])('["trains", "owls"')
+
+
+def run_a_sample(folder, site):
+    words = ("--model", "baseline", "--judge", "lexical", "--tasks", "interests")
+    run_cli(*words, "--data", "sample", "--limit", "1", folder=folder)
+
+
+CALLED = [
+    ("pluggy", "harness.registry.loading:_load", "pluggy.PluginManager.register", read_plugins),
+    ("huggingface-hub", f"{HUB}:_Repo.listing", "huggingface_hub.HfApi.dataset_info", run_on_hub),
+    ("huggingface-hub", f"{HUB}:_Repo.snapshot", "huggingface_hub.snapshot_download", run_on_hub),
+    ("datasets", f"{HUB}:_splits", "datasets.load_dataset_builder", run_on_hub),
+    ("openai", UPLOAD, "openai.resources.Files.create", submit_a_batch),
+    ("faiss", f"{FAISS}:build", "faiss.write_index", build_an_index),
+    ("faiss", f"{FAISS}:FaissIndex.__init__", "faiss.read_index", open_an_index),
+    ("jsonschema", PROBLEM, "jsonschema.exceptions.best_match", read_by_schema),
+    ("json-repair", "harness.parsing.repair:_guess", "json_repair.loads", read_broken_json),
+    ("rich", TABLE, "rich.console.Console.print", run_a_sample),
+]
+"""A package, where it is called, its function, and what a user does to get there."""
+
+PROVED = [
+    ("vllm", "harness_models.vllm:make", SERVED_BY_VLLM, "vllm.entrypoints.cli.main"),
+    ("vllm", "harness_models.vllm:make", ON_A_SOCKET, "vllm.entrypoints.openai.api_server"),
+    ("faiss", f"{FAISS}:FaissIndex._on_gpu", ON_A_GPU, "GpuIndexFlatIP"),
+    ("pytest", "harness.testing.pytest_plugin:harness_run", FIXTURES, "'-m', 'pytest'"),
+]
+"""A package, where it is called, the test that another file has of that, and what it mentions."""
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A hub that names a commit and has its files in a folder."""
+    for name in OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    commit = SimpleNamespace(siblings=(), sha="c0ffee")
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: commit)
+    folder = str(tmp_path / commit.sha)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: folder)
+
+
+@pytest.mark.usefixtures("hub", "own_cache")
+@pytest.mark.parametrize("called", CALLED, ids="{0[0]} {0[2]}".format)
+def test_a_package_is_called(called, tmp_path, site, monkeypatch):
+    _, place, function, path = called
+    monkeypatch.setattr(function, reached)
+    with pytest.raises(Reached) as caught:
+        path(tmp_path, site)
+    frames = [frame for frame, _ in walk_tb(caught.tb)]
+    names = [f"{one.f_globals['__name__']}:{one.f_code.co_qualname}" for one in frames]
+    assert [name for name in names if name.startswith("harness")][-1] == place
+
+
+@pytest.mark.parametrize(("package", "place", "test", "mentioned"), PROVED)
+def test_a_call_is_proved_by_a_test_of_its_own(package, place, test, mentioned):
+    module, _, name = place.partition(":")
+    assert callable(attrgetter(name)(import_module(module)))
+    file, _, wanted = test.partition("::")
+    text = (ROOT / "tests" / file).read_text()
+    (found,) = (one for one in ast.parse(text).body if getattr(one, "name", "") == wanted)
+    assert mentioned in ast.unparse(found)

@@ -1,0 +1,286 @@
+"""Runs whose stages are worked in shards: the same results, whatever becomes of the workers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections import Counter
+
+import msgspec
+import pytest
+from builders.machines import Here
+from builders.toys import Runs, asked, current_lines, outcomes, toys_installed
+
+from harness.pipeline import run as run_module
+from harness.pipeline.executors import sharded
+from harness.pipeline.executors.shard_worker import ShardWorker
+from harness.testing import FaultyServer, faults
+
+WORDS = [f"w{number % 7} {number}" for number in range(40)]
+MODELS = ("candidate", "referee")
+
+
+def echo(body):
+    return body["messages"][-1]["content"].partition(" ")[2]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    with toys_installed(tmp_path_factory.mktemp("site")) as package:
+        yield package
+
+
+class Sharded(Runs):
+    """Runs with workers in this process, of which `machines` are those of the last run."""
+
+    machines: Here
+
+    def settings(self, executor, **options):
+        return msgspec.structs.replace(super().settings(executor, **options), executor=executor)
+
+    def sharded(self, *, workers=2, **options):
+        self.machines = Here(workers)
+        return self.run("here", **options)
+
+
+@pytest.fixture
+def runs(tmp_path, package, monkeypatch):
+    runs = Sharded(tmp_path, package, "")
+    monkeypatch.setattr(
+        run_module,
+        "machines_of",
+        lambda settings, plugins: runs.machines if settings.executor == "here" else None,
+    )
+    monkeypatch.setattr(sharded, "NEWS_SECONDS", 0.02)
+    return runs
+
+
+@pytest.fixture
+def server(runs):
+    with FaultyServer(echo, models=MODELS) as server:
+        runs.url = server.url
+        yield server
+
+
+def scores_of(done):
+    return (done.folder / "toys" / "scores.jsonl").read_bytes()
+
+
+def said(words):
+    return {f"{number:03}": word for number, word in enumerate(words)}
+
+
+@pytest.fixture(scope="module")
+def whole(package, tmp_path_factory):
+    """The scores of a run by one process, which another server answered."""
+    with FaultyServer(echo, models=MODELS) as server:
+        runs = Runs(tmp_path_factory.mktemp("whole"), package, "", server.url)
+        runs.words(*WORDS)
+        return scores_of(runs.run("local"))
+
+
+def questions(server):
+    return Counter(asked(server))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_scores_are_those_of_a_local_run_and_nothing_but_journals_is_left(
+    runs, server, whole, workers
+):
+    runs.words(*WORDS)
+    done = runs.sharded(workers=workers)
+    assert done.status == "done", done.errors
+    assert scores_of(done) == whole
+    found = questions(server)
+    assert {text: found[text] for text in found if text.startswith("say")} == {
+        f"say {word}": 1 for word in WORDS
+    }
+    assert all(found[f"judge w{number}"] <= workers for number in range(7))
+    assert sorted(path.name for path in (done.folder / "toys").iterdir()) == [
+        "1-say.jsonl", "2-judge.jsonl", "scores.jsonl", "summary.json",
+    ]  # fmt: skip
+    assert runs.stages == ["say begins", "say ends", "judge begins", "judge ends"]
+    usage = json.loads((done.folder / "manifest.json").read_text())["sessions"][-1]["usage"]
+    assert usage["toys/say, candidate"]["calls"] == usage["toys/say, candidate"]["asked"] == 40
+
+
+def test_the_command_takes_answers_and_memos_into_its_own_store(runs, server, monkeypatch):
+    """Workers have a store of their own machine, or none."""
+    runs.words(*WORDS)
+    monkeypatch.setattr(ShardWorker, "_open_store", lambda self, path: None)
+    first = runs.sharded(workers=1)
+    assert first.status == "done", first.errors
+    count = server.count
+    again = runs.run("local", fresh=False, output_path=runs.folder / "again")
+    assert again.status == "done" and server.count == count
+    before, after = (current_lines(one.folder, "judge") for one in (first, again))
+    assert {line["id"]: line["outcome"]["value"] for line in after} == {
+        line["id"]: line["outcome"]["value"] for line in before
+    }
+
+
+@pytest.mark.parametrize("lives_on", [False, True])
+def test_what_a_worker_that_dies_has_recorded_is_not_asked_again(runs, server, whole, lives_on):
+    """One that is only cut off asks on, and records beside the one that took its place."""
+    runs.words(*WORDS)
+    moments = {9: 0, 21: 1, 33: 0}
+
+    def strike(request):
+        if request.number in moments:
+            runs.machines.workers[moments[request.number]].kill(lives_on=lives_on)
+
+    server.faults = strike
+    server.latency = 0.02
+    done = runs.sharded(concurrency=2)
+    assert done.status == "done", done.errors
+    assert scores_of(done) == whole
+    assert outcomes(current_lines(done.folder, "say")) == said(WORDS)
+    again = sum(questions(server).values()) - len(WORDS) - 2 * 7
+    assert lives_on or again <= 3 * 2 * 2  # what was in flight at each of the deaths
+    lines = (done.folder / "toys" / "1-say.jsonl").read_text().splitlines()
+    assert len(lines) == len(WORDS)  # the first record of a key counts
+
+
+def test_an_item_whose_worker_dies_between_its_questions_asks_none_again(runs, server):
+    words = [f"twice {number}" for number in range(4)]
+    runs.words(*words)
+    silent = True
+
+    def second(request):
+        text = request.body["messages"][-1]["content"]
+        return faults.SILENCE if silent and text.startswith("say twice") else None
+
+    server.faults = second
+
+    def strike(request):
+        nonlocal silent
+        if request.number == 7 and silent:
+            silent = False
+            threading.Timer(0.4, runs.machines.workers[0].kill).start()
+        return second(request)
+
+    server.faults = strike
+    done = runs.sharded(workers=1, use_store=False)
+    assert done.status == "done", done.errors
+    found = questions(server)
+    assert [found[f"say first {word}"] for word in words] == [1] * 4
+    lines = current_lines(done.folder, "say")
+    assert {line["calls"][0].get("source", "model") for line in lines} == {"model"}
+
+
+def killing(runs, *texts):
+    """Kills the only worker whenever one of these is asked."""
+
+    def strike(request):
+        if request.body["messages"][-1]["content"] in texts:
+            runs.machines.workers[0].kill()
+            return faults.SILENCE
+        return None
+
+    return strike
+
+
+def test_an_item_that_ends_its_worker_is_found_and_recorded_broken(runs, server):
+    runs.words(*WORDS)
+    server.faults = killing(runs, "say w5 12")
+    done = runs.sharded(workers=1, max_failures={"errors": 0.1})
+    assert done.status == "done", done.errors
+    expected = said(WORDS) | {"012": "worker_died"}
+    assert outcomes(current_lines(done.folder, "say")) == expected
+    found = questions(server)
+    assert found["say w5 12"] == 4  # thrice with others, once alone
+    assert any("one by one" in line for line in runs.problems)
+    # The same command would work it again, as code that broke.
+    server.faults = ()
+    again = runs.sharded(resume=done.folder)
+    assert outcomes(current_lines(again.folder, "say")) == said(WORDS)
+
+
+def test_two_items_that_end_their_workers_end_the_run(runs, server):
+    runs.words("a 1", "a 2", "a 3")
+    server.faults = killing(runs, "say a 1", "say a 3")
+    done = runs.sharded(workers=1, max_failures={"errors": 1.0})
+    assert (done.status, done.exit_code) == ("failed", 1)
+    assert "several items each end the worker that works them" in str(done.errors[0])
+
+
+@pytest.mark.parametrize("bound", [1, 17, 40])
+def test_a_budget_of_calls_is_used_up_and_never_passed(runs, server, bound):
+    runs.words(*WORDS)
+    begun = runs.sharded(max_calls=bound)
+    assert begun.status == "failed" and "the budget of calls is spent" in str(begun.errors[0])
+    assert server.count + server.asked_if_thinking == bound
+    done = runs.sharded()
+    assert (done.status, done.folder) == ("done", begun.folder), done.errors
+    found = questions(server)
+    assert all(found[f"say {word}"] == 1 for word in WORDS)
+
+
+def test_what_a_dead_worker_had_of_the_budget_counts_as_spent(runs, server):
+    runs.words(*WORDS)
+    server.latency = 0.02
+
+    def strike(request):
+        if request.number == 6:
+            runs.machines.workers[0].kill()
+
+    server.faults = strike
+    begun = runs.sharded(max_calls=30, concurrency=2)
+    assert begun.status == "failed"
+    assert "what workers that died held counts as spent" in str(begun.errors[0])
+    assert 6 < server.count + server.asked_if_thinking < 30
+
+
+def test_money_is_never_passed(runs, server):
+    runs.words(*WORDS)
+    price = {"input": 1.0, "output": 2.0}
+    prices = {"openai:candidate": price, "openai:referee": price}
+    begun = runs.sharded(max_cost=0.0006, prices=prices)
+    assert begun.status == "failed" and "the budget of money is spent" in str(begun.errors[0])
+    session = json.loads((begun.folder / "manifest.json").read_text())["sessions"][-1]
+    spent = sum(cost["paid"] for cost in session["costs"].values())
+    assert 0 < spent <= 0.0006
+
+
+def test_failures_on_all_workers_are_compared_with_the_limits(runs, server):
+    runs.words(*(f"w {number}" for number in range(400)))
+    server.faults = faults.where("say", faults.status(400))
+    server.latency = 0.01
+    done = runs.sharded(concurrency=4, max_failures={"calls": 0.05})
+    assert (done.status, done.exit_code) == ("too_many_failures", 3)
+    assert 20 < server.count < 400  # long before the last item
+    assert runs.stages == ["say begins", "say ends"]
+
+
+@pytest.mark.parametrize("then", ["local", "here"])
+def test_what_a_killed_command_left_is_taken_over(runs, server, whole, then):
+    """A copy of the folder as it was at a moment is what a kill leaves."""
+    runs.words(*WORDS)
+    copied = runs.folder / "left"
+
+    def strike(request):
+        if request.number == 20:
+            [place] = runs.place.iterdir()
+            shutil.copytree(place, copied / place.name)
+            recorded.extend(
+                line
+                for path in copied.rglob("*.jsonl")
+                for line in path.read_text().splitlines()
+                if "outcome" in line
+            )
+
+    recorded: list[str] = []
+    server.faults = strike
+    server.latency = 0.05
+    runs.sharded(concurrency=2, store=runs.folder / "lost.sqlite")
+    texts = {f"say {json.loads(line)['item']['word']}" for line in recorded}
+    assert len(texts) >= 8
+    server.faults, server.latency = (), 0.0
+    before = len(server.asked)
+    more = {"output_path": copied, "store": runs.folder / "new.sqlite"}
+    done = runs.sharded(**more) if then == "here" else runs.run("local", **more)
+    assert done.status == "done" and done.folder.parent == copied, done.errors
+    assert scores_of(done) == whole
+    assert not texts & set(asked(server)[before:])
+    assert not [*copied.rglob("*.shards")]

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -288,7 +289,8 @@ class ShardedExecutor(Executor):
         while True:
             await asyncio.sleep(NEWS_SECONDS)
             for seat in [one for one in self._seats if one.begun]:
-                self._hear(seat, await seat.worker.call("news"))
+                with suppress(WorkerDied):  # of its shards, which say so
+                    self._hear(seat, await seat.worker.call("news"))
                 if self._stopped_by is not None:  # a process that was started again does not know
                     self._tell("stop", self._stopped_by, self._crash is not None)
 

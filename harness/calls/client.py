@@ -171,14 +171,14 @@ class Client:
             stage=stage,
             asker=asker,
         )
-        key, use = question.key, self.usage.of(stage, role)
+        began, key, use = _now(), question.key, self.usage.of(stage, role)
         use.calls += 1
         if model.identity.scope == "call":
             return await self._call(model, question, use)
         own = self._own.earlier(key)
         if own is not None and own.asker == asker and key not in self._given:
             return self._again(own, asker, use)
-        if not refresh and (answer := self._from_store(key, use)) is not None:
+        if not refresh and (answer := self._from_store(key, use, began)) is not None:
             return answer
         if not refresh and (answer := self._from_batch(key, use, asker)) is not None:
             return answer
@@ -188,7 +188,7 @@ class Client:
             use.calls -= 1
             seeded = _seeded(question)
             raise DeferredToBatch(key=key, model=model, request=seeded, role=role)
-        if (answer := await self._from_flight(key, use)) is not None:
+        if (answer := await self._from_flight(key, use, began)) is not None:
             return answer
         return await self._fly(model, question, use)
 
@@ -239,9 +239,8 @@ class Client:
         """Close every model that was opened."""
         await self._engines.close()
 
-    def _from_store(self, key: str, use: Use) -> Answer | None:
+    def _from_store(self, key: str, use: Use, began: float) -> Answer | None:
         """The answer in the store, if there is one."""
-        began = _now()
         value = None if self._store is None else self._store.get(bytes.fromhex(key))
         if value is None:
             return None
@@ -268,9 +267,8 @@ class Client:
         self._keep(answer, asker)
         return answer
 
-    async def _from_flight(self, key: str, use: Use) -> Answer | None:
+    async def _from_flight(self, key: str, use: Use, began: float) -> Answer | None:
         """The answer of an identical call in flight; None if this call has to fly."""
-        began = _now()
         flight = self._flights.get(key)
         if flight is None:
             self._flights[key] = _InFlightCall()

@@ -244,7 +244,7 @@ def _check_ranges(settings: RunSettings) -> None:
         value = getattr(settings, name)
         if settings.executor == LOCAL and value is not None:
             raise UsageError(
-                f"--{name} needs another executor",
+                f"--{name} needs --executor ray",
                 found=f"{value}, with --executor {LOCAL}",
                 expected="--executor ray, which runs on a Ray cluster",
                 hint=f"give --executor ray, or leave --{name} out",

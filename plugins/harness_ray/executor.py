@@ -40,7 +40,9 @@ class RayExecutor(Executor):
         version = ray_package().__version__
         address = self._settings.address
         if address is None:
-            return [good("ray", f"Ray {version}; without --ray_address a run uses this machine")]
+            return [
+                good("ray", f"Ray {version}; without --ray_address a run uses this machine alone")
+            ]
         with self._cluster:
             return [good("ray", f"Ray {version}; {address}: {said_of(nodes())}")]
 

@@ -13,7 +13,7 @@ from harness.cli.run import run
 from harness.cli.run_options import settings_from
 from harness.contracts.task import DataSpec, Task
 from harness.pipeline.failure_limits import limits_of
-from harness.pipeline.settings import OF_RAY, FailureLimits, RunSettings, make_settings
+from harness.pipeline.settings import OF_EXECUTOR, FailureLimits, RunSettings, make_settings
 
 LEAST = ("--model", "baseline", "--tasks", "interests")
 SHOWN_ONLY = {
@@ -112,7 +112,7 @@ def settings(*options):
 def test_an_option_reaches_its_setting_and_no_other(name):
     words, value = OPTIONS[name]
     field = FIELDS.get(name, name)
-    needed = ("--executor", "ray") if name in OF_RAY else ()
+    needed = ("--executor", "ray") if name in OF_EXECUTOR else ()
     usual, changed = settings(*needed), settings(*needed, f"--{name}", *words)
     assert getattr(usual, field) != value
     assert getattr(changed, field) == value
@@ -186,19 +186,10 @@ COUNTS = "limit", "concurrency", "attempts", "max_calls", "max_tokens", "workers
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize("value", ["0", "-1"])
 def test_a_count_below_one_is_refused(name, value, printed):
-    needed = ("--executor", "ray") if name in OF_RAY else ()
+    needed = ("--executor", "ray") if name in OF_EXECUTOR else ()
     said = printed(*LEAST, *needed, f"--{name}", value, code=2).err
     assert f"--{name} must be at least 1" in said
     assert f"found:    {value}" in said
-
-
-def test_executors_and_places_that_there_are_not_are_refused():
-    given = {"tasks": "interests", "model": "baseline"}
-    with pytest.raises(UsageError, match="--executor cannot be used") as caught:
-        make_settings({**given, "executor": "rya"})
-    assert (caught.value.found, caught.value.expected) == ("rya", "local or ray")
-    with pytest.raises(UsageError, match="--run_storage cannot be used"):
-        make_settings({**given, "executor": "ray", "run_storage": "s3"})
 
 
 @pytest.mark.parametrize("name", ["timeout", "total_timeout"])

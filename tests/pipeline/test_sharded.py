@@ -9,7 +9,7 @@ from collections import Counter
 
 import msgspec
 import pytest
-from builders.machines import Here
+from builders.hosted import Here
 from builders.toys import Runs, asked, current_lines, outcomes, toys_installed
 
 from harness.pipeline import run as run_module

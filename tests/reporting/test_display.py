@@ -165,19 +165,3 @@ def test_a_reader_who_went_away_does_not_end_the_run(clock, progress, stage):
         "interests/name: stopped at 1/40",
     ]
     assert set(threading.enumerate()) == threads
-
-
-def test_lines_of_one_of_several_runs_begin_with_its_label(progress, stage):
-    """On a terminal too, where the live display of one run would hide those of others."""
-    terminal = Terminal()
-    shown = make_display(stream=terminal, label="night, seed 0")
-    shown.start(progress)
-    shown.show_line("too slow", problem=True)
-    shown.stop()
-    quiet = make_display(stream=terminal, label="night, seed 0", quiet=True)
-    quiet.show_line("too slow", problem=True)
-    assert terminal.getvalue().splitlines() == [
-        "night, seed 0: openai:gpt: 1 stage in runs/x",
-        "! night, seed 0: too slow",
-        "night, seed 0: too slow",
-    ]

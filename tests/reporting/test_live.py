@@ -73,22 +73,22 @@ def test_eighty_columns(typical):
 
 
 def test_a_cluster_has_a_line_more(typical):
-    typical.cluster = ClusterProgress(nodes=2, workers=3, engines=1, opening=2, lost=1)
+    typical.cluster = ClusterProgress(workers=3, engines=1, opening=2, lost=1)
     typical.stages[1].in_flight = 1200
     drawn = draw(typical, width=80)
     assert drawn[2:5] == [
         "90 calls, 28% from the store, tokens 12.0k in, 3.0k out, 50/s",
-        "2 nodes, 3 workers, 1 of 3 engines open, 1 worker lost, 1,200 items in flight",
+        "3 of 5 workers, 1 engine, 1 worker lost, 1,200 items in flight",
         "missing 3: no_json 2, timeout 1",
     ]
     assert len(drawn) == 7 and max(map(cell_len, drawn)) <= 80
 
-    typical.cluster = ClusterProgress(nodes=1, workers=1, engines=1)
+    typical.cluster = ClusterProgress(workers=1, engines=1)
     typical.stages[1].in_flight = 1
-    assert draw(typical, width=80)[3] == "1 node, 1 worker, 1 engine, 1 item in flight"
-    typical.cluster = ClusterProgress(nodes=16, workers=64)
+    assert draw(typical, width=80)[3] == "1 worker, 1 engine, 1 item in flight"
+    typical.cluster = ClusterProgress(workers=64)
     typical.stages[1].in_flight = 0
-    assert draw(typical, width=80)[3] == "16 nodes, 64 workers, 0 items in flight"
+    assert draw(typical, width=80)[3] == "64 workers, 0 items in flight"
 
 
 def limiter(**given):

@@ -74,7 +74,7 @@ CANARIES = {
     ),
     "a budget that does not reserve": Canary(
         budget.Meter, "claim",
-        "cost = self.spent + self._set_aside + claim.most", "cost = self.spent + claim.most",
+        "self._set_aside + claim.most", "claim.most",
         needs=lambda plan: plan.budget.cost,
     ),
     "a budget that forgets what a failure cost": Canary(
@@ -85,7 +85,7 @@ CANARIES = {
     ),
     "a resume that asks again what failed by its answer": Canary(
         choice, "open_executor",
-        "retry_failures=run.settings.retry_failures", "retry_failures=True",
+        "retry_failures=settings.retry_failures", "retry_failures=True",
         (run,),
         needs=lambda plan: plan.crashes,
     ),
@@ -95,7 +95,7 @@ CANARIES = {
     ),
     "cut answers that are not kept": Canary(
         client.Client, "_keep",
-        "if answer.reply is not None:", 'if answer.reply and answer.reply.finish == "stop":',
+        "if reply is None:", 'if reply is None or reply.finish != "stop":',
         needs=lambda plan: plan.crashes or plan.budget != Budget(),
     ),
     "an error that is an empty answer": Canary(

@@ -6,7 +6,6 @@ import asyncio
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +67,7 @@ class _Seat:
     in_hand: int = 0
     alone: bool = False
     engines: int = 0
+    life: str = ""
 
     def has_room(self, shard: Shard) -> bool:
         most = 1 if shard.by_item else IN_HAND
@@ -218,6 +218,8 @@ class ShardedExecutor(Executor):
                 continue
             if not self._seats:
                 await self._open()
+            if self.over:
+                return
             while (seat := self._roomiest(shard)) is None or not self._affordable():
                 self._room.clear()
                 await self._room.wait()
@@ -269,12 +271,13 @@ class ShardedExecutor(Executor):
         self._seen.opening = len(workers)
         begins = [self._begin(self._ready(seat)) for seat in self._seats]
         self._aside.update(begins)
-        _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS)
-        while late and not any(seat.begun for seat in self._seats):
+        first = asyncio.FIRST_EXCEPTION
+        _, late = await asyncio.wait(begins, timeout=ROOM_SECONDS, return_when=first)
+        if late and not self.over:
             many = f"{len(late)} of {len(workers)} workers"
             self._announce(f"{many} have not begun: they start slowly, or wait for room")
-            _, late = await asyncio.wait(begins, return_when=asyncio.FIRST_COMPLETED)
-        self._aside.add(self._begin(self._listen()))
+            if len(late) == len(workers):
+                await asyncio.wait(begins, return_when=asyncio.FIRST_COMPLETED)
 
     async def _ready(self, seat: _Seat) -> None:
         _, error = await seat.worker.call("ready")
@@ -283,20 +286,26 @@ class ShardedExecutor(Executor):
         seat.begun = True
         self._seen.opening -= 1
         self._seen.workers += 1
+        self._aside.add(self._begin(self._listen(seat)))
 
-    async def _listen(self) -> None:
-        """Ask workers for their news until the run ends."""
+    async def _listen(self, seat: _Seat) -> None:
+        """Ask a worker for its news until the run ends."""
         while True:
             await asyncio.sleep(NEWS_SECONDS)
-            for seat in [one for one in self._seats if one.begun]:
-                with suppress(WorkerDied):  # of its shards, which say so
-                    self._hear(seat, await seat.worker.call("news"))
+            try:
+                self._hear(seat, await seat.worker.call("news"))
                 if self._stopped_by is not None:  # a process that was started again does not know
-                    self._tell("stop", self._stopped_by, self._crash is not None)
+                    await seat.worker.call("stop", self._stopped_by, self._crash is not None)
+            except WorkerDied:
+                continue  # whoever waits for a shard hears of it too
 
     def _hear(self, seat: _Seat, news: News) -> None:
         self._usage.take(news.life, news.usage)
         place = self._seats.index(seat) + 1
+        if seat.life not in ("", news.life):
+            self._seen.lost += 1
+            self._announce(f"worker {place} died, and was started again", problem=True)
+        seat.life = news.life
         self._limits |= {f"{model} on worker {place}": one for model, one in news.limits.items()}
         seat.engines = news.engines
         self._seen.engines = sum(one.engines for one in self._seats)
@@ -347,9 +356,8 @@ class ShardedExecutor(Executor):
         except WorkerDied as died:
             if shard.by_item:
                 raise
-            self._seen.lost += 1
-            self._announce(f"{died.problem} ({died.found}); its items are worked one by one",
-                           problem=True)  # fmt: skip
+            line = f"{died.problem} ({died.found}): its items are worked one by one"
+            self._announce(line, problem=True)
             attempts = served.files.attempts(shard.number, shard.first)
             self._again.append(msgspec.structs.replace(shard, by_item=True, first=attempts + 1))
             return
@@ -363,7 +371,6 @@ class ShardedExecutor(Executor):
         """Collect a shard; items that a spent share left are handed out again."""
         queue = served.queue
         self._left = combined(lambda left, more: left + more, self._left, done.returned)
-        self._seen.lost += max(0, done.attempts - shard.first)
         if done.counts is not None:
             if done.spent:  # with a little more, as sums of shares are rounded
                 cost = None if done.short.cost is None else done.short.cost * 1.000001
@@ -444,7 +451,10 @@ class ShardedExecutor(Executor):
         self._tell("give_up", queue.run.task, queue.run.context.stage.name)
 
     async def _close(self, seat: _Seat) -> None:
-        news, error = await seat.worker.call("close")
+        try:
+            news, error = await seat.worker.call("close")
+        except WorkerDied:
+            return  # and its engine with it
         self._hear(seat, news)
         if error is not None:
             self.worker_ended(error)

@@ -59,6 +59,11 @@ class Nodes:
         # Its workers end with it, but not before somebody has waited for it: a zombie lives to Ray.
         raylet.wait()
 
+    def kill_head(self) -> None:
+        """Kill the process that knows of all nodes and actors."""
+        (head,) = self.cluster.head_node.all_processes["gcs_server"]
+        with_signal(head.process.pid, signal.SIGKILL)
+
     def mend(self) -> None:
         """Have two living nodes again."""
         for node in list(self.cluster.worker_nodes):

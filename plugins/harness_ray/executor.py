@@ -14,7 +14,10 @@ from harness_ray.cluster import Cluster, nodes, ray_package
 from harness_ray.places import said_of, workers_of
 
 RETRIES = 2
-"""How often Ray repeats a call whose worker died."""
+"""How often a call is repeated whose worker died."""
+
+AGAIN_SECONDS = 0.2
+"""How often a worker that died is asked whether it was started again."""
 
 AT_ONCE = 1_000
 """The most calls of a worker's methods at a time: shards, news, and what it is told."""
@@ -63,7 +66,6 @@ class RayExecutor(Executor):
                 num_cpus=1,
                 num_gpus=self._gpus,
                 max_restarts=-1,
-                max_task_retries=RETRIES,
                 max_concurrency=AT_ONCE,
                 scheduling_strategy="SPREAD",
             )
@@ -87,27 +89,55 @@ class RayWorker:
         self._number = number
 
     async def call(self, method: str, *given: Any) -> Any:
-        """What this method of the worker returns; WorkerDied once Ray has tried three times."""
+        """What this method of the worker returns; WorkerDied once it died three times meanwhile.
+
+        Ray itself would repeat the call before it has noticed the death, and count that as another
+        one.
+        """
         from ray.exceptions import ActorUnavailableError, RayActorError, RayError
 
-        try:
-            return await getattr(self._actor, method).remote(*given)
-        except (RayActorError, ActorUnavailableError) as error:
-            raise WorkerDied(
-                f"worker {self._number} died {RETRIES + 1} times",
-                where=f"worker {self._number}",
-                found=reason_of(error),
-                expected="a worker that survives its items",
-                hint="look at the memory of the machines, and at Ray's log of the worker; the same "
-                "command continues the run",
-            ) from error
-        except RayError as error:
-            raise ModelError(
-                "the Ray cluster cannot be reached any more",
-                where=f"worker {self._number}",
-                found=reason_of(error),
-                hint="start the cluster again; the same command continues the run",
-            ) from error
+        deaths = 0
+        while True:
+            try:
+                return await getattr(self._actor, method).remote(*given)
+            except ActorUnavailableError as error:
+                deaths += 1
+                if deaths > RETRIES:
+                    raise self._died(f"died {deaths} times", error) from error
+                await self._there()
+            except RayActorError as error:
+                raise self._died("died for good", error) from error
+            except RayError as error:
+                raise ModelError(
+                    "the Ray cluster cannot be reached any more",
+                    where=f"worker {self._number}",
+                    found=reason_of(error),
+                    hint="start the cluster again; the same command continues the run",
+                ) from error
+
+    async def _there(self) -> None:
+        """Wait until Ray has started the worker again, or says that it will not."""
+        from ray.exceptions import ActorUnavailableError, RayError
+
+        while True:
+            try:
+                await self._actor.__ray_ready__.remote()
+            except ActorUnavailableError:
+                await asyncio.sleep(AGAIN_SECONDS)
+            except RayError:
+                return  # the next call says what it is
+            else:
+                return
+
+    def _died(self, how: str, error: Exception) -> WorkerDied:
+        return WorkerDied(
+            f"worker {self._number} {how}",
+            where=f"worker {self._number}",
+            found=reason_of(error),
+            expected="a worker that survives its items",
+            hint="look at the memory of the machines, and at Ray's log of the worker; the same "
+            "command continues the run",
+        )
 
 
 def reason_of(error: Exception) -> str:

@@ -18,8 +18,19 @@ SETTINGS = {
 }  # fmt: skip
 """No usage is reported, no token is read or made, and workers do not wait for all other tests."""
 
-NODE = {"num_cpus": 8, "object_store_memory": 80 * 1024**2}
-"""A small node on which several workers have room."""
+ON_RAY = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+"""The marks of tests that start a Ray: in the slow lane, one after the other."""
+
+NODE = {"num_cpus": 2, "object_store_memory": 80 * 1024**2}
+"""A small node: two workers have room there."""
+
+QUICK = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 500,
+    "health_check_timeout_ms": 1000,
+    "health_check_failure_threshold": 4,
+}
+"""A cluster notices within four seconds that a node does not answer, instead of half a minute."""
 
 
 @contextmanager
@@ -49,14 +60,13 @@ def ray_cluster(*nodes: dict[str, Any]) -> Iterator[Any]:
 
     It has `address`, and takes nodes by `add_node` and loses them by `remove_node`.
     """
-    from harness.pipeline.executors.cluster import disconnect
-
     with ray_folder():
         from ray.cluster_utils import Cluster
 
         handler = signal.getsignal(signal.SIGTERM)
         cluster = Cluster(
-            initialize_head=True, head_node_args={**nodes[0], "include_dashboard": False}
+            initialize_head=True,
+            head_node_args={**nodes[0], "include_dashboard": False, "_system_config": QUICK},
         )
         try:
             for node in nodes[1:]:
@@ -65,7 +75,6 @@ def ray_cluster(*nodes: dict[str, Any]) -> Iterator[Any]:
             signal.signal(signal.SIGTERM, handler)  # each node of the cluster has set its own
             yield cluster
         finally:
-            disconnect()
             cluster.shutdown()
             signal.signal(signal.SIGTERM, handler)
 
@@ -86,18 +95,21 @@ def processes_of(folder: Path) -> list[int]:
 
 def living_workers() -> list[int]:
     """The processes of workers on the cluster of this test."""
-    return living_actors("HarnessWorker")
+    return workers_in(Path(os.environ["RAY_TMPDIR"]))
 
 
-def living_actors(kind: str) -> list[int]:
-    """The processes on the cluster of this test that are actors of this kind."""
-    found = []
-    for process in processes_of(Path(os.environ["RAY_TMPDIR"])):
-        with suppress(OSError):
-            name = Path(f"/proc/{process}/cmdline").read_bytes()
-            if name.startswith(f"ray::{kind}".encode()):
-                found.append(process)
-    return found
+def workers_in(folder: Path) -> list[int]:
+    """The processes of workers of a Ray by its folder."""
+    return [one for one in processes_of(folder) if title_of(one).startswith("ray::ShardWorker")]
+
+
+def title_of(process: int) -> str:
+    """The name that a process shows; empty for one that has ended."""
+    try:
+        shown = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return shown.partition(b"\0")[0].decode()
 
 
 def with_signal(process: int, number: signal.Signals) -> None:

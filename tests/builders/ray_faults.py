@@ -10,25 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Any
 
-from builders.clusters import processes_of, ray_cluster, with_signal
+from builders.clusters import NODE, processes_of, ray_cluster, title_of, with_signal, workers_in
 from builders.processes import lives
 from builders.toys import Runs, current_lines
 
 from harness.testing import FaultyServer
-
-QUICK = {
-    "health_check_initial_delay_ms": 1000,
-    "health_check_period_ms": 500,
-    "health_check_timeout_ms": 1000,
-    "health_check_failure_threshold": 4,
-}
-"""A cluster notices within four seconds that a node does not answer, instead of half a minute."""
-
-NODE = {"num_cpus": 2, "object_store_memory": 80 * 1024**2}
-HEAD = {**NODE, "_system_config": QUICK}
 
 KINDS = 20
 WORDS = [f"w{number % KINDS} {number}" for number in range(100)]
@@ -71,6 +59,11 @@ class Nodes:
         # Its workers end with it, but not before somebody has waited for it: a zombie lives to Ray.
         raylet.wait()
 
+    def kill_head(self) -> None:
+        """Kill the process that knows of all nodes and actors."""
+        (head,) = self.cluster.head_node.all_processes["gcs_server"]
+        with_signal(head.process.pid, signal.SIGKILL)
+
     def mend(self) -> None:
         """Have two living nodes again."""
         for node in list(self.cluster.worker_nodes):
@@ -79,13 +72,18 @@ class Nodes:
         if not self.cluster.worker_nodes:
             self.add()
 
-    def of_runs(self) -> list[int]:
-        """The processes of runs on all nodes: workers, and what these share."""
-        return self._titled("ray::Harness")
-
     def workers(self) -> list[int]:
         """The processes that ask models."""
-        return self._titled("ray::HarnessWorker")
+        return workers_in(self.folder)
+
+    def workers_of(self, node: Any) -> list[int]:
+        """Those of one node, as its raylet is their parent."""
+        parent = str(raylet_of(node))
+        return [
+            one
+            for one in self.workers()
+            if Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[1] == parent
+        ]
 
     def kill(self) -> None:
         """Kill the head, the nodes and all their processes at once."""
@@ -95,30 +93,28 @@ class Nodes:
     def check_empty(self, seconds: float = 60.0) -> None:
         """Fail if processes of runs are left after so many seconds."""
         end = time.monotonic() + seconds
-        while left := self.of_runs():
+        while left := self.workers():
             for node in self.cluster.list_all_nodes():
                 _raylet(node).poll()
             assert time.monotonic() < end, [title_of(one) for one in left]
             time.sleep(0.1)
 
-    def _titled(self, start: str) -> list[int]:
-        return [one for one in processes_of(self.folder) if title_of(one).startswith(start)]
-
 
 @contextmanager
 def two_nodes() -> Iterator[Nodes]:
     """A cluster of two nodes that notices quickly when one dies."""
-    with ray_cluster(HEAD, NODE) as cluster:
+    with ray_cluster(NODE, NODE) as cluster:
         yield Nodes(cluster, Path(os.environ["RAY_TMPDIR"]))
 
 
-def title_of(process: int) -> str:
-    """The name that a process shows; empty for one that has ended."""
+@contextmanager
+def stopped(process: int) -> Iterator[None]:
+    """Stop a process until the end."""
+    with_signal(process, signal.SIGSTOP)
     try:
-        shown = Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return ""
-    return shown.partition(b"\0")[0].decode()
+        yield
+    finally:
+        with_signal(process, signal.SIGCONT)
 
 
 def raylet_of(node: Any) -> int:
@@ -158,11 +154,9 @@ class Watched:
     kills: list[tuple[float, set[str]]] = field(default_factory=list)
     process: subprocess.Popen[str] | None = None
 
-    def start(self, *more: str, **environment: str) -> None:
+    def start(self, *more: str, executor: str = "ray") -> None:
         """Start the command, or start it again."""
-        self.process = self.runs.start(
-            "ray", "--concurrency", str(CONCURRENCY), *more, **environment
-        )
+        self.process = self.runs.start(executor, "--concurrency", str(CONCURRENCY), *more)
 
     def wait_for(self, questions: int) -> None:
         """Wait until the server was asked so many questions in all."""
@@ -201,7 +195,7 @@ class Watched:
 
     def on_disk(self) -> set[str]:
         """The questions of which all items are recorded."""
-        if not self.runs.place.exists() or not any(self.runs.place.glob("*/toys/1-say*")):
+        if not any(self.runs.place.glob("*/toys/1-say*")):
             return set()
         spoken = {line["id"] for line in current_lines(self.folder, "say")}
         done = {f"say {word}" for at, word in enumerate(WORDS) if f"{at:03}" in spoken}
@@ -216,17 +210,12 @@ class Watched:
         """Fail unless the scores are those of a whole run, and nothing was lost or asked again.
 
         Of the questions that were in flight at a kill, and those just answered, there are as many
-        again as may be asked at a time.
+        again as may be asked at a time; and each worker asks once what items share.
         """
         assert scores_of(self.folder) == whole
         for moment, recorded in self.kills:
             assert not recorded & set(questions_of(self.server, moment))
-        assert self.server.count <= QUESTIONS + 2 * CONCURRENCY * len(self.kills)
-
-
-def moments(name: str, many: int = 3) -> list[int]:
-    """The numbers of questions after which something dies, by a draw of this name."""
-    return sorted(Random(name).sample(range(1, QUESTIONS - 8), many))
+        assert self.server.count <= QUESTIONS + KINDS + 2 * CONCURRENCY * len(self.kills)
 
 
 def whole_scores(folder: Path, package: Path) -> bytes:

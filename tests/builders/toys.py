@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,11 @@ from harness import registry
 from harness.pipeline.run import RunResult, arun
 from harness.pipeline.settings import make_settings
 from harness.reporting.display import QuietDisplay
-from harness.runs.journal_parts import journal_parts
 
 PLUGIN = '''
 import asyncio
 import os
 import signal
-import time
 from pathlib import Path
 
 import msgspec
@@ -37,16 +34,6 @@ from harness import (
 )
 
 HERE = Path(__file__).parent
-slow = False
-
-try:
-    (HERE / "hangs").unlink()
-except FileNotFoundError:
-    pass  # another worker hangs where it begins, or none does
-else:
-    time.sleep(600)
-
-
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     undeclared: int = 1
 
@@ -69,16 +56,7 @@ def words(upstreams, data, options):
 
 
 async def say(item, desk):
-    global slow
     kind = item.word.partition(" ")[0]
-    try:
-        (HERE / "slow").unlink()
-        slow = True
-    except FileNotFoundError:
-        pass  # another worker is the slow one, or none is
-    for _ in range(600 if slow else 0):
-        if not (HERE / "go").exists():
-            await asyncio.sleep(0.05)
     if kind == "peek":
         return str(desk.options.undeclared)
     if kind == "die" and (HERE / "die").exists():
@@ -88,8 +66,6 @@ async def say(item, desk):
     if kind == "twice":
         await desk.ask("candidate", "say", {"word": f"first {item.word}"}, read=TextReader())
     answer = await desk.ask("candidate", "say", {"word": item.word}, read=TextReader())
-    if kind == "late" and not (HERE / "mended").exists():
-        raise KeyError("shelf")
     return answer.value if isinstance(answer, Parsed) else answer
 
 
@@ -326,19 +302,20 @@ class Runs:
         """The current record of each item of a stage by the item's id."""
         return {line["id"]: line for line in current_lines(run, stage, task)}
 
-    def kept(self) -> list[str]:
-        """The texts of the replies that the only run has on disk, with or without a record."""
-        with sqlite3.connect(f"file:{self.only}/answers.sqlite?mode=ro", uri=True) as opened:
-            rows = opened.execute("SELECT value FROM replies").fetchall()
-        return [json.loads(value)["answer"]["reply"]["text"] for (value,) in rows]
+    def kept(self) -> int:
+        """The number of answers that attempts at shards of the only run have on disk."""
+        logs = self.only.glob("toys/*.shards/*.*.log")
+        return sum(b'"answer":' in line for log in logs for line in log.read_bytes().splitlines())
 
 
 def current_lines(run: Path, stage: str, task: str = "toys") -> list[dict[str, Any]]:
-    """The last line of each key in a stage's journal and its parts."""
+    """The last line of each key in a stage's journal, and those of shards that are at work."""
     lines: dict[str, dict[str, Any]] = {}
-    numbers = {path.name.partition("-")[0] for path in (run / task).glob(f"?-{stage}.*jsonl")}
-    for number in numbers:
-        for path in journal_parts(run / task / f"{number}-{stage}.jsonl"):
+    for path in [
+        *(run / task).glob(f"?-{stage}.shards/*.*.jsonl"),
+        *(run / task).glob(f"?-{stage}.jsonl"),
+    ]:
+        with suppress(FileNotFoundError):  # it was collected just now
             for text in path.read_text().splitlines():
                 line = json.loads(text)
                 lines.pop(line["key"], None)

@@ -6,30 +6,19 @@ import json
 import re
 
 import pytest
+from builders.clusters import ON_RAY
 from builders.toys import current_lines
 
 from harness.base.hashing import stable_int
 from harness.testing import faults
 
-MAY_DIFFER = {
-    "source": "two equal questions of the candidate may be asked at once, on two workers, or the "
-    "second one finds the answer in the store: `from_store` counts it",
-    "attempts": "of these, only what is sent counts",
-    "seconds": "the clock",
-}
-"""What the calls of a record may differ in, with the reasons."""
+pytestmark = ON_RAY
 
-USAGE_MAY_DIFFER = {
-    "from_store": MAY_DIFFER["source"],
-    "shared": MAY_DIFFER["source"],
-    "asked": MAY_DIFFER["source"],
-    "attempts": MAY_DIFFER["source"],
-    "prompt_tokens": "the tokens of what was asked",
-    "completion_tokens": "the tokens of what was asked",
-    "saved_prompt_tokens": "the tokens of what was not asked",
-    "saved_completion_tokens": "the tokens of what was not asked",
-}
-"""What the counts of a session's calls may differ in."""
+PAYING = {
+    "source", "attempts", "from_store", "shared", "asked", "prompt_tokens", "completion_tokens",
+    "saved_prompt_tokens", "saved_completion_tokens",
+}  # fmt: skip
+"""What says whether a question was asked: where items share one, each worker may ask it once."""
 
 MANNERS = 9
 CUT, REFUSED, NO_ANSWER = 2, 3, 4
@@ -84,46 +73,45 @@ def answers_by_rule(run):
     }
 
 
-def results(run):
+def results(run, may_differ):
     """All that came of a run: scores as bytes, summaries, records, counts of calls."""
     scores = {path.parent.name: path.read_bytes() for path in run.glob("*/scores.jsonl")}
-    summaries = {path.parent.name: summary_of(path) for path in run.glob("*/summary.json")}
+    summaries = {
+        path.parent.name: summary_of(path, may_differ) for path in run.glob("*/summary.json")
+    }
     assert scores.keys() == summaries.keys() and scores
-    return scores, summaries, records_of(run), usage_of(run)
+    return scores, summaries, records_of(run, may_differ), usage_of(run, may_differ)
 
 
-def summary_of(path):
+def without(names, counts):
+    return {name: count for name, count in counts.items() if name not in names}
+
+
+def summary_of(path, may_differ):
     summary = json.loads(path.read_text())
     del summary["crc32"]
     for stage in summary["stages"].values():
-        for use in stage["roles"].values():
-            del use["from_store"]
+        stage["roles"] = {role: without(may_differ, use) for role, use in stage["roles"].items()}
     return summary
 
 
-def records_of(run):
+def records_of(run, may_differ):
     """The current records of each stage by their keys."""
     manifest = json.loads((run / "manifest.json").read_text())
     records = {}
     for name, task in manifest["tasks"].items():
         for stage in task["stages"]:
             for line in current_lines(run, stage["name"], task=task["folder"]):
-                calls = [
-                    {part: value for part, value in call.items() if part not in MAY_DIFFER}
-                    for call in line.pop("calls", ())
-                ]
+                calls = [without({"seconds", *may_differ}, call) for call in line.pop("calls", ())]
                 del line["crc32"]
                 records[name, stage["name"], line.pop("key")] = line, calls
     return records
 
 
-def usage_of(run):
+def usage_of(run, may_differ):
     """The counts of the last session's calls by stage and role."""
     session = json.loads((run / "manifest.json").read_text())["sessions"][-1]
-    return {
-        place: {name: count for name, count in use.items() if name not in USAGE_MAY_DIFFER}
-        for place, use in session["usage"].items()
-    }
+    return {place: without(may_differ, use) for place, use in session["usage"].items()}
 
 
 @pytest.fixture
@@ -136,6 +124,7 @@ def compare(runs, serve):
             "max_failures": {"calls": 1.0, "parsing": 1.0, "judging": 1.0, "errors": 0.0},
         }  # fmt: skip
         judged = tasks.startswith("gist")
+        may_differ = PAYING if tasks == "usersum" else ()
 
         def run(executor, name, **options):
             own = {"output_path": runs.folder / name, "store": runs.folder / f"{name}.sqlite"}
@@ -150,7 +139,7 @@ def compare(runs, serve):
         everything["roles"] = {"judge": f"openai:{place},model=judge"} if judged else {}
         local = run("local", "local")
         assert server.mistake is None
-        wanted = results(local.folder)
+        wanted = results(local.folder, may_differ)
         stages = [stage for one in wanted[1].values() for stage in one["stages"].values()]
         assert any(one["failures"] for one in stages) and any(one["done"] for one in stages)
         for count in counts:
@@ -158,7 +147,7 @@ def compare(runs, serve):
             assert [on_ray.status, *map(str, on_ray.errors)] == [
                 local.status, *map(str, local.errors)
             ]  # fmt: skip
-            for found, expected in zip(results(on_ray.folder), wanted, strict=True):
+            for found, expected in zip(results(on_ray.folder, may_differ), wanted, strict=True):
                 assert found == expected
 
     return compare

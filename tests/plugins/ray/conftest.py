@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders.clusters import NODE, ray_cluster
+from builders.ray_faults import Nodes, Watched, watched, whole_scores
 from builders.toys import Runs, toys_installed
 
 from harness.testing import FaultyServer
 
-GPUS = {"num_gpus": 1}
-"""Of these Ray only keeps count."""
-
 MODELS = ("candidate", "judge", "referee", "verifier", "predictor", "profiler")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs a cluster one after the other, and in the slow lane."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("ray"))
 
 
 @pytest.fixture(scope="session")
@@ -44,23 +35,42 @@ def package(site: Path) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def cluster(package: Path) -> Iterator[Any]:
     """The cluster: two nodes on this machine. This process has joined it, which saves time."""
-    with ray_cluster(NODE | GPUS, NODE | GPUS) as cluster:
+    with ray_cluster(NODE, NODE) as cluster:
         import ray
+        from harness_ray.cluster import Cluster
 
-        from harness.pipeline.executors.cluster import connect, disconnect
-
-        connect(cluster.address)
-        yield cluster
-        disconnect()
+        with Cluster(cluster.address):
+            yield cluster
         assert not ray.is_initialized()
+
+
+@pytest.fixture
+def nodes(cluster: Any) -> Nodes:
+    """The cluster with two living nodes, of which a test may kill the second."""
+    nodes = Nodes(cluster, Path(os.environ["RAY_TMPDIR"]))
+    nodes.mend()
+    return nodes
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, package: Path) -> bytes:
+    """The scores of a run by one process that nothing disturbs."""
+    return whole_scores(tmp_path_factory.mktemp("whole") / "run", package)
+
+
+@pytest.fixture
+def run(tmp_path: Path, package: Path, nodes: Nodes) -> Iterator[Watched]:
+    """A run on the cluster that is not started yet."""
+    with watched(tmp_path, package, nodes.address) as run:
+        yield run
 
 
 @pytest.fixture
 def runs(tmp_path: Path, package: Path, cluster: Any) -> Iterator[Runs]:
     """Runs in a folder of the test's own."""
     yield Runs(tmp_path, package, cluster.address)
-    for left in ("die", "engines"):
-        (package / left).unlink(missing_ok=True)
+    (package / "engines").unlink(missing_ok=True)
+    shutil.rmtree(package / "die", ignore_errors=True)
 
 
 @pytest.fixture

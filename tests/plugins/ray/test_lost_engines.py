@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from builders.clusters import processes_of, with_signal
+from builders.clusters import ON_RAY, processes_of, with_signal
 from builders.ray_faults import WORDS
 from builders.toys import current_lines
+
+pytestmark = ON_RAY
 
 ENGINE = """
 import os
@@ -76,21 +79,19 @@ def standin(package):
 
 
 def engines_of(nodes):
-    """The processes of engines, and those that watch over them."""
-    found = set()
+    """The processes of engines, and whether each of them only watches over one."""
+    found = {}
     for process in processes_of(nodes.folder):
-        try:
+        with suppress(OSError):
             command = Path(f"/proc/{process}/cmdline").read_text()
-        except OSError:
-            continue
-        if "harness.testing.server" in command:
-            found.add((process, "keeper.py" in command))
+            if "harness.testing.server" in command:
+                found[process] = "keeper.py" in command
     return found
 
 
 def servers_of(nodes):
     """The processes of engines alone."""
-    return {process for process, watches in engines_of(nodes) if not watches}
+    return {process for process, watches in engines_of(nodes).items() if not watches}
 
 
 def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes):
@@ -105,12 +106,13 @@ def test_a_node_without_the_weights_is_named_before_anything_is_asked(run, nodes
     nodes.check_empty()
 
 
-def test_no_engine_outlives_its_killed_worker(run, nodes):
+@pytest.mark.parametrize("killed", ["worker", "engine"])
+def test_an_engine_that_ends_or_whose_worker_does_is_started_again(run, nodes, killed):
     run.start(*ON_ENGINES)
     run.wait_until(lambda: len(servers_of(nodes)) == 2)
     first = servers_of(nodes)
     run.wait_until(run.on_disk)
-    with_signal(nodes.workers()[0], signal.SIGKILL)
+    with_signal(min(nodes.workers() if killed == "worker" else first), signal.SIGKILL)
     run.wait_until(lambda: len(servers_of(nodes) - first) == 1)
     run.ended()
     assert not engines_of(nodes)

@@ -7,13 +7,15 @@ import time
 from collections import Counter
 
 import pytest
+from builders.clusters import ON_RAY
 from builders.processes import wait_until
 from builders.toys import asked, current_lines, outcomes
 
 from harness.base.errors import PluginError
 from harness.calls.policy import Patience
-from harness.runs.journal_parts import journal_parts
 from harness.testing import faults
+
+pytestmark = ON_RAY
 
 EXECUTORS = ["local", "ray"]
 BOTH = pytest.mark.parametrize("executor", EXECUTORS)
@@ -22,11 +24,10 @@ WORDS = [f"w{number % 7} {number}" for number in range(40)]
 
 
 def check_paid(server, said):
-    """Items were asked about once, and so was each question that items share."""
-    counted = Counter(text.split()[0] for text in asked(server))
-    assert counted["say"] == said
-    assert counted["judge"] == 7
-    assert counted.total() == counted["say"] + counted["judge"]
+    """So many questions of items were asked, and each one that items share once by a worker."""
+    counted = Counter(asked(server))
+    judged = [counted.pop(f"judge w{number}") for number in range(7)]
+    assert set(judged) <= {1, 2} and counted.total() == said
 
 
 def of_items(words):
@@ -53,7 +54,7 @@ def test_a_stage_begins_when_all_items_of_the_stages_before_it_are_recorded(runs
     assert runs.stages == ["say begins", "say ends", "judge begins", "judge ends"]
     questions = asked(server)
     assert sorted(questions[:40]) == sorted(f"say {word}" for word in WORDS)
-    assert sorted(questions[40:]) == sorted(f"judge w{number}" for number in range(7))
+    assert set(questions[40:]) == {f"judge w{number}" for number in range(7)}
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
 
 
@@ -69,18 +70,6 @@ def test_too_many_failures_give_the_task_up_and_count_on_when_it_goes_on(runs, s
     again = runs.run(executor, concurrency=4, max_failures={"calls": 0.05})
     assert (again.status, again.folder) == ("too_many_failures", first.folder)
     assert not first.summaries and not again.summaries
-
-
-def test_a_worker_begins_no_item_of_a_task_that_was_given_up(runs, serve):
-    def refused(asked):  # slowly, once the first shard is done
-        return faults.Fault(status=400, body={}, delay=0.0 if asked.number < 64 else 0.25)
-
-    server = serve(faults=refused)
-    runs.words(*(f"w {number}" for number in range(400)))
-    done = runs.run("ray", workers=1, concurrency=1, max_failures={"calls": 0.05})
-    assert done.status == "too_many_failures"
-    # It has two shards of 64 items when the first is done, and has begun 33 of the second.
-    assert 64 + 32 <= server.count < 128
 
 
 @BOTH
@@ -103,18 +92,14 @@ def test_a_run_that_one_executor_began_is_finished_by_the_other(runs, serve, fir
     server = serve()
     runs.words(*WORDS)
     begun = runs.run(first, max_calls=17)
-    assert begun.status == "failed" and "17 calls used" in str(begun.errors[0])
+    assert begun.status == "failed" and "the budget of calls is spent" in str(begun.errors[0])
     assert server.count + server.asked_if_thinking == 17
     done = runs.run(then)
     assert (done.status, done.folder) == ("done", begun.folder)
     check_paid(server, 40)
     assert outcomes(current_lines(done.folder, "say")) == of_items(WORDS)
-    lines = [
-        line
-        for path in journal_parts(done.folder / "toys" / "1-say.jsonl")
-        for line in path.read_text().splitlines()
-    ]
-    assert len(lines) == 40  # none was worked twice
+    journal = done.folder / "toys" / "1-say.jsonl"
+    assert len(journal.read_text().splitlines()) == 40  # none was worked twice
 
 
 def test_no_worker_opens_for_a_run_of_which_nothing_is_left(runs, serve):
